@@ -104,10 +104,11 @@ def keep(argv: Sequence[str], options: Collection[str]) -> list[str]:
 
 def show(words: Sequence[str]) -> str:
     """Return words as a line for a shell; where a secret stood, it names what to fill in."""
-    return shlex.join(_without_secret(word, before) for before, word in pairwise(["", *words]))
+    return shlex.join(hide_secret(word, before) for before, word in pairwise(["", *words]))
 
 
-def _without_secret(word: str, before: str) -> str:
+def hide_secret(word: str, before: str = "") -> str:
+    """Return a word that was typed behind another one; where a secret stood, it names what to fill in."""
     name, equals, value = word.partition("=")
     if before in SECRETS:
         return word if word.startswith("@") else "@FILE"

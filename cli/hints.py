@@ -4,12 +4,15 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from azguard.address import Kind, parse
 from azguard.cli import command_line
 from azguard.cli.hint_table import HINTS, WORDS
 from azguard.cli.words import Words
-from azguard.errors import AzguardError, Changed, Gone, Locked, NotFound, OutcomeUnknown
+from azguard.errors import AzguardError, Changed, Gone, Locked, NotFound, OutcomeUnknown, UsageError
 
 _READS = ("blob get", "blob show", "blob exists", "lease show")
+# A hint about a table may name it as the beginning of a name.
+_WITH_URL = [each for each in Kind if each is not Kind.TABLE]
 #: Facts that stand in command lines. Others may have chosen them.
 NAMES = (
     "account", "address", "container", "destination", "directory", "file", "folder", "parent", "program", "scope",
@@ -28,7 +31,7 @@ def in_words(error: AzguardError, argv: Sequence[str] = ()) -> AzguardError:
         message = _line_of(error) + message
     return error.but(
         message=error.message if message is None else message,
-        hint=_fill(HINTS.get(error.reason), _as_typed(facts)) if next_step is None else next_step,
+        hint=_fill(HINTS.get(error.reason), _as_typed(facts, argv)) if next_step is None else next_step,
     )
 
 
@@ -51,9 +54,31 @@ def _facts(error: AzguardError) -> dict[str, object]:
     }
 
 
-def _as_typed(facts: Mapping[str, object]) -> dict[str, object]:
+def _as_typed(facts: Mapping[str, object], argv: Sequence[str]) -> dict[str, object]:
     """Return facts with the names as they are typed in a shell: a name may hold blanks, and even a command."""
-    return {**facts, **{each: shlex.quote(str(facts[each])) for each in NAMES if facts.get(each)}}
+    url = _find_url(facts, argv)
+    names = {**facts, **({} if url is None else {"address": url, "target": url})}
+    return {**facts, **{each: shlex.quote(str(names[each])) for each in NAMES if names.get(each)}}
+
+
+def _find_url(facts: Mapping[str, object], argv: Sequence[str]) -> str | None:
+    """Return the URL that was typed for what an error is about, without its SAS: it names the account, too."""
+    for word in command_line.split(argv)[0]:
+        if facts["noun"] in _WITH_URL and "://" in word and _names(word, facts):
+            return command_line.hide_secret(word)
+    return None
+
+
+def _typed(error: AzguardError, argv: Sequence[str]) -> str:
+    """Return what an error is about: the URL that was typed, else the address."""
+    return _find_url(_facts(error), argv) or str(error.address)
+
+
+def _names(url: str, facts: Mapping[str, object]) -> bool:
+    try:
+        return str(parse(url, Kind(str(facts["noun"]))).address) == facts["address"]
+    except UsageError:
+        return False
 
 
 def _name_option(error: AzguardError) -> str:
@@ -110,7 +135,7 @@ def _after_edit(error: AzguardError, argv: Sequence[str]) -> str | None:
         mend = HINTS.get(error.reason or "") if str(error.reason).startswith("edit_") else None
         return "\n      ".join([*([str(mend)] if mend else []), f"go on with it: {command_line.show(again)}"])
     op = str(error.facts["op_id"])
-    ask = command_line.show(["azguard", "safe-update", str(error.address), "--op-id", op, "--status"])
+    ask = command_line.show(["azguard", "safe-update", _typed(error, argv), "--op-id", op, "--status"])
     if command_line.find_value(own, "--op-id") is None:
         again += ["--op-id", op]
     return (
@@ -130,11 +155,11 @@ def _after_update(error: AzguardError, argv: Sequence[str]) -> str | None:
     again = command_line.show(["azguard", *own, *rest])
     if not isinstance(error, OutcomeUnknown):
         return f"resume it: {again}"
-    address = str(error.address)
     if not leaves_trace:
-        kind, _, name = address.partition(":")
+        kind, _, name = str(error.address).partition(":")
+        name = _find_url(_facts(error), argv) or name
         return f"without a lineage only you can tell: {command_line.show(['azguard', kind, 'get', name])}"
-    ask = command_line.show(["azguard", "safe-update", address, "--op-id", op, "--status"])
+    ask = command_line.show(["azguard", "safe-update", _typed(error, argv), "--op-id", op, "--status"])
     return f"ask for its outcome: {ask}\n      if it was not applied, run it again under the same id: {again}"
 
 
@@ -165,19 +190,22 @@ def _after_count(command: str, params: dict[str, Any], argv: Sequence[str]) -> s
         noun, ["message", "peek"]
     )
     see = _on_same_account(argv, *look, str(params["queue" if noun == "message" else noun]))
-    again = command_line.show(["azguard", *argv, "--with-contents"])
+    own, rest = command_line.split(argv)
+    again = command_line.show(["azguard", *own, "--with-contents", *rest])
     return f"see what is in it: {see}\n      to delete that too: {again}"
 
 
 def _after_deletion(command: str, argv: Sequence[str]) -> str | None:
     """Return what to do where the resource is not there: create it, or leave it."""
     # No lease outlives what it was on, and an insert overwrites nothing.
-    rest = command_line.drop(argv, (*command_line.GUARDS, "--lease-id", "--last-writer-wins"))
+    own, rest = command_line.split(argv)
+    own = command_line.drop(own, (*command_line.GUARDS, "--lease-id", "--last-writer-wins"))
     if command == "blob put":
-        again = command_line.show(["azguard", *rest, "--if-none-match", "*"])
+        again = command_line.show(["azguard", *own, "--if-none-match", "*", *rest])
         return f"to create it anew with your content: {again}\n      to leave it deleted, do nothing"
     if command in ("entity replace", "entity merge"):
-        again = command_line.show(["azguard", "entity", "insert", *rest[rest.index(command.split()[1]) + 1 :]])
+        typed = own[own.index(command.split()[1]) + 1 :]
+        again = command_line.show(["azguard", "entity", "insert", *typed, *rest])
         return f"to create it with these properties alone: {again}\n      to leave it deleted, do nothing"
     if command in ("blob delete", "entity delete"):
         return "there is nothing left to delete"
@@ -216,7 +244,8 @@ def _get(blob: str, argv: Sequence[str]) -> str:
 
 def _again(argv: Sequence[str], added: Sequence[str]) -> str:
     """Return the command line as typed, with another guard."""
-    return command_line.show(["azguard", *command_line.drop(argv, command_line.GUARDS), *added])
+    own, rest = command_line.split(argv)
+    return command_line.show(["azguard", *command_line.drop(own, command_line.GUARDS), *added, *rest])
 
 
 def _on_same_account(argv: Sequence[str], *words: str) -> str:

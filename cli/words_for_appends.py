@@ -26,7 +26,7 @@ HINTS: Mapping[str, Words] = {
     "append_unknown": "look at that byte. If no other writer writes equal bytes: --guard content; else --guard lease",
     "blob_is_sealed": "begin another blob",
     "line_too_long": "append it as content, in several pieces: -f FILE without --lines",
-    "no_append_blob": "azguard safe-update blob:{target} --append-line TEXT adds to a block blob",
+    "no_append_blob": "azguard safe-update {address} --append-line TEXT adds to a block blob",
     "no_append_blob_to_seal": "only append blobs can be sealed",
     "block_id_malformed": "echo -n block-0001 | base64",
     "block_ids_differ_in_length": "number them with zeros in front: block-0001, block-0010",

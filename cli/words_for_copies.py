@@ -21,9 +21,10 @@ def _stop_copy(facts: Mapping[str, object]) -> str:
 
 def _show_source(facts: Mapping[str, object]) -> str:
     shown = f"see what the source is now: {_show(facts)}"
-    if facts["noun"] != "file":
+    target = "".join(shlex.split(str(facts["target"])))
+    if facts["noun"] != "file" or "://" in target:
         return shown
-    share = "".join(shlex.split(str(facts["target"]))).partition("/")[0]
+    share = target.partition("/")[0]
     return f"{shown}; a snapshot of its share does not change: azguard share snapshot {share}"
 
 

@@ -79,3 +79,32 @@ def test_every_name_in_every_hint_is_one_word_of_a_shell(kind: str) -> None:
     built = (UsageError("m", f"{kind}:site/a b;x", reason=reason, values=values) for reason in HINTS)
     told = [in_words(each).hint or "" for each in built]
     assert [hint for hint in told if "b;x" in re.sub("'[^']*'", "", hint)] == []
+
+
+SAS = "sv=2024-11-04&sig=abcdefghijklmnop"
+
+
+@pytest.mark.parametrize(
+    ("typed", "named"),
+    [
+        ("https://a.blob.core.windows.net/site/a%20b", "https://a.blob.core.windows.net/site/a%20b"),
+        (f"https://a.blob.core.windows.net/site/a%20b?{SAS}", "'https://a.blob.core.windows.net/site/a%20b?SAS'"),
+        ("https://a.blob.core.windows.net/site/other", "'site/a b'"),
+        ("site/a b", "'site/a b'"),
+    ],
+)
+def test_a_hint_names_the_account_of_the_url_that_was_typed(typed: str, named: str) -> None:
+    told = in_words(errors.NotFound("gone", "blob:site/a b", reason="blob_of_other_type"), ["blob", "append", typed])
+    assert told.hint == f"see its type: azguard blob show {named} --query blob_type"
+
+
+@pytest.mark.parametrize(
+    ("command", "argv", "again"),
+    [
+        ("blob delete", ["blob", "delete", "--", "c/n"], "azguard blob delete --etag @last -- c/n"),
+        ("blob put", ["blob", "put", "-f", "x", "--", "c/n"], "azguard blob put -f x --etag @last -- c/n"),
+    ],
+)
+def test_what_is_added_to_a_line_stands_before_two_dashes(command: str, argv: list[str], again: str) -> None:
+    error = errors.Changed("changed", "blob:c/n", expected_etag='"0x1"', current_etag='"0x2"')
+    assert again in (hints.of(error, command, {"blob": "c/n", "file": "x"}, argv) or "")
