@@ -13,7 +13,7 @@ import hashlib
 import uuid
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -21,7 +21,8 @@ from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError
 from azguard.files.temporary_notes import PREFIX
-from azguard.requests.calls import CallOutcome, page_timeouts, pages, read, send_once, write_timeouts
+from azguard.files.writes import fetch
+from azguard.requests.calls import CallOutcome, CallResult, page_timeouts, pages, read, send_once, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import translate
 
@@ -151,10 +152,13 @@ def _create(
     stem: str,
     deadline: Deadline,
 ) -> Replacement:
-    """Create the file; under another name each time, since a create that comes late would empty it."""
+    """Create the file; under another name each time, since a create that comes late would empty it.
+
+    So would one that the network sends twice: before anything is written, the file is renamed.
+    """
     doubtful: list[Replacement] = []
     for _ in range(_TRIES):
-        made = Replacement(target, _beside(target, f"{PREFIX}{stem}-{uuid.uuid4().hex[:8]}"))
+        made, renamed = _choose(target, stem), _choose(target, stem)
         client = made.temporary.account.file(made.temporary.address)
         settings = _settings(like, content)
         sent = send_once(
@@ -163,15 +167,31 @@ def _create(
             )
         )
         if sent.error is None:
+            sent = _rename_away(made, renamed, deadline)
+        if sent.error is None:
             for each in doubtful:
                 each.delete(None, deadline)
-            return made
+            return renamed
+        doubtful += (made, renamed)
         failure = translate(sent.error, target)
         if sent.outcome is CallOutcome.REFUSED or deadline.passed:
             break
-        doubtful.append(made)
         deadline.pause(_PAUSE_SECONDS)
     raise failure
+
+
+def _choose(target: Target, stem: str) -> Replacement:
+    return Replacement(target, _beside(target, f"{PREFIX}{stem}-{uuid.uuid4().hex[:8]}"))
+
+
+def _rename_away(made: Replacement, renamed: Replacement, deadline: Deadline) -> CallResult[Any]:
+    """Give the file a name that stands in no create; where the answer is lost, a look tells whether it has it."""
+    rename = replace(made, target=renamed.temporary)
+    sent = send_once(lambda: rename.commit(replaces=False, lease_id=None, source_lease_id=None, deadline=deadline))
+    if sent.error is not None:
+        with suppress(AzguardError):
+            return CallResult(CallOutcome.COMMITTED, fetch(renamed.temporary, None, deadline))
+    return sent
 
 
 def _settings(like: Kept | None, content: bytes) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """A temporary file beside the one that is to be written: created under a name of its own, filled, and removed.
 
 Its name is random, so that no other writer has it. A request whose answer was lost is settled by a look. None is sent
-again that could undo a later one if it came late: instead of a second create there is another name.
+again that could undo a later one if it came late: instead of a second create there is another name. The network may
+send one again by itself: so after each create and resize the file gets another name before anything is written to it.
 """
 
 import hashlib
@@ -80,7 +81,7 @@ class TemporaryFile:
             self._resize(self.length)
 
     def check(self) -> None:
-        """Make sure that nothing else was written to it, such as by a request that came late.
+        """Make sure that nothing else was written to it, such as by a copy of the service that began late.
 
         Raises:
             Unavailable: something was.
@@ -160,6 +161,7 @@ class TemporaryFile:
         )
         self._settle(request, patience)
         self.size = size
+        self.rename_away()
 
     def _find_size(self, size: int, patience: Deadline) -> Finding[Any]:
         found = writes.fetch(self.target, None, patience)

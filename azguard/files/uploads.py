@@ -97,9 +97,9 @@ def put(
     made = temporary.create(upload.target, beginning, settings, upload.deadline.fresh, guarding_by.temporary)
     with ExitStack() as stack:
         stack.callback(made.remove)
+        made.rename_away()
         made.fill(first, source, progress)
         _check_md5(upload, made)
-        made.check()
         smb = placing.choose_smb(upload.smb, found)
         settled, after = placing.put_in_place(upload, made, found, guarding_by, smb)
         # Renamed, it is not there any more.

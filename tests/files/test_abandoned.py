@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the kern
 #: The words of each write under a lease, and the request at which it is killed.
 WRITES = {
     "copy": (("file", "copy", "{file}", "--source", "{source}"), "comp=metadata"),
-    "put": (("file", "put", "{file}", "-f", "{local}"), "comp=rename"),
+    "put": (("file", "put", "{file}", "-f", "{local}"), "plan.txt?comp=rename"),
     "metadata": (("file", "metadata", "set", "{file}", "--metadata", "a=1"), "comp=metadata"),
     "properties": (("file", "set-properties", "{file}", "--content-type", "a/b"), "comp=properties"),
     "resize": (("file", "resize", "{file}", "--size", "1KiB"), "comp=properties"),
@@ -146,7 +146,7 @@ def test_temporary_files_are_deleted_if_no_process_can_be_writing_them(files_cli
         assert prune("--dry-run") == {"ours": ("would delete", "process_ended"), "theirs": ("kept", "maybe_written")}
         assert prune("--recursive")["ours"] == ("deleted", "process_ended")
         call("file", "get", file)
-        killer.kill("comp=rename", "safe-update", f"file:{file}", "--append", "x")
+        killer.kill(f"{file}?comp=rename", "safe-update", f"file:{file}", "--append", "x")
         assert prune()["ours"] == ("deleted", "process_ended")
         assert call("safe-update", f"file:{file}", "--append", "x").code == 0
         # The lease by which its file is named was given up for another one.
@@ -154,7 +154,7 @@ def test_temporary_files_are_deleted_if_no_process_can_be_writing_them(files_cli
         assert prune("--dry-run")["ours"] == ("would delete", "process_ended")
         assert call("safe-update", f"file:{file}", "--append", "x").code == 0
         assert list(prune()) == ["theirs"]
-        killer.kill("comp=rename", "file", "put", f"{file}2", "-f", local)
+        killer.kill(f"{file}2?comp=rename", "file", "put", f"{file}2", "-f", local)
         (note,) = files_cli.root.glob(".cache/process-files/*")
         with note.open() as file_of_process:
             locked_file.lock(file_of_process.fileno())
@@ -174,6 +174,6 @@ def test_what_a_put_under_a_lock_left_is_deleted_with_the_lease_that_it_has(file
     lease = files_world.client(files_cli, file).acquire_lease()
     local = str(files_cli.file("new", b"new"))
     with files_world.killing(files_cli) as killer:
-        killer.kill("comp=rename", "file", "put", file, "-f", local, ANYHOW, "--lease-id", lease.id)
+        killer.kill(f"{file}?comp=rename", "file", "put", file, "-f", local, ANYHOW, "--lease-id", lease.id)
         assert killer.world.call("file", "put", file, "-f", local, ANYHOW, "--lease-id", lease.id).code == 0
     assert files_world.names(files_cli, file.partition("/")[0]) == ["plan.txt"]

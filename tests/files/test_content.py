@@ -104,8 +104,14 @@ def test_empty_content_has_to_be_meant(files_cli: CliWorld, file: str, words: tu
 @pytest.mark.parametrize("fault", files_world.FAULTS)
 @pytest.mark.parametrize(
     ("which", "words"),
-    [("comp=rename", ()), ("comp=rename", ("--etag",)), ("comp=range", (ANYHOW,)), (".tmp HTTP", (ANYHOW,))],
-    ids=["create", "replace", "range", "temporary"],
+    [
+        ("plan.txt2?comp=rename", ()),
+        ("plan.txt?comp=rename", ("--etag",)),
+        ("comp=range", (ANYHOW,)),
+        (".tmp HTTP", (ANYHOW,)),
+        (".tmp?comp=rename", (ANYHOW,)),
+    ],
+    ids=["create", "replace", "range", "temporary", "renamed away"],
 )
 def test_a_put_whose_answer_is_lost_is_settled(
     files_cli: CliWorld, file: str, which: str, words: tuple[str, ...], fault: Fault
@@ -145,7 +151,7 @@ def test_a_killed_put_leaves_the_old_file_whole_and_tells_who_it_was(files_cli: 
     met: list[Request] = []
 
     def decide(request: Request) -> Fault | Chosen:
-        if "comp=rename" not in request.path:
+        if f"{file}?comp=rename" not in request.path:
             return Fault.NONE
         met.append(request)
         return Chosen(until=lambda: False)
@@ -194,7 +200,7 @@ def test_one_of_two_creators_wins(files_cli: CliWorld, file: str, made: str) -> 
             return share.get_directory_client(name).create_directory()
         return share.get_file_client(name).upload_file(b"theirs")
 
-    ran = files_world.meanwhile(files_cli, "comp=rename", make, "file", "put", new, stdin=b"ours")
+    ran = files_world.meanwhile(files_cli, f"{new}?comp=rename", make, "file", "put", new, stdin=b"ours")
     found = files_cli.call("file", "list", file.partition("/")[0], "--prefix", name).json
     assert (ran.code, [(each["type"], each["content_length"]) for each in found]) == (
         45,
@@ -211,5 +217,5 @@ def test_a_put_whose_temporary_file_another_deletes_says_so(files_cli: CliWorld,
         for name in files_world.names(files_cli, file.partition("/")[0], "gone"):
             files_world.client(files_cli, f"{folder}/{name}").delete_file()
 
-    ran = files_world.meanwhile(files_cli, "comp=rename", delete, "file", "put", f"{folder}/a", stdin=b"new")
+    ran = files_world.meanwhile(files_cli, "/a?comp=rename", delete, "file", "put", f"{folder}/a", stdin=b"new")
     assert (ran.code, ran.error["kind"], "temporary file" in ran.error["message"]) == (53, "unavailable", True)

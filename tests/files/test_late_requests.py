@@ -1,11 +1,12 @@
-"""A request under a lease comes late: it undoes nothing that is written next, and proves nothing of it."""
+"""A request comes late, or twice: it undoes nothing that is written next, and proves nothing of it."""
 
 import json
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pytest
-from azure.core.exceptions import HttpResponseError
+from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
 from azure.storage.fileshare import ShareLeaseClient
 
 from azguard.faultproxy import proxy
@@ -84,6 +85,49 @@ def test_a_record_of_the_holder_that_comes_late(files_cli: CliWorld, story: str)
     assert (content, shown["metadata"]) == ((b"old", {"a": "1"}) if is_set else (b"new", {}))
     assert (shown["lease_state"], shown["etag"]) == ("available", json.loads(ran.stdout)["etag"])
     assert files_cli.call("lease", "list", "--held", "-o", "json").json == []
+
+
+@pytest.mark.parametrize(
+    "words", [("file", "put", "{file}", "--last-writer-wins"), ("safe-update", "file:{file}", "--set", "n=2")]
+)
+def test_a_create_of_the_temporary_file_that_comes_twice_empties_nothing(
+    files_cli: CliWorld, words: tuple[str, ...]
+) -> None:
+    file, made = files_world.make(files_cli, b'{"n": 1}'), list[Request]()
+    share = file.partition("/")[0]
+
+    def decide(request: Request) -> Fault:
+        if "x-ms-type" in request.headers and not made:
+            made.append(request)
+        elif f"/{file}?comp=rename" in request.path:
+            again = files_world.sdk(files_cli, share).get_file_client(made[0].path.rpartition("/")[2])
+            again.create_file(int(made[0].headers["x-ms-content-length"]))
+        return Fault.NONE
+
+    with proxy.running(files_world.port(files_cli), decide) as between:
+        asked = [word.format(file=file) for word in words]
+        ran = files_world.through(files_cli, between.port).call(*asked, stdin=b'{"n": 2}')
+    content = files_world.client(files_cli, file).download_file().readall()
+    assert (ran.code, content) == (0, b'{"n": 2}')
+
+
+def test_a_resize_of_the_temporary_file_that_comes_twice_cuts_nothing(files_cli: CliWorld) -> None:
+    file, resized = f"{files_world.share(files_cli)}/big", list[Request]()
+
+    def decide(request: Request) -> Fault:
+        if "x-ms-content-length" in request.headers and "comp=properties" in request.path:
+            resized.append(request)
+        elif f"/{file}?comp=rename" in request.path:
+            sdk, first = files_world.sdk(files_cli, file.partition("/")[0]), resized[0]
+            with suppress(ResourceNotFoundError):
+                path = first.path.partition("?")[0].rpartition("/")[2]
+                sdk.get_file_client(path).resize_file(int(first.headers["x-ms-content-length"]))
+        return Fault.NONE
+
+    with proxy.running(files_world.port(files_cli), decide) as between:
+        ran = files_world.through(files_cli, between.port).call("file", "put", file, stdin=b"a" * (2 * _PIECE + 3))
+    found = files_world.client(files_cli, file).get_file_properties().size
+    assert (ran.code, len(resized), found) == (0, 3, 2 * _PIECE + 3)
 
 
 def test_the_record_of_an_update_that_comes_late_is_refused_under_its_next_lease(files_cli: CliWorld) -> None:

@@ -70,7 +70,9 @@ def test_metadata_are_updated(files_cli: CliWorld, file: str, kind: str) -> None
 
 
 @pytest.mark.parametrize("fault", files_world.FAULTS)
-@pytest.mark.parametrize("which", ["comp=rename", "comp=lease", "comp=metadata", "comp=range", ".azguard"])
+@pytest.mark.parametrize(
+    "which", ["dir.json?comp=rename", "comp=rename", "comp=lease", "comp=metadata", "comp=range", ".azguard"]
+)
 def test_content_is_applied_once_whichever_answer_is_lost(
     files_cli: CliWorld, file: str, which: str, fault: Fault
 ) -> None:
@@ -128,7 +130,7 @@ def test_what_a_killed_update_left_is_taken_over_by_the_next(files_cli: CliWorld
     words = ("safe-update", f"file:{file}", "--increment", "n")
     killed = []
     with files_world.killing(files_cli) as killer:
-        for at in ("comp=rename", "comp=metadata", "comp=range"):
+        for at in ("dir.json?comp=rename", "comp=metadata", "comp=range"):
             status = killer.kill(at, *words)
             held = killer.world.call("lease", "list", "--held").json
             killed.append((status, [each["address"] for each in held]))
@@ -149,7 +151,7 @@ def test_what_a_killed_delete_left_is_taken_over_by_the_next(files_cli: CliWorld
 
 def test_an_operator_elsewhere_sees_who_left_a_lease_and_breaks_it(files_cli: CliWorld, file: str) -> None:
     with files_world.killing(files_cli) as killer:
-        killer.kill("comp=rename", "safe-update", f"file:{file}", "--increment", "n")
+        killer.kill("dir.json?comp=rename", "safe-update", f"file:{file}", "--increment", "n")
     elsewhere = {"AZGUARD_CACHE_DIR": str(files_cli.root / "elsewhere")}
     words = ("safe-update", f"file:{file}", "--increment", "n", "-o", "json", "--timeout", "2s")
     refused = files_cli.call(*words, env=elsewhere)
@@ -165,7 +167,7 @@ def test_an_operator_elsewhere_sees_who_left_a_lease_and_breaks_it(files_cli: Cl
 def test_a_key_says_after_a_kill_whether_its_update_was_done(files_cli: CliWorld, file: str) -> None:
     words = ("safe-update", f"file:{file}", "--increment", "n", "--op-id", "night")
     with files_world.killing(files_cli) as killer:
-        killer.kill("comp=rename", *words)
+        killer.kill("dir.json?comp=rename", *words)
         again = [killer.world.call(*words) for _ in range(2)]
         status = killer.world.call("safe-update", f"file:{file}", "--op-id", "night", "--status").json
         assert ([ran.code for ran in again], status["outcome"]) == ([0, 0], "committed")

@@ -305,7 +305,7 @@ def test_an_answer_that_is_lost_in_the_middle_of_a_tree_is_settled(
 
 @pytest.mark.parametrize(
     ("texts", "at", "after"),
-    [(("1",), "comp=rename", False), (("1",), "comp=rename", True), (("1", "22"), "comp=metadata", True)],
+    [(("1",), "/a?comp=rename", False), (("1",), "/a?comp=rename", True), (("1", "22"), "comp=metadata", True)],
     ids=["temporary", "created", "leased"],
 )
 def test_a_run_that_was_killed_is_ended_by_another_which_takes_nothing_for_anothers(
