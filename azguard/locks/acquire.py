@@ -4,6 +4,8 @@ Waiters are served in the order in which they came, by the tickets of ``queue``.
 container, or does not want to be served in order, the lock is simply asked for again and again.
 """
 
+from collections.abc import Callable
+
 from azguard.errors import Forbidden, LoginFailed, NotFound, OutcomeUnknown, Unauthenticated, Unavailable
 from azguard.leases import state as lease_state
 from azguard.locks import lock_blobs, log, queue
@@ -34,8 +36,16 @@ class LockAcquisition:
         Unavailable: the service does not answer, or so slowly that the lease would end.
     """
 
-    def __init__(self, request: LockRequest, settings: AcquireSettings, deadline: Deadline) -> None:
+    def __init__(
+        self,
+        request: LockRequest,
+        settings: AcquireSettings,
+        deadline: Deadline,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
         self._request = request
+        #: Raises an error if it is of no more use to wait.
+        self._check = check
         self._settings = settings
         self._deadline = deadline
         self._time = RequestTime(deadline, settings.patience)
@@ -58,6 +68,7 @@ class LockAcquisition:
         """Return the lock, held."""
         try:
             while (held := self._attempt()) is None:
+                self._check()
                 self._wait()
             self._leave_queue()
         except BaseException:

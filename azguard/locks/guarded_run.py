@@ -78,6 +78,13 @@ class LockWatch(Protocol):
     def keep_open(self, descriptor: int) -> None:
         """Keep a file open until the command has ended, even if this process is killed."""
 
+    def check_held(self) -> None:
+        """See that no lock is lost, while another is waited for.
+
+        Raises:
+            LockLost: one is.
+        """
+
 
 def run(command: GuardedCommand, locks: Locks, busy: int, *, conclude: Callable[[bool], None] | None = None) -> int:
     """Run a command under locks and return its exit status, 128 + N if signal N ended it.
@@ -171,9 +178,13 @@ class GuardedRun:
         """Have the guardian keep a file open, which outlives us until the command has ended."""
         self._guardian.keep_open(descriptor)
 
-    def _supervise(self, stops: Stops) -> Ended:
+    def check_held(self) -> None:
+        """See that no lock is lost before the command is started."""
         if self._lost:
             raise LockLost("a lock was lost before the command was started", detail=self._lost)
+
+    def _supervise(self, stops: Stops) -> Ended:
+        self.check_held()
         self._guardian.start(
             self._command.words,
             {**self._command.environ, **self._locks.export()},

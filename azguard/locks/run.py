@@ -84,7 +84,7 @@ class LeaseLocks:
                 readers.check_reads(request)
                 self._inherit(*reading, watch)
             else:
-                self._hold(LockAcquisition(request, plan.settings, deadline).run(), watch)
+                self._hold(LockAcquisition(request, plan.settings, deadline, watch.check_held).run(), watch)
                 self._acquired.append((request.target, self._held[-1]))
             plan.on_held(self._held[-1])
         if plan.state is not None:

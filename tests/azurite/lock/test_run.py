@@ -427,6 +427,16 @@ def test_a_lock_that_is_lost_does_not_keep_another_of_the_same_run_from_being_re
     assert (working.ended().code, world.left(kept), world.state(lost)) == (77, NOTHING, "broken")
 
 
+def test_a_run_that_has_lost_one_of_its_locks_waits_for_no_other(world: Locks) -> None:
+    lost, busy = sorted((world.new(), world.new()))
+    with world.taken(busy):
+        running = world.begin(lost, busy, "--wait", "100s", "--", "true")
+        until(lambda: "waiting for" in running.err, 40)
+        break_now(world, lost)
+        ran = running.ended()
+    assert (ran.code, "broken" in ran.err, world.left(lost)[1:]) == (77, True, NOTHING[1:])
+
+
 def test_a_heartbeat_file_that_cannot_be_written_is_told_before_the_command_runs(world: Locks) -> None:
     lock = world.new()
     ran = world.run(lock, "--heartbeat-file", "no/such/folder", "--", "touch", "ran")
