@@ -48,6 +48,8 @@ class GuardLease:
         self._id: str | None = None
         #: The version on which it was acquired.
         self._over: str | None = None
+        #: When it ends at the latest, by the run's clock.
+        self._ends = 0.0
         self.held = False
 
     @property
@@ -89,6 +91,7 @@ class GuardLease:
         sending = 0.0 if run.work is None else len(run.work.content) / PACE_BYTES_PER_SECOND
         seconds = min(_LONGEST_SECONDS, max(shortest, round(2 * run.work_time)) + round(sending))
         run.tell(f"lease: acquiring it on {state.label} for {seconds} s")
+        self._ends = run.deadline.clock() + seconds
         sent = send_once(lambda: self._leases.acquire(state, lease_id, seconds, run.deadline))
         self.held, self._over = sent.outcome is CallOutcome.COMMITTED, state.etag
         run.tell("lease: ours" if self.held else f"lease: {describe(sent)}")
@@ -105,6 +108,10 @@ class GuardLease:
         try:
             etag = self._leases.read_etag_under_lease(self._id, run.start_deadline(max(1.0, run.deadline.remaining)))
         except (Locked, NotFound, Unavailable):
+            self.held = False
+            return None
+        # A copy of the acquire that came late may have begun it anew, after others wrote.
+        if run.deadline.clock() >= self._ends:
             self.held = False
             return None
         return None if etag == state.etag else etag

@@ -12,6 +12,19 @@ from tests.support.fake_resource import Clock, Fault, Store
 from tests.support.update_case import OP, Case, others_update, plus_one, stored
 
 
+def test_a_lease_that_a_late_copy_of_the_acquire_began_anew_proves_nothing() -> None:
+    """Of tags: others' writes of them move no ETag, so that the copy is granted."""
+    case = Case(stored(), (Fault.NONE, Fault.RESET))
+
+    def pass_time() -> None:
+        case.store.clock.sleep(GUARD_SECONDS + 1)
+        case.store.foreign_write()
+        case.store.acquire(case.store.etag, "our lease", GUARD_SECONDS)
+
+    case.others = {4: pass_time}
+    assert (case.outcome(guard_by_lease=True, stamps=False), case.truth()[1]) == ("unknown", 0)
+
+
 def test_a_lease_that_is_to_prove_outlives_three_late_answers() -> None:
     case = Case(stored())
     case.end(guard_by_lease=True)
