@@ -3,7 +3,7 @@
 A claim is on a key: the id of a message, or a value in its body. So it holds for all messages with that key.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -27,6 +27,8 @@ class Claimed:
     """The key is ours until the claim expires. An implementation may keep more in a subclass of its own."""
 
     key: str
+    #: Whether nothing was known of the key, so that no command has run for it.
+    is_first: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True)

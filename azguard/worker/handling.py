@@ -82,8 +82,8 @@ class MessageHandling:
             return self._release("worker_stopped")
         if (before := self._claim()) is not None:
             return before
-        # A broken deployment is started again and again, each time with a failure of the same messages.
-        if not self._settings.strict and self._taken.dequeue_count > self._settings.max_dequeue:
+        # A message that never ran, because claims could not be made for long, is none that kills its worker.
+        if not self._hold.is_first and self._settings.is_too_often(self._taken.dequeue_count):
             return self._settle(Verdict(Outcome.POISONED, "received_too_often"), None)
         try:
             ended, why = self._run()

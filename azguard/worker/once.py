@@ -143,7 +143,8 @@ class OnceTable:
         return Target(self.table.account, Address(Kind.ENTITY, parts))
 
     def _insert(self, key: str, target: Target, row: Entity, deadline: Deadline) -> OnceClaim:
-        return _claim_of(key, _write(Verb.INSERT, target, row, None, None, deadline))
+        claimed = _claim_of(key, _write(Verb.INSERT, target, row, None, None, deadline))
+        return replace(claimed, is_first=True)
 
     def _take_over(
         self, key: str, target: Target, row: Entity, deadline: Deadline
@@ -157,7 +158,8 @@ class OnceTable:
                 if (held := self._judge(key, found, now)) is not None:
                     return held
                 lineage = str(found.lineage)
-                return _claim_of(key, _write(Verb.REPLACE, target, row, found.etag, lineage, deadline))
+                claimed = _claim_of(key, _write(Verb.REPLACE, target, row, found.etag, lineage, deadline))
+                return replace(claimed, is_first=self._is_unused_insert(found))
             except (Exists, Changed, NotFound) as error:
                 if error.service_code == _NO_TABLE:
                     raise
@@ -175,7 +177,7 @@ class OnceTable:
             raise self._make_foreign(key, row)  # Claimed, it would lose what it holds.
         if row.get("state") == DONE:
             return DoneBefore(key)
-        if row.get("state") != CLAIMED or self._unused.get(str(row[ROW_KEY])) == row.get("claim"):
+        if row.get("state") != CLAIMED or self._is_unused(found):
             return None
         written = reads.read_timestamp(found) or writes.parse_timestamp(found.etag) or now
         if written is None:
@@ -186,6 +188,14 @@ class OnceTable:
             raise self._make_foreign(key, row) from None
         # An answer without a date proves nothing.
         return None if now is not None and now >= until else HeldByAnother(key, until, str(row.get("by", "")))
+
+    def _is_unused(self, found: Stored) -> bool:
+        claim = found.entity.get("claim")
+        return claim is not None and self._unused.get(str(found.entity[ROW_KEY])) == claim
+
+    def _is_unused_insert(self, found: Stored) -> bool:
+        """Return whether a row is a claim of ours that was never used, and nothing was there before it."""
+        return self._is_unused(found) and found.lineage.reaches_creation and len(found.lineage.entries) == 1
 
     def _make_foreign(self, key: str, row: Entity) -> ConfigError:
         target = self._locate(str(row[PARTITION_KEY]), key)

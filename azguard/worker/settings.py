@@ -62,6 +62,13 @@ class WorkSettings:
     #: Is told what people should know.
     warn: Callable[[str], None] = lambda text: None
 
+    def is_too_often(self, dequeue_count: int) -> bool:
+        """Return whether a message that was received so often is not to run any more.
+
+        A broken deployment is started again and again, each time with a failure of the same messages: strict is for it.
+        """
+        return not self.strict and dequeue_count > self.max_dequeue
+
     def find_retry_seconds(self, dequeue_count: int) -> int:
         """Return after how many seconds a message is tried again that was received so often."""
         longest = max(self.retry_visibility, _LONGEST_RETRY_SECONDS)

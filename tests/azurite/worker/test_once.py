@@ -136,7 +136,7 @@ def test_a_key_that_failed_can_be_claimed_again_and_says_why(cli: CliWorld, tabl
     assert (found["state"], found["reason"], found["status"]) == (state, "exit_status", 3)
     assert found.get("poison_message") == extra.get("copy_id")
     again = claim(worker(cli, table, "b"))
-    assert isinstance(again, OnceClaim)
+    assert (isinstance(again, OnceClaim), again.is_first) == (True, False)
     assert (row(cli, table)["state"], "reason" in row(cli, table)) == ("claimed", False)
 
 
@@ -262,6 +262,7 @@ def test_a_claim_of_unknown_outcome_does_not_lock_its_worker_out(cli: CliWorld, 
         others = claim(worker(cli, table, "b")) if fault is Fault.DROP else None
         again = claim(through)
     assert (isinstance(again, OnceClaim), isinstance(others, HeldByAnother)) == (True, fault is Fault.DROP)
+    assert again.is_first
 
 
 def test_an_extension_of_unknown_outcome_leaves_the_claim_usable(cli: CliWorld, table: str) -> None:

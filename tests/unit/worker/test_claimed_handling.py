@@ -85,6 +85,14 @@ def test_a_key_that_was_done_is_deleted_and_nothing_runs() -> None:
     assert (settled.outcome, inbox.asked, place.orders) == (Outcome.DUPLICATE, [("delete", "r0")], [])
 
 
+@pytest.mark.parametrize(("is_first", "outcome"), [(True, Outcome.DONE), (False, Outcome.POISONED)])
+def test_a_message_that_could_not_be_claimed_for_long_runs_once_before_it_is_poisoned(
+    is_first: bool, outcome: Outcome
+) -> None:
+    claims = FakeClaims(Claimed("m1", is_first=is_first))
+    assert handle(claims, FakeInbox(), FakePlace(), dequeue_count=9).outcome is outcome
+
+
 def test_a_key_of_another_worker_is_tried_again_later_and_never_poisoned() -> None:
     inbox, place = FakeInbox(), FakePlace()
     held = HeldByAnother("m1", BEGAN + timedelta(minutes=1), "host (pid 7)")
