@@ -20,6 +20,7 @@ HINTS: Mapping[str, Words] = {
     "cache_unusable": "mend what the warning says, or choose another folder: AZGUARD_CACHE_DIR",
     "scope_empty": "an unset shell variable looks like this; leave it out to get a scope of your own session",
     "scope_malformed": "use letters and digits",
+    "temporary_folder_fails": "make room there, or name another one: TMPDIR",
 }
 #: What happened, where the core's own sentence would have to name an option.
 WORDS: Mapping[str, Words] = {"scope_empty": _as_typed, "scope_malformed": _as_typed}

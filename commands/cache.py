@@ -116,7 +116,7 @@ def import_(
     ctx: typer.Context,
     file: Annotated[str, typer.Argument(metavar="FILE|-", help="The file that export printed.")] = "-",
 ) -> None:
-    """Take in what export printed: all of it, or nothing.
+    """Take in what export printed; nothing of it, if one line is not as it was printed.
 
     Examples:
         azguard cache export | azguard cache import

@@ -3,6 +3,7 @@
 import hashlib
 import stat
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from azguard.accounts import direct
-from azguard.accounts.direct import ChallengeReceived
+from azguard.accounts.direct import Answer, ChallengeReceived
 from azguard.accounts.target import Target
 from azguard.blobs.download import BlobGot
 from azguard.blobs.properties import explain_stale_read
@@ -93,10 +94,17 @@ def _read(target: Target, headers: Mapping[str, str], timeouts: Mapping[str, Any
     etag, modified = found.get("ETag"), found.get("Last-Modified")
     if answer.status != HTTPStatus.PARTIAL_CONTENT or not is_whole or not etag or not modified:
         return None
+    with suppress(ValueError):
+        return _build(answer, etag, _parse_date(modified))
+    return None
+
+
+def _build(answer: Answer, etag: str, modified: datetime) -> SmallBlob:
+    found = answer.headers
     return SmallBlob(
         content=answer.content,
         etag=etag,
-        last_modified=_parse_date(modified),
+        last_modified=modified,
         content_type=found.get("Content-Type"),
         blob_type=found.get("x-ms-blob-type"),
         metadata={name[len(_METADATA) :]: value for name, value in found.items() if name.lower().startswith(_METADATA)},

@@ -7,6 +7,7 @@
 ``schema``       its tables, and their version
 ``records``      its values, their rows, and their form in an export
 ``remarks``      what else is kept of a version, behind the command that read it
+``scratch``      rows of one process, more than fit the memory
 ``database``     the statements, safe under any number of processes
 ``file``         find, check and create the file; set a damaged one aside
 ``scope``        whose reads guard whose writes

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from azguard.cache import records as cache_records
-from azguard.cache import remarks
+from azguard.cache import remarks, scratch
 from azguard.cache import statements as sql
 from azguard.cache.copies import Copy
 from azguard.cache.database import CacheDatabase
@@ -228,24 +228,27 @@ class EtagCache:
 
         Raises:
             UsageError: a record is not one of ours; names its line and field. Nothing was imported.
+            ConfigError: the disk takes none of it, or only a part, as ``warn`` was told.
         """
         # All are checked before the first is imported. Until then they are in a file of SQLite's own, not in memory.
-        import sqlite3
-
-        scratch = sqlite3.connect("", isolation_level=None)
+        rows = scratch.connect("CREATE TABLE rows (r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12)")
         try:
-            scratch.execute("CREATE TABLE rows (r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12)")
-            scratch.execute("BEGIN")
-            scratch.executemany(
-                "INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", cache_records.parse_records(records)
-            )
-            waiting: Iterator[Row] = iter(scratch.execute("SELECT * FROM rows"))
+            with scratch.explain_failure():
+                rows.executemany(
+                    "INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", cache_records.parse_records(records)
+                )
+            waiting: Iterator[Row] = iter(rows.execute("SELECT * FROM rows"))
             loaded = 0
             while batch := list(islice(waiting, _BATCH)):
                 loaded += self._database.write((sql.MERGE, batch))
+                if loaded and self._database.failure is not None:
+                    raise ConfigError(
+                        f"the ETag cache {self.path} took in {loaded} records, and not the rest",
+                        reason="cache_unusable",
+                    )
             return loaded
         finally:
-            scratch.close()
+            rows.close()
 
     def record_lease(self, key: Key, lease_id: str, *, duration: int | None, action: str) -> None:
         """Remember a lease that is about to be asked for, before the request is sent; it outlives a crash.

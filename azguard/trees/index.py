@@ -1,12 +1,10 @@
-"""Names on the disk, with what is known of each: a tree may have more of them than fit the memory.
-
-A private database of SQLite without a name: it is deleted when it is closed, or when the process ends.
-"""
+"""Names on the disk, with what is known of each: a tree may have more of them than fit the memory."""
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import NamedTuple
 
+from azguard.cache import scratch
 from azguard.times import iso
 from azguard.trees.store import ListedItem
 
@@ -28,21 +26,21 @@ class NameIndex:
 
     def __init__(self, fold: Callable[[str], str] | None = None) -> None:
         """Begin without a name; ``fold`` tells what names have in common that are taken for one."""
-        import sqlite3
-
         self._fold = fold or str
-
-        self._database = sqlite3.connect("", check_same_thread=False, isolation_level=None)
-        self._database.execute(
+        self._database = scratch.connect(
             "CREATE TABLE names (key TEXT PRIMARY KEY, name TEXT, etag TEXT, modified TEXT, length INTEGER, md5 TEXT,"
             " marked INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID"
         )
-        self._database.execute("BEGIN")
 
     def add_all(self, items: Iterable[ListedItem]) -> None:
-        """Add what a listing yields."""
+        """Add what a listing yields.
+
+        Raises:
+            ConfigError: the disk is full.
+        """
         add = "INSERT OR REPLACE INTO names (key, name, etag, modified, length, md5) VALUES (?, ?, ?, ?, ?, ?)"
-        self._database.executemany(add, map(self._to_row, items))
+        with scratch.explain_failure():
+            self._database.executemany(add, map(self._to_row, items))
 
     def _to_row(self, item: ListedItem) -> tuple[str, str, str | None, str | None, int | None, str | None]:
         modified = iso(item.last_modified)
@@ -62,11 +60,12 @@ class NameIndex:
     def mark(self, name: str, *, with_all_below: bool = False) -> None:
         """Mark a name, if it is there; also all below it, as if it were a folder."""
         key = self._fold(name)
-        self._database.execute("UPDATE names SET marked = 1 WHERE key = ?", (key,))
-        if with_all_below:
-            # The character after the slash is the zero.
-            below = (f"{key}/", f"{key}0")
-            self._database.execute("UPDATE names SET marked = 1 WHERE key >= ? AND key < ?", below)
+        with scratch.explain_failure():
+            self._database.execute("UPDATE names SET marked = 1 WHERE key = ?", (key,))
+            if with_all_below:
+                # The character after the slash is the zero.
+                below = (f"{key}/", f"{key}0")
+                self._database.execute("UPDATE names SET marked = 1 WHERE key >= ? AND key < ?", below)
 
     def is_marked(self, name: str) -> bool:
         """Return whether a name is there and marked."""

@@ -132,11 +132,18 @@ def run_phases(
 
 
 def _explain(error: BaseException, address: str) -> BaseException:
-    """Return the error for a listing that failed after some files were done: it must not say that nothing was."""
-    if not isinstance(error, Unavailable):
+    """Return the error for a run that ended after some files were done: it must not say that nothing was."""
+    if isinstance(error, Unavailable):
+        words = f"{address} could not be listed any more: {error.message}"
+        return Partial(words, address=address, detail=error.detail, reason="tree_service_gone")
+    if not isinstance(error, AzguardError):
         return error
-    words = f"{address} could not be listed any more: {error.message}"
-    return Partial(words, address=address, detail=error.detail, reason="tree_service_gone")
+    return error.as_kind(
+        Partial,
+        message=f"some files of {address} are done, and the rest is not: {error.message}",
+        address=address,
+        reason=error.reason or "some_files_failed",
+    )
 
 
 def _count(tallies: Sequence[Tally]) -> Counter[str]:

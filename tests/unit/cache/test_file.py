@@ -11,6 +11,7 @@ import pytest
 
 from azguard.cache import copies
 from azguard.cache.etag_cache import EtagCache
+from azguard.errors import ConfigError
 from tests.support.caches import CONFIG, Clock, etag_of, never
 
 posix = pytest.mark.skipif(os.name != "posix", reason="modes and limits are of POSIX")
@@ -246,6 +247,21 @@ def test_a_folder_that_cannot_be_is_said_once(tmp_path: Path) -> None:
         f"the ETag cache {tmp_path}/file/cache/etags.db cannot be used: not a directory; "
         "what is read now will not guard later writes"
     ]
+
+
+def test_an_import_that_fills_the_disk_says_how_much_it_took_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run(tmp_path)
+    monkeypatch.setattr("azguard.cache.etag_cache._BATCH", 20)
+    (pages,) = run.cache._database.read("PRAGMA page_count")
+    run.cache._database.read(f"PRAGMA max_page_count = {pages[0] + 6}")
+    record = {"scope": "one", "account": CONFIG.account, "time": "2026-11-21T11:00:00Z", "command": "blob get"}
+    with pytest.raises(ConfigError, match="took in 20 records, and not the rest"):
+        run.cache.import_records(
+            {**record, "address": f"blob:site/{'x' * 300}{number}", "etag": '"1"'} for number in range(100)
+        )
+    assert (len(list(run.cache.list_entries())), len(run.warnings)) == (20, 1)
 
 
 def test_a_cache_locked_by_another_is_said_and_read_all_the_same(

@@ -2,6 +2,9 @@
 
 from datetime import UTC, datetime
 
+import pytest
+
+from azguard.errors import ConfigError
 from azguard.trees.index import Known, NameIndex
 
 MOMENT = datetime(2026, 11, 21, 10, tzinfo=UTC)
@@ -40,3 +43,11 @@ def test_names_that_are_taken_for_one_are_found_and_marked_by_any_of_them() -> N
     assert (found.find("readME"), found.is_marked("readme"), found.is_marked("other")) == (
         Known("Readme", None, None, 3, None), True, False,
     )  # fmt: skip
+
+
+def test_a_full_disk_for_temporary_files_is_no_fault_of_azguard() -> None:
+    found = NameIndex()
+    found._database.execute("PRAGMA max_page_count = 3")
+    with pytest.raises(ConfigError, match="database or disk is full") as full:
+        found.add_all(Known(str(number), None, None, 3, "x" * 1000) for number in range(20))
+    assert full.value.reason == "temporary_folder_fails"

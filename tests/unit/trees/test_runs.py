@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from azguard.errors import Changed, GaveUp, Partial, Unavailable
+from azguard.errors import AzguardError, Changed, Forbidden, GaveUp, Partial, Unavailable
 from azguard.requests import pool
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import Done, conclude
@@ -111,13 +111,19 @@ def test_a_file_is_not_tried_after_the_service_has_gone_and_is_named_all_the_sam
     )  # fmt: skip
 
 
-def test_a_listing_that_fails_after_some_files_does_not_say_that_nothing_was_applied() -> None:
+@pytest.mark.parametrize(("error", "words"), [
+    (Unavailable("it does not answer"), "could not be listed any more"),
+    (Forbidden("it has ended"), "some files of blob:site/ are done, and the rest is not: it has ended"),
+])  # fmt: skip
+def test_a_listing_that_fails_after_some_files_does_not_say_that_nothing_was_applied(
+    error: AzguardError, words: str
+) -> None:
     def jobs() -> Iterator[pool.Job]:
         yield Job("a")
-        raise Unavailable("it does not answer")
+        raise error
 
     run = Run()
-    with pytest.raises(Partial, match="could not be listed any more"):
+    with pytest.raises(Partial, match=words):
         run.go(jobs())
     assert run.summaries == [TreeSummary("blob:site/", {"created": 1})]
 
