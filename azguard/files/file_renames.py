@@ -98,9 +98,11 @@ def _rename(given: FileRename) -> FileRenamed:
         if given.is_unconditional:
             known = writes.fetch(source, given.on_source.lease_id, deadline).file_id
         else:
+            late = until.enter_context(_release_late(given))
             held = until.enter_context(guarding.hold(source, given.on_source, given.guarding, deadline))
             known = held.found.file_id
             until.enter_context(_release_at_target(given, held))
+            late += [held.lease.lease_id] if held.lease.is_own else []
         done = _send(given, replaced, held, known)
         if replaced is not None:
             replaced.lease.is_gone = True
@@ -142,6 +144,21 @@ def _hold_replaced(given: FileRename) -> Iterator[Held]:
                 reason="share_or_file_changed",
             ) from error
         yield held
+
+
+@contextmanager
+def _release_late(given: FileRename) -> Iterator[list[str]]:
+    """Give our lease, which is put into the list, back at the new address once more if the rename is in doubt.
+
+    Until it was released at the old address, the rename could still come.
+    """
+    leases: list[str] = []
+    try:
+        yield leases
+    except OutcomeUnknown:
+        for lease_id in leases:
+            actions.give_back(given.target, lease_id, given.deadline)
+        raise
 
 
 @contextmanager

@@ -252,3 +252,22 @@ def test_an_acquire_that_comes_after_the_release_locks_no_file_for_ever(
         ShareLeaseClient(client, late.lost[0].headers["x-ms-proposed-lease-id"]).acquire()
         codes = [first, run()]
     assert (codes, client.get_file_properties().lease.state) == ([0, 0], "available")
+
+
+def test_a_rename_that_comes_between_the_two_releases_of_its_lease_leaves_none(files_cli: CliWorld) -> None:
+    file, lost, came = files_world.make(files_cli), list[Request](), list[str]()
+
+    def decide(request: Request) -> Fault:
+        if "comp=rename" in request.path:
+            lost.append(request)
+            return Fault.RESET
+        if lost and not came and request.method == "PUT" and "comp=metadata" in request.path:
+            lease = lost[0].headers["x-ms-source-lease-id"]
+            came.append(files_world.client(files_cli, file).rename_file("new.txt", source_lease=lease).file_name)
+        return Fault.NONE
+
+    with proxy.running(files_world.port(files_cli), decide) as between:
+        through = files_world.through(files_cli, between.port)
+        ran = through.call("file", "rename", file, f"{file.partition('/')[0]}/new.txt", "--timeout", "500ms")
+    shown = files_cli.call("file", "show", f"{file.partition('/')[0]}/new.txt").json
+    assert (ran.code, len(came), shown["lease_state"]) == (74, 1, "available")
