@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.target import Target
@@ -97,7 +97,7 @@ def _prune_one(folder: Target, path: str, named: re.Match[str], pruning: Pruning
             temporary_notes.stop_copy(target, None, pruning.deadline)
             found = writes.fetch(target, None, pruning.deadline)
         try:
-            _delete(target, quote(found.etag), named, pruning)
+            _delete(target, found, named, pruning)
         except (Changed, Locked) as error:
             outcome, reason = "kept", "changed" if isinstance(error, Changed) else "locked"
         except NotFound:
@@ -111,12 +111,14 @@ def _prune_one(folder: Target, path: str, named: re.Match[str], pruning: Pruning
     )
 
 
-def _delete(target: Target, etag: str, named: re.Match[str], pruning: Pruning) -> None:
+def _delete(target: Target, found: Any, named: re.Match[str], pruning: Pruning) -> None:
     """Delete one version, under the lease that its process put on it, or under our own."""
     notes, name = _find_notes(named, pruning.guarding)
     note = notes.find(name) if named[1] and notes is not None else None
-    lease_id = None if note is None else note.facts.get("lease_id")
-    conditions = Conditions(guard="lease", expected_etag=etag, lease_id=lease_id)
+    # It is noted before it is asked for, so that the file may not have it.
+    has_lease = note is not None and found.lease.state == "leased"
+    lease_id = note.facts.get("lease_id") if note is not None and has_lease else None
+    conditions = Conditions(guard="lease", expected_etag=quote(found.etag), lease_id=lease_id)
     files.delete(target, conditions, pruning.guarding, pruning.deadline)
     if note is not None:
         note.close(is_done=True)

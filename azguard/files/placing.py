@@ -16,7 +16,7 @@ from azguard.accounts.target import Target
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.documents import metadata as rules
-from azguard.errors import BadRequest, Exists, Gone, Locked, NotFound
+from azguard.errors import BadRequest, Exists, Gone, Locked, NotFound, OutcomeUnknown
 from azguard.files import guarding, renames, writes
 from azguard.files.guarding import Guarding
 from azguard.files.properties import SmbProperties
@@ -180,8 +180,7 @@ def _rename(
     if is_of_caller:
         # A renamed file keeps its own lease: so the caller's stays on the new version.
         with commits.suppress():
-            made.take_lease(str(lease_id))
-            actions.acquire(made.target, str(lease_id), None, Conditions(), deadline)
+            _give_lease(made, str(lease_id), deadline)
     heard: list[Any] = []
 
     def send() -> Mapping[str, Any]:
@@ -204,6 +203,14 @@ def _rename(
         expected_etag=version.conditions.expected_etag,
     )
     return _settle(made, request, deadline), metadata
+
+
+def _give_lease(made: TemporaryFile, lease_id: str, deadline: Deadline) -> None:
+    made.take_lease(lease_id)
+    try:
+        actions.acquire(made.target, lease_id, None, Conditions(), deadline)
+    except OutcomeUnknown as error:
+        raise made.build_failed("whether it was leased cannot be known") from error
 
 
 def _settle(made: TemporaryFile, request: WriteRequest[Any], deadline: Deadline) -> Settled[Any]:

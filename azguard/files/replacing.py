@@ -20,6 +20,7 @@ from typing import Any
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError
+from azguard.files import temporary_notes
 from azguard.files.temporary_notes import PREFIX
 from azguard.files.writes import fetch
 from azguard.requests.calls import CallOutcome, CallResult, page_timeouts, pages, read, send_once, write_timeouts
@@ -89,11 +90,9 @@ class Replacement:
 
     def delete(self, lease_id: str | None, deadline: Deadline) -> None:
         """Delete the file with the temporary name, if it is still there; that it stays is no error."""
-        headers = {} if lease_id is None else {"x-ms-lease-id": lease_id}
         patience = deadline.restart(seconds=_DELETE_SECONDS)
-        client = self.temporary.account.file(self.temporary.address)
         for _ in range(_TRIES):
-            sent = send_once(lambda: client.delete_file(headers=dict(headers), **write_timeouts(patience, 1.0)))
+            sent = temporary_notes.send_delete(self.temporary, lease_id, patience)
             if sent.outcome in (CallOutcome.COMMITTED, CallOutcome.REFUSED) or patience.passed:
                 return
 

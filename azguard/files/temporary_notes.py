@@ -4,16 +4,17 @@ A note is opened before its file is asked for, and deleted when the file has its
 """
 
 from http import HTTPStatus
+from typing import Any
 
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.conditions.resolve import Conditions
 from azguard.files import writes
 from azguard.processes.notes import ProcessNote, ProcessNotes
-from azguard.requests.calls import CallOutcome, send_once, write_timeouts
+from azguard.requests.calls import CallOutcome, CallResult, send_once, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_copies import PENDING
-from azguard.requests.service_errors import service_code, status
+from azguard.requests.service_errors import is_lease_problem, service_code, status
 
 # While the service copies into it, it cannot be deleted.
 _IS_PENDING = "PendingCopyOperation"
@@ -53,13 +54,25 @@ def sweep(notes: ProcessNotes | None, target: Target, deadline: Deadline) -> Non
 def delete(target: Target, lease_id: str | None, deadline: Deadline) -> bool:
     """Delete a temporary file, if that can be done soon; return whether it is known not to be there."""
     patience = deadline.restart(seconds=_DELETE_SECONDS)
-    client, headers = target.account.file(target.address), Conditions(lease_id=lease_id).request_headers
-    sent = send_once(lambda: client.delete_file(headers=headers, **write_timeouts(patience, 1.0)))
+    sent = send_delete(target, lease_id, patience)
     if sent.error is not None and service_code(sent.error) == _IS_PENDING:
         stop_copy(target, lease_id, patience)
-        sent = send_once(lambda: client.delete_file(headers=headers, **write_timeouts(patience, 1.0)))
+        sent = send_delete(target, lease_id, patience)
     is_missing = sent.error is not None and status(sent.error) == HTTPStatus.NOT_FOUND
     return is_missing or sent.outcome is CallOutcome.COMMITTED
+
+
+def send_delete(target: Target, lease_id: str | None, deadline: Deadline) -> CallResult[Any]:
+    """Delete a temporary file once, with its lease if it has got that: it is noted before it is asked for."""
+    client = target.account.file(target.address)
+
+    def send(lease: str | None) -> CallResult[Any]:
+        headers = dict(Conditions(lease_id=lease).request_headers)
+        return send_once(lambda: client.delete_file(headers=headers, **write_timeouts(deadline, 1.0)))
+
+    sent = send(lease_id)
+    is_without = lease_id is not None and sent.error is not None and is_lease_problem(sent.error)
+    return send(None) if is_without else sent
 
 
 def stop_copy(target: Target, lease_id: str | None, deadline: Deadline) -> None:

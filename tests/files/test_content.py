@@ -5,6 +5,7 @@ import hashlib
 import random
 
 import pytest
+from azure.storage.fileshare import ShareLeaseClient
 
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Chosen, Fault, Request
@@ -219,3 +220,32 @@ def test_a_put_whose_temporary_file_another_deletes_says_so(files_cli: CliWorld,
 
     ran = files_world.meanwhile(files_cli, "/a?comp=rename", delete, "file", "put", f"{folder}/a", stdin=b"new")
     assert (ran.code, ran.error["kind"], "temporary file" in ran.error["message"]) == (53, "unavailable", True)
+
+
+@pytest.mark.parametrize("words", [("prune", "{share}"), ("put", "{share}/next", "--allow-empty")])
+def test_a_temporary_file_that_has_not_got_its_lease_is_deleted(
+    files_cli: CliWorld, file: str, words: tuple[str, ...]
+) -> None:
+    client, share = files_world.client(files_cli, file), file.partition("/")[0]
+    lease = ShareLeaseClient(client)
+    lease.acquire()
+    etag = client.get_file_properties().etag
+    with files_world.killing(files_cli) as killer:
+        killer.kill("acquire", "file", "put", file, "--etag", etag, "--lease-id", lease.id, "--allow-empty")
+        left = leftovers(files_cli, file)
+        ran = killer.world.call("file", *(word.format(share=share) for word in words))
+    assert (len(left), ran.code, leftovers(files_cli, file)) == (1, 0, [])
+
+
+def test_a_put_whose_temporary_file_is_perhaps_not_leased_has_written_nothing(files_cli: CliWorld, file: str) -> None:
+    client = files_world.client(files_cli, file)
+    lease = ShareLeaseClient(client)
+    lease.acquire()
+    words = ("file", "put", file, "--lease-id", lease.id, "--last-writer-wins", "-o", "json", "--timeout", "500ms")
+
+    def decide(request: Request) -> Fault:
+        return Fault.FAIL_BEFORE if request.headers.get("x-ms-lease-action") == "acquire" else Fault.NONE
+
+    with proxy.running(files_world.port(files_cli), decide) as between:
+        ran = files_world.through(files_cli, between.port).call(*words, stdin=b"new")
+    assert (ran.code, ran.error["kind"], leftovers(files_cli, file)) == (53, "unavailable", [])
