@@ -18,15 +18,12 @@ from azguard.conditions.resolve import Conditions
 from azguard.documents import metadata as rules
 from azguard.errors import NotFound
 from azguard.leases.kept import LeaseRecords
-from azguard.leases.owners import FENCE, OWNER, SLOTS
+from azguard.leases.owners import OF_LOCK
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict, verdict_from_lineage
-
-# What a lock keeps in the metadata of its blob: without its counter the next holder would get a fence of the past.
-_OF_LOCKS = (OWNER, FENCE, SLOTS)
 
 
 @dataclass(frozen=True)
@@ -106,7 +103,7 @@ def add_own(metadata: Mapping[str, str], before: Mapping[str, str], op: str, eta
         UsageError: they are too large together.
     """
     given = {key.lower() for key in metadata}
-    kept = {key: value for key, value in before.items() if key.lower() in _OF_LOCKS and key.lower() not in given}
+    kept = {key: value for key, value in before.items() if key.lower() in OF_LOCK and key.lower() not in given}
     lineage = Lineage.parse(before.get(KEY)).after(op, etag)
     stamped = {**kept, **metadata, KEY: str(lineage)}
     rules.check_size(stamped, own=(*kept, KEY))

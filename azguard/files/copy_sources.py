@@ -15,14 +15,14 @@ from azguard.address import Kind
 from azguard.conditions.etags import quote
 from azguard.errors import AzguardError, Changed, Forbidden, NotFound, Unauthenticated
 from azguard.files import writes
-from azguard.leases.owners import FENCE, OWNER, SLOTS
+from azguard.leases.owners import OF_LOCK
 from azguard.requests import copied_sources
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
 
 # What azguard keeps in the metadata is about the source alone.
-_OWN = (KEY, OWNER, FENCE, SLOTS)
+_OWN = (KEY, *OF_LOCK)
 
 
 @dataclass(frozen=True)

@@ -18,14 +18,11 @@ from azguard.files import directories, guarding, writes
 from azguard.files.described import drop_own
 from azguard.files.guarding import Guarding
 from azguard.files.writes import FileWrite, Held
-from azguard.leases.owners import FENCE, OWNER, SLOTS
+from azguard.leases.owners import OF_LOCK, OWNER
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op
 from azguard.requests.written import WriteResult
-
-# What a lock keeps in the metadata.
-_OF_LOCKS = (OWNER, FENCE, SLOTS)
 
 
 @dataclass(frozen=True)
@@ -94,7 +91,7 @@ def _replace(
 ) -> MetadataWritten:
     op = fresh_op()
     before: Mapping[str, str] = found.metadata or {}
-    own = [key for key in _OF_LOCKS if held is None or not held.has_note or key != OWNER]
+    own = [key for key in OF_LOCK if held is None or not held.has_note or key != OWNER]
     given = {key.lower() for key in wanted}
     kept = {key: value for key, value in before.items() if key.lower() in own and key.lower() not in given}
     stamped = {**kept, **wanted, KEY: str(Lineage.parse(before.get(KEY)).after(op, found.etag))}

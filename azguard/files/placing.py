@@ -23,7 +23,7 @@ from azguard.files.properties import SmbProperties
 from azguard.files.temporary import TemporaryFile
 from azguard.files.writes import Held
 from azguard.leases import actions
-from azguard.leases.owners import FENCE, OWNER, SLOTS
+from azguard.leases.owners import OF_LOCK
 from azguard.requests import commits
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
@@ -32,8 +32,6 @@ from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_s
 from azguard.requests.verdicts import Verdict
 
 _Version = TypeVar("_Version", bound="NewVersion")
-# What a lock keeps in the metadata.
-_OF_LOCKS = (OWNER, FENCE, SLOTS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +53,7 @@ class NewVersion:
     def stamp(self, found: Any | None, *, keeps_locks: bool) -> dict[str, str]:
         """Return the metadata that the new version carries, over the one that was found."""
         before: Mapping[str, str] = {} if found is None else found.metadata or {}
-        kept = {key: value for key, value in before.items() if keeps_locks and key.lower() in _OF_LOCKS}
+        kept = {key: value for key, value in before.items() if keeps_locks and key.lower() in OF_LOCK}
         parent = None if self.creates_only else UNSEEN
         if found is not None and self.conditions.expected_etag is not None:
             parent = found.etag

@@ -26,6 +26,8 @@ SLOTS = "azguardslots"
 SEQUENCE = "azguardsequence"
 # A lock that readers hold beside each other; on a ticket, that its waiter is a reader.
 SHARED = "azguardshared"
+# What a lock keeps: without it the next holder would get a fence of the past, run after a newer run, or beside readers.
+OF_LOCK = (OWNER, FENCE, SLOTS, SEQUENCE, SHARED)
 # Who waits for a lock, on the blob that keeps the place in its queue.
 TICKET = "azguardticket"
 # Who reads under a lock, on the blob whose lease says so.

@@ -66,6 +66,17 @@ def test_others_wait_and_a_broken_lock_ends_the_command(files_cli: CliWorld, fil
     assert files_cli.call("lock", "show", address).json["held"] is False
 
 
+def test_a_run_that_is_superseded_stays_so_whatever_is_written_to_the_file(files_cli: CliWorld, file: str) -> None:
+    def run(number: str, command: str) -> int:
+        return files_cli.fork("lock", "run", f"file:{file}", "--sequence", number, "--", "sh", "-c", command).code
+
+    put = f"echo new | {sys.executable} -m azguard file put {file} --last-writer-wins -o none"
+    assert run("42", put) == 0
+    words = ("--metadata", "a=1", "--last-writer-wins")
+    assert files_cli.call("file", "metadata", "set", file, *words).code == 0
+    assert run("41", "true") == 42
+
+
 def test_inside_the_lock_of_a_file_its_content_is_updated_and_the_lock_stays(files_cli: CliWorld, file: str) -> None:
     script = (
         f"{sys.executable} -m azguard safe-update file:{file} --query guard -o tsv -- sed s/old/new/ > out && "
