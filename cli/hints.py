@@ -114,7 +114,18 @@ def of(error: AzguardError, command: str, params: dict[str, Any], argv: Sequence
         return _after_entity(params, argv)
     if command == "entity delete":
         return _after_delete(_get_entity(str(params["entity"]), argv), argv)
-    return None
+    return _after_change(error, command, argv)
+
+
+def _after_change(error: Changed, command: str, argv: Sequence[str]) -> str | None:
+    """Return how to see what a blob is now, where it has changed and what was meant was not done."""
+    if error.address is None or not error.address.startswith(f"{Kind.BLOB}:") or not error.current_etag:
+        return None
+    noun = command.split(maxsplit=1)[0]
+    look = ["blob", "metadata", "get"] if command == "blob metadata set" else [noun, "show"]
+    name = _typed(error, argv)
+    name = name.removeprefix(f"{Kind.BLOB}:") if noun == Kind.BLOB else name
+    return f"{_on_same_account(argv, *look, name)}, then decide"
 
 
 def under_own_lease(argv: Sequence[str], option: str = "--lease-id") -> str:

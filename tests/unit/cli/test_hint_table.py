@@ -108,3 +108,16 @@ def test_a_hint_names_the_account_of_the_url_that_was_typed(typed: str, named: s
 def test_what_is_added_to_a_line_stands_before_two_dashes(command: str, argv: list[str], again: str) -> None:
     error = errors.Changed("changed", "blob:c/n", expected_etag='"0x1"', current_etag='"0x2"')
     assert again in (hints.of(error, command, {"blob": "c/n", "file": "x"}, argv) or "")
+
+
+@pytest.mark.parametrize(
+    ("command", "hint"),
+    [
+        ("blob metadata set", "azguard blob metadata get c/n --profile p, then decide"),
+        ("blob set-properties", "azguard blob show c/n --profile p, then decide"),
+        ("lease acquire", "azguard lease show blob:c/n --profile p, then decide"),
+    ],
+)
+def test_a_change_of_another_is_to_be_looked_at(command: str, hint: str) -> None:
+    error = errors.Changed("changed", "blob:c/n", expected_etag='"0x1"', current_etag='"0x2"')
+    assert hints.of(error, command, {}, [*command.split(), "c/n", "--profile", "p"]) == hint
