@@ -70,6 +70,11 @@ def remove_left(folder: Path, name: str | None = None) -> None:
                     _remove_if_left(Path(each.path))
 
 
+def name_unfinished(name: str) -> str:
+    """Return the name of a file beside one of this name: hidden, unlike any other, and known if it is left."""
+    return f"{_begin_name(name)}{os.urandom(_RANDOM_BYTES).hex()}"
+
+
 def _begin_name(name: str) -> str:
     """Return how the names of the files begin that are to take the place of the file of a name."""
     return f".{name[:_NAME_CHARACTERS]}.azguard-"
@@ -152,8 +157,7 @@ def replacing(path: Path, mode: int = 0o666, *, exact: bool = False, durable: bo
     real = os.path.realpath(path) if os.path.islink(path) else str(Path(path).absolute())
     _refuse_others(real)
     folder, name = os.path.split(real)
-    # Hidden, and unlike any other that is written at the same time.
-    beside = os.path.join(folder, f"{_begin_name(name)}{os.urandom(_RANDOM_BYTES).hex()}")
+    beside = os.path.join(folder, name_unfinished(name))
     stream = open(beside, "x+b", opener=lambda name, flags: os.open(name, flags, mode))  # noqa: SIM115  # closed below
     _unfinished.add(beside)
     try:

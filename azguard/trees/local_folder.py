@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from azguard.atomic_files import remove_left
+from azguard.atomic_files import name_unfinished, remove_left
 from azguard.errors import UsageError
 from azguard.trees.taken_names import Fold, TakenNames
 
-_MARK_BYTES = 8
 # So many folders are remembered as made: a tree may have more of them than fit the memory.
 _MOST_FOLDERS = 10_000
 
@@ -91,8 +90,8 @@ def find_fold(folder: Path) -> Fold | None:
     Raises:
         OSError: it cannot be written to.
     """
-    mark = os.urandom(_MARK_BYTES).hex()
-    probe = folder / f".azguard-{mark}-\N{LATIN SMALL LETTER E WITH ACUTE}"
+    # If the process is killed here, the next run takes it for what it is.
+    probe = folder / name_unfinished("\N{LATIN SMALL LETTER E WITH ACUTE}")
     probe.touch(exist_ok=False)
     try:
         folds_case = (folder / probe.name.upper()).exists()

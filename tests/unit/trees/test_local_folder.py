@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from azguard.atomic_files import is_unfinished
 from azguard.errors import UsageError
 from azguard.trees.local_folder import LocalFolder, find_fold
 
@@ -78,6 +79,14 @@ def test_a_name_that_the_disk_takes_for_another_is_refused(tmp_path: Path) -> No
 def test_a_disk_that_keeps_names_apart_folds_none(tmp_path: Path) -> None:
     assert find_fold(tmp_path) is None
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_run_leaves_that_is_killed_while_it_looks_at_the_disk_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "unlink", lambda path: None)
+    find_fold(tmp_path)
+    assert [is_unfinished(each.name) for each in tmp_path.iterdir()] == [True]
 
 
 def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
