@@ -69,7 +69,6 @@ WORDS: Mapping[str, Words] = {
     "increment_of_whole_number": "--increment: {message}",
     "op_id_malformed": "{option}: {message}",
     "op_id_of_another_entity": "{option}: {message}",
-    "property_of_other_type": "--set: {message}",
     "patch_failed": "--json-patch: {message}",
     "sum_too_large": "--increment: {message}",
 }

@@ -84,7 +84,7 @@ def _require_kept_types(chosen: Sequence[Edit], before: Entity, after: Entity) -
     A property that is unset has none to keep.
     """
     free = {edit.path.steps[0].name for edit in chosen if isinstance(edit, Unset)}
-    for name in [edit.path.steps[0].name or "" for edit in chosen if isinstance(edit, Set)]:
+    for name in before:
         old, new = (_find_implied_type(entity, name) for entity in (before, after))
         if old is not None and new not in (None, old) and name not in free:
             raise TransformFailed(

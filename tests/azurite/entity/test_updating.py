@@ -11,6 +11,7 @@ from azguard.accounts import account
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.cli import edit_options, hints
+from azguard.documents.edits import MergePatch
 from azguard.emulators.state import Azurite
 from azguard.errors import NotFound, TransformFailed, UsageError
 from azguard.requests.deadline import Deadline
@@ -164,8 +165,8 @@ def test_edits_keep_the_types(before: dict[str, Any], words: tuple[str, ...], af
         (typed("5", "Int64"), ("--increment", "p=0.5"), "--increment: p is an Edm.Int64, and 0.5 is no whole number"),
         ({"p": "5"}, ("--increment", "p"), "--increment: p is a string, not a number"),
         (typed("5", "Int64"), ("--set", "p=true"), "p: True is not an Edm.Int64"),
-        ({"p": "0152"}, ("--set", "p=152"), "--set: p is an Edm.String, and its new value an Edm.Int32"),
-        ({"p": 1}, ("--set-string", "p=2"), "--set: p is an Edm.Int32, and its new value an Edm.String"),
+        ({"p": "0152"}, ("--set", "p=152"), "p is an Edm.String, and its new value an Edm.Int32"),
+        ({"p": 1}, ("--set-string", "p=2"), "p is an Edm.Int32, and its new value an Edm.String"),
         (typed("NaN", "Double"), ("--increment", "p"), "--increment: p is a string, not a number"),
         ({}, ("--set", 'RowKey="2"'), "RowKey is part of the entity's name and cannot change"),
     ],
@@ -190,6 +191,13 @@ def test_patches_see_the_types_as_they_are() -> None:
     assert checked(entity_edits.apply([edit], text(**typed("5", "Int64")))) == {
         **KEYS, **typed("7", "Int64"), "q": "1", "q@odata.type": "Edm.Int64",
     }  # fmt: skip
+
+
+def test_a_patch_gives_another_type_only_by_its_name() -> None:
+    with pytest.raises(TransformFailed, match=r"p is an Edm\.String"):
+        entity_edits.apply([MergePatch({"p": 152})], text(p="0152"))
+    named = MergePatch({"p": 152, "p@odata.type": "Edm.Int32"})
+    assert checked(entity_edits.apply([named], text(p="0152"))) == {**KEYS, "p": 152}
 
 
 @pytest.mark.parametrize(
