@@ -229,7 +229,7 @@ def transaction(
         stamps=not no_lineage,
     )
     with inputs.source(file) as stream:
-        items = lines.read(stream)
+        items = lines.read(iter(lambda: stream.readline(entity_input.MOST_BYTES + 1), b""))
     if dry_run:
         env.out.show(transactions.preview(items))
         return
@@ -283,7 +283,9 @@ def _copy(target: Target, given: EntityOptions) -> EntityCopy:
     if given.properties:
         return entity_input.with_keys_of(target, typed_values.parse_entity(given.properties))
     with inputs.source(given.file) as stream:
-        found = entity_input.parse(stream.read(), inputs.show_name(given.file), '{"status": "new"}')
+        found = entity_input.parse(
+            stream.read(entity_input.MOST_BYTES + 1), inputs.show_name(given.file), '{"status": "new"}'
+        )
     return entity_input.with_keys_of(target, found)
 
 

@@ -19,6 +19,10 @@ _NOT_WRITTEN = (edm.TIMESTAMP, KEY)
 _AZ_ETAG = "etag"
 
 
+#: More than the JSON of any entity has: 1 MiB in the service's count, whose every letter may be an escape of six bytes.
+MOST_BYTES = 16 * 1024 * 1024
+
+
 class EntityCopy(NamedTuple):
     """An entity to write."""
 
@@ -31,8 +35,10 @@ def parse(content: bytes, name: str, example: str) -> dict[str, Any]:
     """Return a JSON object; ``name`` and ``example`` are for the error.
 
     Raises:
-        UsageError: it is not one, or a key is in it twice.
+        UsageError: it is not one, is too long for one, or a key is in it twice.
     """
+    if len(content) > MOST_BYTES:
+        raise UsageError(f"{name} has more than {MOST_BYTES:,} bytes, so it is no entity", reason="entity_too_large")
     try:
         text = content.decode("utf-8-sig")  # PowerShell writes a byte order mark
         json_text.parse(text)

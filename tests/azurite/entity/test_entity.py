@@ -235,3 +235,9 @@ def test_a_lock_around_us_that_is_lost_stops_the_write(cli: CliWorld) -> None:
     around = environment.export_locks([(target, "0e6e2a5b-3f0d-4a53-9f6e-2f1d8a7c6b02", 3)])
     with pytest.raises(LockLost), hold_lock(target, settings_of([]), 0.0, around):
         pytest.fail("it ran")
+
+
+@pytest.mark.parametrize("words", [("insert", "{order}", "-f", "/dev/zero"), ("transaction", "/dev/zero")])
+def test_what_never_ends_is_no_entity(cli: CliWorld, words: tuple[str, ...]) -> None:
+    ran = cli.call("entity", *(each.format(order="Orders/eu/1") for each in words), "-o", "json")
+    assert (ran.code, "has more than 16,777,216 bytes" in ran.error["message"]) == (2, True)
