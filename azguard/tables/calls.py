@@ -34,7 +34,10 @@ class Stored:
     def of(cls, answer: Mapping[str, Any]) -> "Stored":
         """Read the JSON of an answer."""
         entity = edm.from_service(answer)
-        return cls(entity, str(answer["odata.etag"]), Lineage.parse(entity.pop(KEY, None)))
+        found = entity.pop(KEY, None)
+        # Of another type it is another's, and no history.
+        is_foreign = entity.pop(KEY + edm.ANNOTATION, None) is not None or not isinstance(found, str)
+        return cls(entity, str(answer["odata.etag"]), Lineage.parse(None if is_foreign else found))
 
 
 def get(

@@ -76,6 +76,15 @@ def test_the_lineage_is_no_part_of_an_entity(cli: CliWorld, table: str) -> None:
     assert named["azguardlineage"] == "AAAAAAAAAAAAAAAA.-"
 
 
+def test_a_lineage_of_another_type_is_no_history_and_harms_nothing(cli: CliWorld, table: str) -> None:
+    binary = {"azguardlineage": "AAAA", "azguardlineage@odata.type": "Edm.Binary"}
+    for row, theirs in (("2", {"azguardlineage": 5}), ("3", binary)):
+        put(cli, table, row, n=1, **theirs)
+        assert cli.call("safe-update", f"entity:{table}/eu/{row}", "--increment", "n").code == 0
+    put(cli, table, "4", n=1, azguardlineage=True)
+    assert cli.call("entity", "query", table, "--query", "[].n").json == [2, 2, 1]
+
+
 @pytest.mark.parametrize("key", KEYS)
 def test_any_key_is_read_and_found(cli: CliWorld, table: str, key: str) -> None:
     address = put(cli, table, row=key, partition=key, n=1)
