@@ -40,21 +40,18 @@ def parse_http_date(text: str, argument: str) -> str:
     Raises:
         UsageError: the text is neither.
     """
-    moment: datetime | None = None
+    try:
+        return http_date(_parse_moment(text))
+    except (OverflowError, ValueError):  # An offset can lead out of the years that there are.
+        raise UsageError(f"{text!r} is not a time", argument=argument, reason="time_malformed") from None
+
+
+def _parse_moment(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        try:
-            moment = parsedate_to_datetime(text)
-        except ValueError:
-            raise UsageError(
-                f"{text!r} is not a time",
-                argument=argument,
-                reason="time_malformed",
-            ) from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return http_date(moment)
+        moment = parsedate_to_datetime(text)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
 def span(seconds: float) -> str:

@@ -98,8 +98,9 @@ def drop(argv: Sequence[str], options: Collection[str]) -> list[str]:
 
 
 def keep(argv: Sequence[str], options: Collection[str]) -> list[str]:
-    """Return the words of some options and their values."""
-    return [word for group in _group(argv) if _name(group) in options for word in group]
+    """Return the words of some options and their values; of one that was typed before the command too, the last."""
+    found = {_name(group): group for group in _group(argv) if _name(group) in options}
+    return [word for group in found.values() for word in group]
 
 
 def show(words: Sequence[str]) -> str:

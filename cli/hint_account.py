@@ -16,8 +16,9 @@ _NOUNS = "|".join(name for name in COMMANDS if name not in (*_LOCAL, *_ALONE))
 _GROUPS = "metadata|acl|tags|page|block|handle|range|poison|(?<=file )lock"
 # What follows where a command is told of, and not to be typed.
 _PROSE = r" --help| (?:sets|keeps|writes|makes|with|copies)\b"
+# Atomic: where a command is left alone, so is the group that it is in.
 _COMMAND = re.compile(
-    rf"\bazguard (?:(?:{'|'.join(_ALONE)})|(?P<noun>{_NOUNS}) (?:(?:{_GROUPS}) [a-z-]+|append seal|[a-z-]+))"
+    rf"\bazguard (?>{'|'.join(_ALONE)}|(?P<noun>{_NOUNS}) (?>(?:{_GROUPS}) [a-z-]+|append seal|[a-z-]+))"
     rf"(?![\w-]|{_PROSE})"
 )
 

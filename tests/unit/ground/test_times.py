@@ -3,7 +3,7 @@
 import pytest
 
 from azguard.errors import UsageError
-from azguard.times import parse_duration, span
+from azguard.times import parse_duration, parse_http_date, span
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,9 @@ def test_what_is_shown_can_be_typed(text: str) -> None:
 def test_a_duration_that_no_clock_can_tell_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="more than 100 years"):
         parse_duration(text, "--for")
+
+
+@pytest.mark.parametrize("text", ["", "soon", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00"])
+def test_a_time_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a time"):
+        parse_http_date(text, "until")
