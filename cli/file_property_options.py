@@ -106,7 +106,7 @@ def _read_time(text: str | None, option: str) -> str | None:
         return None
     try:
         moment = datetime.fromisoformat(str(text))
-    except ValueError:
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (OverflowError, ValueError):
         raise UsageError(f"{option}: {text!r} is no time", hint=f"{option} 2026-01-31T12:00:00Z") from None
-    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S.%f}0Z"

@@ -72,6 +72,6 @@ def moment(text: str | None) -> datetime | None:
         return None
     try:
         found = datetime.fromisoformat(text)
-    except ValueError:
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    except (OverflowError, ValueError):
         return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
