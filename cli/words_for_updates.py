@@ -43,9 +43,8 @@ HINTS: Mapping[str, Words] = {
     "output_is_not_json": "mend the command; if it is meant: --any-content",
     "op_id_malformed": ("copy it whole from the result, or choose a key of your own that does not begin with {prefix}"),
     "op_id_of_another_entity": "copy the id of this entity's update, or choose a key of your own",
-    "property_of_other_type": (
-        "for a text: --set-string {path}=TEXT; if the type is to change: --unset {path} --set {path}=JSON"
-    ),
+    "property_is_string": "to keep it a string: --set-string {path}=TEXT; else unset it first: --unset {path}",
+    "property_of_other_type": "if the type is to change, unset it first: --unset {path}",
     "put_is_empty": "did the command before the pipe fail? If it is to be empty: --allow-empty",
     "put_never_read": (
         "read it first: azguard blob get {target} -f THEIRS, "

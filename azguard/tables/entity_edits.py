@@ -87,11 +87,10 @@ def _require_kept_types(chosen: Sequence[Edit], before: Entity, after: Entity) -
     for name in before:
         old, new = (_find_implied_type(entity, name) for entity in (before, after))
         if old is not None and new not in (None, old) and name not in free:
-            raise TransformFailed(
-                f"{name} is an {old}, and its new value an {new}",
-                reason="property_of_other_type",
-                values={"path": name},
-            )
+            failed = TransformFailed(f"{name} is an {old}, and its new value an {new}", values={"path": name})
+            if old == edm.STRING:
+                raise failed.but(reason="property_is_string")
+            raise failed.but(reason="property_of_other_type")
 
 
 def _find_implied_type(entity: Entity, name: str) -> str | None:
