@@ -2,9 +2,9 @@
 
 It ends the command, with all that it started, when azguard says that the lock is lost, when azguard is gone
 (``kill -9``), and when azguard falls silent (SIGSTOP, a hung network) until shortly before the lease ends. When the
-command ends because azguard passed an ending signal on to it, the guardian ends what it started, too. If the
-guardian itself is killed or stopped, azguard does the same. The two have different names, so that one ``pkill`` does
-not hit both.
+command ends by an ending signal that azguard passed on, by Ctrl-C or with its terminal, the guardian ends what it
+started, too. If the guardian itself is killed or stopped, azguard does the same. The two have different names, so that
+one ``pkill`` does not hit both.
 
 Not guaranteed: what runs as another user is beyond reach and, elsewhere than on Linux, what leaves the command's
 process group. If azguard and the guardian are killed at the same moment, Linux kills the command, but not what it has
