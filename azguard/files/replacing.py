@@ -11,7 +11,7 @@ Source: https://learn.microsoft.com/rest/api/storageservices/rename-file
 
 import hashlib
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -88,13 +88,16 @@ class Replacement:
         headers = answers[-1].http_response.headers if answers else {}
         return dict(headers)
 
-    def delete(self, lease_id: str | None, deadline: Deadline) -> None:
-        """Delete the file with the temporary name, if it is still there; that it stays is no error."""
+    def delete(self, lease_id: str | None, deadline: Deadline, tries: int = _TRIES) -> bool:
+        """Delete the file with the temporary name, if it is still there; return whether the service has answered."""
         patience = deadline.restart(seconds=_DELETE_SECONDS)
-        for _ in range(_TRIES):
+        for _ in range(tries):
             sent = temporary_notes.send_delete(self.temporary, lease_id, patience)
-            if sent.outcome in (CallOutcome.COMMITTED, CallOutcome.REFUSED) or patience.passed:
-                return
+            if sent.outcome in (CallOutcome.COMMITTED, CallOutcome.REFUSED):
+                return True
+            if patience.passed:
+                break
+        return False
 
 
 def prepare(
@@ -109,14 +112,18 @@ def prepare(
     """
     made = _create(target, content, like, metadata, stem, deadline)
     client = made.temporary.account.file(made.temporary.address)
-    for offset in range(0, len(content), _RANGE_BYTES):
-        piece = content[offset : offset + _RANGE_BYTES]
-        # Sending a range again is safe, even late: it holds the same bytes.
-        read(
-            lambda timeouts, piece=piece, offset=offset: client.upload_range(piece, offset, len(piece), **timeouts),  # type: ignore[misc]
-            made.temporary,
-            deadline,
-        )
+    try:
+        for offset in range(0, len(content), _RANGE_BYTES):
+            piece = content[offset : offset + _RANGE_BYTES]
+            # Sending a range again is safe, even late: it holds the same bytes.
+            read(
+                lambda timeouts, piece=piece, offset=offset: client.upload_range(piece, offset, len(piece), **timeouts),  # type: ignore[misc]
+                made.temporary,
+                deadline,
+            )
+    except BaseException:
+        _discard([made], deadline)
+        raise
     return made
 
 
@@ -176,7 +183,15 @@ def _create(
         if sent.outcome is CallOutcome.REFUSED or deadline.passed:
             break
         deadline.pause(_PAUSE_SECONDS)
+    _discard(doubtful, deadline)
     raise failure
+
+
+def _discard(left: Sequence[Replacement], deadline: Deadline) -> None:
+    """Delete files that are of no use, unless the service does not answer: the time is over, or nearly so."""
+    for each in left:
+        if not each.delete(None, deadline, tries=1):
+            break
 
 
 def _choose(target: Target, stem: str) -> Replacement:

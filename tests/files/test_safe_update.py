@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from azguard.faultproxy.faults import Fault
+from azguard.faultproxy import proxy
+from azguard.faultproxy.faults import Fault, Request
 from tests.support import files_world
 from tests.support.cli_world import CliWorld
 
@@ -124,6 +125,21 @@ def test_a_writer_that_was_there_between_is_not_overwritten(files_cli: CliWorld,
     )
     done = files_cli.call("safe-update", f"file:{file}", "--", sys.executable, str(script))
     assert (done.code, done.json["conflicts"], content(files_cli, file)) == (0, 1, {"n": 70})
+
+
+@pytest.mark.parametrize(
+    ("which", "fault"), [("x-ms-type", Fault.FAIL_AFTER), ("x-ms-write", Fault.FAIL_BEFORE)], ids=["create", "range"]
+)
+def test_a_file_beside_it_that_cannot_be_made_is_deleted(
+    files_cli: CliWorld, file: str, which: str, fault: Fault
+) -> None:
+    def decide(request: Request) -> Fault:
+        return fault if which in request.headers else Fault.NONE
+
+    with proxy.running(files_world.port(files_cli), decide) as between:
+        words = ("safe-update", f"file:{file}", "--increment", "n", "--timeout", "1s")
+        ran = files_world.through(files_cli, between.port).call(*words)
+    assert (ran.code, files_world.names(files_cli, file.partition("/")[0])) == (53, ["dir.json"])
 
 
 def test_what_a_killed_update_left_is_taken_over_by_the_next(files_cli: CliWorld, file: str) -> None:
