@@ -55,6 +55,7 @@ _SUFFIXES = {
     Kind.BLOB: ("snapshot", "versionid"), Kind.SHARE: ("snapshot",), Kind.DIR: ("snapshot",), Kind.FILE: ("snapshot",),
 }  # fmt: skip
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z")
+_CUT_URL = re.compile(r"https?:/?[^/]|[a-z0-9-]+\.(?:blob|table|queue|file|dfs)\.", re.IGNORECASE)
 # A SAS names its version first, and its signature somewhere.
 _SAS_BEGINS = re.compile(r"\?(?:sv=\d{4}-\d\d-\d\d(?:&|$)|(?:[^/?]*&)?sig=.)", re.IGNORECASE)
 
@@ -139,8 +140,15 @@ def parse(text: str, kind: Kind | None = None, endpoints: urls.Endpoints = dict)
         )
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", text):
         return _parse_url(text, kind, endpoints)
+    _refuse_cut_url(text)
     _refuse_sas(text)
     prefix, colon, rest = text.partition(":")
+    if colon and prefix not in _PARTS and prefix.lower() in _PARTS:
+        raise UsageError(
+            f"{prefix!r} is no kind of resource",
+            reason="address_kind_in_capitals",
+            values={"kind": prefix.lower()},
+        )
     if colon and prefix in _PARTS:
         found = Kind(prefix)
         if kind is not None and found is not kind:
@@ -171,6 +179,12 @@ def find_service(text: str, endpoints: urls.Endpoints = dict) -> str | None:
 def is_snapshot_time(text: str) -> bool:
     """Return whether a text names a snapshot or a version as the service does."""
     return _MOMENT.fullmatch(text) is not None
+
+
+def _refuse_cut_url(text: str) -> None:
+    """Refuse a URL that lacks its scheme, or a slash of it: no name of a container, a table or a share has a dot."""
+    if _CUT_URL.match(text):
+        raise UsageError("that looks like a URL without its https://", reason="url_without_scheme")
 
 
 def _refuse_sas(text: str) -> None:

@@ -10,6 +10,7 @@ _KEYS = "keys may not hold / \\ # ? or the control characters U+0000 to U+001F a
 HINTS: Mapping[str, Words] = {
     "address_empty": "an unset shell variable looks like this; write for example site/config.json",
     "address_incomplete": "write {kind}:{form}",
+    "address_kind_in_capitals": "write it in lower-case letters: {kind}:",
     "address_without_kind": (
         "write container:{text}, table:{text}, or CONTAINER/{text} for a blob; the kinds are {kinds}"
     ),
@@ -36,6 +37,7 @@ HINTS: Mapping[str, Words] = {
     "url_has_fragment": "in a name, write it as %23",
     "url_names_nothing": "add the container and the name to it",
     "url_not_of_storage": "a storage URL begins with https://",
+    "url_without_scheme": "write it whole, such as https://ACCOUNT.blob.core.windows.net/CONTAINER/NAME",
     "url_query_malformed": (
         "quote the URL, so that the shell does not cut it at the first &; in a name, write %3F for ?"
     ),

@@ -147,6 +147,24 @@ def test_a_refused_address_says_how_to_write_it(text: str) -> None:
     assert in_words(caught.value).hint
 
 
+@pytest.mark.parametrize("kind", [None, Kind.BLOB, Kind.SHARE, Kind.TABLE])
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("acc.blob.core.windows.net/site/a", "url_without_scheme"),
+        ("acc.file.core.windows.net/docs?sig=x", "url_without_scheme"),
+        ("https:/acc.blob.core.windows.net/site/a", "url_without_scheme"),
+        ("http:acc/site/a", "url_without_scheme"),
+        ("Blob:site/a", "address_kind_in_capitals"),
+        ("TABLE:jobs", "address_kind_in_capitals"),
+    ],
+)
+def test_what_was_meant_by_an_address_is_told(text: str, reason: str, kind: Kind | None) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse(text, kind)
+    assert caught.value.reason == reason
+
+
 @given(st.text(min_size=1, max_size=60))
 def test_an_address_that_is_accepted_reads_back_as_itself(name: str) -> None:
     try:
