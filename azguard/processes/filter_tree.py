@@ -101,4 +101,5 @@ class FilterTree:
             return []
         if FilterTree._count == 1:
             return self._offspring.running()
-        return tree.find_descendants(self.process.pid)
+        # Once it is reaped, nothing descends from it any more, and its number may be another's.
+        return [] if self.process.returncode is not None else tree.find_descendants(self.process.pid)

@@ -8,7 +8,7 @@ import textwrap
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import pytest
 from azguard.cli.hints import in_words
 from azguard.errors import GaveUp, TransformFailed, UsageError
 from azguard.processes import filter_command, identity, tree
+from azguard.processes.filter_tree import FilterTree
 from tests.support.emulator_world import until
 from tests.support.places import REPOSITORY
 
@@ -227,6 +228,24 @@ def test_nothing_is_sent_to_a_group_that_is_gone_because_its_number_is_free(monk
     sent: list[tuple[int, int]] = []
     monkeypatch.setattr(os, "killpg", lambda *numbers: sent.append(numbers))
     assert (run("true"), sent) == (b"", [])
+
+
+def test_beside_another_command_nothing_is_looked_for_below_a_number_that_is_free(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked: list[int] = []
+
+    def look(root: int, *_: object) -> list[identity.Process]:
+        looked.append(root)
+        return []
+
+    with closing(FilterTree()) as one, closing(FilterTree()):
+        one.process = subprocess.Popen(["true"], process_group=0)
+        one.process.wait()
+        monkeypatch.setattr(tree, "find_descendants", look)
+        one.stop((signal.SIGTERM,), 0.1)
+        monkeypatch.undo()
+    assert one.process.pid not in looked
 
 
 # How what a command starts leaves its process group; ``{0}`` is the file for the pid of something that is deaf to TERM.
