@@ -158,13 +158,19 @@ def _write_under_fence(upload: Upload, call: Callable[[Upload], Mapping[str, Any
     # The time to read a slow pipe, or to stage the blocks, does not count against the deadline of the commit.
     upload = replace(upload, deadline=upload.deadline.fresh())
 
-    def attempt(under: Conditions) -> "Settled[Mapping[str, Any]]":
+    def check_type(under: Conditions) -> None:
         if not upload.any_type:
             types.check(upload.target, under, upload.deadline)
+
+    def attempt(under: Conditions) -> "Settled[Mapping[str, Any]]":
+        if under is not upload.conditions:
+            check_type(under)
         if upload.before_commit is not None:
             upload.before_commit(under)
         return _attempt(replace(upload, conditions=under), call, ids)
 
+    # A refusal of this look has nothing to do with a fence.
+    check_type(upload.conditions)
     return fenced_writes.write(upload.target, upload.conditions, upload.deadline, attempt, creates=True)
 
 

@@ -344,6 +344,19 @@ def test_without_the_permission_for_tags_the_hint_names_it(cli: CliWorld, blob: 
     )  # fmt: skip
 
 
+def test_without_the_permission_to_read_the_hint_is_of_the_type_and_works(cli: CliWorld, blob: str) -> None:
+    container, _, name = blob.partition("/")
+    sas = generate_blob_sas(
+        EMULATOR_NAME, container, name, account_key=EMULATOR_KEY,
+        permission=BlobSasPermissions(write=True, create=True, tag=True),
+        expiry=datetime.now(UTC) + timedelta(hours=1),
+    )  # fmt: skip
+    url = f"{sdk(cli, blob).url}?{sas}"
+    ran = put(cli, url, 42)
+    assert (ran.code, ran.error["hint"]) == (43, "--blob-type block writes without looking")
+    assert put(cli, url, 42, "--blob-type", "block").code == 0
+
+
 # Refused before any request
 
 
