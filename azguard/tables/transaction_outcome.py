@@ -42,6 +42,16 @@ class ItemVerdict:
         return Evidence.ABSENT if self.inserts else Evidence.UNTOUCHED
 
 
+def tells_of_all(refused: EntityWrite, verdict: Verdict) -> bool:
+    """Return whether the verdict on an item that was refused is one on all.
+
+    That what it would insert is not there does not tell: our insert may have been committed, and deleted since.
+    """
+    if verdict is Verdict.NOT_YET:
+        return not refused.inserts
+    return verdict is not Verdict.UNKNOWN
+
+
 def verdict_from_items(items: Iterable[ItemVerdict]) -> Verdict:
     """Return what is known of a whole transaction: what is certain of one item is certain of all.
 

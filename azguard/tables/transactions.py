@@ -19,7 +19,7 @@ from azguard.requests.service_errors import service_code, status, translate
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict
 from azguard.tables import edm, write_outcome, writes
-from azguard.tables.transaction_outcome import ItemVerdict, verdict_from_items
+from azguard.tables.transaction_outcome import ItemVerdict, tells_of_all, verdict_from_items
 from azguard.tables.write import EntityWrite, Verb
 from azguard.tables.write_outcome import fetch_current, judge
 
@@ -203,9 +203,9 @@ class _Transaction:
         first = refused if refused in stamped else (stamped or [refused or self._items[0]])[0]
         look = self._look_at(first, patience)
         told = Finding[list[str | None]](look.verdict, seen=look.seen if first is refused else None, same=look.same)
-        other = next((item for item in stamped if item is not first), None)
-        if look.verdict is Verdict.UNKNOWN and other is not None:
-            look = self._look_at(other, patience)
+        others = sorted((item for item in stamped if item is not first), key=lambda item: item.write.inserts)
+        if others and not tells_of_all(first.write, look.verdict):
+            look = self._look_at(others[0], patience)
         return Finding(look.verdict, self._find_etags(patience)) if look.verdict is Verdict.COMMITTED else told
 
     def _look_at(self, item: Item, patience: Deadline) -> Finding[str | None]:

@@ -77,6 +77,14 @@ def merge(cli: CliWorld, address: str, changes: dict[str, Any], mode: str = "mer
     TableClient.from_connection_string(_text(cli), name).update_entity({**keys, **changes}, mode)  # type: ignore[arg-type]  # it takes the text too
 
 
+def delete(cli: CliWorld, address: str) -> None:
+    """Delete an entity as a tool that is not azguard."""
+    from azure.data.tables import TableClient
+
+    name, partition, row = address.split("/")
+    TableClient.from_connection_string(_text(cli), name).delete_entity(partition, row)
+
+
 def port(cli: CliWorld) -> int:
     """Return the port of the emulator's table service."""
     found = re.search(r"TableEndpoint=http://127\.0\.0\.1:(\d+)", _text(cli))

@@ -254,10 +254,12 @@ def test_what_get_prints_can_be_put_back(cli: CliWorld, partition: str) -> None:
     assert (ran.code, properties(cli, f"{partition}/a")) == (0, {"n": 7})
 
 
+@pytest.mark.parametrize("first", ["replace", "insert"])
 def test_a_transaction_that_the_network_sent_twice_is_known_by_an_item_that_no_other_wrote(
-    cli: CliWorld, partition: str
+    cli: CliWorld, partition: str, first: str
 ) -> None:
-    """The second copy is refused for the item that another tool has replaced by then, lineage and all."""
+    """The second copy is refused for the item that another tool has replaced, or deleted, by then, lineage and all."""
+    mine = f"{partition}/{'a' if first == 'replace' else 'new'}"
     met: list[str] = []
 
     def decide(request: Request) -> Fault:
@@ -265,11 +267,15 @@ def test_a_transaction_that_the_network_sent_twice_is_known_by_an_item_that_no_o
             return Fault.REPLAYED
         if not met:
             met.append(request.path)
-            table_world.merge(cli, f"{partition}/a", {"n": 7}, "replace")
+            if first == "replace":
+                table_world.merge(cli, mine, {"n": 7}, "replace")
+            else:
+                table_world.delete(cli, mine)
         return Fault.NONE
 
     with proxy.running(table_world.port(cli), decide) as between:
         world = table_world.through(cli, between.port)
-        items = [f"{partition}/{row}" for row in "ab"]
-        ran = submit(world, [item("replace", each, if_match=table_world.etag(cli, each)) for each in items])
+        words: dict[str, Any] = {"if_match": table_world.etag(cli, mine)} if first == "replace" else {}
+        other = item("replace", f"{partition}/b", if_match=table_world.etag(cli, f"{partition}/b"))
+        ran = submit(world, [item(first, mine, **words), other])
     assert (ran.code, met != [], properties(cli, f"{partition}/b")) == (0, True, {"n": 2}), ran.err
