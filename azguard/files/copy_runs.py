@@ -57,6 +57,7 @@ def begin(given: FileCopy, notes: ProcessNotes | None, stack: ExitStack) -> Begu
     """
     deadline, doubtful = given.deadline.fresh(), list[TemporaryFile]()
     temporary_notes.sweep(notes, given.target, deadline)
+    pauses = service_copies.pauses()
     while True:
         made = temporary.choose(given.target, {}, given.deadline.fresh, 0, notes)
         stack.callback(made.remove)
@@ -75,6 +76,8 @@ def begin(given: FileCopy, notes: ProcessNotes | None, stack: ExitStack) -> Begu
             doubtful.append(made)
             if deadline.passed:
                 raise made.build_failed(error.message) from error
+            # Longer each time: each name is a file that may have to be deleted.
+            deadline.pause(next(pauses))
         except AzguardError as error:
             raise copy_sources.judge(error, given.source) from error
         else:

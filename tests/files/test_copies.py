@@ -263,6 +263,23 @@ def test_a_copy_whose_answer_is_lost_is_settled(files_cli: CliWorld, source: str
     assert log
 
 
+def test_a_copy_that_a_gateway_answers_for_the_service_is_not_sent_without_a_pause(
+    files_cli: CliWorld, source: str
+) -> None:
+    sent: list[Request] = []
+
+    def decide(request: Request) -> Fault:
+        if "x-ms-copy-source" not in request.headers:
+            return Fault.NONE
+        sent.append(request)
+        return Fault.FAIL_BEFORE
+
+    with proxy.running(files_world.port(files_cli), decide) as between:
+        words = ("file", "copy", f"{source}-2", "--source", source, "--timeout", "1s")
+        ran = files_world.through(files_cli, between.port).call(*words)
+    assert (ran.code, len(sent) < 8, share_of(files_cli, source)) == (53, True, ["plan.txt"])
+
+
 def test_the_network_may_send_a_copy_twice_that_is_pending(
     files_cli: CliWorld, source: str, elsewhere: Elsewhere
 ) -> None:
