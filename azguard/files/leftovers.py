@@ -79,12 +79,12 @@ def prune(folder: Target, pruning: Pruning, *, recursive: bool) -> Iterator[Left
 
 
 def _prune_one(folder: Target, path: str, named: re.Match[str], pruning: Pruning) -> Leftover | None:
-    """Judge one file and delete it if it may be deleted; return None if it is gone."""
+    """Judge one file and delete it if it may be deleted; return None if it is gone, or goes when it is closed."""
     target = Target(folder.account, Address(Kind.FILE, (folder.address.container, path)))
     answers = Answers()
     try:
         found = writes.fetch(target, None, pruning.deadline, answers)
-    except NotFound:
+    except (NotFound, Locked):
         return None
     is_told = answers.date is not None and found.last_modified is not None
     age = answers.date - found.last_modified if is_told else None
@@ -93,10 +93,10 @@ def _prune_one(folder: Target, path: str, named: re.Match[str], pruning: Pruning
     if reason not in (_ENDED, _OLD):
         outcome = "kept"
     elif not pruning.only_tells:
-        if reason == _ENDED and found.copy.status == PENDING:
-            temporary_notes.stop_copy(target, None, pruning.deadline)
-            found = writes.fetch(target, None, pruning.deadline)
         try:
+            if reason == _ENDED and found.copy.status == PENDING:
+                temporary_notes.stop_copy(target, None, pruning.deadline)
+                found = writes.fetch(target, None, pruning.deadline)
             _delete(target, found, named, pruning)
         except (Changed, Locked) as error:
             outcome, reason = "kept", "changed" if isinstance(error, Changed) else "locked"

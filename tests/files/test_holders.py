@@ -56,6 +56,16 @@ def test_a_file_in_delete_pending_that_cannot_be_looked_at_is_locked_all_the_sam
     assert [method for method, _ in service.asked] == ["DELETE", "HEAD", "GET"]
 
 
+def test_prune_goes_on_past_a_temporary_file_in_delete_pending(tmp_path: Path) -> None:
+    names = [f".azguard-{number:016x}.tmp" for number in range(2)]
+    entries = "".join(f"<File><Name>{name}</Name><Properties /></File>" for name in names)
+    listed = f"<EnumerationResults><Entries>{entries}</Entries><NextMarker /></EnumerationResults>".encode()
+    answers = [Answer(200, headers={"Content-Type": "application/xml"}, body=listed), Answer(409, "DeletePending")]
+    with scripted_service.running(*answers, Answer(404, "ResourceNotFound")) as service:
+        ran = CliWorld(tmp_path, service.connection_string).call("file", "prune", "team", "-o", "json")
+    assert (ran.code, ran.json, len(service.asked)) == (0, [], 3)
+
+
 @pytest.mark.parametrize("status", [409, 412])
 def test_a_file_that_is_read_only_has_no_holders(tmp_path: Path, status: int) -> None:
     with scripted_service.running(Answer(status, "ReadOnlyAttribute"), _THERE) as service:
