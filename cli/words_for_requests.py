@@ -39,7 +39,7 @@ HINTS: Mapping[str, Words] = {
     "lease_broken_already": "azguard lease show {address}",
     "lease_id_missing": "name the lease with --lease-id, or wait until its holder releases it",
     "lease_not_held": "it was released or lost, or the id is wrong: azguard lease show {address}",
-    "lease_over": "it expired or was broken: read again before you write, or leave --lease-id out",
+    "lease_over": "it expired or was broken: read again before you write; if you gave --lease-id, leave it out",
     "lease_refuses": "see what is the case: azguard lease show {address}",
     "leased_by_another": "wait until it is free: azguard lease wait {address}",
     "leased_under_another_id": "check the id, or see who holds it: azguard lease show {address}",

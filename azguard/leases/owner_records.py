@@ -137,11 +137,10 @@ def change_metadata(
     send = _sender(target)
     others = {key: value for key, value in version.metadata.items() if key.lower() not in (*added, KEY)}
     lineage = Lineage.parse(version.metadata.get(KEY)).after(op, version.etag)
-    kept = {key: value for key, value in added.items() if value is not None}
-    metadata = {**others, **kept, KEY: str(lineage)}
+    metadata = {**others, **{key: value for key, value in added.items() if value is not None}, KEY: str(lineage)}
 
-    def look(patience: Deadline) -> Finding[Any]:
-        found = read_version(target, patience, conditions.lease_id)
+    def look(patience: Deadline, lease_id: str | None = conditions.lease_id) -> Finding[Any]:
+        found = read_version(target, patience, lease_id)
         history = Lineage.parse(found.metadata.get(KEY))
         # If another write follows ours, the current ETag is not that of our version.
         newest = bool(history.entries) and history.entries[0][0] == op
@@ -154,6 +153,8 @@ def change_metadata(
         send=lambda: send(dict(metadata), headers=dict(conditions.request_headers), **write_timeouts(deadline)),
         look=look,
         expected_etag=version.etag,
+        # It may be refused because the lease is over, with which nothing could be read.
+        look_after_refusal=lambda patience: look(patience, None),
     )
     settled = send_until_settled(request, deadline)
     answer: Mapping[str, Any] = settled.answer

@@ -271,3 +271,12 @@ def test_a_rename_that_comes_between_the_two_releases_of_its_lease_leaves_none(f
         ran = through.call("file", "rename", file, f"{file.partition('/')[0]}/new.txt", "--timeout", "500ms")
     shown = files_cli.call("file", "show", f"{file.partition('/')[0]}/new.txt").json
     assert (ran.code, len(came), shown["lease_state"]) == (74, 1, "available")
+
+
+def test_a_lease_that_is_broken_before_its_record_is_written_is_told_as_lost(files_cli: CliWorld) -> None:
+    file = files_world.make(files_cli)
+    client = files_world.client(files_cli, file)
+    etag = client.get_file_properties().etag
+    words = ("file", "resize", file, "--size", "9", "--etag", etag)
+    ran = files_world.meanwhile(files_cli, "comp=metadata", ShareLeaseClient(client).break_lease, *words)
+    assert (ran.code, ran.error["kind"], client.get_file_properties().etag) == (49, "locked", etag)
