@@ -123,11 +123,16 @@ class _Holder:
         threading.Thread(target=self._end_with_command, daemon=True).start()
         plan = self._plan
         settings = replace(plan.settings, owner=replace(plan.settings.owner, pid=os.getpid()))
+        held: HeldLock | None = None
         try:
+            # A signal that came during a write is raised once that is settled, perhaps with the lock held.
             with commits.suppress(), raise_at_end():
                 deadline = Deadline(plan.wait, answer_seconds=ANSWER_SECONDS)
                 held = LockAcquisition(plan.request, settings, deadline).run()
         except KeyboardInterrupt:
+            if held is not None:
+                with ignore_ending():
+                    self._give_back(held)
             return
         except Exception as error:  # noqa: BLE001  # the command reports whatever it is
             self._fail(error)
@@ -160,7 +165,7 @@ class _Holder:
             self._plan.holds.save(self._record)
             background.leave_errors(self._plan.holds.file(held.lease_id, "log"))
         except OSError as error:
-            self._release(held)
+            self._give_back(held)
             self._fail(self._plan.holds.build_unwritable(error))
             return
         renewer.start()
@@ -254,6 +259,11 @@ class _Holder:
         except AzguardError:
             return False
         return own_lease.was_released(found, held.fence, None if held.record is None else held.record.moved.after)
+
+    def _give_back(self, held: HeldLock) -> None:
+        """Release a lock of which no step was told."""
+        if self._release(held) is None:
+            self._plan.settings.records.remove(held.target, held.lease_id)
 
     def _release(self, held: HeldLock) -> str | None:
         """Release the lock, and return why that failed; that it was lost before is noted."""

@@ -76,16 +76,20 @@ class StickyHold:
             ConfigError: the record of it cannot be written.
         """
         plan = self.plan
-        with commits.suppress(), raise_at_end():
-            deadline = Deadline(plan.wait, answer_seconds=ANSWER_SECONDS)
-            held = LockAcquisition(plan.request, plan.settings, deadline).run()
+        held: HeldLock | None = None
+        with commits.suppress():
             try:
-                record = self._stay(held)
+                # A signal that came during a write is raised once that is settled, and with the lock held.
+                with raise_at_end():
+                    deadline = Deadline(plan.wait, answer_seconds=ANSWER_SECONDS)
+                    held = LockAcquisition(plan.request, plan.settings, deadline).run()
+                    record = self._stay(held)
                 with ignore_ending():
                     publish(record)
             except BaseException:
                 with ignore_ending():
-                    self._give_back(held)
+                    if held is not None:
+                        self._give_back(held)
                 raise
         commits.announce()
         return record

@@ -61,6 +61,28 @@ def test_a_signal_while_a_request_is_on_its_way_leaves_no_lease(world: Locks, wh
     assert (code, world.left(lock), (world.cli.root / "ran").exists()) == (143, NOTHING, False)
 
 
+@pytest.mark.parametrize("words", [(), ("--sticky", "--reason", "x")], ids=["a process", "none"])
+def test_a_signal_while_the_record_is_on_its_way_leaves_no_lock_held(world: Locks, words: tuple[str, ...]) -> None:
+    lock, asked = world.new(), threading.Event()
+    world.blob(lock).upload_blob(b"")
+
+    def decide(request: proxy.Request) -> proxy.Chosen:
+        if operation(request) == "PUT metadata" and not asked.is_set():
+            asked.set()
+            return proxy.Chosen(proxy.Fault.LATE)
+        return proxy.Chosen(proxy.Fault.NONE)
+
+    with proxy.running(world.cli.port, decide) as between:
+        through = Locks(world.cli.through(between.port), world.container, world.mark, verb=("lock", "hold"))
+        running = through.begin(lock, *words)
+        assert asked.wait(40)
+        until(lambda: any(operation(each.request) == "PUT metadata" for each in between.log))
+        running.send(signal.SIGTERM)
+        code = running.ended().code
+        until(lambda: not world.processes(), 20)
+    assert (code, world.left(lock)) == (143, NOTHING)
+
+
 def test_a_signal_while_the_command_runs_reaches_its_whole_group(world: Locks) -> None:
     numbers, locks = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP), [world.new() for _ in range(3)]
     begun = [world.start_working(lock, traits="family") for lock in locks]
