@@ -11,6 +11,8 @@ from azguard.locks import environment
 from azguard.locks.acquire import LockAcquisition
 from azguard.locks.renewal import HeldLock, Renewer, describe_late
 from azguard.locks.settings import AcquireSettings, LockRequest
+from azguard.processes.signals import ignore_ending, raise_at_end
+from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 
 # Bounded: if the release fails, the lease expires on its own.
@@ -37,8 +39,18 @@ class Holding:
     @classmethod
     def acquire(cls, lock: Target, settings: AcquireSettings, wait: float) -> "Holding":
         """Acquire a lock, waiting at most so many seconds for it, and begin to renew it."""
-        new = cls(LockAcquisition(LockRequest(lock), settings, Deadline(wait)).run(), settings)
-        settings.tell(f"lock: {lock.address} is held, fence {new._held.fence}")
+        held: HeldLock | None = None
+        try:
+            # The write of the record is not the command's. A signal that came during it is raised once it is settled.
+            with commits.suppress(), raise_at_end():
+                held = LockAcquisition(LockRequest(lock), settings, Deadline(wait)).run()
+        except KeyboardInterrupt:
+            with ignore_ending():
+                if held is not None and actions.give_back(lock, held.lease_id, Deadline(_RELEASE_SECONDS)):
+                    settings.records.remove(lock, held.lease_id)
+            raise
+        new = cls(held, settings)
+        settings.tell(f"lock: {lock.address} is held, fence {held.fence}")
         new._renewer.start()
         return new
 

@@ -1,6 +1,7 @@
 """What an entity is read from, and the lock of a table around a write."""
 
 import json
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ from azguard.accounts import account
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.errors import LockLost
+from azguard.faultproxy import proxy
 from azguard.leases import state
 from azguard.leases.owners import Owner
 from azguard.locks import environment
@@ -17,6 +19,7 @@ from azguard.locks.hold import Holding, hold_lock
 from azguard.locks.renewal import HeldLock
 from azguard.locks.settings import AcquireSettings
 from azguard.requests.deadline import Deadline
+from tests.faults.rules import operation
 from tests.support import forked, table_world
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
@@ -135,6 +138,28 @@ def test_a_write_waits_for_the_lock_of_its_table(cli: CliWorld, order: str, busy
         75, f"{lock} is held by others; nothing was written", None,
     )  # fmt: skip
     assert f"table:{busy} has no lease of its own; its lock is {lock}" in ran.err
+
+
+def test_a_signal_while_the_lock_of_the_table_is_taken_ends_the_write_before_it_begins(
+    cli: CliWorld, order: str
+) -> None:
+    asked = threading.Event()
+    assert cli.call("lock", "run", f"table:{order.partition('/')[0]}", "--", "true").code == 0
+
+    def decide(request: proxy.Request) -> proxy.Fault:
+        if operation(request) != "PUT metadata":
+            return proxy.Fault.NONE
+        asked.set()
+        return proxy.Fault.LATE
+
+    with proxy.running(cli.port, decide) as between:
+        running = cli.through(between.port).begin_fork("entity", "insert", order, "a=1", "--with-table-lock")
+        assert asked.wait(40)
+        until(lambda: any(operation(each.request) == "PUT metadata" for each in between.log))
+        running.terminate()
+        running.communicate()
+    shown = cli.call("lock", "show", f"table:{order.partition('/')[0]}").json
+    assert (running.wait(), properties(cli, order), shown["state"]) == (143, None, "free")
 
 
 def test_the_record_of_the_lock_says_nothing_of_what_was_written(cli: CliWorld, order: str) -> None:
