@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from azguard.accounts.account import emulator
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
+from azguard.blobs.download import BlobGot
 from azguard.blobs.trees import BlobTree
 from azguard.cache.etag_cache import EtagCache
 from azguard.cache.reads import Reads
@@ -55,7 +56,18 @@ class Simulated(BlobTree):
 
     def get(self, target: Target, *_: Any, **__: Any) -> tuple[Any, str | None]:
         """Read nothing."""
-        return WriteResult(str(target.address), '"0x1"', _MOMENT, "none", 1), None
+        got = BlobGot(
+            address=str(target.address),
+            etag='"0x1"',
+            last_modified=_MOMENT,
+            content_length=0,
+            content_type=None,
+            blob_type="BlockBlob",
+            content_hash="",
+            file=None,
+            metadata={},
+        )
+        return got, None
 
     def delete(self, target: Target, conditions: Any, deadline: Deadline) -> WriteResult:
         """Delete nothing."""
