@@ -293,12 +293,12 @@ def break_now(world: Locks, lock: str) -> None:
 
 
 def is_gone(pid: int) -> bool:
-    """Return whether a process has ended, reaped or not."""
+    """Return whether a process has ended with all its threads, reaped or not."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return True
-    return stat.rpartition(b")")[2].split()[0] in (b"Z", b"X")
+    return fields[0] in (b"Z", b"X") and int(fields[17]) <= 1
 
 
 def now() -> float:
