@@ -1,7 +1,10 @@
 """Release a lease that is ours, and no other's."""
 
+from contextlib import suppress
+
 from azguard.accounts.target import Target
 from azguard.conditions.resolve import Conditions
+from azguard.errors import Locked, NotFound
 from azguard.leases import actions, owners, state
 from azguard.leases.owners import FENCE
 from azguard.leases.state import LeaseState
@@ -13,13 +16,17 @@ BROKEN = "it was broken, and released before its end"
 def release(target: Target, lease_id: str, patience: Deadline) -> LeaseState:
     """Release a lease, if it is still held, and return the state in which it was found before.
 
+    To be called when what ran under it has ended: what is refused after the look was not lost before that end. The
+    network may have sent the release twice, and another may hold the lock by now.
+
     Raises:
-        Locked, NotFound: it is not held any more: it was lost.
+        Locked, NotFound: it was not held any more when it was looked at: it was lost.
         OutcomeUnknown, Unavailable: it may be held still, and ends by itself.
     """
     # Looked at first: the service releases a broken lease without an error.
     found = state.look(target, patience, lease_id)
-    actions.release(target, Conditions(lease_id=lease_id), patience)
+    with suppress(Locked, NotFound):
+        actions.release(target, Conditions(lease_id=lease_id), patience)
     return found
 
 

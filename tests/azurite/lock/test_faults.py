@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from azure.storage.blob import BlobLeaseClient
 
 from azguard.faultproxy import proxy
 from azguard.faultproxy.proxy import Chosen, Fault, Request
@@ -102,3 +103,28 @@ def test_what_was_read_guards_the_write_inside_although_the_answer_to_the_record
         network.planned[lock.rpartition("/")[2]] = (STAMP, fault)
         ran = world.run(lock, "--", *command("blob", "put", blob, "-f", str(tmp_path / "new"), "--query", "guard"))
         assert (network.met.popitem()[1], ran.code, ran.out) == (fault, 0, '"if-match"\n'), ran.err
+
+
+def test_a_lock_that_another_holds_once_the_command_has_ended_was_not_lost(
+    connection_string: str, tmp_path: Path
+) -> None:
+    taken: list[str] = []
+
+    def take(request: Request) -> Chosen:
+        """Release the lock as a first copy of the request would, and acquire it for another."""
+        if operation(request) == RELEASE and not taken:
+            lease = BlobLeaseClient(direct.blob(lock))
+            lease.break_lease(0)
+            lease.acquire(15)
+            taken.append(lease.id)
+        return Chosen(Fault.NONE)
+
+    with (
+        locks(CliWorld(tmp_path, connection_string)) as direct,
+        proxy.running(direct.cli.port, take) as between,
+    ):
+        lock = direct.new()
+        ran = Locks(direct.cli.through(between.port), direct.container, direct.mark).run(
+            lock, "--", "sh", "-c", "exit 3"
+        )
+        assert (len(taken), ran.code, ran.err, direct.state(lock), direct.held()) == (1, 3, "", "leased", [])
