@@ -134,7 +134,7 @@ def test_after_a_kill_only_the_rest_moves(tree: Tree, azurite: Azurite) -> None:
             writer.wait()
         return Fault.NONE
 
-    words = ("blob", "put", "tree", tree.container.container_name, "--recursive", "--unchanged", "skip")
+    words = ("blob", "put", "tree", tree.container.container_name, "--recursive", "--unchanged", "skip", "--jobs", "2")
     with proxy.running(azurite.ports["blob"], kill) as running:
         cli = tree.cli.through(running.port)
         writer = cli.begin_fork(*words)
