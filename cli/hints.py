@@ -69,7 +69,7 @@ def _find_url(facts: Mapping[str, object], argv: Sequence[str]) -> str | None:
     return None
 
 
-def _typed(error: AzguardError, argv: Sequence[str]) -> str:
+def name_as_typed(error: AzguardError, argv: Sequence[str]) -> str:
     """Return what an error is about: the URL that was typed, else the address."""
     return _find_url(_facts(error), argv) or str(error.address)
 
@@ -109,11 +109,11 @@ def of(error: AzguardError, command: str, params: dict[str, Any], argv: Sequence
     if command == "blob put":
         return _after_put(params, argv)
     if command == "blob delete":
-        return _after_delete(_get(str(params["blob"]), argv), argv)
+        return _after_delete(_get(str(params["blob"])), argv)
     if command in ("entity replace", "entity merge"):
         return _after_entity(params, argv)
     if command == "entity delete":
-        return _after_delete(_get_entity(str(params["entity"]), argv), argv)
+        return _after_delete(_get_entity(str(params["entity"])), argv)
     return _after_change(error, command, argv)
 
 
@@ -123,9 +123,9 @@ def _after_change(error: Changed, command: str, argv: Sequence[str]) -> str | No
         return None
     noun = command.split(maxsplit=1)[0]
     look = ["blob", "metadata", "get"] if command == "blob metadata set" else [noun, "show"]
-    name = _typed(error, argv)
+    name = name_as_typed(error, argv)
     name = name.removeprefix(f"{Kind.BLOB}:") if noun == Kind.BLOB else name
-    return f"{_on_same_account(argv, *look, name)}, then decide"
+    return f"{command_line.show(['azguard', *look, name])}, then decide"
 
 
 def under_own_lease(argv: Sequence[str], option: str = "--lease-id") -> str:
@@ -148,7 +148,7 @@ def _after_edit(error: AzguardError, argv: Sequence[str]) -> str | None:
         mend = HINTS.get(error.reason or "") if str(error.reason).startswith("edit_") else None
         return "\n      ".join([*([str(mend)] if mend else []), f"go on with it: {command_line.show(again)}"])
     op = str(error.facts["op_id"])
-    ask = command_line.show(["azguard", "safe-update", _typed(error, argv), "--op-id", op, "--status"])
+    ask = command_line.show(["azguard", "safe-update", name_as_typed(error, argv), "--op-id", op, "--status"])
     if command_line.find_value(own, "--op-id") is None:
         again += ["--op-id", op]
     return (
@@ -172,7 +172,7 @@ def _after_update(error: AzguardError, argv: Sequence[str]) -> str | None:
         kind, _, name = str(error.address).partition(":")
         name = _find_url(_facts(error), argv) or name
         return f"without a lineage only you can tell: {command_line.show(['azguard', kind, 'get', name])}"
-    ask = command_line.show(["azguard", "safe-update", _typed(error, argv), "--op-id", op, "--status"])
+    ask = command_line.show(["azguard", "safe-update", name_as_typed(error, argv), "--op-id", op, "--status"])
     return f"ask for its outcome: {ask}\n      if it was not applied, run it again under the same id: {again}"
 
 
@@ -186,11 +186,9 @@ def _after_put(params: dict[str, Any], argv: Sequence[str]) -> str:
     mine = file if file not in (None, "-") else "MERGED"
     added = ["--etag", "@last"] if mine == file else ["-f", mine, "--etag", "@last"]
     blob = str(params["blob"])
-    update = command_line.show(
-        ["azguard", "safe-update", _add_prefix(blob), *command_line.keep(argv, command_line.ACCOUNT)]
-    )
+    update = command_line.show(["azguard", "safe-update", _add_prefix(blob)])
     lines = (
-        f"fetch theirs beside yours: {_get(blob, argv)}",
+        f"fetch theirs beside yours: {_get(blob)}",
         f"merge the two in {shlex.quote(mine)}, then: {_again(argv, added)}",
         f"or let azguard retry the change: {update} -- COMMAND",
     )
@@ -202,7 +200,7 @@ def _after_count(command: str, params: dict[str, Any], argv: Sequence[str]) -> s
     look = {"container": ["blob", "list"], "table": ["entity", "query"], "share": ["file", "list"]}.get(
         noun, ["message", "peek"]
     )
-    see = _on_same_account(argv, *look, str(params["queue" if noun == "message" else noun]))
+    see = command_line.show(["azguard", *look, str(params["queue" if noun == "message" else noun])])
     own, rest = command_line.split(argv)
     again = command_line.show(["azguard", *own, "--with-contents", *rest])
     return f"see what is in it: {see}\n      to delete that too: {again}"
@@ -229,19 +227,17 @@ def _after_entity(params: dict[str, Any], argv: Sequence[str]) -> str:
     words, file, entity = params.get("properties"), params.get("file"), str(params["entity"])
     mine = "your words" if words else "MERGED" if file in (None, "-") else str(file)
     added = ["--etag", "@last"] if words or mine == file else ["-f", mine, "--etag", "@last"]
-    update = command_line.show(
-        ["azguard", "safe-update", _add_prefix(entity, "entity"), *command_line.keep(argv, command_line.ACCOUNT)]
-    )
+    update = command_line.show(["azguard", "safe-update", _add_prefix(entity, "entity")])
     lines = (
-        f"see what it is now: {_get_entity(entity, argv)}",
+        f"see what it is now: {_get_entity(entity)}",
         f"merge the two in {mine if words else shlex.quote(mine)}, then: {_again(argv, added)}",
         f"or let azguard retry the change: {update} --set NAME=JSON",
     )
     return "\n      ".join(lines)
 
 
-def _get_entity(entity: str, argv: Sequence[str]) -> str:
-    return _on_same_account(argv, "entity", "get", entity)
+def _get_entity(entity: str) -> str:
+    return command_line.show(["azguard", "entity", "get", entity])
 
 
 def _after_delete(get: str, argv: Sequence[str]) -> str:
@@ -249,21 +245,14 @@ def _after_delete(get: str, argv: Sequence[str]) -> str:
     return f"{fetch}\n      if it is to go all the same: {_again(argv, ['--etag', '@last'])}"
 
 
-def _get(blob: str, argv: Sequence[str]) -> str:
-    return command_line.show(
-        ["azguard", "blob", "get", blob, "-f", "THEIRS", *command_line.keep(argv, command_line.ACCOUNT)]
-    )
+def _get(blob: str) -> str:
+    return command_line.show(["azguard", "blob", "get", blob, "-f", "THEIRS"])
 
 
 def _again(argv: Sequence[str], added: Sequence[str]) -> str:
     """Return the command line as typed, with another guard."""
     own, rest = command_line.split(argv)
     return command_line.show(["azguard", *command_line.drop(own, command_line.GUARDS), *added, *rest])
-
-
-def _on_same_account(argv: Sequence[str], *words: str) -> str:
-    """Return the line of another command with the account that was typed."""
-    return command_line.show(["azguard", *words, *command_line.keep(argv, command_line.ACCOUNT)])
 
 
 def _add_prefix(address: str, kind: str = "blob") -> str:

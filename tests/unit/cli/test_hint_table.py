@@ -113,11 +113,11 @@ def test_what_is_added_to_a_line_stands_before_two_dashes(command: str, argv: li
 @pytest.mark.parametrize(
     ("command", "hint"),
     [
-        ("blob metadata set", "azguard blob metadata get c/n --profile p, then decide"),
-        ("blob set-properties", "azguard blob show c/n --profile p, then decide"),
-        ("lease acquire", "azguard lease show blob:c/n --profile p, then decide"),
+        ("blob metadata set", "azguard blob metadata get c/n, then decide"),
+        ("blob set-properties", "azguard blob show c/n, then decide"),
+        ("lease acquire", "azguard lease show blob:c/n, then decide"),
     ],
 )
 def test_a_change_of_another_is_to_be_looked_at(command: str, hint: str) -> None:
     error = errors.Changed("changed", "blob:c/n", expected_etag='"0x1"', current_etag='"0x2"')
-    assert hints.of(error, command, {}, [*command.split(), "c/n", "--profile", "p"]) == hint
+    assert hints.of(error, command, {}, [*command.split(), "c/n"]) == hint
