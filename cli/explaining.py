@@ -73,7 +73,7 @@ def _name_own_lease(env: Environment, error: Locked, target: Target) -> Locked:
         return error
     # A write of a share or a file is refused by this code, too, since it takes a lease itself.
     if code == "LeaseAlreadyPresent" and env.command in _ACQUIRING:
-        address = shlex.quote(str(target.address))
+        address = shlex.quote(hints.name_as_typed(error, env.argv))
         release = f"release it first: azguard lease release {address}"
         renew = f"renew it: azguard lease renew {address}\n      or release it first"
         return error.but(
@@ -102,7 +102,8 @@ def _name_own_lease_waited_for(env: Environment, error: GaveUp, target: Target) 
         return error
     known = env.cache.find_held(Key.of(target))
     noun = "lock" if known is not None and known.action == "lock hold" else "lease"
-    release = f"release it first: azguard {noun} release {shlex.quote(str(target.address))}"
+    address = shlex.quote(hints.name_as_typed(error, env.argv))
+    release = f"release it first: azguard {noun} release {address}"
     return error.but(
         message=f"{target} is leased by this scope itself, so waiting for it is in vain; nothing was done",
         hint=hints.under_own_lease(env.argv) if updates else release,

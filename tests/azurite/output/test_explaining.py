@@ -141,18 +141,22 @@ def test_a_container_s_own_lease_is_named_too(cli: CliWorld) -> None:
             "that lease is your own: ",
         ),
         (("lease", "acquire", "blob:{blob}", "--wait", "1s"), "release it first: "),
+        (("lease", "acquire", "{url}", "--wait", "1s"), "release it first: "),
         (("lease", "wait", "blob:{blob}", "--timeout", "1s"), "release it first: "),
         (("lock", "run", "blob:{blob}", "--no-wait", "--", "true"), "release it first: "),
     ],
 )
 def test_waiting_for_ones_own_lease_is_called_vain(cli: CliWorld, blob: str, words: tuple[str, ...], way: str) -> None:
     assert cli.call("lease", "acquire", f"blob:{blob}").code == 0
-    ran = cli.call(*[word.format(blob=blob) for word in words])
+    url = f"http://127.0.0.1:{cli.port}/devstoreaccount1/{blob}"
+    named = [word.format(blob=blob, url=url) for word in words]
+    ran = cli.call(*named)
     said = f"error: {blob} is leased by this scope itself, so waiting for it is in vain; nothing was done"
     hint = next(line for line in ran.err.splitlines() if line.startswith("hint: "))
     assert (ran.code, said in ran.err.splitlines(), hint.startswith(f"hint: {way}azguard ")) == (75, True, True)
     line = hint.removeprefix(f"hint: {way}")
-    assert ("--wait-lease" in line, cli.call(*shlex.split(line)[1:]).code) == (False, 0)
+    assert (url in line, "--wait-lease" in line) == (url in named, False)
+    assert cli.call(*shlex.split(line)[1:]).code == 0
 
 
 # Near names
