@@ -5,7 +5,7 @@ import shlex
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -44,6 +44,21 @@ def source(file: str | None, *, takes_folders: bool = False) -> AbstractContextM
         raise UsageError(f"{file} is a folder", hint=hint) from None
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from None
+
+
+@contextmanager
+def content(file: str | None, *, takes_folders: bool = False) -> Iterator[BinaryIO]:
+    """Return the content to write, as ``source`` does; a file that is named must not change while it is read.
+
+    Raises:
+        Changed: while it is read: it was written to since it was opened, so that what was read may be a mixture.
+        UsageError: as ``source``.
+    """
+    from azguard.trees.local_files import UnchangedFile, as_stream
+
+    with source(file, takes_folders=takes_folders) as stream:
+        is_named = file not in (None, "-") and size(stream) is not None
+        yield as_stream(UnchangedFile(stream, Path(str(file)), lambda: None)) if is_named else stream
 
 
 def _stdin() -> AbstractContextManager[BinaryIO]:

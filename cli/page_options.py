@@ -45,7 +45,7 @@ class PagePutOptions:
 
     def open(self) -> AbstractContextManager[BinaryIO | None]:
         """Return the content that is to be read; None where the service reads it."""
-        return nullcontext() if self.source_url is not None else inputs.source(self.file)
+        return nullcontext() if self.source_url is not None else inputs.content(self.file)
 
     def read(self, env: Environment, write: "PageWrite", stream: BinaryIO | None) -> "BinaryIO | Iterator[SourcePiece]":
         """Return the content, or the ranges of the source."""

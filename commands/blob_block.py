@@ -43,7 +43,7 @@ def stage(
     if values.not_empty(block_id, "--block-id") is not None:
         block_ids.decode(str(block_id))
     lease_id = env.conditions(target).lease_id
-    with inputs.source(file) as source, env.out.progress_bar(f"stage {target}", inputs.size(source)) as progress:
+    with inputs.content(file) as source, env.out.progress_bar(f"stage {target}", inputs.size(source)) as progress:
         staged = list(block_lists.stage(target, source, block_id, lease_id, env.deadline, progress.at))
     env.out.show(staged)
 

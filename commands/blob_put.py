@@ -69,7 +69,7 @@ def put(
     tree.check(env, second=to)
     target = env.locate(blob, Kind.BLOB, writable=True)
     skip = lifecycle_options.skips(env, given.if_exists)
-    with inputs.source(given.file, takes_folders=True) as stream:
+    with inputs.content(given.file, takes_folders=True) as stream:
         copy, size = inputs.copy(stream), inputs.size(stream)
         upload = Upload(
             target=target,

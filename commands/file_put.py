@@ -67,7 +67,7 @@ def put(
     target = env.locate(path, Kind.FILE, writable=True)
     skip = lifecycle_options.skips(env, given.if_exists)
     headers, smb = given.check(target.address.name)
-    with inputs.source(given.file, takes_folders=True) as stream:
+    with inputs.content(given.file, takes_folders=True) as stream:
         copy, size = inputs.copy(stream), inputs.size(stream)
         upload = uploads.FileUpload(
             target=target,

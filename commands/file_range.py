@@ -45,7 +45,7 @@ def put(
 
     env = context.of(ctx)
     write = _plan(env, path, offset)
-    with inputs.source(file) as stream, env.out.progress_bar(f"put {write.target}", inputs.size(stream)) as progress:
+    with inputs.content(file) as stream, env.out.progress_bar(f"put {write.target}", inputs.size(stream)) as progress:
         done = range_writes.put(write, stream, progress.at)
     file_options.record_written(env, write.target, write.conditions, done)
     env.out.show(done)

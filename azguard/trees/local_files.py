@@ -122,7 +122,7 @@ def _is_text(name: str) -> bool:
 
 
 class UnchangedFile:
-    """A file being read, which ends with an error if it changed since it was opened."""
+    """A file being read, which ends with an error as soon as it changed since it was opened."""
 
     def __init__(self, stream: BinaryIO, path: Path, check: Callable[[], None]) -> None:
         self._stream = stream
@@ -130,6 +130,11 @@ class UnchangedFile:
         self._path = path
         self._begun = _State.of(stream.fileno())
         self._read = 0
+
+    @property
+    def name(self) -> str:
+        """Return its path."""
+        return str(self._path)
 
     @property
     def size(self) -> int:
@@ -155,12 +160,13 @@ class UnchangedFile:
         self._check_run()
         piece = self._stream.read(size)
         self._read += len(piece)
-        if (not piece and size) or size < 0 or self._read >= self._begun.size:
-            self._check_state()
+        self._check_state()
         return piece
 
     def _check_state(self) -> None:
-        if _State.of(self._stream.fileno()) != self._begun or self._read > self._begun.size:
+        # A file of /proc has content, and tells no size.
+        is_longer = self._read > self._begun.size > 0
+        if is_longer or _State.of(self._stream.fileno()) != self._begun:
             raise Changed(f"{self._path} changed while it was read", reason="file_changed_while_read")
 
 
@@ -183,5 +189,5 @@ def open_unchanged(path: Path, check: Callable[[], None] = lambda: None) -> Iter
 
 
 def as_stream(file: UnchangedFile) -> BinaryIO:
-    """Return it as what takes a stream: of that it reads and asks for the descriptor only."""
+    """Return it as what takes a stream: of that it reads, and asks for the descriptor and the name."""
     return cast("BinaryIO", file)

@@ -1,11 +1,12 @@
 """What a command reads: a file, or stdin."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from azguard.cli import inputs, values
-from azguard.errors import UsageError
+from azguard.errors import Changed, UsageError
 
 
 @pytest.mark.parametrize(
@@ -33,3 +34,20 @@ def test_a_file_whose_name_is_too_long_is_refused_before_anything_is_done(tmp_pa
         True,
         False,
     ]
+
+
+def test_content_of_a_named_file_must_not_change_while_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"old content")
+    with inputs.content(str(path)) as stream:
+        assert (stream.read(3), inputs.size(stream)) == (b"old", 11)
+        # The clock of a file system ticks in milliseconds: what it would show after the next tick.
+        os.utime(path, ns=(1, 1))
+        with pytest.raises(Changed, match="changed while it was read"):
+            stream.read(100)
+
+
+@pytest.mark.skipif(not os.path.isfile("/proc/self/status"), reason="needs /proc")
+def test_content_of_a_file_that_tells_no_size_is_read_whole() -> None:
+    with inputs.content("/proc/self/status") as stream:
+        assert (inputs.size(stream), stream.read().startswith(b"Name:"), stream.read()) == (0, True, b"")
