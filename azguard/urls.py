@@ -36,7 +36,7 @@ def base_of(url: "SplitResult") -> str:
     return f"{url.scheme}://{host}" + ("" if url.port in (None, usual) else f":{url.port}")
 
 
-class Place(NamedTuple):
+class UrlPlace(NamedTuple):
     """Where a URL leads: the endpoint, the account, its service if that can be told, and the path below it."""
 
     endpoint: str
@@ -45,12 +45,12 @@ class Place(NamedTuple):
     path: str
 
 
-def locate(url: "SplitResult", base: str, taken: str | None, endpoints: Endpoints) -> Place:
+def locate(url: "SplitResult", base: str, taken: str | None, endpoints: Endpoints) -> UrlPlace:
     """Return where a URL leads; ``taken`` is the service that the command is about, if it is about one."""
     host, path = url.hostname or "", url.path.removeprefix("/")
     account, *labels = host.split(".")
     if not _is_path_style(host) and (told := next((each for each in labels if each in _SERVICES), None)):
-        return Place(base, account, told, path)
+        return UrlPlace(base, account, told, path)
     whole = f"{same_host(base)}/{path}"
     # Of services that share an endpoint, the one that the command takes.
     for service, endpoint in sorted(endpoints().items(), key=lambda pair: pair[0] != taken):
@@ -58,12 +58,12 @@ def locate(url: "SplitResult", base: str, taken: str | None, endpoints: Endpoint
         if whole.startswith(f"{same_host(known)}/"):
             # An account's endpoint ends with its name where the host is one of many accounts.
             name = known.rpartition("/")[2] if "/" in known.partition("//")[2] else account
-            return Place(known, name, service, whole.removeprefix(f"{same_host(known)}/"))
+            return UrlPlace(known, name, service, whole.removeprefix(f"{same_host(known)}/"))
     # An emulator in a container has a name of any kind, such as azurite or host.docker.internal.
     if _is_path_style(host) or url.port in _EMULATOR_PORTS:
         account, _, path = path.partition("/")
-        return Place(f"{base}/{account}", account, _EMULATOR_PORTS.get(url.port or 0), path)
-    return Place(base, account, None, path)
+        return UrlPlace(f"{base}/{account}", account, _EMULATOR_PORTS.get(url.port or 0), path)
+    return UrlPlace(base, account, None, path)
 
 
 def same_host(endpoint: str) -> str:

@@ -14,7 +14,7 @@ from azguard.errors import UsageError
 from azguard.urls import same_host
 
 if TYPE_CHECKING:
-    from azguard.blobs.copies import BlobCopied, Copy, CopySettings
+    from azguard.blobs.copies import BlobCopied, BlobCopy, CopySettings
     from azguard.requests.written import WriteResult
 
 _NAME = "CONTAINER/NAME"
@@ -128,7 +128,7 @@ def say_waiting(env: Environment, copied: "BlobCopied") -> None:
         env.out.info(f"waiting for copy {copied.copy_id} to {name}; it goes on if you stop waiting")
 
 
-def record(env: Environment, target: Target, copied: "BlobCopied | WriteResult", plan: "Copy") -> None:
+def record(env: Environment, target: Target, copied: "BlobCopied | WriteResult", plan: "BlobCopy") -> None:
     """Record the version that a copy has written; a copy that is pending gets another version when it ends."""
     if getattr(copied, "copy_status", None) == "pending":
         env.reads.forget(target)

@@ -11,14 +11,14 @@ from azguard.cache import copies
 from azguard.cache.copies import Copy
 
 
-class Place(NamedTuple):
+class Delivery(NamedTuple):
     """Where content was delivered. ``copy`` is the file that holds it and nothing else."""
 
     is_kept: bool
     copy: Copy | None = None
 
 
-def to_file(path: Path, inode: tuple[int, int] | None) -> Place:
+def to_file(path: Path, inode: tuple[int, int] | None) -> Delivery:
     """Return where content is that was written to the file, device or pipe at a path; a file had this inode then.
 
     What gets into that file left beside it when they were killed is deleted.
@@ -26,15 +26,15 @@ def to_file(path: Path, inode: tuple[int, int] | None) -> Place:
     mode = path.stat().st_mode
     if find_descriptor(path) is not None:
         # What it holds besides is not known.
-        return Place(not stat.S_ISCHR(mode) or _is_terminal(path))
+        return Delivery(not stat.S_ISCHR(mode) or _is_terminal(path))
     if stat.S_ISREG(mode):
         real = Path(os.path.realpath(path))
         remove_left(real.parent, real.name)
-        return Place(True, copies.find_written(path, inode))
-    return Place(not stat.S_ISCHR(mode) or _is_terminal(path))
+        return Delivery(True, copies.find_written(path, inode))
+    return Delivery(not stat.S_ISCHR(mode) or _is_terminal(path))
 
 
-def to_stream(stream: IO[Any], length: int | None = None) -> Place:
+def to_stream(stream: IO[Any], length: int | None = None) -> Delivery:
     """Return where content is that was written to a stream and flushed.
 
     ``length`` is that of the content in bytes, if a file that holds it alone is a copy. Not guaranteed: a reader that
@@ -44,13 +44,13 @@ def to_stream(stream: IO[Any], length: int | None = None) -> Place:
         descriptor = stream.fileno()
         found = os.fstat(descriptor)
     except (OSError, ValueError):
-        return Place(True)  # in memory
+        return Delivery(True)  # in memory
     if stat.S_ISREG(found.st_mode):
         is_copy = length is not None and found.st_size == length == os.lseek(descriptor, 0, os.SEEK_CUR)
-        return Place(True, copies.find_behind(descriptor) if is_copy else None)
+        return Delivery(True, copies.find_behind(descriptor) if is_copy else None)
     if stat.S_ISCHR(found.st_mode):
-        return Place(os.isatty(descriptor))
-    return Place(not _is_abandoned(descriptor))
+        return Delivery(os.isatty(descriptor))
+    return Delivery(not _is_abandoned(descriptor))
 
 
 def _is_terminal(path: Path) -> bool:

@@ -13,7 +13,7 @@ import typer
 from azguard.cli import rendering, terminal
 from azguard.cli.context import Environment
 from azguard.cli.words_for_programs import USE_OF_EXPORT
-from azguard.demo.race import DemoPlan, DemoResult, Progress, StrategyResult, Verdict
+from azguard.demo.race import CountVerdict, DemoPlan, DemoResult, StrategyProgress, StrategyResult
 from azguard.demo.strategies import RETRY_WAIT_SECONDS, Strategy
 from azguard.emulators import shell_exports
 from azguard.processes import identity
@@ -29,10 +29,10 @@ _WHOLE_WIDTH = 78
 _NARROW = (0, 2, _VERDICT)
 # Lines are no longer than this.
 _LONGEST_LINE = 79
-_STYLES = {Verdict.EXACT: "green", Verdict.TOO_FEW: "bold red", Verdict.TOO_MANY: "bold red"}
+_STYLES = {CountVerdict.EXACT: "green", CountVerdict.TOO_FEW: "bold red", CountVerdict.TOO_MANY: "bold red"}
 
 
-class Lines(AbstractContextManager["Lines"]):
+class LineView(AbstractContextManager["LineView"]):
     """Says when a strategy begins, and how it ended."""
 
     def __init__(self, plan: DemoPlan, write: Callable[[str], None]) -> None:
@@ -48,7 +48,7 @@ class Lines(AbstractContextManager["Lines"]):
     ) -> None:
         pass
 
-    def watch(self, seen: Progress | StrategyResult) -> None:
+    def watch(self, seen: StrategyProgress | StrategyResult) -> None:
         """Take in how far a strategy is."""
         if isinstance(seen, StrategyResult):
             self._write(_line(seen))
@@ -70,7 +70,7 @@ class Live(AbstractContextManager["Live"]):
         from rich.live import Live as Display
 
         self._plan = plan
-        self._seen: dict[str, Progress | StrategyResult] = {}
+        self._seen: dict[str, StrategyProgress | StrategyResult] = {}
         self._console = Console(highlight=False, no_color=not color)
         self._display = Display(console=self._console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
 
@@ -83,7 +83,7 @@ class Live(AbstractContextManager["Live"]):
     ) -> None:
         self._display.stop()
 
-    def watch(self, seen: Progress | StrategyResult) -> None:
+    def watch(self, seen: StrategyProgress | StrategyResult) -> None:
         """Take in how far a strategy is."""
         self._seen[seen.name] = seen
         # Not earlier: an installation before it has words of its own for the terminal.
@@ -114,17 +114,17 @@ class Live(AbstractContextManager["Live"]):
         return table
 
 
-def of(env: Environment, plan: DemoPlan) -> Lines | Live:
+def of(env: Environment, plan: DemoPlan) -> LineView | Live:
     """Return the view for the reader; if the result goes to stdout as JSON, the story goes to stderr."""
     if _is_structured(env):
-        return Lines(plan, env.out.info)
+        return LineView(plan, env.out.info)
     is_live = terminal.is_terminal(sys.stdout) and env.environ.get("TERM") != "dumb"
     if is_live and not env.shared.get("no_progress"):
         return Live(plan, env.out.color)
-    return Lines(plan, _to_stdout)
+    return LineView(plan, _to_stdout)
 
 
-def finish(env: Environment, view: Lines | Live, result: DemoResult) -> None:
+def finish(env: Environment, view: LineView | Live, result: DemoResult) -> None:
     """Say what was found, what it means and what to type next; exit 1 unless azguard's count is exact."""
     shell = USE_OF_EXPORT[shell_exports.guess(env.environ, identity.find_name(os.getppid()))]
     view.close(["", *_explain(result), "", *_describe_caveats(result), "", *_next_steps(shell)])
@@ -159,31 +159,34 @@ def _line(ended: StrategyResult) -> str:
     )
 
 
-def _cells(strategy: Strategy, plan: DemoPlan, seen: Progress | StrategyResult | None) -> Sequence[str]:
+def _cells(strategy: Strategy, plan: DemoPlan, seen: StrategyProgress | StrategyResult | None) -> Sequence[str]:
     if seen is None:
         return (strategy, str(plan.expected), "", "", "", "", "")
     answers, seconds = f"{seen.dropped} of {seen.requests}", f"{seen.seconds:.1f} s"
-    if isinstance(seen, Progress):
+    if isinstance(seen, StrategyProgress):
         return (strategy, str(plan.expected), "", f"{seen.ended} tried", "", answers, seconds)
     return (strategy, str(plan.expected), str(seen.found), _verdict(seen), str(seen.unknown), answers, seconds)
 
 
 def _verdict(ended: StrategyResult) -> str:
-    lucky = ended.verdict is Verdict.EXACT and ended.name != Strategy.SAFE
+    lucky = ended.verdict is CountVerdict.EXACT and ended.name != Strategy.SAFE
     return "exact (this time)" if lucky else str(ended.verdict)
 
 
-_REASONS: dict[tuple[str, Verdict], str] = {
-    (Strategy.BLIND, Verdict.TOO_FEW): "writers overwrote what others had written, and no writer was told.",
-    (Strategy.IF_MATCH, Verdict.TOO_MANY): (
+_REASONS: dict[tuple[str, CountVerdict], str] = {
+    (Strategy.BLIND, CountVerdict.TOO_FEW): "writers overwrote what others had written, and no writer was told.",
+    (Strategy.IF_MATCH, CountVerdict.TOO_MANY): (
         "a write whose answer was lost had been applied. Sent again by the SDK, it met 412, "
         "looked like another's write, and the change was applied once more."
     ),
-    (Strategy.IF_MATCH, Verdict.TOO_FEW): "callers that got an error gave up.",
-    (Strategy.SAFE, Verdict.EXACT): "every version of the blob names the last writes that led to it, so the outcome "
+    (Strategy.IF_MATCH, CountVerdict.TOO_FEW): "callers that got an error gave up.",
+    (
+        Strategy.SAFE,
+        CountVerdict.EXACT,
+    ): "every version of the blob names the last writes that led to it, so the outcome "
     "of a write whose answer was lost is looked up, never guessed.",
-    (Strategy.SAFE, Verdict.TOO_FEW): "this should not happen: please report it, with the seed.",
-    (Strategy.SAFE, Verdict.TOO_MANY): "this must never happen: please report it, with the seed.",
+    (Strategy.SAFE, CountVerdict.TOO_FEW): "this should not happen: please report it, with the seed.",
+    (Strategy.SAFE, CountVerdict.TOO_MANY): "this must never happen: please report it, with the seed.",
 }
 _LUCK = "by luck; nothing in it makes it so."
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from azguard.cli import inputs
 from azguard.documents import numbers, paths
 from azguard.documents import text as json_text
-from azguard.documents.edits import Append, AppendLine, Edit, Increment, JsonPatch, MergePatch, Set, Unset
+from azguard.documents.edits import AppendLine, AppendText, Edit, Increment, JsonPatch, MergePatch, Set, Unset
 from azguard.documents.numbers import LiteralNumber
 from azguard.documents.paths import Path, describe
 from azguard.documents.text import NotJson
@@ -57,7 +57,7 @@ def parse_for_entity(option: str, text: str, read: Callable[[str], bytes]) -> Ed
     from azguard.tables import entity_edits
 
     edit = parse(option, text, read)
-    if isinstance(edit, Append):
+    if isinstance(edit, AppendText):
         raise UsageError(
             f"{option} does not apply to an entity, which is no text", hint="--set-string NAME=TEXT sets a property"
         )
@@ -95,9 +95,9 @@ def _path_of(option: str, text: str, metadata: bool) -> Path:
     return path
 
 
-def _parse_append(option: str, text: str) -> Append:
+def _parse_append(option: str, text: str) -> AppendText:
     if option == "--append":
-        return Append(text)
+        return AppendText(text)
     if not text:
         raise UsageError(
             "--append-line: the line is empty", hint="an unset shell variable looks like this; --append adds any text"

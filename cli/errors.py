@@ -30,7 +30,7 @@ def report(error: BaseException, meta: Mapping[str, Any], argv: Sequence[str], e
         silence(sys.stdout)
         return _CLOSED_PIPE
     known = _as_known(error, argv)
-    status = error.status if isinstance(error, signals.Ended) else known.exit_code
+    status = error.status if isinstance(error, signals.EndedBySignal) else known.exit_code
     deliver(sys.stdout, status)
     _tell(_words(error, known, meta, argv, environ))
     return status

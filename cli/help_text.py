@@ -123,7 +123,9 @@ def with_notes(shown: str, text: HelpText) -> str:
     """Return the help of a command and what else there is to know of it."""
     from azguard.cli import markdown
 
-    notes = markdown.render([markdown.Block("paragraph", (" ".join(each.split()),)) for each in text.notes], width())
+    notes = markdown.render(
+        [markdown.TextBlock("paragraph", (" ".join(each.split()),)) for each in text.notes], width()
+    )
     return f"{shown}\n\nNotes:\n{notes}"
 
 

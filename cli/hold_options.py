@@ -19,7 +19,7 @@ from azguard.locks.holder import HoldPlan
 from azguard.locks.holds import Hold, Holds, LockHeld
 from azguard.locks.known import KnownLock, LockReleased
 from azguard.locks.settings import LockRequest
-from azguard.locks.sticky import StickyHold, Until
+from azguard.locks.sticky import HeldUntil, StickyHold
 from azguard.processes.identity import KnownProcess
 from azguard.times import parse_http_date
 
@@ -70,7 +70,7 @@ class HoldOptions:
         typer.Option("--until", metavar="TIME|DURATION", help="With --sticky: after this the next one may take it."),
     ] = None
 
-    def check_sticky(self) -> Until:
+    def check_sticky(self) -> HeldUntil:
         """Return when a lock without a process may be taken.
 
         Raises:
@@ -251,15 +251,15 @@ def _plan(env: Environment, target: Target, given: HoldOptions, checked: lock_op
     )
 
 
-def _parse_until(text: str | None) -> Until:
+def _parse_until(text: str | None) -> HeldUntil:
     if text is None:
-        return Until()
+        return HeldUntil()
     try:
-        return Until(seconds=values.duration(text, "--until"))
+        return HeldUntil(seconds=values.duration(text, "--until"))
     except UsageError:
         pass  # It is a time, or nothing.
     try:
-        return Until(moment=parsedate_to_datetime(parse_http_date(text, "until")))
+        return HeldUntil(moment=parsedate_to_datetime(parse_http_date(text, "until")))
     except UsageError:
         raise UsageError(
             f"--until: {text!r} is neither a duration nor a time", hint="--until 4h, --until 2026-12-01T06:00Z"

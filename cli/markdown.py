@@ -19,7 +19,7 @@ _PAIR = 2
 
 
 @dataclass(frozen=True)
-class Block:
+class TextBlock:
     """A heading, a paragraph, the items of a list, a table, or code."""
 
     kind: Literal["heading", "paragraph", "list", "table", "code"]
@@ -29,14 +29,14 @@ class Block:
     rows: tuple[tuple[str, ...], ...] = ()
 
 
-def parse(text: str) -> list[Block]:
+def parse(text: str) -> list[TextBlock]:
     """Return the blocks of a text. Comments are left out."""
     text = re.sub(r"<!--.*?-->\n?", "", text, flags=re.DOTALL)
-    found: list[Block] = []
+    found: list[TextBlock] = []
     # Code is split off first: what is in it has no other meaning.
     for position, part in enumerate(re.split(r"^```\w*\n(.*?)^```$\n?", text, flags=re.DOTALL | re.MULTILINE)):
         if position % 2:
-            found.append(Block("code", tuple(part.splitlines())))
+            found.append(TextBlock("code", tuple(part.splitlines())))
         else:
             found += map(_block, _paragraphs(part))
     return found
@@ -48,15 +48,15 @@ def _paragraphs(text: str) -> Iterator[list[str]]:
             yield list(lines)
 
 
-def _block(lines: list[str]) -> Block:
+def _block(lines: list[str]) -> TextBlock:
     if lines[0].startswith("#"):
-        return Block("heading", (plain(lines[0].lstrip("# ")),))
+        return TextBlock("heading", (plain(lines[0].lstrip("# ")),))
     if lines[0].startswith("|"):
         rows = [_cells(line) for line in lines if not re.fullmatch(r"[|\s:-]+", line)]
-        return Block("table", rows=tuple(rows))
+        return TextBlock("table", rows=tuple(rows))
     if _ITEM.match(lines[0]):
-        return Block("list", tuple(map(plain, _items(lines))))
-    return Block("paragraph", (plain(" ".join(line.strip().removeprefix("> ") for line in lines)),))
+        return TextBlock("list", tuple(map(plain, _items(lines))))
+    return TextBlock("paragraph", (plain(" ".join(line.strip().removeprefix("> ") for line in lines)),))
 
 
 def _cells(line: str) -> tuple[str, ...]:
@@ -80,7 +80,7 @@ def plain(text: str) -> str:
     return "".join(piece if place % 2 else _STRONG.sub(r"\1\2", piece) for place, piece in enumerate(pieces))
 
 
-def render(blocks: Sequence[Block], width: int) -> str:
+def render(blocks: Sequence[TextBlock], width: int) -> str:
     """Return blocks as plain text; a heading begins at the left, all else is indented."""
     parts: list[str] = []
     for block in blocks:
@@ -97,7 +97,7 @@ def render(blocks: Sequence[Block], width: int) -> str:
     return "\n\n".join(parts)
 
 
-def _lines(block: Block, width: int) -> list[str]:
+def _lines(block: TextBlock, width: int) -> list[str]:
     if block.kind == "code":
         return [line for each in block.lines for line in _code(each, width)]
     if block.kind == "table":

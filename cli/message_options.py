@@ -53,7 +53,7 @@ VisibilityTimeout = Annotated[
 
 
 @dataclass(frozen=True)
-class PutOptions:
+class MessagePutOptions:
     """The options of a put, as typed."""
 
     content: Content = None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class PutOptions(PutContentOptions):
+class BlobPutOptions(PutContentOptions):
     """The options of blob put, as typed."""
 
     tier: Annotated[

@@ -7,7 +7,7 @@ from typing import NamedTuple
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 
-class Entry(NamedTuple):
+class CommandEntry(NamedTuple):
     """One line of ``azguard --help``: the module under ``commands``, and what it is for."""
 
     module: str
@@ -93,48 +93,48 @@ _PARTS_OF_SHARE = MappingProxyType(
 
 # In the order of --help.
 COMMANDS = {
-    "safe-update": Entry("safe_update", "Read, change and write back, exactly once."),
-    "edit": Entry("edit", "Change a blob or an entity in your editor, exactly once."),
-    "blob": Entry(
+    "safe-update": CommandEntry("safe_update", "Read, change and write back, exactly once."),
+    "edit": CommandEntry("edit", "Change a blob or an entity in your editor, exactly once."),
+    "blob": CommandEntry(
         "blob",
         "Blobs: get, put, show, exists, list, delete, copy, snapshot, restore, metadata, tags, tier.",
         _PARTS_OF_BLOB,
     ),
-    "container": Entry(
+    "container": CommandEntry(
         "container",
         "Containers: create, show, exists, list, delete, metadata, acl.",
         {"metadata": "container_metadata", "acl": "container_acl"},
     ),
-    "table": Entry("table", "Tables: create, list, delete, and their access policies."),
-    "entity": Entry("entity", "Entities: get, query, insert, replace, merge, upsert, delete."),
-    "queue": Entry(
+    "table": CommandEntry("table", "Tables: create, list, delete, and their access policies."),
+    "entity": CommandEntry("entity", "Entities: get, query, insert, replace, merge, upsert, delete."),
+    "queue": CommandEntry(
         "queue",
         "Queues: create, show, exists, list, delete, work, move, poison, metadata, acl.",
         _PARTS_OF_QUEUE,
     ),
-    "message": Entry("message", "Messages of queues: put, get, peek, update, delete, clear."),
-    "share": Entry(
+    "message": CommandEntry("message", "Messages of queues: put, get, peek, update, delete, clear."),
+    "share": CommandEntry(
         "share",
         "File shares: create, show, exists, list, delete, snapshot, stats, quota, metadata, acl.",
         _PARTS_OF_SHARE,
     ),
-    "dir": Entry(
+    "dir": CommandEntry(
         "dir",
         "Directories: create, show, exists, list, delete, rename, set-properties, metadata.",
         {"rename": "dir_properties", "set-properties": "dir_properties", "metadata": "dir_metadata"},
     ),
-    "file": Entry(
+    "file": CommandEntry(
         "file",
         "Files: get, put, show, list, delete, prune, copy, rename, resize, set-properties, metadata, range, handle, "
         "lock.",
         _PARTS_OF_FILE,
     ),
-    "lease": Entry(
+    "lease": CommandEntry(
         "lease",
         "Leases: acquire, renew, release, break, show, list, wait.",
         _PARTS_OF_LEASE,
     ),
-    "lock": Entry(
+    "lock": CommandEntry(
         "lock",
         "Hold a lock for a command or for many steps. See and break locks.",
         {
@@ -148,12 +148,12 @@ COMMANDS = {
             "break": "lock_break",
         },
     ),
-    "status": Entry("status", "Ask which of the resources that you read changed since."),
-    "cache": Entry("cache", "The ETags this machine remembers."),
-    "profile": Entry("profile", "Named accounts in the configuration file."),
-    "emulator": Entry("emulator", "A local Azurite to try things on."),
-    "demo": Entry("demo", "Watch updates get lost, doubled, and applied exactly once."),
-    "help": Entry("help", "The help of a command, or of a topic."),
-    "version": Entry("version", "The version of azguard."),
-    "completion": Entry("completion", "The script with which your shell completes command lines."),
+    "status": CommandEntry("status", "Ask which of the resources that you read changed since."),
+    "cache": CommandEntry("cache", "The ETags this machine remembers."),
+    "profile": CommandEntry("profile", "Named accounts in the configuration file."),
+    "emulator": CommandEntry("emulator", "A local Azurite to try things on."),
+    "demo": CommandEntry("demo", "Watch updates get lost, doubled, and applied exactly once."),
+    "help": CommandEntry("help", "The help of a command, or of a topic."),
+    "version": CommandEntry("version", "The version of azguard."),
+    "completion": CommandEntry("completion", "The script with which your shell completes command lines."),
 }

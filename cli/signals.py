@@ -35,7 +35,7 @@ class State:
 state = State()
 
 
-class Ended(KeyboardInterrupt):
+class EndedBySignal(KeyboardInterrupt):
     """Ctrl-C, SIGTERM or SIGHUP, with the exit status it stands for: 130, 143 or 129."""
 
     def __init__(self, number: int) -> None:
@@ -61,7 +61,7 @@ def _end(number: int, frame: FrameType | None) -> None:
         _put_off(number)
     else:
         state.interrupted = True
-        raise Ended(number)
+        raise EndedBySignal(number)
 
 
 def _is_importing(frame: FrameType | None) -> bool:
@@ -77,7 +77,7 @@ def _hear_of_a_destructor(failed: "sys.UnraisableHookArgs") -> None:
 
     What a signal left half made cannot be closed, of which Python tells since 3.13; the signal is the reason.
     """
-    if isinstance(failed.exc_value, Ended):
+    if isinstance(failed.exc_value, EndedBySignal):
         _put_off(failed.exc_value.number)
     elif not state.interrupted:
         sys.__unraisablehook__(failed)

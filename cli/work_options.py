@@ -21,7 +21,7 @@ from azguard.errors import UsageError
 from azguard.processes import child
 from azguard.queues import encodings
 from azguard.queues.moving import POISON_SUFFIX
-from azguard.worker.counts import Snapshot
+from azguard.worker.counts import WorkCounts
 from azguard.worker.once import OnceTable
 from azguard.worker.once_keys import KeyRule
 from azguard.worker.results import WorkEnd
@@ -124,7 +124,7 @@ class Watched:
     """The settings of a worker whose messages stand above its counts, and what shows the counts."""
 
     settings: WorkSettings
-    show: Callable[[Snapshot], None]
+    show: Callable[[WorkCounts], None]
 
 
 def plan(env: Environment, words: list[str], given: WorkOptions) -> WorkSettings:

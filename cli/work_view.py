@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from azguard.cli import terminal
 from azguard.cli.progress import ERASE
-from azguard.worker.counts import Snapshot
+from azguard.worker.counts import WorkCounts
 from azguard.worker.protocol import Outcome
 
 _REDRAW_SECONDS = 0.5
@@ -22,7 +22,7 @@ class LiveCounts:
         self._next = time.monotonic() + _REDRAW_SECONDS
         self._drawn = False
 
-    def show(self, counts: Snapshot) -> None:
+    def show(self, counts: WorkCounts) -> None:
         """Draw the counts, unless that was a moment ago."""
         if not self._enabled or time.monotonic() < self._next:
             return
@@ -50,7 +50,7 @@ class LiveCounts:
             sys.stderr.flush()
 
 
-def describe(queue: str, counts: Snapshot) -> str:
+def describe(queue: str, counts: WorkCounts) -> str:
     """Return the counts as one line; those that are zero are left out."""
     shown = [
         f"{number:,} {outcome.value}" for outcome, number in counts.outcomes.items() if number or outcome in _ALWAYS

@@ -61,7 +61,7 @@ def copy(
     copy_options.refuse_order(blob, second, given.source)
     target = env.locate(blob, Kind.BLOB, writable=True)
     skip = lifecycle_options.skips(env, given.if_exists)
-    plan = copies.Copy(
+    plan = copies.BlobCopy(
         target=target,
         source=copy_options.locate_source(env, target, given.source or "", given.source_sas),
         settings=given.check(),

@@ -8,7 +8,7 @@ import typer
 from azguard.address import Kind
 from azguard.cli import context, inputs, lifecycle_options, options
 from azguard.cli.groups import group
-from azguard.cli.put_options import PutOptions
+from azguard.cli.put_options import BlobPutOptions
 from azguard.cli.tree_options import TreePutOptions
 from azguard.conditions import operations
 from azguard.errors import UsageError
@@ -30,7 +30,7 @@ def put(
         typer.Argument(metavar="CONTAINER/PREFIX/", help="With --recursive: where the folder before it goes."),
     ] = None,
     *,
-    given: PutOptions,
+    given: BlobPutOptions,
     tree: TreePutOptions,
 ) -> None:
     """Write a blob, but only over the version you have seen.
@@ -89,7 +89,9 @@ def put(
     env.out.show(written)
 
 
-def _put_tree(env: context.Environment, words: tuple[str, str | None], given: PutOptions, tree: TreePutOptions) -> None:
+def _put_tree(
+    env: context.Environment, words: tuple[str, str | None], given: BlobPutOptions, tree: TreePutOptions
+) -> None:
     from azguard.cli import tree_plans, tree_stores
 
     if given.snapshot_first:

@@ -82,7 +82,7 @@ def restore(
     target = env.locate(blob, Kind.BLOB, writable=True)
     # Before the look for what was kept: a condition that cannot be is refused before any request.
     conditions = env.conditions(target)
-    plan = copies.Copy(
+    plan = copies.BlobCopy(
         target=target,
         source=snapshot_options.locate_kept(env, target, from_),
         settings=copies.CopySettings(keeps_tags=True),

@@ -8,7 +8,7 @@ from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.cli import context, lifecycle_options, message_options, message_receipts, options, values
 from azguard.cli.groups import group
-from azguard.cli.message_options import ChangeOptions, Encoding, Message, Number, PopReceipt, PutOptions
+from azguard.cli.message_options import ChangeOptions, Encoding, Message, MessagePutOptions, Number, PopReceipt
 from azguard.conditions import operations
 from azguard.queues import contents, encodings, messages
 from azguard.requests.contents import require_empty
@@ -17,7 +17,7 @@ app = group("Messages of queues: put, get, peek, update, delete, clear.")
 
 
 @app.command(spec=options.operation(operations.QUEUE_PUT_MESSAGE))
-def put(ctx: typer.Context, queue: options.Queue, given: PutOptions) -> None:
+def put(ctx: typer.Context, queue: options.Queue, given: MessagePutOptions) -> None:
     """Put a message at the end of a queue: the content of --content, of a file or of stdin.
 
     By default the content is text, and is sent as it is. --encoding base64 sends any bytes; Azure Functions expects

@@ -12,7 +12,7 @@ from typing import Any
 from azguard import __version__
 from azguard.cli import app, markdown, options, topics
 from azguard.cli.help_text import HelpText
-from azguard.cli.markdown import Block
+from azguard.cli.markdown import TextBlock
 from azguard.cli.registry import COMMANDS
 
 FOLDER = Path(__file__).parent / "man"
@@ -107,7 +107,7 @@ def _topic(name: str, text: str) -> str:
     return _page(f"azguard-{name}", 7, topics.TOPICS[name], parts)
 
 
-def _block(block: Block) -> str:
+def _block(block: TextBlock) -> str:
     match block.kind:
         case "heading":
             return _heading(block.lines[0])

@@ -37,7 +37,7 @@ _SIGNED = (
 )
 
 
-class Answer(NamedTuple):
+class DirectAnswer(NamedTuple):
     """A whole answer of the service."""
 
     status: int
@@ -65,7 +65,7 @@ def send(
     *,
     body: bytes | None = None,
     query: Mapping[str, str] | None = None,
-) -> Answer:
+) -> DirectAnswer:
     """Send a request about a blob or a container, once.
 
     Raises:
@@ -79,14 +79,16 @@ def send(
     url, sent = _prove(account, method, address, headers, query or {}, body)
     reply = account.sender.send_open(method, url, sent, body, timeouts)
     if reply is not None and reply.status_code < HTTPStatus.BAD_REQUEST:
-        return Answer(reply.status_code, reply.headers, reply.content)
+        return DirectAnswer(reply.status_code, reply.headers, reply.content)
     request = HttpRequest(method, url, headers=sent, data=body)
     if reply is not None:
         response = account.sender.rebuild(request, reply)
     else:
         response = account.sender.send(request, stream=True, **timeouts)
     if response.status_code < HTTPStatus.BAD_REQUEST:
-        return Answer(response.status_code, response.headers, response.internal_response.raw.read(decode_content=False))
+        return DirectAnswer(
+            response.status_code, response.headers, response.internal_response.raw.read(decode_content=False)
+        )
     if response.status_code == HTTPStatus.UNAUTHORIZED and account.auth is Auth.LOGIN:
         raise ChallengeReceived(response)
     raise HttpResponseError(_describe(response), response=response)

@@ -20,7 +20,7 @@ _USUAL_PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(rf"(?P<name>[a-z0-9]{{3,24}}(?P<zone>\.z\d+)?)\.(?P<service>{'|'.join(SERVICES)})\.(?P<suffix>.+)")
 
 
-class Place(NamedTuple):
+class HostFacts(NamedTuple):
     """What the host of an endpoint tells: the account, its service, and the suffix of its cloud."""
 
     account: str
@@ -28,12 +28,12 @@ class Place(NamedTuple):
     suffix: str
 
 
-def place(endpoint: str) -> Place | None:
+def place(endpoint: str) -> HostFacts | None:
     """Return what the host tells, or None if it is an emulator's or a domain of the user's own."""
     found = _HOST.fullmatch(urlsplit(endpoint).hostname or "")
     if found is None:
         return None
-    return Place(found["name"].removesuffix(found["zone"] or ""), found["service"], found["suffix"])
+    return HostFacts(found["name"].removesuffix(found["zone"] or ""), found["service"], found["suffix"])
 
 
 @lru_cache(maxsize=16)

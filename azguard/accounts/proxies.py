@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 
-class Proxy(NamedTuple):
+class NamedProxy(NamedTuple):
     """A proxy by ``HOST:PORT``, without the user and the password of its URL, and the variable that names it."""
 
     address: str
@@ -21,7 +21,7 @@ def request_settings(url: str) -> Mapping[str, Any]:
     return _past_proxies(url.partition("://")[2].partition("/")[0])
 
 
-def between(url: str) -> Proxy | None:
+def between(url: str) -> NamedProxy | None:
     """Return the proxy that a request to this URL goes through; None if it goes there directly.
 
     A proxy whose URL is malformed has the address ``?``: the malformed text may hold a password.
@@ -31,7 +31,7 @@ def between(url: str) -> Proxy | None:
     if _is_local(url):
         return None
     found = select_proxy(url, get_environ_proxies(url))
-    return None if not found else Proxy(_address(found), _variable(found, url))
+    return None if not found else NamedProxy(_address(found), _variable(found, url))
 
 
 def is_loopback(host: str | None) -> bool:

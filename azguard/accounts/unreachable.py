@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from azguard.accounts import proxies
 from azguard.accounts.exchanges import TRUNCATED
-from azguard.accounts.proxies import Proxy
+from azguard.accounts.proxies import NamedProxy
 from azguard.accounts.well_known import EMULATOR_NAME
 from azguard.errors import LoginFailed
 
@@ -99,7 +99,7 @@ def _tunnel_refusal(cause: BaseException) -> "re.Match[str] | None":
     return _TUNNEL.match(str(cause)) if isinstance(cause, OSError) else None
 
 
-def _by_proxy(error: BaseException, host: str, proxy: Proxy) -> NoAnswer | None:
+def _by_proxy(error: BaseException, host: str, proxy: NamedProxy) -> NoAnswer | None:
     """Return what the proxy has to do with it; None if it has nothing to."""
     from urllib3.exceptions import NewConnectionError, ProxyError
 
@@ -126,11 +126,11 @@ def _by_proxy(error: BaseException, host: str, proxy: Proxy) -> NoAnswer | None:
     return None
 
 
-def _proxy_names(proxy: Proxy, host: str) -> dict[str, object]:
+def _proxy_names(proxy: NamedProxy, host: str) -> dict[str, object]:
     return {"proxy": proxy.address, "variable": proxy.variable, "host": host}
 
 
-def describe_proxy_refusal(proxy: Proxy, host: str, status: int, words: str = "") -> NoAnswer:
+def describe_proxy_refusal(proxy: NamedProxy, host: str, status: int, words: str = "") -> NoAnswer:
     """Return what a proxy's own refusal of a request to a host means."""
     if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
         return NoAnswer(

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, ClassVar
 from azguard import columns
 from azguard.accounts.target import Target
 from azguard.blobs import block_ids, blocks, properties, update_states, uploads
-from azguard.blobs.blocks import Place, stage_stream
+from azguard.blobs.blocks import StagingPlace, stage_stream
 from azguard.blobs.upload import Settings, Upload
 from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Changed, NotFound, UsageError
@@ -79,7 +79,7 @@ def stage(
         UsageError: the content is empty, or too long for one block.
     Source: https://learn.microsoft.com/rest/api/storageservices/put-block
     """
-    place = Place(target=target, lease_id=lease_id, op=fresh_op(), patience=deadline.fresh)
+    place = StagingPlace(target=target, lease_id=lease_id, op=fresh_op(), patience=deadline.fresh)
     first = read_up_to(source, blocks.BLOCK_BYTES if block is None else MOST_BYTES + 1)
     if not first:
         raise UsageError("the input is empty; nothing was staged", reason="block_is_empty")

@@ -16,7 +16,7 @@ _WORKERS = 4
 _BLOCKS_PER_SIZE = 10_000
 
 
-class Place(NamedTuple):
+class StagingPlace(NamedTuple):
     """Where blocks are staged."""
 
     target: Target
@@ -28,7 +28,7 @@ class Place(NamedTuple):
 
 
 def stage_stream(
-    place: Place, first: bytes, source: BinaryIO, progress: Callable[[int], None]
+    place: StagingPlace, first: bytes, source: BinaryIO, progress: Callable[[int], None]
 ) -> Iterator[tuple[str, bytes]]:
     """Stage every block and yield its id and content in order; ``first`` was read from the source already.
 
@@ -74,7 +74,7 @@ def list_committed(target: Target, deadline: Deadline) -> tuple[list[str], str |
     return ids, answers[-1].http_response.headers.get("ETag")
 
 
-def stage_block(place: Place, block: str, piece: bytes) -> None:
+def stage_block(place: StagingPlace, block: str, piece: bytes) -> None:
     """Stage one block, again until it is answered: a block that is staged twice is replaced by an equal one.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/put-block

@@ -76,7 +76,7 @@ class BlobCopied:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Copy:
+class BlobCopy:
     """One copy that is not sent yet."""
 
     target: Target
@@ -131,7 +131,7 @@ class Copy:
         return Condition.SOURCE_IF_TAGS.header in self.conditions.source_headers
 
 
-def copy(given: Copy) -> BlobCopied:
+def copy(given: BlobCopy) -> BlobCopied:
     """Copy a blob, or have the service begin to.
 
     Raises:
@@ -156,13 +156,13 @@ def copy(given: Copy) -> BlobCopied:
         return _to_result(given, pinned, settled, under, moved)
 
 
-def _pin(given: Copy) -> PinnedSource | None:
+def _pin(given: BlobCopy) -> PinnedSource | None:
     if not given.pins:
         return None
     return copy_sources.pin(given.source, given.conditions.source_headers, given.deadline)
 
 
-def _write(given: Copy, pinned: PinnedSource | None) -> tuple[Settled[Mapping[str, Any]], Conditions]:
+def _write(given: BlobCopy, pinned: PinnedSource | None) -> tuple[Settled[Mapping[str, Any]], Conditions]:
     settings = given.settings
     if settings.keeps_tags and pinned is not None and pinned.has_tags:
         tags = properties.fetch_tags(given.source, None, given.deadline)
@@ -175,7 +175,7 @@ def _write(given: Copy, pinned: PinnedSource | None) -> tuple[Settled[Mapping[st
     return fenced_writes.write(given.target, given.conditions.without_source(), given.deadline, attempt, creates=True)
 
 
-def _choose_metadata(given: Copy, pinned: PinnedSource | None) -> Mapping[str, str] | None:
+def _choose_metadata(given: BlobCopy, pinned: PinnedSource | None) -> Mapping[str, str] | None:
     """Return the metadata to send, without the lineage; None lets the service copy that of the source."""
     if given.settings.metadata is not None or pinned is None:
         return given.settings.metadata
@@ -190,7 +190,9 @@ def _without_fence(tags: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in tags.items() if key != fences.TAG}
 
 
-def _attempt(given: Copy, pinned: PinnedSource | None, source_headers: Mapping[str, str]) -> Settled[Mapping[str, Any]]:
+def _attempt(
+    given: BlobCopy, pinned: PinnedSource | None, source_headers: Mapping[str, str]
+) -> Settled[Mapping[str, Any]]:
     conditions = given.conditions
     on_source = source_headers if pinned is None else pinned.condition
     request = WriteRequest(
@@ -212,7 +214,7 @@ def _attempt(given: Copy, pinned: PinnedSource | None, source_headers: Mapping[s
         raise found from error
 
 
-def _send(given: Copy, on_source: Mapping[str, str]) -> Mapping[str, Any]:
+def _send(given: BlobCopy, on_source: Mapping[str, str]) -> Mapping[str, Any]:
     from azure.storage.blob import StandardBlobTier
 
     settings, fence = given.settings, given.conditions.fence
@@ -229,7 +231,7 @@ def _send(given: Copy, on_source: Mapping[str, str]) -> Mapping[str, Any]:
     return answer
 
 
-def _find_outcome(given: Copy, patience: Deadline) -> Finding[Mapping[str, Any]]:
+def _find_outcome(given: BlobCopy, patience: Deadline) -> Finding[Mapping[str, Any]]:
     """Return what is known about a copy, with the ETag it made and the id it got if they are known."""
     conditions = given.conditions
     try:
@@ -251,7 +253,7 @@ def _find_outcome(given: Copy, patience: Deadline) -> Finding[Mapping[str, Any]]
     return Finding(verdict, {**told, "copy_id": found.copy.id, "copy_status": found.copy.status})
 
 
-def _is_still_ours(given: Copy, found: Any) -> bool:
+def _is_still_ours(given: BlobCopy, found: Any) -> bool:
     ended = found.copy.completion_time
     is_touched = ended is not None and found.last_modified > ended
     sent = {**(given.settings.metadata or {}), KEY: given.stamp or ""}
@@ -265,7 +267,7 @@ def _is_copy_of(found: Any, source: Target) -> bool:
 
 
 def _to_result(
-    given: Copy, pinned: PinnedSource | None, settled: Settled[Mapping[str, Any]], under: Conditions, moved: int
+    given: BlobCopy, pinned: PinnedSource | None, settled: Settled[Mapping[str, Any]], under: Conditions, moved: int
 ) -> BlobCopied:
     answer = settled.answer
     return BlobCopied(

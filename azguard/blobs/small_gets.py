@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from azguard.accounts import direct
-from azguard.accounts.direct import Answer, ChallengeReceived
+from azguard.accounts.direct import ChallengeReceived, DirectAnswer
 from azguard.accounts.target import Target
 from azguard.blobs.download import BlobGot
 from azguard.blobs.properties import explain_stale_read
@@ -99,7 +99,7 @@ def _read(target: Target, headers: Mapping[str, str], timeouts: Mapping[str, Any
     return None
 
 
-def _build(answer: Answer, etag: str, modified: datetime) -> SmallBlob:
+def _build(answer: DirectAnswer, etag: str, modified: datetime) -> SmallBlob:
     found = answer.headers
     return SmallBlob(
         content=answer.content,

@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import Any
 
 from azguard.accounts import direct
-from azguard.accounts.direct import Answer
+from azguard.accounts.direct import DirectAnswer
 from azguard.blobs.upload import Upload
 from azguard.requests.calls import write_timeouts
 from azguard.requests.lineage import KEY
@@ -59,7 +59,7 @@ def write(upload: Upload, content: bytes) -> Mapping[str, Any]:
     return _parse(answer)
 
 
-def _parse(answer: Answer) -> Mapping[str, Any]:
+def _parse(answer: DirectAnswer) -> Mapping[str, Any]:
     modified = answer.headers.get("Last-Modified")
     return {
         "etag": answer.headers.get("ETag"),

@@ -16,7 +16,7 @@ from azguard.errors import Changed, NotFound
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, new_op
-from azguard.updates.resource import CommittedVersion, CurrentVersion, Leasable, Version
+from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion, Leasable
 
 if TYPE_CHECKING:
     from azguard.blobs.kept_versions import VersionKeeper
@@ -53,7 +53,7 @@ class LeasableBlob:
         """Return whether the blob is locked by a lease; one that is breaking still is."""
         return bool(properties.fetch(self.target, Conditions(), deadline).lease.status == "locked")
 
-    def list_versions(self, deadline: Deadline) -> list[Version]:
+    def list_versions(self, deadline: Deadline) -> list[KeptVersion]:
         """Return the blob's kept versions, oldest first."""
         container = self.target.account.container(self.target.address)
         name = self.target.address.name
@@ -63,7 +63,7 @@ class LeasableBlob:
             return [item for item in found if item.name == name and item.version_id]
 
         items = sorted(read(list_all, self.target, deadline), key=lambda item: item.version_id)
-        return [Version(quote(item.etag), Lineage.parse((item.metadata or {}).get(KEY))) for item in items]
+        return [KeptVersion(quote(item.etag), Lineage.parse((item.metadata or {}).get(KEY))) for item in items]
 
     def _keep(self, state: CurrentVersion, lease_id: str | None, deadline: Deadline) -> None:
         if self.keeper is not None and state.etag is not None:

@@ -21,7 +21,7 @@ from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage
 from azguard.updates.compared import ComparedMetadata, RefusedHere, SingleWrite, StampedMetadata
-from azguard.updates.resource import CommittedVersion, CurrentVersion, Version
+from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class BlobTags(LeasableBlob):
 
         return give_up_lease
 
-    def list_versions(self, deadline: Deadline) -> list[Version]:
+    def list_versions(self, deadline: Deadline) -> list[KeptVersion]:
         """Return none: what is kept of older versions does not tell who wrote their tags."""
         return []
 

@@ -22,7 +22,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.sources import read_up_to
 
 if TYPE_CHECKING:
-    from azguard.blobs.blocks import Place
+    from azguard.blobs.blocks import StagingPlace
     from azguard.requests.settle import Settled
 
 # The service's answer, and the conditions under which it was given.
@@ -119,10 +119,10 @@ def commit_list(upload: Upload, ids: Sequence[str]) -> _Committed:
         return _write_under_fence(upload, lambda fresh: _commit(fresh, list(ids)), ())
 
 
-def _to_place(upload: Upload, patience: Callable[[], Deadline]) -> "Place":
-    from azguard.blobs.blocks import Place
+def _to_place(upload: Upload, patience: Callable[[], Deadline]) -> "StagingPlace":
+    from azguard.blobs.blocks import StagingPlace
 
-    return Place(
+    return StagingPlace(
         target=upload.target,
         lease_id=upload.conditions.lease_id,
         op=upload.op,

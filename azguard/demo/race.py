@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from azguard.demo import strategies, writers
-from azguard.demo.strategies import Outcome, Strategy
-from azguard.demo.worker import Job
+from azguard.demo.strategies import IncrementOutcome, Strategy
+from azguard.demo.worker import WriterJob
 from azguard.demo.writers import Writers
 from azguard.emulators import azurite
 from azguard.processes import temporary_folder
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 LOST_SHARE = 0.1
 
 
-class Verdict(StrEnum):
+class CountVerdict(StrEnum):
     """What was found, beside what was expected."""
 
     TOO_FEW = "too few"
@@ -52,7 +52,7 @@ class DemoPlan:
 
 
 @dataclass(frozen=True)
-class Progress:
+class StrategyProgress:
     """How far a strategy is."""
 
     name: str
@@ -72,7 +72,7 @@ class StrategyResult:
     name: str
     expected: int
     found: int
-    verdict: Verdict
+    verdict: CountVerdict
     #: Increments that ended with an error that leaves open whether they were applied.
     unknown: int
     #: Increments that ended with an error that says that they were not applied.
@@ -102,7 +102,7 @@ def run(
     environ: Mapping[str, str],
     *,
     say: Callable[[str], None],
-    watch: Callable[[Progress | StrategyResult], None],
+    watch: Callable[[StrategyProgress | StrategyResult], None],
 ) -> DemoResult:
     """Run the three strategies, one after the other.
 
@@ -123,22 +123,26 @@ def run(
         ended = tuple(_race(strategy, plan, running, mine.ports["blob"], watch) for strategy in Strategy)
     return DemoResult(
         strategies=ended,
-        exact=ended[-1].verdict is Verdict.EXACT,
+        exact=ended[-1].verdict is CountVerdict.EXACT,
         writers=plan.writers,
         increments=plan.increments,
         seed=plan.seed,
     )
 
 
-def verdict(expected: int, found: int) -> Verdict:
+def verdict(expected: int, found: int) -> CountVerdict:
     """Compare two counts."""
     if found == expected:
-        return Verdict.EXACT
-    return Verdict.TOO_FEW if found < expected else Verdict.TOO_MANY
+        return CountVerdict.EXACT
+    return CountVerdict.TOO_FEW if found < expected else CountVerdict.TOO_MANY
 
 
 def _race(
-    strategy: Strategy, plan: DemoPlan, running: Writers, port: int, watch: Callable[[Progress | StrategyResult], None]
+    strategy: Strategy,
+    plan: DemoPlan,
+    running: Writers,
+    port: int,
+    watch: Callable[[StrategyProgress | StrategyResult], None],
 ) -> StrategyResult:
     from azguard.faultproxy import proxy
 
@@ -148,10 +152,10 @@ def _race(
     # Every strategy gets the same sequence of losses; which requests they hit depends on timing.
     with proxy.running(port, proxy.losing(LOST_SHARE, random.Random(plan.seed))) as between:
         began = time.monotonic()
-        for counts in running.run(Job(strategy, between.port, plan.increments)):
+        for counts in running.run(WriterJob(strategy, between.port, plan.increments)):
             seconds = time.monotonic() - began
             watch(
-                Progress(
+                StrategyProgress(
                     name=strategy,
                     ended=counts.total(),
                     seconds=seconds,
@@ -165,8 +169,8 @@ def _race(
         expected=plan.expected,
         found=found,
         verdict=verdict(plan.expected, found),
-        unknown=counts[Outcome.UNKNOWN],
-        failed=counts[Outcome.FAILED],
+        unknown=counts[IncrementOutcome.UNKNOWN],
+        failed=counts[IncrementOutcome.FAILED],
         seconds=round(seconds, 1),
         requests=len(between.log),
         dropped=_count_lost(between.log),

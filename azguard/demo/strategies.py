@@ -36,7 +36,7 @@ class Strategy(StrEnum):
     SAFE = "azguard safe-update"
 
 
-class Outcome(StrEnum):
+class IncrementOutcome(StrEnum):
     """What the caller of one increment knows."""
 
     DONE = "done"
@@ -67,7 +67,7 @@ def container(port: int, retry_policy: "LinearRetry | None" = None) -> "Containe
     )
 
 
-def increments(strategy: Strategy, port: int, queues: Path) -> Callable[[], Outcome]:
+def increments(strategy: Strategy, port: int, queues: Path) -> Callable[[], IncrementOutcome]:
     """Return a function that applies one increment; ``queues`` is the folder of the host-local queue of writers."""
     if strategy is Strategy.SAFE:
         target = Target(account.emulator({"blob": port}), Address(Kind.BLOB, (CONTAINER, _name(strategy))))
@@ -107,17 +107,17 @@ def _plus_one(content: bytes) -> bytes:
     return json.dumps(value).encode()
 
 
-def _try_to_apply(apply: Callable[["BlobClient"], None], client: "BlobClient") -> Outcome:
+def _try_to_apply(apply: Callable[["BlobClient"], None], client: "BlobClient") -> IncrementOutcome:
     from azure.core.exceptions import AzureError
 
     try:
         apply(client)
     except AzureError:
-        return Outcome.UNKNOWN  # all of the SDK's retries were lost: a script would stop here, not knowing
-    return Outcome.DONE
+        return IncrementOutcome.UNKNOWN  # all of the SDK's retries were lost: a script would stop here, not knowing
+    return IncrementOutcome.DONE
 
 
-def _safe_update(target: Target, queues: Path) -> Outcome:
+def _safe_update(target: Target, queues: Path) -> IncrementOutcome:
     """Do what ``azguard safe-update ADDRESS --increment count`` does."""
     from azguard.blobs.updating import BlobContent
     from azguard.documents import edits, paths
@@ -138,7 +138,7 @@ def _safe_update(target: Target, queues: Path) -> Outcome:
     try:
         update.update(BlobContent(target), plan, deadline, hooks)
     except OutcomeUnknown:
-        return Outcome.UNKNOWN
+        return IncrementOutcome.UNKNOWN
     except AzguardError:
-        return Outcome.FAILED
-    return Outcome.DONE
+        return IncrementOutcome.FAILED
+    return IncrementOutcome.DONE

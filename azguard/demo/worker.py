@@ -20,7 +20,7 @@ READY = "ready"
 
 
 @dataclass(frozen=True)
-class Job:
+class WriterJob:
     """What a worker is to do."""
 
     strategy: Strategy
@@ -34,7 +34,7 @@ class Job:
         return json.dumps([self.strategy, self.port, self.count]).encode() + b"\n"
 
     @classmethod
-    def read(cls, line: str) -> "Job":
+    def read(cls, line: str) -> "WriterJob":
         """Read a job from its line."""
         strategy, port, count = json.loads(line)
         return cls(Strategy(strategy), port, count)
@@ -47,7 +47,7 @@ def main(queues: Path) -> None:
     _import_all()
     _say(READY)
     while True:
-        job = Job.read(lines.get())
+        job = WriterJob.read(lines.get())
         apply = strategies.increments(job.strategy, job.port, queues)
         for _ in range(job.count):
             _say(apply())

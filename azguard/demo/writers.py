@@ -10,7 +10,7 @@ from pathlib import Path
 from subprocess import PIPE, Popen
 from typing import IO
 
-from azguard.demo.worker import READY, Job
+from azguard.demo.worker import READY, WriterJob
 from azguard.errors import AzguardError
 from azguard.processes.signals import hold_back_interruptions
 
@@ -42,7 +42,7 @@ class Writers:
         for counts in self._count_until(len(self._children)):
             assert set(counts) <= {READY}
 
-    def run(self, job: Job) -> Iterator[Counter[str]]:
+    def run(self, job: WriterJob) -> Iterator[Counter[str]]:
         """Give all of them the same job; yield how many increments ended how, again and again until the end.
 
         Raises:

@@ -55,18 +55,18 @@ class JsonPatch(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Append:
+class AppendText:
     """Add the text, as UTF-8, to the end of any bytes."""
 
     text: str
 
 
 @dataclass(frozen=True)
-class AppendLine(Append):
+class AppendLine(AppendText):
     """Add the text as a line of its own: a line without an end before it gets one, and so does the text."""
 
 
-Edit = Set | Unset | Increment | MergePatch | JsonPatch | Append
+Edit = Set | Unset | Increment | MergePatch | JsonPatch | AppendText
 
 
 def initial(text: str | None, edits: Sequence[Edit], *, is_yaml: bool = False) -> bytes:
@@ -77,7 +77,7 @@ def initial(text: str | None, edits: Sequence[Edit], *, is_yaml: bool = False) -
     """
     if text is not None:
         return text.encode("utf-8", "surrogateescape")
-    return b"{}" if edits and not is_yaml and not isinstance(edits[0], Append) else b""
+    return b"{}" if edits and not is_yaml and not isinstance(edits[0], AppendText) else b""
 
 
 def apply(edits: Iterable[Edit], content: bytes, *, is_yaml: bool = False) -> bytes:
@@ -88,7 +88,7 @@ def apply(edits: Iterable[Edit], content: bytes, *, is_yaml: bool = False) -> by
     Raises:
         TransformFailed: the content is not UTF-8 JSON, or YAML, repeats a key in an object, or does not fit an edit.
     """
-    for literal, group in itertools.groupby(edits, lambda edit: isinstance(edit, Append)):
+    for literal, group in itertools.groupby(edits, lambda edit: isinstance(edit, AppendText)):
         if literal:
             for edit in group:
                 content += _bytes_after(content, edit)
@@ -128,7 +128,7 @@ def _apply_to_texts(edits: Iterable[Edit], texts: dict[str, str]) -> dict[str, s
 
     result = dict(texts)
     for edit in edits:
-        if isinstance(edit, Append):
+        if isinstance(edit, AppendText):
             raise TransformFailed("text cannot be appended to metadata", reason="append_to_metadata")
         change = edit
         if isinstance(edit, Increment):
@@ -144,7 +144,7 @@ def apply_to_metadata_text(edits: Iterable[Edit], content: bytes, reserved: str)
 
 def _bytes_after(content: bytes, edit: Edit) -> bytes:
     """Return what an append adds behind the content."""
-    if not isinstance(edit, Append):
+    if not isinstance(edit, AppendText):
         return b""
     # An argument that was not UTF-8 arrives with its bytes as surrogates, and leaves as it was typed.
     text = edit.text.encode("utf-8", "surrogateescape")

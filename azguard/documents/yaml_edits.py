@@ -6,7 +6,7 @@ from collections.abc import Callable
 from azguard.documents import text as json_text
 from azguard.documents import yaml_rewrite, yaml_tree
 from azguard.documents.paths import Path, Step
-from azguard.documents.yaml_tree import Kind, MergedMapping, Node, NotYaml
+from azguard.documents.yaml_tree import MergedMapping, NodeKind, NotYaml, YamlNode
 from azguard.errors import TransformFailed
 
 
@@ -37,7 +37,7 @@ def apply(text: str, path: Path | None, change: Callable[[object], object], *, r
     return made
 
 
-def _value(root: Node | None) -> object:
+def _value(root: YamlNode | None) -> object:
     # A text of comments alone is where a document begins.
     return MergedMapping() if root is None else root.value
 
@@ -52,15 +52,15 @@ class _Followers:
         #: By the name of the anchor.
         self._new: dict[str, object] = {}
 
-    def follow(self, node: Node, new: object) -> object:
+    def follow(self, node: YamlNode, new: object) -> object:
         """Return the value of a node with all aliases in it that the change did not touch on their anchors' values."""
-        if node.kind is Kind.ALIAS:
+        if node.kind is NodeKind.ALIAS:
             return self._new.get(str(node.anchor), new) if yaml_tree.equal(node.value, new) else new
-        if node.kind is Kind.MAPPING and isinstance(new, dict):
+        if node.kind is NodeKind.MAPPING and isinstance(new, dict):
             for key, item in zip(node.keys, node.items, strict=True):
                 if key.text in new:
                     new[key.text] = self.follow(item, new[key.text])
-        if node.kind is Kind.SEQUENCE and isinstance(new, list):
+        if node.kind is NodeKind.SEQUENCE and isinstance(new, list):
             sources = json_text.find_sources(node.value, new, yaml_tree.equal)
             for at, source in enumerate(sources):
                 if source is not None:
@@ -74,7 +74,7 @@ def _not_possible(why: str) -> TransformFailed:
     return TransformFailed(f"this YAML cannot be edited so: {why}", reason="yaml_not_editable")
 
 
-def _check_way(root: Node, path: Path, *, removes: bool) -> None:
+def _check_way(root: YamlNode, path: Path, *, removes: bool) -> None:
     """Refuse a way that leads into what an alias or a merge key shares: the change would show in other places.
 
     Raises:
@@ -83,7 +83,7 @@ def _check_way(root: Node, path: Path, *, removes: bool) -> None:
     node = root
     for depth, step in enumerate(path.steps):
         is_last = depth == len(path.steps) - 1
-        if node.kind is Kind.ALIAS:
+        if node.kind is NodeKind.ALIAS:
             raise TransformFailed(
                 f"{path}: the way leads through the alias *{node.anchor}, which other places share",
                 reason="yaml_way_is_shared",
@@ -101,17 +101,17 @@ def _check_way(root: Node, path: Path, *, removes: bool) -> None:
         node = found
 
 
-def _child(node: Node, step: Step) -> Node | None:
-    if node.kind is Kind.MAPPING:
+def _child(node: YamlNode, step: Step) -> YamlNode | None:
+    if node.kind is NodeKind.MAPPING:
         members = zip(node.keys, node.items, strict=True)
         own = (item for at, (key, item) in enumerate(members) if not node.is_merge(at) and key.text == step.name)
         return next(own, None)
-    if node.kind is Kind.SEQUENCE and step.index is not None and -len(node.items) <= step.index < len(node.items):
+    if node.kind is NodeKind.SEQUENCE and step.index is not None and -len(node.items) <= step.index < len(node.items):
         return node.items[step.index]
     return None
 
 
-def _is_inherited(node: Node, step: Step) -> bool:
+def _is_inherited(node: YamlNode, step: Step) -> bool:
     return (
         isinstance(node.value, MergedMapping) and step.name is not None and node.value.get(step.name, node) is not node
     )

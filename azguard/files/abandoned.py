@@ -25,7 +25,7 @@ _REMOVE_SECONDS = 3.0
 
 
 @dataclass
-class Ended:
+class EndedLeases:
     """What was found and ended."""
 
     #: How the version of the target moved, whose content is the same.
@@ -33,9 +33,9 @@ class Ended:
     leases: int = 0
 
 
-def end(target: Target, processes: ProcessLeases, records: LeaseRecords, deadline: Deadline) -> Ended:
+def end(target: Target, processes: ProcessLeases, records: LeaseRecords, deadline: Deadline) -> EndedLeases:
     """Release what processes that have ended left on a share or a file."""
-    ended = Ended()
+    ended = EndedLeases()
 
     def tidy(place: Target, lease: ProcessLease) -> None:
         found = _remove_record(place, lease, deadline)

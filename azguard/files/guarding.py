@@ -13,7 +13,7 @@ from azguard.address import Kind
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, BadRequest, Changed
 from azguard.files import abandoned, holders, owner_notes, writes
-from azguard.files.abandoned import Ended
+from azguard.files.abandoned import EndedLeases
 from azguard.files.writes import FileWrite, Held
 from azguard.leases import guard
 from azguard.leases.kept import LeaseRecords
@@ -148,10 +148,10 @@ def take_over(target: Target, conditions: Conditions, guarding: Guarding, deadli
     return replace(conditions, expected_etag=known)
 
 
-def end_abandoned(target: Target, guarding: Guarding, deadline: Deadline) -> Ended:
+def end_abandoned(target: Target, guarding: Guarding, deadline: Deadline) -> EndedLeases:
     """Release what killed processes on this machine left on a share or a file."""
     if guarding.processes is None:
-        return Ended()
+        return EndedLeases()
     return abandoned.end(target, guarding.processes, guarding.records, deadline)
 
 

@@ -21,8 +21,7 @@ from azguard.files.described import drop_own
 from azguard.files.guarding import Guarding
 from azguard.leases import actions
 from azguard.leases import state as lease_state
-from azguard.leases.owner_records import Version as LeasedVersion
-from azguard.leases.owner_records import set_service_time
+from azguard.leases.owner_records import Version, set_service_time
 from azguard.leases.owners import OWNER
 from azguard.leases.process_leases import ProcessLease
 from azguard.leases.state import LeaseState
@@ -32,7 +31,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op
 from azguard.requests.service_errors import service_code
 from azguard.updates.compared import RefusedHere
-from azguard.updates.resource import CommittedVersion, CurrentVersion, Leasable, Version
+from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion, Leasable
 
 _INFINITE = -1
 # A lease without a term is not left behind because of one lost answer.
@@ -127,7 +126,7 @@ class LeasedUpdate(ABC):
 
         return give_up_lease
 
-    def list_versions(self, deadline: Deadline) -> list[Version]:
+    def list_versions(self, deadline: Deadline) -> list[KeptVersion]:
         """Return none: the service keeps no versions."""
         return []
 
@@ -224,7 +223,7 @@ class LeasedUpdate(ABC):
         stamp = found.metadata.get(KEY)
         before = self.version_of(found.etag, stamp)
         kept = {key: value for key, value in found.metadata.items() if key.lower() not in (OWNER, KEY)}
-        version = LeasedVersion(found.etag, found.metadata, found.answered_at)
+        version = Version(found.etag, found.metadata, found.answered_at)
         record = set_service_time(owner, version).as_metadata()
         history = Lineage.parse(stamp).after(fresh_op(), found.etag)
         client = self.target.account.file(self.target.address)

@@ -62,7 +62,7 @@ class Selection:
 
 
 @dataclass
-class Tally:
+class ListingTally:
     """What a listing could not tell."""
 
     #: The containers that could not be listed, and why.
@@ -102,7 +102,7 @@ class HoldingsList:
         self._report = report
         self._gone = threading.Event()
         #: Complete when the listing is over.
-        self.tally = Tally()
+        self.tally = ListingTally()
 
     def of_account(self, account: Account) -> Iterator[Holding]:
         """Yield what is held in all containers, and the leases of the containers themselves; then those of the shares.

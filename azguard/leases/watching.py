@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Self
 
 from azguard.leases.holding import Holding
-from azguard.leases.holdings import Tally
+from azguard.leases.holdings import ListingTally
 
 TAKEN = "taken"
 FREED = "freed"
@@ -32,7 +32,7 @@ def index(found: Sequence[Holding]) -> Mapping[str, Holding]:
     return {each.address: each for each in found if each.held}
 
 
-def carry_over(before: Mapping[str, Holding], now: Mapping[str, Holding], tally: Tally) -> Mapping[str, Holding]:
+def carry_over(before: Mapping[str, Holding], now: Mapping[str, Holding], tally: ListingTally) -> Mapping[str, Holding]:
     """Return what is held now, and what was held in containers that could not be listed this time."""
     unseen = {(each.address or "").partition(":")[2] for each in tally.failed}
     kept = {address: each for address, each in before.items() if _container_of(address) in unseen}

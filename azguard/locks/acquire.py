@@ -11,7 +11,7 @@ from azguard.leases import state as lease_state
 from azguard.locks import lock_blobs, log, queue
 from azguard.locks.draining import Draining
 from azguard.locks.overdue import OverdueLock
-from azguard.locks.place import Place
+from azguard.locks.place import QueuePlace
 from azguard.locks.readers import SharedLease
 from azguard.locks.renewal import HeldLock
 from azguard.locks.request_time import LEAST_SECONDS, RequestTime
@@ -54,11 +54,11 @@ class LockAcquisition:
         #: The lock that is held while its readers have not ended; None if none is.
         self._draining: Draining | None = None
         #: Our place in the queue; None where there is no queue for us.
-        self._place: Place | None = None
+        self._place: QueuePlace | None = None
         #: Why there is no queue for us, until that is said.
         self._obstacle: str | None = queue.find_obstacle(request.target) if settings.is_fair else None
         if settings.is_fair and self._obstacle is None:
-            self._place = Place(request, settings, self._time)
+            self._place = QueuePlace(request, settings, self._time)
         #: How long the service may still be silent; None while it answers.
         self._silence: Deadline | None = None
         self._overdue = OverdueLock(request.target, settings.say)
@@ -137,7 +137,7 @@ class LockAcquisition:
             return
         lock_blobs.check_sequence(target, found.metadata, self._request.sequence)
 
-    def _ask_in_order(self, place: Place) -> HeldLock | None:
+    def _ask_in_order(self, place: QueuePlace) -> HeldLock | None:
         """Ask for the lock if no waiter is ahead of us, else take a place in the queue and keep it."""
         try:
             is_new = place.look_if_due()
@@ -181,7 +181,7 @@ class LockAcquisition:
             self._draining = None
         return None
 
-    def _take(self, place: Place) -> None:
+    def _take(self, place: QueuePlace) -> None:
         """Take a place in the queue, or do without one."""
         try:
             place.take()

@@ -5,7 +5,7 @@ from http import HTTPStatus
 
 from azguard.leases import actions
 from azguard.locks import queue, readers
-from azguard.locks.place import Place
+from azguard.locks.place import QueuePlace
 from azguard.locks.renewal import HeldLock
 from azguard.locks.request_time import RequestTime
 from azguard.locks.settings import AcquireSettings
@@ -29,7 +29,7 @@ class Draining:
         #: Whether the service said that the lease is not ours any more.
         self.is_lost = False
 
-    def may_have_readers(self, place: Place | None) -> bool:
+    def may_have_readers(self, place: QueuePlace | None) -> bool:
         """Return whether the lock ever had readers, by its mark or by what was seen of it."""
         is_marked = self.held.record is not None and self.held.record.is_shared
         seen = None if place is None else place.seen

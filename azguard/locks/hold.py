@@ -19,7 +19,7 @@ from azguard.requests.deadline import Deadline
 _RELEASE_SECONDS = 5.0
 
 
-class Holding:
+class LockHolding:
     """A lock that is held and renewed, until the service says that it is lost."""
 
     def __init__(self, held: HeldLock, settings: AcquireSettings) -> None:
@@ -37,7 +37,7 @@ class Holding:
         )
 
     @classmethod
-    def acquire(cls, lock: Target, settings: AcquireSettings, wait: float) -> "Holding":
+    def acquire(cls, lock: Target, settings: AcquireSettings, wait: float) -> "LockHolding":
         """Acquire a lock, waiting at most so many seconds for it, and begin to renew it."""
         held: HeldLock | None = None
         try:
@@ -100,7 +100,7 @@ class Holding:
 @contextmanager
 def hold_lock(
     lock: Target, settings: AcquireSettings, wait: float, environ: Mapping[str, str]
-) -> Iterator["Holding | None"]:
+) -> Iterator["LockHolding | None"]:
     """Hold a lock for the length of a ``with`` block; None where a ``lock run`` around us holds it already.
 
     ``wait`` is how many seconds to wait for it.
@@ -122,7 +122,7 @@ def hold_lock(
         yield None
         return
     try:
-        held = Holding.acquire(lock, settings, wait)
+        held = LockHolding.acquire(lock, settings, wait)
     except GaveUp as error:
         raise error.but(message=f"{lock.address} is held by others; nothing was written") from error
     except Unavailable as error:

@@ -45,7 +45,7 @@ _NO_LINE = "it ended without a release, or keeps no history"
 
 
 @dataclass(frozen=True)
-class Holding:
+class HolderLine:
     """One line: a holder, and how it ended."""
 
     COLUMNS: ClassVar = (
@@ -79,9 +79,9 @@ class Holding:
 class LogLine:
     """What a holder appends."""
 
-    holding: Holding
+    holding: HolderLine
     #: Who held the lock before, as its record said; None if there was none.
-    before: Holding | None
+    before: HolderLine | None
 
 
 def build_line(target: Target, record: LockRecord, seconds: float, lost: str | None) -> LogLine:
@@ -103,7 +103,9 @@ def build_given_up(target: Target, record: LockRecord, seconds: float) -> LogLin
     return replace(line, holding=replace(line.holding, outcome=GAVE_UP, why=_READERS_INSIDE))
 
 
-def describe_holding(address: str, owner: Owner, fence: int | None, *, lost: str | None, ended: str | None) -> Holding:
+def describe_holding(
+    address: str, owner: Owner, fence: int | None, *, lost: str | None, ended: str | None
+) -> HolderLine:
     """Return one holder's line; ``lost`` says why it was lost."""
     return _describe(address, owner, fence, RELEASED if lost is None else LOST, lost, ended)
 
@@ -129,7 +131,7 @@ def append(lock: Target, line: LogLine, tell: Callable[[str], None]) -> None:
         tell(f"lock: the history of {lock.address} lacks this holder: {describe(sent)}")
 
 
-def read(lock: Target, deadline: Deadline) -> list[Holding]:
+def read(lock: Target, deadline: Deadline) -> list[HolderLine]:
     """Return the holders of a lock, the oldest first.
 
     Raises:
@@ -151,16 +153,16 @@ def find_log(lock: Target) -> Target:
     return Target(lock.account, Address(Kind.BLOB, (lock.address.container, f"{lock.address.name}{SUFFIX}")))
 
 
-def _describe_before(address: str, record: LockRecord) -> Holding | None:
+def _describe_before(address: str, record: LockRecord) -> HolderLine | None:
     if record.before is None:
         return None
     why = _NO_LINE if record.before.until is None else "the next one took it, after its time or a break"
     return _describe(address, record.before, record.fence_before, UNKNOWN, why, None)
 
 
-def _order(lines: list[LogLine]) -> Iterator[Holding]:
+def _order(lines: list[LogLine]) -> Iterator[HolderLine]:
     """Yield each holder once, by its fence; those without a line of their own from the lines of the next ones."""
-    found: dict[tuple[str, int | None], Holding] = {}
+    found: dict[tuple[str, int | None], HolderLine] = {}
     for line in lines:
         if line.holding.outcome != UNKNOWN:
             found[line.holding.address, line.holding.fence] = line.holding
@@ -173,8 +175,8 @@ def _order(lines: list[LogLine]) -> Iterator[Holding]:
 
 def _describe(
     address: str, owner: Owner, fence: int | None, outcome: str, why: str | None, ended: str | None
-) -> Holding:
-    return Holding(
+) -> HolderLine:
+    return HolderLine(
         address=address,
         fence=fence,
         outcome=outcome,
@@ -207,11 +209,11 @@ def _parse(text: bytes) -> LogLine | None:
         return None
 
 
-def _read(found: Mapping[str, Any]) -> Holding:
+def _read(found: Mapping[str, Any]) -> HolderLine:
     def text(name: str) -> str | None:
         return None if found[name] is None else escape(found[name])
 
-    return Holding(
+    return HolderLine(
         address=escape(found["address"]),
         fence=None if found["fence"] is None else int(found["fence"]),
         outcome=escape(found["outcome"]),

@@ -25,7 +25,7 @@ _LEFT_SECONDS = 8.0
 _LEFT_SECONDS_EACH = 3.0
 
 
-class Place:
+class QueuePlace:
     """Our place in the queue of one lock."""
 
     def __init__(self, request: LockRequest, settings: AcquireSettings, time: RequestTime) -> None:

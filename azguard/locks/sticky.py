@@ -34,7 +34,7 @@ _INFINITE = "infinite"
 
 
 @dataclass(frozen=True)
-class Until:
+class HeldUntil:
     """When a lock without a process may be taken by the next holder."""
 
     moment: datetime | None = None
@@ -63,7 +63,7 @@ class StickyHold:
     """A lock to hold without a process."""
 
     plan: HoldPlan
-    until: Until
+    until: HeldUntil
 
     def hold(self, publish: Callable[[Hold], None]) -> Hold:
         """Acquire the lock for ever, or until its time is over, and return the record of it.

@@ -7,7 +7,7 @@ from azguard.errors import AzguardError, GaveUp
 from azguard.leases import state as lease_state
 from azguard.leases.state import LeaseState
 from azguard.locks import overdue
-from azguard.locks.place import Place
+from azguard.locks.place import QueuePlace
 from azguard.locks.settings import AcquireSettings, LockRequest
 from azguard.requests.deadline import Deadline
 
@@ -23,14 +23,14 @@ class WaitReporter:
         self._request = request
         self._slots = slots
         self._settings = settings
-        self._place: Place | None = None
+        self._place: QueuePlace | None = None
         #: The lock as it was looked at last, apart from the queue; None if it has several slots.
         self.seen: LeaseState | None = None
         self._told: list[str] = []
         self._told_at: float | None = None
         self._told_place: int | None = None
 
-    def see(self, place: Place | None) -> None:
+    def see(self, place: QueuePlace | None) -> None:
         """Take note of our place in the queue; None where there is none."""
         self._place = place
 

@@ -42,7 +42,7 @@ _NAMES: Mapping[int, str] = {
 }
 
 
-class Refusal(NamedTuple):
+class SmbRefusal(NamedTuple):
     """What a status means."""
 
     kind: type[AzguardError]
@@ -87,17 +87,19 @@ def translate(status: int, lock: FileLock) -> AzguardError:
         return Unavailable(
             f"{lock.place} has no room for more: {code}", address, service_code=code, reason="smb_no_room"
         )
-    known: Mapping[int, Refusal] = {
-        0xC0000022: Refusal(Forbidden, f"the server denies access to {address}", reason="smb_access_denied"),
-        0xC000006D: Refusal(Unauthenticated, "the server does not accept the account key", reason="smb_logon_failed"),
-        0xC0000072: Refusal(Unauthenticated, "the server does not accept the account", reason="smb_logon_failed"),
-        0xC0000034: Refusal(NotFound, f"there is no {address}", reason="smb_file_missing"),
-        PATH_MISSING: Refusal(NotFound, f"a directory of {address} is missing", reason="smb_directory_missing"),
-        SHARE_MISSING: Refusal(NotFound, f"there is no share:{share}", reason="smb_share_missing"),
-        0xC00000BA: Refusal(BadRequest, f"{address} is a directory", reason="smb_is_directory"),
-        0xC0000103: Refusal(BadRequest, f"a part of the path of {address} is a file", reason="smb_path_malformed"),
-        0xC0000033: Refusal(BadRequest, f"SMB takes no such name as {address}", reason="smb_path_malformed"),
-        0xC000003B: Refusal(BadRequest, f"SMB takes no such path as {address}", reason="smb_path_malformed"),
+    known: Mapping[int, SmbRefusal] = {
+        0xC0000022: SmbRefusal(Forbidden, f"the server denies access to {address}", reason="smb_access_denied"),
+        0xC000006D: SmbRefusal(
+            Unauthenticated, "the server does not accept the account key", reason="smb_logon_failed"
+        ),
+        0xC0000072: SmbRefusal(Unauthenticated, "the server does not accept the account", reason="smb_logon_failed"),
+        0xC0000034: SmbRefusal(NotFound, f"there is no {address}", reason="smb_file_missing"),
+        PATH_MISSING: SmbRefusal(NotFound, f"a directory of {address} is missing", reason="smb_directory_missing"),
+        SHARE_MISSING: SmbRefusal(NotFound, f"there is no share:{share}", reason="smb_share_missing"),
+        0xC00000BA: SmbRefusal(BadRequest, f"{address} is a directory", reason="smb_is_directory"),
+        0xC0000103: SmbRefusal(BadRequest, f"a part of the path of {address} is a file", reason="smb_path_malformed"),
+        0xC0000033: SmbRefusal(BadRequest, f"SMB takes no such name as {address}", reason="smb_path_malformed"),
+        0xC000003B: SmbRefusal(BadRequest, f"SMB takes no such path as {address}", reason="smb_path_malformed"),
     }
     if status not in known:
         return AzguardError(f"the server refused {address}: {code}", address, service_code=code, reason="smb_refused")

@@ -12,7 +12,7 @@ from azguard.requests.lineage import KEY, Lineage
 from azguard.tables import calls, entity_json, reads
 from azguard.tables.calls import Stored
 from azguard.tables.edm import KEYS, Entity
-from azguard.updates.resource import CommittedVersion, CurrentVersion, Version
+from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion
 
 # A missing entity is no error here; a missing table is.
 _NO_TABLE = "TableNotFound"
@@ -64,7 +64,7 @@ class VersionedEntity:
             calls.write(self.target, touch, etag, merge=True, timeouts=write_timeouts(deadline))
         )
 
-    def list_versions(self, deadline: Deadline) -> list[Version]:
+    def list_versions(self, deadline: Deadline) -> list[KeptVersion]:
         """Return nothing: the service keeps no versions of entities."""
         return []
 

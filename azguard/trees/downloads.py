@@ -19,7 +19,7 @@ from azguard.trees.items import TreeItem
 from azguard.trees.local_files import LocalFile, walk
 from azguard.trees.local_folder import LocalFolder
 from azguard.trees.patterns import Patterns
-from azguard.trees.runs import Control, Ended, after, pass_over
+from azguard.trees.runs import Control, EndedJob, after, pass_over
 from azguard.trees.store import ListedItem, TreeStore
 
 _GONE = "it was deleted there since it was listed"
@@ -127,7 +127,7 @@ class TreeDownload:
             return pass_over(self._address(name), None, "", error)
         return _Reading(self, target, path, listed, control)
 
-    def _pass_over_marker(self, listed: ListedItem) -> Ended:
+    def _pass_over_marker(self, listed: ListedItem) -> EndedJob:
         return pass_over(self._address(listed.name.removeprefix(self.store.prefix)), None, _MARKER)
 
     def build(self, target: Target, path: Path, outcome: str, listed: ListedItem) -> TreeItem:

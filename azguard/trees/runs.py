@@ -20,7 +20,7 @@ MOST_JOBS = CONNECTIONS
 
 
 @dataclass(frozen=True)
-class Ended:
+class EndedJob:
     """A job that is over before it begins."""
 
     done: Done
@@ -30,11 +30,11 @@ class Ended:
         return self.done
 
 
-def pass_over(address: str, file: str | None, reason: str, error: AzguardError | None = None) -> Ended:
+def pass_over(address: str, file: str | None, reason: str, error: AzguardError | None = None) -> EndedJob:
     """Return the job of a file that is left out, or that failed before anything was sent."""
     if error is not None:
-        return Ended(Done(address, FAILED, error.but(address=address)))
-    return Ended(TreeItem(address=address, file=file, outcome=SKIPPED, reason=reason).done())
+        return EndedJob(Done(address, FAILED, error.but(address=address)))
+    return EndedJob(TreeItem(address=address, file=file, outcome=SKIPPED, reason=reason).done())
 
 
 @dataclass

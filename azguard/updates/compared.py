@@ -18,7 +18,7 @@ from azguard.requests import unsent
 from azguard.requests.calls import CallOutcome, outcome_of
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
-from azguard.updates.resource import CommittedVersion, CurrentVersion, Version
+from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion
 
 
 class RefusedHere(Exception):  # it stands for a refusal of the service, whose fields it has
@@ -156,7 +156,7 @@ class ComparedMetadata(ABC):
 
         return refuse
 
-    def list_versions(self, deadline: Deadline) -> list[Version]:
+    def list_versions(self, deadline: Deadline) -> list[KeptVersion]:
         """Return none: the service keeps no versions of metadata."""
         return []
 

@@ -11,9 +11,9 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import bare
 from azguard.requests.service_errors import is_conflict, is_lease_problem, translate
 from azguard.requests.verdicts import Verdict, verdict_from_lineage
-from azguard.updates.leases import GuardLease
+from azguard.updates.leases import UpdateLease
 from azguard.updates.plan import UpdateResult
-from azguard.updates.resource import CommittedVersion, CurrentVersion, Version
+from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion
 from azguard.updates.run import UpdateRun
 
 #: Why an update ends that was refused.
@@ -22,7 +22,7 @@ PERHAPS_OURS = "it was refused, but an earlier copy of the request may have been
 _PAUSE_SECONDS = 0.1
 
 
-def settle(run: UpdateRun, lease: GuardLease, state: CurrentVersion, deadline: Deadline) -> UpdateResult | None:
+def settle(run: UpdateRun, lease: UpdateLease, state: CurrentVersion, deadline: Deadline) -> UpdateResult | None:
     """Return the end if our write is found.
 
     If not, forget the doubt once the write can never be committed, and keep it as long as it still can.
@@ -59,7 +59,7 @@ def settle(run: UpdateRun, lease: GuardLease, state: CurrentVersion, deadline: D
 
 
 def _find_first_copy(
-    run: UpdateRun, lease: GuardLease, state: CurrentVersion, deadline: Deadline
+    run: UpdateRun, lease: UpdateLease, state: CurrentVersion, deadline: Deadline
 ) -> UpdateResult | None:
     """Return the end if our lease, or a kept version, proves that a copy of the request was committed before the one
     that was refused.
@@ -98,7 +98,7 @@ def _end_by_kept_version(run: UpdateRun) -> UpdateResult:
     return run.end(CommittedVersion(None), "committed", None)
 
 
-def prove_by_lease(run: UpdateRun, lease: GuardLease, over: CurrentVersion | None) -> UpdateResult | None:
+def prove_by_lease(run: UpdateRun, lease: UpdateLease, over: CurrentVersion | None) -> UpdateResult | None:
     """Return the end if the version we wrote over was replaced while we hold a lease on it: only we could do that."""
     etag = None if over is None else lease.new_etag(over)
     if over is None or etag is None:
@@ -108,7 +108,7 @@ def prove_by_lease(run: UpdateRun, lease: GuardLease, over: CurrentVersion | Non
     return run.end(CommittedVersion(etag), "committed", lineage)
 
 
-def supersede(run: UpdateRun, lease: GuardLease) -> UpdateResult | None:
+def supersede(run: UpdateRun, lease: UpdateLease) -> UpdateResult | None:
     """Make the attempt in doubt impossible by replacing the version it depends on, or find that it was committed.
 
     Returns None once it can never be committed.
@@ -166,7 +166,7 @@ def judge_by_ledger(parent: str | None, state: CurrentVersion) -> Verdict:
     return Verdict.NEVER if replaced else Verdict.NOT_YET
 
 
-def judge_by_versions(history: Sequence[Version], op: str, parent: str | None) -> Verdict:
+def judge_by_versions(history: Sequence[KeptVersion], op: str, parent: str | None) -> Verdict:
     """Return the verdict of the kept versions, oldest first, on ``op`` over ``parent``.
 
     The service keeps the versions of every program. The verdict is sound unless versions are deleted at the same time.

@@ -37,7 +37,7 @@ _RELEASE_SECONDS = 1.0
 _RELEASE_TRIES = 2
 
 
-class GuardLease:
+class UpdateLease:
     """A lease of our own, held from the version read to the version written.
 
     One proposed id serves the whole update, so that acquiring again after a lost answer is the same lease.

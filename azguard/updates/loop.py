@@ -6,7 +6,7 @@ from azguard.requests.calls import CallOutcome, CallResult, describe, send_once
 from azguard.requests.lineage import Lineage
 from azguard.requests.service_errors import is_conflict, is_lease_problem, is_perhaps_ours, translate
 from azguard.updates.doubt import PERHAPS_OURS, prove_by_lease, settle, supersede
-from azguard.updates.leases import GuardLease, OthersLease
+from azguard.updates.leases import OthersLease, UpdateLease
 from azguard.updates.plan import UpdateResult
 from azguard.updates.resource import CommittedVersion, CurrentVersion
 from azguard.updates.run import UpdateRun, Work, check_fence, pluralize, require_existing, transform
@@ -28,7 +28,7 @@ class Loop:
 
     def __init__(self, run: UpdateRun) -> None:
         self.run = run
-        self.lease = GuardLease(run)
+        self.lease = UpdateLease(run)
         self._others = OthersLease(run)
 
     def until_done(self) -> UpdateResult:

@@ -64,7 +64,7 @@ class CommittedVersion(NamedTuple):
         return cls(answer.get("etag"), answer.get("last_modified"), answer.get("version_id"))
 
 
-class Version(NamedTuple):
+class KeptVersion(NamedTuple):
     """One entry of the history that an account with versioning keeps."""
 
     etag: str
@@ -101,7 +101,7 @@ class UpdatableResource(Protocol):
         ``lineage`` is stamped on it; None leaves what is there. The SDK's errors pass through it.
         """
 
-    def list_versions(self, deadline: Deadline) -> list[Version]:
+    def list_versions(self, deadline: Deadline) -> list[KeptVersion]:
         """Return the kept versions, oldest first; empty where the account keeps none."""
 
     @property

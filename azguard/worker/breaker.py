@@ -2,8 +2,7 @@
 
 import threading
 
-from azguard.worker.handling import Settled
-from azguard.worker.protocol import Outcome
+from azguard.worker.protocol import HandledMessage, Outcome
 
 _FAILURES = (Outcome.RETRIED, Outcome.FAILED, Outcome.POISONED)
 
@@ -20,7 +19,7 @@ class Breaker:
         #: The same for people; None too where an error tells.
         self.why: str | None = None
 
-    def note(self, settled: Settled) -> None:
+    def note(self, settled: HandledMessage) -> None:
         """Count the outcome of a message; one whose command has not run says nothing."""
         with self._lock:
             if settled.outcome is Outcome.DONE:
@@ -37,7 +36,7 @@ class Breaker:
                 self.tripped, self.why = "stop_after", f"{self._in_a_row} commands in a row failed"
 
 
-def _describe(settled: Settled) -> str:
+def _describe(settled: HandledMessage) -> str:
     if settled.status is None:
         return str(settled.facts.get("why", settled.reason))
     return f"exit status {settled.status} is not of the exit protocol"

@@ -11,7 +11,7 @@ from azguard.worker.protocol import Outcome
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class WorkCounts:
     """The counts at one moment."""
 
     received: int
@@ -64,10 +64,10 @@ class Counts:
             self._running -= 1
             self._outcomes[outcome] += 1
 
-    def take(self) -> Snapshot:
+    def take(self) -> WorkCounts:
         """Return the counts of now."""
         with self._lock:
-            return Snapshot(
+            return WorkCounts(
                 received=self._received,
                 running=self._running,
                 outcomes=MappingProxyType({each: self._outcomes[each] for each in Outcome}),

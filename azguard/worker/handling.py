@@ -7,7 +7,7 @@ It is received again when its time is over.
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from azguard.errors import AzguardError, Changed, LockLost, UsageError
 from azguard.processes import clock
@@ -17,8 +17,8 @@ from azguard.worker.claims import DoneBefore, HeldByAnother
 from azguard.worker.holding import ClaimHold
 from azguard.worker.inbox import Inbox, Taken
 from azguard.worker.order import build_order, find_facts
-from azguard.worker.places import Place
-from azguard.worker.protocol import FINAL, Outcome, Verdict, judge, judge_failure
+from azguard.worker.places import CommandRunner
+from azguard.worker.protocol import FINAL, HandledMessage, MessageVerdict, Outcome, judge, judge_failure
 from azguard.worker.settings import WorkSettings
 
 # How soon an update is tried again that failed.
@@ -31,22 +31,6 @@ _STALE = "receipt_stale"
 _TAKEN_OVER = "claim_taken_over"
 
 
-@dataclass(frozen=True)
-class Settled:
-    """The outcome of a message."""
-
-    outcome: Outcome
-    reason: str
-    #: The exit status of the command, if it has run and ended by itself.
-    status: int | None = None
-    #: Whether the worker stops.
-    stops: bool = False
-    #: What else is to be recorded.
-    facts: dict[str, object] = field(default_factory=dict)
-    #: Why the worker cannot go on: the command could not be started, or the service refuses; None if it can.
-    error: AzguardError | None = None
-
-
 class MessageHandling:
     """The handling of one message."""
 
@@ -56,7 +40,7 @@ class MessageHandling:
         *,
         settings: WorkSettings,
         inbox: Inbox,
-        place: Place,
+        place: CommandRunner,
         stop: threading.Event,
         on_command: Callable[[float], None] = lambda seconds: None,
         now: Callable[[], float] = clock.now,
@@ -72,30 +56,30 @@ class MessageHandling:
         self._due = taken.at + settings.visibility / 2
         self._hidden_until = taken.at + settings.visibility
 
-    def handle(self) -> Settled:
+    def handle(self) -> HandledMessage:
         """Handle it, and return the outcome."""
         settled, key = self._handle(), self._hold.key
         return settled if key is None else replace(settled, facts={**settled.facts, "key": key})
 
-    def _handle(self) -> Settled:
+    def _handle(self) -> HandledMessage:
         if self._stop.is_set():
             return self._release("worker_stopped")
         if (before := self._claim()) is not None:
             return before
         # A message that never ran, because claims could not be made for long, is none that kills its worker.
         if not self._hold.is_first and self._settings.is_too_often(self._taken.dequeue_count):
-            return self._settle(Verdict(Outcome.POISONED, "received_too_often"), None)
+            return self._settle(MessageVerdict(Outcome.POISONED, "received_too_often"), None)
         try:
             ended, why = self._run()
         except LockLost:
-            return self._settle(Verdict(Outcome.LOST, "claim_ended"), None)
+            return self._settle(MessageVerdict(Outcome.LOST, "claim_ended"), None)
         except AzguardError as error:
             if error.reason in (PLACE_KILLED, GUARDIAN_KILLED):
                 return self._release(error.reason)
             return replace(self._release("command_not_started"), stops=True, error=error)
         return self._judge(ended, why)
 
-    def _claim(self) -> Settled | None:
+    def _claim(self) -> HandledMessage | None:
         """Claim the key of the message; return the outcome if it is not to be run."""
         settings, taken = self._settings, self._taken
         body = taken.received.body.read(settings.encoding)
@@ -104,7 +88,7 @@ class MessageHandling:
         except UsageError as error:
             # The body has no key: no further try will find one, unless it is the rule that is wrong.
             stops = settings.strict
-            verdict = Verdict(Outcome.FAILED if stops else Outcome.POISONED, "no_key", stops)
+            verdict = MessageVerdict(Outcome.FAILED if stops else Outcome.POISONED, "no_key", stops)
             settled = self._settle(verdict, None)
             return replace(settled, facts={**settled.facts, "why": error.message})
         except AzguardError as error:
@@ -115,7 +99,9 @@ class MessageHandling:
                 return replace(self._delete(Outcome.DUPLICATE, "done_before", None), facts={"key": key})
             case HeldByAnother(key=key, until=until, by=by):
                 self._hide(taken.find_held_seconds(until, settings.visibility, self._retry_seconds, self._now()))
-                return Settled(Outcome.HELD, "claimed_by_another", facts={"by": by, "until": iso(until), "key": key})
+                return HandledMessage(
+                    Outcome.HELD, "claimed_by_another", facts={"by": by, "until": iso(until), "key": key}
+                )
         self._due = min(self._due, self._halve(self._now()))
         return None
 
@@ -188,24 +174,24 @@ class MessageHandling:
             if self._hold.key is None:
                 raise
 
-    def _judge(self, ended: CommandEnd, why: str | None) -> Settled:
+    def _judge(self, ended: CommandEnd, why: str | None) -> HandledMessage:
         status, count, settings = ended.status, self._taken.dequeue_count, self._settings
         if self._lost is not None:
-            return self._settle(Verdict(Outcome.LOST, self._lost), status)
+            return self._settle(MessageVerdict(Outcome.LOST, self._lost), status)
         if ended.was_late:
-            return self._settle(Verdict(Outcome.LOST, "claim_ended"), None)
+            return self._settle(MessageVerdict(Outcome.LOST, "claim_ended"), None)
         if why == "stopped":
             return self._release("worker_stopped")
         if why == "max_time":
             return self._settle(judge_failure("max_time", count, settings), None)
         if status is None:
-            return self._settle(Verdict(Outcome.FAILED, PLACE_KILLED), None)
+            return self._settle(MessageVerdict(Outcome.FAILED, PLACE_KILLED), None)
         if ended.was_unguarded:
             return self._settle(judge_failure(GUARDIAN_KILLED, count, settings), None)
         settled = self._settle(judge(status, count, settings), status)
         return replace(settled, facts={**settled.facts, "left_running": list(ended.left)}) if ended.left else settled
 
-    def _settle(self, verdict: Verdict, status: int | None) -> Settled:
+    def _settle(self, verdict: MessageVerdict, status: int | None) -> HandledMessage:
         """Tell the service the outcome."""
         reason = verdict.reason
         match verdict.outcome:
@@ -216,39 +202,39 @@ class MessageHandling:
             case Outcome.LOST:
                 if reason != _TAKEN_OVER:
                     self._hold.give_up(reason, status)
-                return Settled(Outcome.LOST, reason, status)
+                return HandledMessage(Outcome.LOST, reason, status)
         seconds = self._retry_seconds
         self._hold.give_up(reason, status)
         if not self._hide(seconds):
-            return Settled(Outcome.LOST, _STALE, status, verdict.stops)
-        return Settled(verdict.outcome, reason, status, verdict.stops, facts={"retry_seconds": seconds})
+            return HandledMessage(Outcome.LOST, _STALE, status, verdict.stops)
+        return HandledMessage(verdict.outcome, reason, status, verdict.stops, facts={"retry_seconds": seconds})
 
-    def _finish(self, reason: str, status: int | None) -> Settled:
+    def _finish(self, reason: str, status: int | None) -> HandledMessage:
         """Note that it is done, then delete the message: in between, another receive of it is a duplicate."""
         try:
             self._hold.finish()
         except Changed:
-            return Settled(Outcome.LOST, _TAKEN_OVER, status)
+            return HandledMessage(Outcome.LOST, _TAKEN_OVER, status)
         except AzguardError as error:
             return _leave_unsettled("not_noted_as_done", status, error)
         return self._delete(Outcome.DONE, reason, status)
 
-    def _delete(self, outcome: Outcome, reason: str, status: int | None) -> Settled:
+    def _delete(self, outcome: Outcome, reason: str, status: int | None) -> HandledMessage:
         try:
             self._inbox.delete(self._taken, self._receipt)
         except Changed:
-            return Settled(Outcome.LOST, _STALE, status)
+            return HandledMessage(Outcome.LOST, _STALE, status)
         except AzguardError as error:
             return _leave_unsettled("not_deleted", status, error)
-        return Settled(outcome, reason, status)
+        return HandledMessage(outcome, reason, status)
 
-    def _poison(self, reason: str, status: int | None) -> Settled:
+    def _poison(self, reason: str, status: int | None) -> HandledMessage:
         """Send it to the poison queue, then delete it: a crash in between leaves two copies, and never none."""
         try:
             self._require_own()
             copy = self._inbox.send_to_poison(self._taken)
         except Changed:
-            return self._settle(Verdict(Outcome.LOST, _STALE), status)
+            return self._settle(MessageVerdict(Outcome.LOST, _STALE), status)
         except AzguardError as error:
             self._hold.give_up(reason, status)
             self._hide(self._retry_seconds)
@@ -260,7 +246,7 @@ class MessageHandling:
             facts["why"] = error.message
         # If it cannot be deleted, it comes again, and there is one copy more.
         is_deleted = self._delete(Outcome.POISONED, reason, status).outcome is Outcome.POISONED
-        return Settled(Outcome.POISONED, reason, status, facts={**facts, "deleted": is_deleted})
+        return HandledMessage(Outcome.POISONED, reason, status, facts={**facts, "deleted": is_deleted})
 
     def _require_own(self) -> None:
         """Raise if another may have the message: it comes again, so that a copy would be one too many."""
@@ -270,11 +256,11 @@ class MessageHandling:
         if self._now() + min(_MOVE_SECONDS, visibility / 2) > self._hidden_until:
             self._send_hide(max(_MOVE_SECONDS, visibility))
 
-    def _release(self, reason: str) -> Settled:
+    def _release(self, reason: str) -> HandledMessage:
         """Give the message back: it can be received at once."""
         self._hold.give_up(reason, None)
         self._hide(0)
-        return Settled(Outcome.RELEASED, reason)
+        return HandledMessage(Outcome.RELEASED, reason)
 
     def _hide(self, seconds: int) -> bool:
         """Hide the message for so long, and return whether it is still ours; if that fails, its time runs as it is."""
@@ -294,7 +280,7 @@ class MessageHandling:
         self._hidden_until = at + seconds
 
 
-def _leave_unsettled(reason: str, status: int | None, error: AzguardError) -> Settled:
+def _leave_unsettled(reason: str, status: int | None, error: AzguardError) -> HandledMessage:
     """Return that the service could not be told; what no further try mends stops the worker."""
     final = error if isinstance(error, FINAL) else None
-    return Settled(Outcome.UNSETTLED, reason, status, facts={"why": error.message}, error=final)
+    return HandledMessage(Outcome.UNSETTLED, reason, status, facts={"why": error.message}, error=final)

@@ -27,7 +27,7 @@ _FOR_EVER = -1
 
 
 @dataclass(frozen=True)
-class Receipt:
+class MessageReceipt:
     """The receipt of a message."""
 
     text: str
@@ -51,10 +51,10 @@ class Taken:
         return self.received.shown.id
 
     @property
-    def receipt(self) -> Receipt:
+    def receipt(self) -> MessageReceipt:
         """Return the receipt that it came with."""
         shown = self.received.shown
-        return Receipt(shown.pop_receipt, shown.time_next_visible)
+        return MessageReceipt(shown.pop_receipt, shown.time_next_visible)
 
     @property
     def dequeue_count(self) -> int:
@@ -79,11 +79,11 @@ class Inbox(Protocol):
         """Receive up to so many messages, which are hidden for so many seconds."""
         ...
 
-    def hide(self, message: Taken, receipt: Receipt, seconds: int) -> Receipt:
+    def hide(self, message: Taken, receipt: MessageReceipt, seconds: int) -> MessageReceipt:
         """Hide a message for so many seconds from now, and return its new receipt."""
         ...
 
-    def delete(self, message: Taken, receipt: Receipt) -> None:
+    def delete(self, message: Taken, receipt: MessageReceipt) -> None:
         """Delete a message."""
         ...
 
@@ -104,14 +104,14 @@ class QueueInbox:
         received = messages.receive(self._queue, number, seconds, self._encoding, _patience(_RECEIVE_SECONDS))
         return [Taken(each, at, at + _find_life_seconds(each, seconds)) for each in received]
 
-    def hide(self, message: Taken, receipt: Receipt, seconds: int) -> Receipt:
+    def hide(self, message: Taken, receipt: MessageReceipt, seconds: int) -> MessageReceipt:
         """Hide a message for so many seconds from now, and return its new receipt."""
         # The service refuses to hide a message beyond its end.
         left = min(seconds, max(1, int(message.expires - self._now() - 1)))
         updated = messages.update(message.received.target, receipt.text, None, left, _patience(_SEND_SECONDS))
-        return Receipt(updated.pop_receipt, updated.time_next_visible)
+        return MessageReceipt(updated.pop_receipt, updated.time_next_visible)
 
-    def delete(self, message: Taken, receipt: Receipt) -> None:
+    def delete(self, message: Taken, receipt: MessageReceipt) -> None:
         """Delete a message."""
         target, patience = message.received.target, _patience(_DELETE_SECONDS)
         messages.delete(target, receipt.text, patience, hidden_until=receipt.hidden_until)

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from azguard.atomic_files import write_atomically
 from azguard.errors import UsageError
-from azguard.worker.counts import Snapshot
+from azguard.worker.counts import WorkCounts
 
 _PERIOD_SECONDS = 5.0
 _PREFIX = "azguard_queue"
 
 
-def build_text(queue: str, counts: Snapshot) -> str:
+def build_text(queue: str, counts: WorkCounts) -> str:
     """Return the counts as OpenMetrics text."""
     return "\n".join([*_build_lines(_label("queue", queue), counts), "# EOF", ""])
 
@@ -34,7 +34,7 @@ class MetricsFile:
         self._due = float("-inf")
         self._has_failed = False
 
-    def begin(self, counts: Snapshot) -> None:
+    def begin(self, counts: WorkCounts) -> None:
         """Write it for the first time.
 
         Raises:
@@ -47,12 +47,12 @@ class MetricsFile:
         except OSError as error:
             raise UsageError(f"{self._path}: {error.strerror}", reason="work_file_not_writable") from None
 
-    def write_if_due(self, counts: Callable[[], Snapshot]) -> None:
+    def write_if_due(self, counts: Callable[[], WorkCounts]) -> None:
         """Write it if that was some seconds ago."""
         if self._path is not None and self._now() >= self._due:
             self.write(counts())
 
-    def write(self, counts: Snapshot) -> None:
+    def write(self, counts: WorkCounts) -> None:
         """Write it now; that this fails is told once."""
         if self._path is None:
             return
@@ -63,12 +63,12 @@ class MetricsFile:
                 self._warn(f"the metrics could not be written: {error.strerror}; the work goes on")
             self._has_failed = True
 
-    def _write(self, path: Path, counts: Snapshot) -> None:
+    def _write(self, path: Path, counts: WorkCounts) -> None:
         self._due = self._now() + _PERIOD_SECONDS
         write_atomically(path, build_text(self._queue, counts).encode(), durable=False)
 
 
-def _build_lines(queue: str, counts: Snapshot) -> Iterator[str]:
+def _build_lines(queue: str, counts: WorkCounts) -> Iterator[str]:
     yield from _head("messages_received", "counter", "Messages that were received.")
     yield f"{_PREFIX}_messages_received_total{{{queue}}} {counts.received}"
     yield from _head("messages", "counter", "Messages that were handled, by outcome.")

@@ -5,7 +5,7 @@ from typing import Protocol
 from azguard.processes.command_place import CommandEnd, CommandOrder
 
 
-class Place(Protocol):
+class CommandRunner(Protocol):
     """Where a command runs: ``CommandPlace``."""
 
     def start(self, order: CommandOrder) -> None:
@@ -25,7 +25,7 @@ class Place(Protocol):
         ...
 
 
-class Workplace(Place, Protocol):
+class Workplace(CommandRunner, Protocol):
     """A place that may be gone: ``CommandPlace``."""
 
     is_gone: bool

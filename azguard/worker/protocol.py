@@ -1,9 +1,9 @@
 """The exit protocol: the outcome of a message, by the exit status of the command."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
-from azguard.errors import ConfigError, Forbidden, NotFound, Unauthenticated
+from azguard.errors import AzguardError, ConfigError, Forbidden, NotFound, Unauthenticated
 from azguard.worker.settings import WorkSettings
 
 #: What the service refuses for good: no further try mends it.
@@ -37,7 +37,7 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class MessageVerdict:
     """The outcome that a message is to have, and why."""
 
     outcome: Outcome
@@ -46,22 +46,38 @@ class Verdict:
     stops: bool = False
 
 
-def judge(status: int, dequeue_count: int, settings: WorkSettings) -> Verdict:
+@dataclass(frozen=True)
+class HandledMessage:
+    """The outcome that a message had."""
+
+    outcome: Outcome
+    reason: str
+    #: The exit status of the command, if it has run and ended by itself.
+    status: int | None = None
+    #: Whether the worker stops.
+    stops: bool = False
+    #: What else is to be recorded.
+    facts: dict[str, object] = field(default_factory=dict)
+    #: Why the worker cannot go on: the command could not be started, or the service refuses; None if it can.
+    error: AzguardError | None = None
+
+
+def judge(status: int, dequeue_count: int, settings: WorkSettings) -> MessageVerdict:
     """Return the outcome for a message whose command ended with this status."""
     if status == DONE_STATUS:
-        return Verdict(Outcome.DONE, "exit_status")
+        return MessageVerdict(Outcome.DONE, "exit_status")
     if status == AGAIN_STATUS:
-        return Verdict(Outcome.RETRIED, "asked_for_retry")
+        return MessageVerdict(Outcome.RETRIED, "asked_for_retry")
     if status == DATA_STATUS:
-        return Verdict(Outcome.POISONED, "data_error")
+        return MessageVerdict(Outcome.POISONED, "data_error")
     if settings.strict:
         # Never to the poison queue: the deployment is broken, and not the message.
-        return Verdict(Outcome.FAILED, "status_outside_protocol", stops=True)
+        return MessageVerdict(Outcome.FAILED, "status_outside_protocol", stops=True)
     return judge_failure("exit_status", dequeue_count, settings)
 
 
-def judge_failure(reason: str, dequeue_count: int, settings: WorkSettings) -> Verdict:
+def judge_failure(reason: str, dequeue_count: int, settings: WorkSettings) -> MessageVerdict:
     """Return the outcome for a message whose command failed."""
     if dequeue_count >= settings.max_dequeue and not settings.strict:
-        return Verdict(Outcome.POISONED, reason)
-    return Verdict(Outcome.FAILED, reason)
+        return MessageVerdict(Outcome.POISONED, reason)
+    return MessageVerdict(Outcome.FAILED, reason)

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from azguard import columns
 from azguard.errors import AzguardError
-from azguard.worker.counts import Snapshot
+from azguard.worker.counts import WorkCounts
 from azguard.worker.protocol import Outcome
 
 
@@ -51,7 +51,7 @@ class WorkEnd:
     error: AzguardError | None = None
 
 
-def summarize(address: str, counts: Snapshot, stopped_by: str, events_lost: int) -> WorkSummary:
+def summarize(address: str, counts: WorkCounts, stopped_by: str, events_lost: int) -> WorkSummary:
     """Return the summary of these counts."""
     found = counts.outcomes
     return WorkSummary(

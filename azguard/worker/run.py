@@ -17,15 +17,15 @@ from azguard.processes.signals import handle_unless_ignored
 from azguard.times import iso
 from azguard.worker.bell import Bell
 from azguard.worker.breaker import Breaker
-from azguard.worker.counts import Counts, Snapshot
+from azguard.worker.counts import Counts, WorkCounts
 from azguard.worker.crew import Crew
 from azguard.worker.events import Events
-from azguard.worker.handling import MessageHandling, Settled
+from azguard.worker.handling import MessageHandling
 from azguard.worker.inbox import Inbox, QueueInbox, Taken
 from azguard.worker.metrics import MetricsFile
 from azguard.worker.places import Workplace
 from azguard.worker.polling import Polling
-from azguard.worker.protocol import Outcome
+from azguard.worker.protocol import HandledMessage, Outcome
 from azguard.worker.results import WorkEnd, summarize
 from azguard.worker.settings import WorkSettings
 
@@ -37,7 +37,7 @@ _TOLD = (Outcome.POISONED, Outcome.LOST, Outcome.UNSETTLED)
 _TICK_SECONDS = 1.0
 
 
-def run(settings: WorkSettings, show: Callable[[Snapshot], None]) -> WorkEnd:
+def run(settings: WorkSettings, show: Callable[[WorkCounts], None]) -> WorkEnd:
     """Work until told to stop, and return what was done.
 
     ``show`` is told the counts every second. Call it on the main thread, before any other thread is started.
@@ -64,7 +64,7 @@ class Worker:
         inbox: Inbox,
         places: Sequence[Workplace],
         *,
-        show: Callable[[Snapshot], None] = lambda counts: None,
+        show: Callable[[WorkCounts], None] = lambda counts: None,
         now: Callable[[], float] = time.monotonic,
         uniform: Callable[[float, float], float] = random.uniform,
     ) -> None:
@@ -226,7 +226,7 @@ class Worker:
         return WorkEnd(summary, Partial.exit_code if counts.outcomes[Outcome.POISONED] else 0)
 
 
-def _describe(taken: Taken, settled: Settled) -> str:
+def _describe(taken: Taken, settled: HandledMessage) -> str:
     status = "" if settled.status is None else f", exit status {settled.status}"
     why = f": {settled.facts['why']}" if "why" in settled.facts else ""
     return f"message {taken.id}: {settled.outcome.value} ({settled.reason}{status}){why}"

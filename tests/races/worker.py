@@ -90,7 +90,7 @@ def _transform(how: How, op: str, deadline: Deadline) -> Callable[[bytes], bytes
         end = deadline.started + deadline.seconds
         return lambda content: filter_command.run(FILTER, content, environ={}, deadline=end, clock=deadline.clock)
     if how is How.APPEND:
-        return lambda content: edits.apply([edits.Append(f"{op}\n")], content)
+        return lambda content: edits.apply([edits.AppendText(f"{op}\n")], content)
     option, text = _EDITS[how]
     metadata = how is How.METADATA
     edit = edit_options.parse(option, text, lambda name: Path(name).read_bytes(), metadata=metadata)

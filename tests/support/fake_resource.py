@@ -21,7 +21,7 @@ from azguard.address import Address, Kind
 from azguard.errors import AzguardError, Locked, Unavailable
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage
-from azguard.updates.resource import CommittedVersion, CurrentVersion, Leasable, Version
+from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion, Leasable
 
 TARGET = Target(emulator(), Address(Kind.BLOB, ("site", "config.json")))
 
@@ -261,10 +261,10 @@ class FakeResource:
         text = None if lineage is None else str(lineage)
         return lambda: self._send("fence", lambda: self.store.put(state.etag, state.content, None, text, lease_id))
 
-    def list_versions(self, deadline: Deadline) -> list[Version]:
+    def list_versions(self, deadline: Deadline) -> list[KeptVersion]:
         self._request("versions")
         kept = self.store.history if self.store.keeps_versions else []
-        return [Version(version.etag, Lineage.parse(version.lineage)) for version in kept]
+        return [KeptVersion(version.etag, Lineage.parse(version.lineage)) for version in kept]
 
     def acquire(self, state: CurrentVersion, lease_id: str, seconds: int, deadline: Deadline) -> None:
         self._send("acquire", lambda: self.store.acquire(state.etag, lease_id, seconds))

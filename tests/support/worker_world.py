@@ -13,7 +13,7 @@ from azguard.errors import AzguardError
 from azguard.processes.command_place import CommandEnd, CommandOrder
 from azguard.queues.encodings import Body
 from azguard.queues.message_results import MessageReceived, Received
-from azguard.worker.inbox import Receipt, Taken
+from azguard.worker.inbox import MessageReceipt, Taken
 from azguard.worker.settings import WorkSettings
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -61,11 +61,11 @@ class FakeInbox:
         received, self.messages = self.messages[:number], self.messages[number:]
         return received
 
-    def hide(self, message: Taken, receipt: Receipt, seconds: int) -> Receipt:
+    def hide(self, message: Taken, receipt: MessageReceipt, seconds: int) -> MessageReceipt:
         self._note("hide", receipt.text, seconds)
-        return Receipt(f"r{int(receipt.text[1:]) + 1}", BEGAN)
+        return MessageReceipt(f"r{int(receipt.text[1:]) + 1}", BEGAN)
 
-    def delete(self, message: Taken, receipt: Receipt) -> None:
+    def delete(self, message: Taken, receipt: MessageReceipt) -> None:
         self._note("delete", receipt.text)
         self.last_hidden_until = receipt.hidden_until
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from azguard.demo import race, strategies
-from azguard.demo.race import Verdict
-from azguard.demo.strategies import Outcome, Strategy
+from azguard.demo.race import CountVerdict
+from azguard.demo.strategies import IncrementOutcome, Strategy
 from azguard.emulators.state import Azurite
 from azguard.faultproxy import proxy
 from azguard.faultproxy.proxy import Fault, Request
@@ -134,10 +134,10 @@ def blob_port(azurite: Azurite) -> int:
 
 
 @pytest.fixture
-def count(blob_port: int, tmp_path: Path) -> Callable[[Strategy, proxy.Decide], tuple[Outcome, int]]:
+def count(blob_port: int, tmp_path: Path) -> Callable[[Strategy, proxy.Decide], tuple[IncrementOutcome, int]]:
     """Return a function that applies one increment through a proxy, and says what was told and what is true."""
 
-    def apply(way: Strategy, decide: proxy.Decide) -> tuple[Outcome, int]:
+    def apply(way: Strategy, decide: proxy.Decide) -> tuple[IncrementOutcome, int]:
         blob = strategies.blob(way, blob_port)
         blob.upload_blob(strategies.START, overwrite=True)
         with proxy.running(blob_port, decide) as between:
@@ -156,28 +156,30 @@ def _every_put(request: Request) -> Fault:
     return Fault.DROP if request.writes else Fault.NONE
 
 
-def test_each_way_and_one_lost_answer(count: Callable[[Strategy, proxy.Decide], tuple[Outcome, int]]) -> None:
+def test_each_way_and_one_lost_answer(count: Callable[[Strategy, proxy.Decide], tuple[IncrementOutcome, int]]) -> None:
     assert {way: count(way, _first_put()) for way in Strategy} == {
-        Strategy.BLIND: (Outcome.DONE, 1),
-        Strategy.IF_MATCH: (Outcome.DONE, 2),
-        Strategy.SAFE: (Outcome.DONE, 1),
+        Strategy.BLIND: (IncrementOutcome.DONE, 1),
+        Strategy.IF_MATCH: (IncrementOutcome.DONE, 2),
+        Strategy.SAFE: (IncrementOutcome.DONE, 1),
     }
 
 
 def test_a_script_whose_every_answer_is_lost_cannot_know(
-    count: Callable[[Strategy, proxy.Decide], tuple[Outcome, int]],
+    count: Callable[[Strategy, proxy.Decide], tuple[IncrementOutcome, int]],
 ) -> None:
-    assert count(Strategy.BLIND, _every_put) == (Outcome.UNKNOWN, 1)
+    assert count(Strategy.BLIND, _every_put) == (IncrementOutcome.UNKNOWN, 1)
 
 
 def test_safe_update_knows_even_if_every_answer_to_a_put_is_lost(
-    count: Callable[[Strategy, proxy.Decide], tuple[Outcome, int]],
+    count: Callable[[Strategy, proxy.Decide], tuple[IncrementOutcome, int]],
 ) -> None:
-    assert count(Strategy.SAFE, _every_put) == (Outcome.DONE, 1)
+    assert count(Strategy.SAFE, _every_put) == (IncrementOutcome.DONE, 1)
 
 
-@pytest.mark.parametrize(("found", "verdict"), [(9, Verdict.TOO_FEW), (10, Verdict.EXACT), (11, Verdict.TOO_MANY)])
-def test_a_count_is_judged_by_what_was_expected(found: int, verdict: Verdict) -> None:
+@pytest.mark.parametrize(
+    ("found", "verdict"), [(9, CountVerdict.TOO_FEW), (10, CountVerdict.EXACT), (11, CountVerdict.TOO_MANY)]
+)
+def test_a_count_is_judged_by_what_was_expected(found: int, verdict: CountVerdict) -> None:
     assert race.verdict(10, found) is verdict
 
 

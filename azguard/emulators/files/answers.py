@@ -7,7 +7,7 @@ from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
 from azguard.emulators.files.errors import ServiceError
-from azguard.emulators.files.wire import Answer
+from azguard.emulators.files.wire import FileAnswer
 
 _EPOCH_TICKS = 621_355_968_000_000_000
 _TICKS_PER_SECOND = 10_000_000
@@ -75,17 +75,17 @@ def texts(values: Mapping[str, object]) -> str:
     return "".join(text(tag, value) for tag, value in values.items())
 
 
-def respond_xml(root: str, headers: Mapping[str, str] | None = None, status: int = 200) -> Answer:
+def respond_xml(root: str, headers: Mapping[str, str] | None = None, status: int = 200) -> FileAnswer:
     """Return an answer with a document."""
     body = f'<?xml version="1.0" encoding="utf-8"?>{root}'.encode()
-    return Answer(status, {"Content-Type": "application/xml", **(headers or {})}, body)
+    return FileAnswer(status, {"Content-Type": "application/xml", **(headers or {})}, body)
 
 
-def respond_error(error: ServiceError, request_id: str, now: float, *, head: bool) -> Answer:
+def respond_error(error: ServiceError, request_id: str, now: float, *, head: bool) -> FileAnswer:
     """Return the answer to a request that is refused; one to HEAD has no body."""
     headers = {"x-ms-error-code": error.code, **error.headers}
     if head:
-        return Answer(error.status, headers)
+        return FileAnswer(error.status, headers)
     message = f"{error.message}\nRequestId:{request_id}\nTime:{format_time(now)}"
     detail = text("AuthenticationErrorDetail", error.detail) if error.detail else ""
     root = element("Error", text("Code", error.code), text("Message", message), detail)

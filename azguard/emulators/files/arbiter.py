@@ -15,9 +15,19 @@ from azguard.emulators.files.errors import ServiceError
 from azguard.emulators.files.headers import read_range
 from azguard.emulators.files.records import DIRECTORY, Node, ShareRecord, make_key
 from azguard.emulators.files.samba_programs import Unserved
-from azguard.emulators.files.smb_client import ALL, ATTRIBUTES, DELETE, READ, WRITE, Gone, Handle, Refused, SmbClient
+from azguard.emulators.files.smb_client import (
+    ALL,
+    ATTRIBUTES,
+    DELETE,
+    READ,
+    WRITE,
+    ConnectionGone,
+    OpenSmbFile,
+    Refused,
+    SmbClient,
+)
 from azguard.emulators.files.store import Store
-from azguard.emulators.files.wire import Request, ask_source, is_here
+from azguard.emulators.files.wire import FileRequest, ask_source, is_here
 
 #: The error code that an operation answers with, by what Samba said. Anything else does not keep it from being tried.
 _CODES = {
@@ -83,7 +93,7 @@ class Arbiter:
     def __init__(self, client: SmbClient) -> None:
         self._client = client
         #: The handles of leases, by the numbers of share and file.
-        self._leases: dict[tuple[int, int], Handle] = {}
+        self._leases: dict[tuple[int, int], OpenSmbFile] = {}
         self._files: dict[tuple[str, str], threading.Lock] = {}
         self._mutex = threading.Lock()
 
@@ -106,7 +116,7 @@ class Arbiter:
         self._client.forget_share(name)
 
     @contextmanager
-    def admit(self, store: Store, request: Request, opens: Opens) -> Iterator[None]:
+    def admit(self, store: Store, request: FileRequest, opens: Opens) -> Iterator[None]:
         """Keep the files of an operation open for the length of a ``with`` block. Not inside a transaction.
 
         Raises:
@@ -125,13 +135,13 @@ class Arbiter:
                 for target in targets:
                     stack.callback(self._settle, store, request, target)
                     self._admit_one(stack, store, request, target, seconds)
-            except Gone:
+            except ConnectionGone:
                 raise Unserved("the connection to Samba is lost") from None
             except Refused as error:
                 raise _translate(error, targets) from None
             yield
 
-    def _admit_one(self, stack: ExitStack, store: Store, request: Request, target: _Target, seconds: float) -> None:
+    def _admit_one(self, stack: ExitStack, store: Store, request: FileRequest, target: _Target, seconds: float) -> None:
         share, node, opens = target.share, target.node, target.opens
         lease, state = node.lease, node.lease.state(store.now())
         if state == "leased" and opens not in _READS:
@@ -151,7 +161,7 @@ class Arbiter:
                 # Properties need no access to the content; but what is to be deleted is hidden.
                 stack.callback(self._client.open(share.name, node.path, ATTRIBUTES, ALL).close)
                 return
-            if isinstance(error, Gone) or error.status in _CODES:
+            if isinstance(error, ConnectionGone) or error.status in _CODES:
                 raise
             return
         if opens is Opens.LEASE:
@@ -160,7 +170,7 @@ class Arbiter:
         stack.callback(handle.close)
         self._lock_range(stack, handle, request, target)
 
-    def _hold(self, store: Store, share: ShareRecord, node: Node) -> Handle | None:
+    def _hold(self, store: Store, share: ShareRecord, node: Node) -> OpenSmbFile | None:
         """Return the handle of a lease; all are opened anew if they were lost."""
         held = self._leases.get((share.root, node.id))
         if held is not None and not held.is_open():
@@ -168,12 +178,12 @@ class Arbiter:
             self.restore(store)
         return self._leases.get((share.root, node.id))
 
-    def _open(self, share: ShareRecord, node: Node, opens: Opens, seconds: float) -> Handle:
+    def _open(self, share: ShareRecord, node: Node, opens: Opens, seconds: float) -> OpenSmbFile:
         access, shared = _MODES[opens]
         is_directory = node.kind == DIRECTORY
         return self._client.open(share.name, node.path, access, shared, is_directory=is_directory, seconds=seconds)
 
-    def _lock_range(self, stack: ExitStack, handle: Handle | None, request: Request, target: _Target) -> None:
+    def _lock_range(self, stack: ExitStack, handle: OpenSmbFile | None, request: FileRequest, target: _Target) -> None:
         """Lock what is read or written; a lock to write also ends what other clients cache of the file."""
         if handle is None or target.node.kind == DIRECTORY:
             return
@@ -191,7 +201,7 @@ class Arbiter:
                 handle.lock(*_FAR, exclusive=True)
                 handle.unlock(*_FAR)
 
-    def _settle(self, store: Store, request: Request, target: _Target) -> None:
+    def _settle(self, store: Store, request: FileRequest, target: _Target) -> None:
         """Bring the handle of a lease in line with the lease, as it is after the operation."""
         share, node = target.share, target.node
         is_held = (share.root, node.id) in self._leases
@@ -206,7 +216,7 @@ class Arbiter:
             with suppress(Refused):
                 self._keep(share, known, self._open(share, known, Opens.LEASE, _LONGEST_SECONDS))
 
-    def _keep(self, share: ShareRecord, node: Node, handle: Handle) -> None:
+    def _keep(self, share: ShareRecord, node: Node, handle: OpenSmbFile) -> None:
         self._leases[share.root, node.id] = handle
 
     def _drop(self, share: ShareRecord, node: Node) -> None:
@@ -220,7 +230,7 @@ class Arbiter:
             return self._files.setdefault(key, threading.Lock())
 
 
-def _find_targets(store: Store, request: Request, opens: Opens) -> list[_Target]:
+def _find_targets(store: Store, request: FileRequest, opens: Opens) -> list[_Target]:
     """Return what an operation opens, if it is there; the service answers for what is not."""
     with store.transaction():
         return [
@@ -234,7 +244,7 @@ def _find_targets(store: Store, request: Request, opens: Opens) -> list[_Target]
         ]
 
 
-def _find_paths(request: Request, opens: Opens) -> list[tuple[Request, Opens, str | None]]:
+def _find_paths(request: FileRequest, opens: Opens) -> list[tuple[FileRequest, Opens, str | None]]:
     """Return the requests that name what is opened, how, and the lease id that is sent for each."""
     headers = request.headers
     paths = [(request, opens, headers.get("x-ms-lease-id"))]
@@ -253,11 +263,11 @@ def _find_paths(request: Request, opens: Opens) -> list[tuple[Request, Opens, st
     return paths
 
 
-def _name_files(request: Request, opens: Opens) -> set[tuple[str, str]]:
+def _name_files(request: FileRequest, opens: Opens) -> set[tuple[str, str]]:
     return {(asked.share, make_key(asked.path)) for asked, _, _ in _find_paths(request, opens)}
 
 
-def _find_range(request: Request, size: int) -> tuple[int, int]:
+def _find_range(request: FileRequest, size: int) -> tuple[int, int]:
     """Return the first byte that a request reads or writes, and the one past its end."""
     if request.query.get("comp") == "rangelist":
         return 0, 0
@@ -270,7 +280,7 @@ def _find_range(request: Request, size: int) -> tuple[int, int]:
     return asked[0], size if asked[1] is None else asked[1]
 
 
-def _read_patience(request: Request) -> float:
+def _read_patience(request: FileRequest) -> float:
     """Return how many seconds SMB clients have to give up their oplocks."""
     text = request.query.get("timeout", "")
     return min(float(text), _LONGEST_SECONDS) if text.isdecimal() else _LONGEST_SECONDS

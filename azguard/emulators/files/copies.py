@@ -19,7 +19,7 @@ from azguard.emulators.files.foreign import UNREADABLE, ForeignSource
 from azguard.emulators.files.headers import apply_smb_properties, check_metadata
 from azguard.emulators.files.records import FILE, Node, ShareRecord
 from azguard.emulators.files.store import Store
-from azguard.emulators.files.wire import Answer, Request, read_request
+from azguard.emulators.files.wire import FileAnswer, FileRequest, read_request
 
 _VERSION = "2021-12-02"
 _RANGE = re.compile(r"bytes=(\d+)-(\d+)\Z", re.ASCII)
@@ -31,7 +31,7 @@ _SMB = {
 }
 
 
-def look_elsewhere(request: Request, key: bytes, now: float) -> Request:
+def look_elsewhere(request: FileRequest, key: bytes, now: float) -> FileRequest:
     """Return a request with the source of its copy, if that is on another server.
 
     Raises:
@@ -51,7 +51,7 @@ def look_elsewhere(request: Request, key: bytes, now: float) -> Request:
     return replace(request, foreign=found, body=_read(found, request) if request.query.get("comp") == "range" else b"")
 
 
-def copy(store: Store, request: Request) -> Answer:
+def copy(store: Store, request: FileRequest) -> FileAnswer:
     """Copy a file over another, whose lease stays; metadata come along unless some are given."""
     share = store.get_share(request)
     check_name(request.path)
@@ -77,19 +77,19 @@ def copy(store: Store, request: Request) -> Answer:
         store.disk.make_file(share.root, node.path, 0)
         pending.begin(store, node, request.foreign)
     told = {name: node.copy[name] for name in ("x-ms-copy-id", "x-ms-copy-status")}
-    return Answer(202, {**answers.version_headers(node.etag, node.modified), **told})
+    return FileAnswer(202, {**answers.version_headers(node.etag, node.modified), **told})
 
 
-def abort(store: Store, request: Request) -> Answer:
+def abort(store: Store, request: FileRequest) -> FileAnswer:
     """Stop a copy that is pending."""
     share = store.get_share(request)
     node = store.get_file(share, request.path)
     leases.check_write(node.lease, request.headers.get("x-ms-lease-id"), store.now())
     pending.abort(store, node, request.query.get("copyid", ""))
-    return Answer(204)
+    return FileAnswer(204)
 
 
-def read_source(store: Store, request: Request, length: int) -> bytes:
+def read_source(store: Store, request: FileRequest, length: int) -> bytes:
     """Return the bytes of the range that a request wants to copy.
 
     Raises:
@@ -106,7 +106,7 @@ def read_source(store: Store, request: Request, length: int) -> bytes:
     return part
 
 
-def _find_source_range(request: Request) -> tuple[int, int]:
+def _find_source_range(request: FileRequest) -> tuple[int, int]:
     """Return the first byte of the source that is wanted, and the one past its end."""
     value = request.headers.get("x-ms-source-range")
     found = _RANGE.match(value or request.require("x-ms-range"))
@@ -116,7 +116,7 @@ def _find_source_range(request: Request) -> tuple[int, int]:
     return (start, end) if value else (0, end - start)
 
 
-def _check_replaced(store: Store, request: Request, found: Node) -> None:
+def _check_replaced(store: Store, request: FileRequest, found: Node) -> None:
     if found.kind != FILE:
         raise ServiceError("ResourceTypeMismatch")
     pending.refuse(store, found)
@@ -124,7 +124,7 @@ def _check_replaced(store: Store, request: Request, found: Node) -> None:
         raise ServiceError("ReadOnlyAttribute")
 
 
-def _find(store: Store, request: Request) -> Node:
+def _find(store: Store, request: FileRequest) -> Node:
     """Return the properties of a copy's source."""
     if request.foreign is not None:
         return _describe(store, store.get_share(request), request)
@@ -133,7 +133,7 @@ def _find(store: Store, request: Request) -> Node:
     return store.get_file(share, asked.path)
 
 
-def _describe(store: Store, share: ShareRecord, request: Request) -> Node:
+def _describe(store: Store, share: ShareRecord, request: FileRequest) -> Node:
     """Return what stands for a source on another server."""
     node = store.make_node(share, request.path, FILE)
     if request.foreign is not None:
@@ -144,7 +144,7 @@ def _describe(store: Store, share: ShareRecord, request: Request) -> Node:
     return node
 
 
-def _read(source: ForeignSource, request: Request) -> bytes:
+def _read(source: ForeignSource, request: FileRequest) -> bytes:
     """Return the range of a source on another server with which a range is to be filled."""
     try:
         return source.read_range(*_find_source_range(request))
@@ -152,7 +152,7 @@ def _read(source: ForeignSource, request: Request) -> bytes:
         raise ServiceError("CannotVerifyCopySource", status=404) from None
 
 
-def _authorize(request: Request, key: bytes, method: str, now: float) -> dict[str, str]:
+def _authorize(request: FileRequest, key: bytes, method: str, now: float) -> dict[str, str]:
     """Return the headers by which the service reads a source: what it is told to send, or the key of its account."""
     if "x-ms-copy-source-authorization" in request.headers:
         return {"Authorization": request.headers["x-ms-copy-source-authorization"]}

@@ -9,10 +9,10 @@ from azguard.emulators.files.errors import ServiceError
 from azguard.emulators.files.headers import apply_smb_properties, check_metadata, smb_headers
 from azguard.emulators.files.records import DIRECTORY, Node, ShareRecord, parent_of
 from azguard.emulators.files.store import Store
-from azguard.emulators.files.wire import Answer, Request
+from azguard.emulators.files.wire import FileAnswer, FileRequest
 
 
-def create(store: Store, request: Request) -> Answer:
+def create(store: Store, request: FileRequest) -> FileAnswer:
     """Create a directory."""
     share = store.get_share(request)
     check_name(request.path)
@@ -26,14 +26,14 @@ def create(store: Store, request: Request) -> Answer:
     apply_smb_properties(store, node, request, new=True)
     store.disk.make_directory(share.root, path)
     store.save(node)
-    return Answer(201, describe_written(store, share, node))
+    return FileAnswer(201, describe_written(store, share, node))
 
 
-def show(store: Store, request: Request) -> Answer:
+def show(store: Store, request: FileRequest) -> FileAnswer:
     """Return the properties and metadata of a directory."""
     share = store.get_share(request)
     node = store.get_directory(share, request.path)
-    return Answer(
+    return FileAnswer(
         200,
         {
             **describe_written(store, share, node),
@@ -43,7 +43,7 @@ def show(store: Store, request: Request) -> Answer:
     )
 
 
-def delete(store: Store, request: Request) -> Answer:
+def delete(store: Store, request: FileRequest) -> FileAnswer:
     """Delete an empty directory."""
     share = store.get_share(request)
     node = store.get_directory(share, request.path)
@@ -53,25 +53,25 @@ def delete(store: Store, request: Request) -> Answer:
         raise ServiceError("DirectoryNotEmpty")
     store.disk.remove(share.root, node.path)
     store.database.remove_node(share.root, node.path)
-    return Answer(202)
+    return FileAnswer(202)
 
 
-def set_metadata(store: Store, request: Request) -> Answer:
+def set_metadata(store: Store, request: FileRequest) -> FileAnswer:
     """Replace the metadata of a directory."""
     share = store.get_share(request)
     node = store.get_directory(share, request.path)
     node.metadata = check_metadata(request.metadata)
     store.save_changed(node)
-    return Answer(200, answers.version_headers(node.etag, node.modified))
+    return FileAnswer(200, answers.version_headers(node.etag, node.modified))
 
 
-def set_properties(store: Store, request: Request) -> Answer:
+def set_properties(store: Store, request: FileRequest) -> FileAnswer:
     """Set the attributes, times and permission of a directory."""
     share = store.get_share(request)
     node = store.get_directory(share, request.path)
     apply_smb_properties(store, node, request, new=False)
     store.save_changed(node)
-    return Answer(200, describe_written(store, share, node))
+    return FileAnswer(200, describe_written(store, share, node))
 
 
 def find_parent_id(store: Store, share: ShareRecord, node: Node) -> int:

@@ -20,14 +20,14 @@ from azguard.emulators.files.headers import (
 )
 from azguard.emulators.files.records import FILE, LARGEST_FILE, Node, ShareRecord
 from azguard.emulators.files.store import Store
-from azguard.emulators.files.wire import Answer, Request
+from azguard.emulators.files.wire import FileAnswer, FileRequest
 
 # The most bytes whose MD5 a read may ask for.
 _LARGEST_HASHED = 4 * 1024**2
 _TYPE = "application/octet-stream"
 
 
-def create(store: Store, request: Request) -> Answer:
+def create(store: Store, request: FileRequest) -> FileAnswer:
     """Create a file of zeros, over one that exists; that one's lease stays."""
     share = store.get_share(request)
     check_name(request.path)
@@ -53,10 +53,10 @@ def create(store: Store, request: Request) -> Answer:
         node.ranges = [(0, len(request.body))]
         store.note_change(node, 0, len(request.body))
     store.save(node)
-    return Answer(201, describe_written(store, share, node))
+    return FileAnswer(201, describe_written(store, share, node))
 
 
-def get(store: Store, request: Request) -> Answer:
+def get(store: Store, request: FileRequest) -> FileAnswer:
     """Return the content of a file, or a range of it."""
     share = store.get_share(request)
     node = store.get_file(share, request.path)
@@ -65,7 +65,7 @@ def get(store: Store, request: Request) -> Answer:
     headers = {**describe(store, share, node), **read_overrides(request)}
     if asked is None:
         headers["Content-Length"] = str(node.size)
-        return Answer(200, headers, stream=store.disk.stream(share.root, node.path, 0, node.size))
+        return FileAnswer(200, headers, stream=store.disk.stream(share.root, node.path, 0, node.size))
     start, end = asked[0], min(node.size, asked[1] or node.size)
     if start >= node.size:
         raise ServiceError("InvalidRange", Content_Range=f"bytes */{node.size}")
@@ -77,26 +77,30 @@ def get(store: Store, request: Request) -> Answer:
         headers["Content-MD5"] = compute_md5(store.disk.read(share.root, node.path, start, end))
     headers["Content-Range"] = f"bytes {start}-{end - 1}/{node.size}"
     headers["Content-Length"] = str(end - start)
-    return Answer(206, headers, stream=store.disk.stream(share.root, node.path, start, end))
+    return FileAnswer(206, headers, stream=store.disk.stream(share.root, node.path, start, end))
 
 
-def show(store: Store, request: Request) -> Answer:
+def show(store: Store, request: FileRequest) -> FileAnswer:
     """Return the properties and metadata of a file."""
     share = store.get_share(request)
     node = store.get_file(share, request.path)
     leases.check_read(node.lease, request.headers.get("x-ms-lease-id"), store.now())
-    return Answer(200, {**describe(store, share, node), **read_overrides(request), "Content-Length": str(node.size)})
+    return FileAnswer(
+        200, {**describe(store, share, node), **read_overrides(request), "Content-Length": str(node.size)}
+    )
 
 
-def show_metadata(store: Store, request: Request) -> Answer:
+def show_metadata(store: Store, request: FileRequest) -> FileAnswer:
     """Return the metadata of a file or a directory."""
     share = store.get_share(request)
     node = store.get(share, request.path)
     leases.check_read(node.lease, request.headers.get("x-ms-lease-id"), store.now())
-    return Answer(200, {**answers.version_headers(node.etag, node.modified), **answers.metadata_headers(node.metadata)})
+    return FileAnswer(
+        200, {**answers.version_headers(node.etag, node.modified), **answers.metadata_headers(node.metadata)}
+    )
 
 
-def delete(store: Store, request: Request) -> Answer:
+def delete(store: Store, request: FileRequest) -> FileAnswer:
     """Delete a file."""
     share = store.get_share(request)
     node = store.get_file(share, request.path)
@@ -104,19 +108,21 @@ def delete(store: Store, request: Request) -> Answer:
     pending.refuse(store, node)
     store.disk.remove(share.root, node.path)
     store.database.remove_node(share.root, node.path)
-    return Answer(202)
+    return FileAnswer(202)
 
 
-def set_metadata(store: Store, request: Request) -> Answer:
+def set_metadata(store: Store, request: FileRequest) -> FileAnswer:
     """Replace the metadata of a file."""
     share = store.get_share(request)
     node = get_for_write(store, share, request)
     node.metadata = check_metadata(request.metadata)
     store.save_changed(node)
-    return Answer(200, {**answers.version_headers(node.etag, node.modified), "x-ms-request-server-encrypted": "true"})
+    return FileAnswer(
+        200, {**answers.version_headers(node.etag, node.modified), "x-ms-request-server-encrypted": "true"}
+    )
 
 
-def set_properties(store: Store, request: Request) -> Answer:
+def set_properties(store: Store, request: FileRequest) -> FileAnswer:
     """Set the content properties, attributes and times of a file, and its length."""
     share = store.get_share(request)
     length = request.headers.get("x-ms-content-length")
@@ -130,10 +136,10 @@ def set_properties(store: Store, request: Request) -> Answer:
         node.ranges = [(start, min(end, size)) for start, end in node.ranges if start < size]
         store.note_change(node, min(size, node.size), max(size, node.size))
     store.save_changed(node)
-    return Answer(200, describe_written(store, share, node))
+    return FileAnswer(200, describe_written(store, share, node))
 
 
-def lease(store: Store, request: Request) -> Answer:
+def lease(store: Store, request: FileRequest) -> FileAnswer:
     """Acquire, change, release or break the lease of a file."""
     share = store.get_share(request)
     if share.snapshot:
@@ -141,7 +147,7 @@ def lease(store: Store, request: Request) -> Answer:
     node = store.get_file(share, request.path)
     node.lease, status, headers = leases.act(node.lease, request.headers, store.now(), timed=False)
     store.save(node)
-    return Answer(status, {**answers.version_headers(node.etag, node.modified), **headers})
+    return FileAnswer(status, {**answers.version_headers(node.etag, node.modified), **headers})
 
 
 def describe(store: Store, share: ShareRecord, node: Node) -> dict[str, str]:
@@ -160,7 +166,7 @@ def describe(store: Store, share: ShareRecord, node: Node) -> dict[str, str]:
     }
 
 
-def get_for_write(store: Store, share: ShareRecord, request: Request, *, keeps_content: bool = False) -> Node:
+def get_for_write(store: Store, share: ShareRecord, request: FileRequest, *, keeps_content: bool = False) -> Node:
     """Return the file that a request writes, if its lease allows that.
 
     Raises:
@@ -179,7 +185,7 @@ def compute_md5(data: bytes) -> str:
     return base64.b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()
 
 
-def check_body_md5(request: Request) -> None:
+def check_body_md5(request: FileRequest) -> None:
     """Refuse a body that is not what its MD5 says.
 
     Raises:

@@ -9,12 +9,12 @@ from azguard.emulators.files.directories import find_parent_id
 from azguard.emulators.files.errors import ServiceError
 from azguard.emulators.files.records import DIRECTORY, Node, OpenHandle, ShareRecord, make_key
 from azguard.emulators.files.store import Store
-from azguard.emulators.files.wire import Answer, Request
+from azguard.emulators.files.wire import FileAnswer, FileRequest
 
 _ALL = "*"
 
 
-def show(store: Store, request: Request) -> Answer:
+def show(store: Store, request: FileRequest) -> FileAnswer:
     """List the handles on a file, a directory or a share."""
     share = store.get_share(request)
     found = {f"{each.id:020}": each for each in _find(store, share, request)}
@@ -27,14 +27,14 @@ def show(store: Store, request: Request) -> Answer:
     return answers.respond_xml(root)
 
 
-def close(store: Store, request: Request) -> Answer:
+def close(store: Store, request: FileRequest) -> FileAnswer:
     """Close handles; the answer counts them."""
     wanted = request.require("x-ms-handle-id")
     if wanted != _ALL and not wanted.isdecimal():
         raise ServiceError("InvalidHeaderValue")
     found = [each for each in _find(store, store.get_share(request), request) if wanted in (_ALL, str(each.id))]
     closed = store.smb.close_handles(found) if store.smb and found else 0
-    return Answer(
+    return FileAnswer(
         200,
         {
             "x-ms-number-of-handles-closed": str(closed),
@@ -43,7 +43,7 @@ def close(store: Store, request: Request) -> Answer:
     )
 
 
-def _find(store: Store, share: ShareRecord, request: Request) -> list[OpenHandle]:
+def _find(store: Store, share: ShareRecord, request: FileRequest) -> list[OpenHandle]:
     node = store.get(share, request.path)
     if store.smb is None or not store.serves_smb(share):
         return []

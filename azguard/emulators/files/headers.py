@@ -8,7 +8,7 @@ from azguard.emulators.files import answers
 from azguard.emulators.files.errors import ServiceError
 from azguard.emulators.files.records import DIRECTORY, Node
 from azguard.emulators.files.store import Store
-from azguard.emulators.files.wire import Request
+from azguard.emulators.files.wire import FileRequest
 
 #: The headers that set content properties, and their names in answers.
 CONTENT = {
@@ -47,7 +47,9 @@ _SDDL = re.compile(r"(O:[^:()]+)?(G:[^:()]+)?([DS]:.*)?\Z", re.DOTALL)
 _SDDL_START = re.compile(r"[OGDS]:")
 
 
-def apply_smb_properties(store: Store, node: Node, request: Request, *, new: bool, source: Node | None = None) -> None:
+def apply_smb_properties(
+    store: Store, node: Node, request: FileRequest, *, new: bool, source: Node | None = None
+) -> None:
     """Set the attributes, times and permission that a request names; a copy may name those of its source.
 
     Raises:
@@ -105,13 +107,13 @@ def smb_headers(node: Node, parent_id: int) -> dict[str, str]:
     }
 
 
-def read_content(request: Request) -> dict[str, str]:
+def read_content(request: FileRequest) -> dict[str, str]:
     """Return the content properties that a request sets, by their names in answers."""
     headers = request.headers
     return {shown: headers[name] for name, shown in CONTENT.items() if headers.get(name)}
 
 
-def read_overrides(request: Request) -> dict[str, str]:
+def read_overrides(request: FileRequest) -> dict[str, str]:
     """Return the content properties that a SAS sets for the answer, by their names there."""
     return {shown: request.query[name] for name, shown in _OVERRIDES.items() if request.query.get(name)}
 
@@ -132,7 +134,7 @@ def check_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
     return dict(metadata)
 
 
-def read_range(request: Request) -> tuple[int, int | None] | None:
+def read_range(request: FileRequest) -> tuple[int, int | None] | None:
     """Return the first byte of a request's range and the one past its end, None if it is open; None if there is none.
 
     Raises:

@@ -18,7 +18,7 @@ _FILE = "File"
 
 
 @dataclass(frozen=True)
-class Lease:
+class EmulatedLease:
     """A lease, or what is left of it. All times are in seconds since 1970."""
 
     id: str = ""
@@ -49,10 +49,10 @@ class Lease:
         return found
 
 
-FREE = Lease()
+FREE = EmulatedLease()
 
 
-def check_read(lease: Lease, given: str | None, now: float, noun: str = _FILE) -> None:
+def check_read(lease: EmulatedLease, given: str | None, now: float, noun: str = _FILE) -> None:
     """Refuse a lease id that is not that of the lease; a read needs none.
 
     Raises:
@@ -70,7 +70,7 @@ def check_read(lease: Lease, given: str | None, now: float, noun: str = _FILE) -
     raise ServiceError(f"LeaseNotPresentWith{noun}Operation")
 
 
-def check_write(lease: Lease, given: str | None, now: float, noun: str = _FILE) -> Lease:
+def check_write(lease: EmulatedLease, given: str | None, now: float, noun: str = _FILE) -> EmulatedLease:
     """Refuse a write without the lease; return the lease after the write.
 
     Raises:
@@ -86,7 +86,9 @@ def check_write(lease: Lease, given: str | None, now: float, noun: str = _FILE) 
     return FREE
 
 
-def act(lease: Lease, headers: Mapping[str, str], now: float, *, timed: bool) -> tuple[Lease, int, dict[str, str]]:
+def act(
+    lease: EmulatedLease, headers: Mapping[str, str], now: float, *, timed: bool
+) -> tuple[EmulatedLease, int, dict[str, str]]:
     """Do what ``x-ms-lease-action`` says; return the lease after it, the status and the headers of the answer.
 
     ``timed`` says whether leases with an end, renewals and break periods exist here: on shares, not on files.
@@ -111,7 +113,9 @@ def act(lease: Lease, headers: Mapping[str, str], now: float, *, timed: bool) ->
     raise ServiceError("InvalidHeaderValue")
 
 
-def _acquire(lease: Lease, headers: Mapping[str, str], now: float, *, timed: bool) -> tuple[Lease, int, dict[str, str]]:
+def _acquire(
+    lease: EmulatedLease, headers: Mapping[str, str], now: float, *, timed: bool
+) -> tuple[EmulatedLease, int, dict[str, str]]:
     seconds = _read_seconds(headers, timed=timed)
     proposed = _read_id(headers, "x-ms-proposed-lease-id") if "x-ms-proposed-lease-id" in headers else ""
     state = lease.state(now)
@@ -120,11 +124,11 @@ def _acquire(lease: Lease, headers: Mapping[str, str], now: float, *, timed: boo
     if state in _LOCKED and proposed != lease.id:
         raise ServiceError("LeaseAlreadyPresent")
     ends = None if seconds == INFINITE else now + seconds
-    new = Lease(proposed or str(uuid.uuid4()), seconds, ends)
+    new = EmulatedLease(proposed or str(uuid.uuid4()), seconds, ends)
     return new, 201, {"x-ms-lease-id": new.id}
 
 
-def _renew(lease: Lease, given: str, now: float) -> tuple[Lease, int, dict[str, str]]:
+def _renew(lease: EmulatedLease, given: str, now: float) -> tuple[EmulatedLease, int, dict[str, str]]:
     if given != lease.id:
         raise ServiceError("LeaseIdMismatchWithLeaseOperation")
     if lease.state(now) in ("breaking", "broken"):
@@ -133,7 +137,7 @@ def _renew(lease: Lease, given: str, now: float) -> tuple[Lease, int, dict[str, 
     return replace(lease, ends=ends), 200, {"x-ms-lease-id": lease.id}
 
 
-def _change(lease: Lease, given: str, proposed: str, now: float) -> tuple[Lease, int, dict[str, str]]:
+def _change(lease: EmulatedLease, given: str, proposed: str, now: float) -> tuple[EmulatedLease, int, dict[str, str]]:
     state = lease.state(now)
     if state == "breaking" and given == lease.id:
         raise ServiceError("LeaseIsBreakingAndCannotBeChanged")
@@ -146,7 +150,9 @@ def _change(lease: Lease, given: str, proposed: str, now: float) -> tuple[Lease,
     return replace(lease, id=proposed), 200, {"x-ms-lease-id": proposed}
 
 
-def _break(lease: Lease, headers: Mapping[str, str], now: float, *, timed: bool) -> tuple[Lease, int, dict[str, str]]:
+def _break(
+    lease: EmulatedLease, headers: Mapping[str, str], now: float, *, timed: bool
+) -> tuple[EmulatedLease, int, dict[str, str]]:
     state = lease.state(now)
     if state == "available":
         raise ServiceError("LeaseNotPresentWithLeaseOperation")
@@ -160,7 +166,7 @@ def _break(lease: Lease, headers: Mapping[str, str], now: float, *, timed: bool)
     return replace(lease, broken_at=now + wait), 202, {"x-ms-lease-time": str(math.ceil(wait))}
 
 
-def _compute_time_left(lease: Lease, now: float) -> float | None:
+def _compute_time_left(lease: EmulatedLease, now: float) -> float | None:
     """Return how many seconds the lease lasts if no one touches it; None for ever."""
     ends = lease.broken_at if lease.broken_at is not None else lease.ends
     return None if ends is None else max(0.0, ends - now)

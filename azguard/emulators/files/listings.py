@@ -9,7 +9,7 @@ from collections.abc import Collection
 from azguard.emulators.files import answers
 from azguard.emulators.files.records import DIRECTORY, Node, ShareRecord, make_key
 from azguard.emulators.files.store import Store
-from azguard.emulators.files.wire import Answer, Request
+from azguard.emulators.files.wire import FileAnswer, FileRequest
 
 _SECONDS_PER_DAY = 86_400
 #: The settings of a share that a listing tells, and their names there.
@@ -26,7 +26,7 @@ _SETTINGS = {
 }
 
 
-def list_shares(store: Store, request: Request) -> Answer:
+def list_shares(store: Store, request: FileRequest) -> FileAnswer:
     """List shares, with snapshots, deleted ones and metadata if that is asked for."""
     include = _read_include(request)
     prefix = request.query.get("prefix", "")
@@ -50,7 +50,7 @@ def list_shares(store: Store, request: Request) -> Answer:
     )
 
 
-def list_directory(store: Store, request: Request) -> Answer:
+def list_directory(store: Store, request: FileRequest) -> FileAnswer:
     """List the files and directories in a directory."""
     share = store.get_share(request)
     directory = store.get_directory(share, request.path)
@@ -130,11 +130,11 @@ def _describe_node(node: Node, include: Collection[str]) -> str:
     )
 
 
-def _read_include(request: Request) -> set[str]:
+def _read_include(request: FileRequest) -> set[str]:
     return {each.strip().lower() for each in request.query.get("include", "").split(",")}
 
 
-def _echo(request: Request, *names: str) -> str:
+def _echo(request: FileRequest, *names: str) -> str:
     tags = {"prefix": "Prefix", "marker": "Marker", "maxresults": "MaxResults"}
     return "".join(answers.name_text(tags[name], request.query[name]) for name in names if request.query.get(name))
 

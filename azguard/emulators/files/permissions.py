@@ -8,10 +8,10 @@ import json
 from azguard.emulators.files.errors import ServiceError
 from azguard.emulators.files.headers import check_permission
 from azguard.emulators.files.store import Store
-from azguard.emulators.files.wire import Answer, Request
+from azguard.emulators.files.wire import FileAnswer, FileRequest
 
 
-def create(store: Store, request: Request) -> Answer:
+def create(store: Store, request: FileRequest) -> FileAnswer:
     """Keep a permission; the answer names the key by which files get it."""
     store.get_share(request)
     try:
@@ -24,13 +24,13 @@ def create(store: Store, request: Request) -> Answer:
     key = store.keep_permission(
         check_permission(text, {"x-ms-file-permission-format": str(document.get("format", ""))})
     )
-    return Answer(201, {"x-ms-file-permission-key": key})
+    return FileAnswer(201, {"x-ms-file-permission-key": key})
 
 
-def show(store: Store, request: Request) -> Answer:
+def show(store: Store, request: FileRequest) -> FileAnswer:
     """Return the permission of a key."""
     store.get_share(request)
     found = store.database.find_permission(request.require("x-ms-file-permission-key"))
     if found is None:
         raise ServiceError("ResourceNotFound")
-    return Answer(200, {"Content-Type": "application/json"}, json.dumps({"permission": found}).encode())
+    return FileAnswer(200, {"Content-Type": "application/json"}, json.dumps({"permission": found}).encode())

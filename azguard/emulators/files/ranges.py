@@ -11,7 +11,7 @@ from azguard.emulators.files.files import check_body_md5, compute_md5, get_for_w
 from azguard.emulators.files.headers import read_range
 from azguard.emulators.files.records import Node, ShareRecord
 from azguard.emulators.files.store import Store
-from azguard.emulators.files.wire import Answer, Request
+from azguard.emulators.files.wire import FileAnswer, FileRequest
 
 _LARGEST_RANGE = 4 * 1024**2
 _MOST_RANGES = 10_000
@@ -20,7 +20,7 @@ _COMPARED = 512
 Ranges = list[tuple[int, int]]
 
 
-def put(store: Store, request: Request) -> Answer:
+def put(store: Store, request: FileRequest) -> FileAnswer:
     """Write a range, clear it, or fill it from a URL."""
     share = store.get_share(request)
     how = request.require("x-ms-write").lower()
@@ -47,10 +47,10 @@ def put(store: Store, request: Request) -> Answer:
         node.written = node.changed = answers.format_time(store.now())
     store.save_changed(node)
     headers = {**answers.version_headers(node.etag, node.modified), "x-ms-request-server-encrypted": "true"}
-    return Answer(201, {**headers, **({"Content-MD5": compute_md5(data)} if data else {})})
+    return FileAnswer(201, {**headers, **({"Content-MD5": compute_md5(data)} if data else {})})
 
 
-def show(store: Store, request: Request) -> Answer:
+def show(store: Store, request: FileRequest) -> FileAnswer:
     """List the ranges of a file that have data, or that differ from an older snapshot."""
     share = store.get_share(request)
     node = store.get_file(share, request.path)
@@ -92,7 +92,7 @@ def clip(ranges: Ranges, start: int, end: int) -> Ranges:
     return [(max(s, start), min(e, end)) for s, e in ranges if s < end and e > start]
 
 
-def _read_data(store: Store, request: Request, length: int) -> bytes:
+def _read_data(store: Store, request: FileRequest, length: int) -> bytes:
     if length > _LARGEST_RANGE:
         raise ServiceError("RequestBodyTooLarge")
     if "x-ms-copy-source" in request.headers:
@@ -106,7 +106,7 @@ def _read_data(store: Store, request: Request, length: int) -> bytes:
 
 
 def _take_page(
-    request: Request, pages: list[tuple[str, tuple[int, int]]]
+    request: FileRequest, pages: list[tuple[str, tuple[int, int]]]
 ) -> tuple[list[tuple[str, tuple[int, int]]], str]:
     marker, limit = request.query.get("marker", ""), request.query.get("maxresults")
     if limit is None:
@@ -119,7 +119,7 @@ def _take_page(
 
 
 def _compare(
-    store: Store, request: Request, node: Node, previous: str, within: tuple[int, int]
+    store: Store, request: FileRequest, node: Node, previous: str, within: tuple[int, int]
 ) -> tuple[Ranges, Ranges]:
     """Return the ranges that were written, and those that were cleared, since an older snapshot."""
     share = store.database.find_share(request.share, previous)

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from azguard.emulators.files.leases import FREE, Lease
+from azguard.emulators.files.leases import FREE, EmulatedLease
 
 DIRECTORY = "directory"
 FILE = "file"
@@ -33,7 +33,7 @@ class ShareRecord:
     settings: dict[str, str] = field(default_factory=dict)
     #: The access policies, as the XML that was sent; empty for none.
     policies: str = ""
-    lease: Lease = FREE
+    lease: EmulatedLease = FREE
 
     def to_json(self) -> str:
         """Return what the database keeps of it."""
@@ -43,7 +43,7 @@ class ShareRecord:
     def from_json(cls, text: str) -> Self:
         """Return the share of a row."""
         found = json.loads(text)
-        return cls(**{**found, "lease": Lease(**found["lease"])})
+        return cls(**{**found, "lease": EmulatedLease(**found["lease"])})
 
 
 @dataclass
@@ -66,7 +66,7 @@ class Node:
     metadata: dict[str, str] = field(default_factory=dict)
     #: Content-Type and its siblings, by their names in answers.
     content: dict[str, str] = field(default_factory=dict)
-    lease: Lease = FREE
+    lease: EmulatedLease = FREE
     #: Headers that tell of the copy by which it was last written.
     copy: dict[str, str] = field(default_factory=dict)
     #: What was written, as pairs of offsets, the second one past the end.
@@ -101,7 +101,7 @@ class Node:
         ranges = [(start, end) for start, end in found["ranges"]]
         changes = found.get("changes")
         noted = None if changes is None else [(start, end, number) for start, end, number in changes]
-        return cls(**{**found, "lease": Lease(**found["lease"]), "ranges": ranges, "changes": noted})
+        return cls(**{**found, "lease": EmulatedLease(**found["lease"]), "ranges": ranges, "changes": noted})
 
 
 @dataclass

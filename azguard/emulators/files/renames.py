@@ -11,20 +11,20 @@ from azguard.emulators.files.errors import ServiceError
 from azguard.emulators.files.headers import apply_smb_properties, check_metadata
 from azguard.emulators.files.records import DIRECTORY, FILE, Node, ShareRecord
 from azguard.emulators.files.store import Store, same_path
-from azguard.emulators.files.wire import Answer, Request, ask_source
+from azguard.emulators.files.wire import FileAnswer, FileRequest, ask_source
 
 
-def rename_file(store: Store, request: Request) -> Answer:
+def rename_file(store: Store, request: FileRequest) -> FileAnswer:
     """Rename a file, over another one if that is said; it keeps its own lease."""
     return _rename(store, request, FILE)
 
 
-def rename_directory(store: Store, request: Request) -> Answer:
+def rename_directory(store: Store, request: FileRequest) -> FileAnswer:
     """Rename a directory with all that is in it, over a file if that is said."""
     return _rename(store, request, DIRECTORY)
 
 
-def _rename(store: Store, request: Request, kind: str) -> Answer:
+def _rename(store: Store, request: FileRequest, kind: str) -> FileAnswer:
     share = store.get_share(request)
     check_name(request.path)
     source = _find_source(store, share, request, kind)
@@ -50,10 +50,10 @@ def _rename(store: Store, request: Request, kind: str) -> Answer:
     # Saved under the old path: from here on nothing may refuse the request.
     store.save_changed(source)
     _move(store, share, source, target, found)
-    return Answer(200, describe_written(store, share, store.get(share, target)))
+    return FileAnswer(200, describe_written(store, share, store.get(share, target)))
 
 
-def _find_source(store: Store, share: ShareRecord, request: Request, kind: str) -> Node:
+def _find_source(store: Store, share: ShareRecord, request: FileRequest, kind: str) -> Node:
     asked = ask_source(request, request.require("x-ms-file-rename-source"))
     if asked.share != share.name:
         raise ServiceError("InvalidHeaderValue")
@@ -65,7 +65,7 @@ def _find_source(store: Store, share: ShareRecord, request: Request, kind: str) 
     return found
 
 
-def _check_replaced(store: Store, request: Request, found: Node) -> None:
+def _check_replaced(store: Store, request: FileRequest, found: Node) -> None:
     if not request.flag("x-ms-file-rename-replace-if-exists"):
         raise ServiceError("ResourceAlreadyExists")
     if found.kind == DIRECTORY:

@@ -18,23 +18,23 @@ from azguard.emulators.files.arbiter import Opens
 from azguard.emulators.files.errors import ServiceError
 from azguard.emulators.files.signatures import Needs
 from azguard.emulators.files.store import Store
-from azguard.emulators.files.wire import Answer, Request
+from azguard.emulators.files.wire import FileAnswer, FileRequest
 
 _SERVICE, _SHARE, _DIRECTORY, _FILE = "service", "share", "directory", "file"
 
 
 @dataclass(frozen=True)
-class Operation:
+class Route:
     """An operation: what does it, and what a SAS must allow."""
 
-    run: Callable[[Store, Request], Answer]
+    run: Callable[[Store, FileRequest], FileAnswer]
     needs: Needs
     #: How it opens its file over SMB, if the shares are served so.
     opens: Opens = Opens.NOTHING
 
 
 #: How operations open their file over SMB; the others do not.
-_OPENS: Mapping[Callable[[Store, Request], Answer], Opens] = {
+_OPENS: Mapping[Callable[[Store, FileRequest], FileAnswer], Opens] = {
     copies.copy: Opens.REPLACE,
     directories.delete: Opens.DELETE,
     files.create: Opens.REPLACE,
@@ -52,21 +52,21 @@ _OPENS: Mapping[Callable[[Store, Request], Answer], Opens] = {
 }
 
 
-def _of_share(run: Callable[[Store, Request], Answer], account: str, service: str = "") -> Operation:
-    return Operation(run, Needs(account, "c", service))
+def _of_share(run: Callable[[Store, FileRequest], FileAnswer], account: str, service: str = "") -> Route:
+    return Route(run, Needs(account, "c", service))
 
 
-def _of_item(run: Callable[[Store, Request], Answer], letters: str) -> Operation:
-    return Operation(run, Needs(letters, "o", letters), _OPENS.get(run, Opens.NOTHING))
+def _of_item(run: Callable[[Store, FileRequest], FileAnswer], letters: str) -> Route:
+    return Route(run, Needs(letters, "o", letters), _OPENS.get(run, Opens.NOTHING))
 
 
-_LIST = Operation(listings.list_directory, Needs("l", "c", "l"))
+_LIST = Route(listings.list_directory, Needs("l", "c", "l"))
 
 #: Operations by method, kind of resource and ``comp``.
-_OPERATIONS: Mapping[tuple[str, str, str], Operation] = {
-    ("GET", _SERVICE, "list"): Operation(listings.list_shares, Needs("l", "s")),
-    ("GET", _SERVICE, "properties"): Operation(shares.show_service, Needs("r", "s")),
-    ("PUT", _SERVICE, "properties"): Operation(shares.set_service, Needs("w", "s")),
+_OPERATIONS: Mapping[tuple[str, str, str], Route] = {
+    ("GET", _SERVICE, "list"): Route(listings.list_shares, Needs("l", "s")),
+    ("GET", _SERVICE, "properties"): Route(shares.show_service, Needs("r", "s")),
+    ("PUT", _SERVICE, "properties"): Route(shares.set_service, Needs("w", "s")),
     ("PUT", _SHARE, ""): _of_share(shares.create, "cw"),
     ("GET", _SHARE, ""): _of_share(shares.show, "r"),
     ("HEAD", _SHARE, ""): _of_share(shares.show, "r"),
@@ -106,13 +106,13 @@ _OPERATIONS: Mapping[tuple[str, str, str], Operation] = {
     ("PUT", _FILE, "lease"): _of_item(files.lease, "wd"),
     ("PUT", _FILE, "rename"): _of_item(renames.rename_file, "w"),
     ("PUT", _FILE, "copy"): _of_item(copies.abort, "w"),
-    ("GET", _FILE, "listhandles"): Operation(handles.show, Needs("l", "o", "l")),
+    ("GET", _FILE, "listhandles"): Route(handles.show, Needs("l", "o", "l")),
     ("PUT", _FILE, "forceclosehandles"): _of_item(handles.close, "wd"),
 }
 _COPY = _of_item(copies.copy, "cw")
 
 
-def find_operation(request: Request) -> Operation:
+def find_operation(request: FileRequest) -> Route:
     """Return the operation that a request asks for.
 
     Raises:
@@ -131,7 +131,7 @@ def find_operation(request: Request) -> Operation:
     raise ServiceError("InvalidQueryParameterValue")
 
 
-def _find_kind(request: Request, comp: str) -> str:
+def _find_kind(request: FileRequest, comp: str) -> str:
     if not request.share:
         return _SERVICE
     restype = request.query.get("restype", "").lower()

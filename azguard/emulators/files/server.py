@@ -20,7 +20,7 @@ from azguard.emulators.files.routes import find_operation
 from azguard.emulators.files.samba_programs import Unserved
 from azguard.emulators.files.smb import Smb
 from azguard.emulators.files.store import Store
-from azguard.emulators.files.wire import Answer, Request, ask_source, is_here, read_request, split_target
+from azguard.emulators.files.wire import FileAnswer, FileRequest, ask_source, is_here, read_request, split_target
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse
@@ -72,7 +72,7 @@ class Application:
             headers["x-ms-client-request-id"] = given["x-ms-client-request-id"]
         return _send(start, answer, headers, method)
 
-    def _answer(self, environ: dict[str, Any], method: str, head: list[tuple[str, str]]) -> Answer:
+    def _answer(self, environ: dict[str, Any], method: str, head: list[tuple[str, str]]) -> FileAnswer:
         body = _read_body(environ)
         request = read_request(method, environ["RAW_URI"], head, body, [self._account])
         if request.account != self._account:
@@ -92,7 +92,7 @@ class Application:
                 self._smb.publish(self._store)
             return answer
 
-    def _check(self, request: Request, needs: signatures.Needs, address: str) -> None:
+    def _check(self, request: FileRequest, needs: signatures.Needs, address: str) -> None:
         now, key = self._store.now(), self._key
         signatures.check(request, key, needs, lambda: self._find_policies(request), address, now)
         source = request.headers.get("x-ms-copy-source", "")
@@ -106,7 +106,7 @@ class Application:
         except ServiceError as error:
             raise foreign.refuse_source(error.status, error.code) from None
 
-    def _find_policies(self, request: Request) -> str:
+    def _find_policies(self, request: FileRequest) -> str:
         share = self._store.database.find_share(request.share)
         return share.policies if share else ""
 
@@ -278,7 +278,7 @@ def _read_body(environ: Mapping[str, Any]) -> bytes:
     return body
 
 
-def _send(start: "StartResponse", answer: Answer, headers: dict[str, str], method: str) -> Iterable[bytes]:
+def _send(start: "StartResponse", answer: FileAnswer, headers: dict[str, str], method: str) -> Iterable[bytes]:
     length = headers.setdefault("Content-Length", str(len(answer.body)))
     if method == "HEAD" or answer.status in _BODYLESS:
         # A HEAD tells the length that the content has.

@@ -11,7 +11,7 @@ from azguard.emulators.files.errors import ServiceError
 from azguard.emulators.files.headers import check_metadata
 from azguard.emulators.files.records import DIRECTORY, ShareRecord
 from azguard.emulators.files.store import Store
-from azguard.emulators.files.wire import Answer, Request
+from azguard.emulators.files.wire import FileAnswer, FileRequest
 
 _NOUN = "Container"
 _NAME = re.compile(r"(?!.*--)[a-z0-9][a-z0-9-]{1,61}[a-z0-9]\Z")
@@ -50,7 +50,7 @@ _NO_PROPERTIES = (
 )
 
 
-def create(store: Store, request: Request) -> Answer:
+def create(store: Store, request: FileRequest) -> FileAnswer:
     """Create a share."""
     if not _NAME.match(request.share):
         raise ServiceError("InvalidResourceName")
@@ -65,10 +65,10 @@ def create(store: Store, request: Request) -> Answer:
     store.disk.make_directory(share.root)
     root = store.make_node(share, "", DIRECTORY)
     store.save(root)
-    return Answer(201, answers.version_headers(etag, modified))
+    return FileAnswer(201, answers.version_headers(etag, modified))
 
 
-def show(store: Store, request: Request) -> Answer:
+def show(store: Store, request: FileRequest) -> FileAnswer:
     """Return the properties and metadata of a share or snapshot."""
     share = _get_for_read(store, request)
     headers = {
@@ -79,39 +79,39 @@ def show(store: Store, request: Request) -> Answer:
         "x-ms-has-immutability-policy": "false",
         "x-ms-has-legal-hold": "false",
     }
-    return Answer(200, headers)
+    return FileAnswer(200, headers)
 
 
-def show_metadata(store: Store, request: Request) -> Answer:
+def show_metadata(store: Store, request: FileRequest) -> FileAnswer:
     """Return the metadata of a share or snapshot."""
     share = _get_for_read(store, request)
-    return Answer(
+    return FileAnswer(
         200,
         {**answers.version_headers(share.etag, share.modified), **answers.metadata_headers(share.metadata)},
     )
 
 
-def set_metadata(store: Store, request: Request) -> Answer:
+def set_metadata(store: Store, request: FileRequest) -> FileAnswer:
     """Replace the metadata of a share."""
     share = _get_for_write(store, request)
     share.metadata = check_metadata(request.metadata)
     return _save(store, share)
 
 
-def set_properties(store: Store, request: Request) -> Answer:
+def set_properties(store: Store, request: FileRequest) -> FileAnswer:
     """Set the quota, the tier and the like."""
     share = _get_for_write(store, request)
     share.settings.update(_read_settings(request))
     return _save(store, share)
 
 
-def delete(store: Store, request: Request) -> Answer:
+def delete(store: Store, request: FileRequest) -> FileAnswer:
     """Delete a share, with its snapshots if that is said, or one snapshot."""
     share = store.get_share(request)
     leases.check_write(share.lease, request.headers.get("x-ms-lease-id"), store.now(), _NOUN)
     if share.snapshot:
         _remove(store, share)
-        return Answer(202)
+        return FileAnswer(202)
     snapshots = [each for each in store.database.list_shares(share.name) if each.snapshot and each.deleted is None]
     how = request.headers.get("x-ms-delete-snapshots", "").lower()
     if snapshots and how not in ("include", "include-leased"):
@@ -127,10 +127,10 @@ def delete(store: Store, request: Request) -> Answer:
         store.database.save_share(share)
     else:
         _remove(store, share)
-    return Answer(202)
+    return FileAnswer(202)
 
 
-def restore(store: Store, request: Request) -> Answer:
+def restore(store: Store, request: FileRequest) -> FileAnswer:
     """Restore a share that was deleted."""
     name, version = request.require("x-ms-deleted-share-name"), request.require("x-ms-deleted-share-version")
     found = [each for each in store.database.list_shares(name) if each.version and each.version == version]
@@ -142,10 +142,10 @@ def restore(store: Store, request: Request) -> Answer:
     share.name, share.deleted, share.version = request.share, None, ""
     share.etag, share.modified = store.next_version()
     store.database.save_share(share)
-    return Answer(201, answers.version_headers(share.etag, share.modified))
+    return FileAnswer(201, answers.version_headers(share.etag, share.modified))
 
 
-def snapshot(store: Store, request: Request) -> Answer:
+def snapshot(store: Store, request: FileRequest) -> FileAnswer:
     """Take a snapshot of a share."""
     share = store.get_share(request)
     taken = [each for each in store.database.list_shares(share.name) if each.snapshot]
@@ -163,17 +163,17 @@ def snapshot(store: Store, request: Request) -> Answer:
         known.root = new.root
         known.lease = leases.FREE
         store.save(known)
-    return Answer(201, {**answers.version_headers(share.etag, share.modified), "x-ms-snapshot": time_of_it})
+    return FileAnswer(201, {**answers.version_headers(share.etag, share.modified), "x-ms-snapshot": time_of_it})
 
 
-def show_stats(store: Store, request: Request) -> Answer:
+def show_stats(store: Store, request: FileRequest) -> FileAnswer:
     """Return how many bytes are in a share."""
     share = _get_for_read(store, request)
     body = answers.element("ShareStats", answers.text("ShareUsageBytes", store.disk.count_bytes(share.root)))
     return answers.respond_xml(body, answers.version_headers(share.etag, share.modified))
 
 
-def show_policies(store: Store, request: Request) -> Answer:
+def show_policies(store: Store, request: FileRequest) -> FileAnswer:
     """Return the access policies of a share."""
     share = _get_for_read(store, request)
     return answers.respond_xml(
@@ -181,27 +181,27 @@ def show_policies(store: Store, request: Request) -> Answer:
     )
 
 
-def set_policies(store: Store, request: Request) -> Answer:
+def set_policies(store: Store, request: FileRequest) -> FileAnswer:
     """Replace the access policies of a share."""
     share = _get_for_write(store, request)
     share.policies = _read_document(request, "SignedIdentifiers") if request.body else ""
     return _save(store, share)
 
 
-def lease(store: Store, request: Request) -> Answer:
+def lease(store: Store, request: FileRequest) -> FileAnswer:
     """Acquire, renew, change, release or break the lease of a share or snapshot."""
     share = store.get_share(request)
     share.lease, status, headers = leases.act(share.lease, request.headers, store.now(), timed=True)
     store.database.save_share(share)
-    return Answer(status, {**answers.version_headers(share.etag, share.modified), **headers})
+    return FileAnswer(status, {**answers.version_headers(share.etag, share.modified), **headers})
 
 
-def show_service(store: Store, _: Request) -> Answer:
+def show_service(store: Store, _: FileRequest) -> FileAnswer:
     """Return the properties of the service."""
     return answers.respond_xml(store.database.find_document(_SERVICE) or _NO_PROPERTIES)
 
 
-def set_service(store: Store, request: Request) -> Answer:
+def set_service(store: Store, request: FileRequest) -> FileAnswer:
     """Set properties of the service; those that are not named stay."""
     new = ET.fromstring(_read_document(request, "StorageServiceProperties"))  # noqa: S314  # read once already
     if len(new.findall("Cors/CorsRule")) > _MOST_CORS_RULES:
@@ -212,7 +212,7 @@ def set_service(store: Store, request: Request) -> Answer:
             kept.remove(old)
         kept.append(each)
     store.database.save_document(_SERVICE, ET.tostring(kept, encoding="unicode"))
-    return Answer(202)
+    return FileAnswer(202)
 
 
 def forget_expired(store: Store) -> None:
@@ -222,22 +222,22 @@ def forget_expired(store: Store) -> None:
             _remove(store, share)
 
 
-def _get_for_read(store: Store, request: Request) -> ShareRecord:
+def _get_for_read(store: Store, request: FileRequest) -> ShareRecord:
     share = store.get_share(request)
     leases.check_read(share.lease, request.headers.get("x-ms-lease-id"), store.now(), _NOUN)
     return share
 
 
-def _get_for_write(store: Store, request: Request) -> ShareRecord:
+def _get_for_write(store: Store, request: FileRequest) -> ShareRecord:
     share = store.get_share(request)
     share.lease = leases.check_write(share.lease, request.headers.get("x-ms-lease-id"), store.now(), _NOUN)
     return share
 
 
-def _save(store: Store, share: ShareRecord) -> Answer:
+def _save(store: Store, share: ShareRecord) -> FileAnswer:
     share.etag, share.modified = store.next_version()
     store.database.save_share(share)
-    return Answer(200, answers.version_headers(share.etag, share.modified))
+    return FileAnswer(200, answers.version_headers(share.etag, share.modified))
 
 
 def _remove(store: Store, share: ShareRecord) -> None:
@@ -245,7 +245,7 @@ def _remove(store: Store, share: ShareRecord) -> None:
     store.disk.remove_share(share.root)
 
 
-def _read_settings(request: Request) -> dict[str, str]:
+def _read_settings(request: FileRequest) -> dict[str, str]:
     found = {name: request.headers[name] for name in _SETTABLE if request.headers.get(name)}
     quota = found.get("x-ms-share-quota", "1")
     if not quota.isdecimal() or not 1 <= int(quota) <= _LARGEST_QUOTA:
@@ -253,7 +253,7 @@ def _read_settings(request: Request) -> dict[str, str]:
     return found
 
 
-def _read_document(request: Request, tag: str) -> str:
+def _read_document(request: FileRequest, tag: str) -> str:
     """Return the XML that was sent, without its declaration.
 
     Raises:

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
 from azguard.emulators.files.errors import ServiceError
-from azguard.emulators.files.wire import Request
+from azguard.emulators.files.wire import FileRequest
 
 _SIGNED_HEADERS = (
     "content-encoding", "content-language", "content-length", "content-md5", "content-type", "date",
@@ -37,7 +37,9 @@ class Needs:
     service: str = ""
 
 
-def check(request: Request, key: bytes, needs: Needs, policies: Callable[[], str], address: str, now: float) -> None:
+def check(
+    request: FileRequest, key: bytes, needs: Needs, policies: Callable[[], str], address: str, now: float
+) -> None:
     """Refuse a request that the account's key has not signed, or whose SAS does not allow it.
 
     ``policies`` returns the access policies of the share, as XML.
@@ -58,12 +60,12 @@ def sign(key: bytes, text: str) -> str:
     return base64.b64encode(hmac.digest(key, text.encode(), hashlib.sha256)).decode()
 
 
-def authorize(request: Request, key: bytes) -> str:
+def authorize(request: FileRequest, key: bytes) -> str:
     """Return the header by which the key of its account authorizes a request."""
     return f"SharedKey {request.account}:{sign(key, _build_text(request, str))}"
 
 
-def _check_shared_key(request: Request, key: bytes) -> None:
+def _check_shared_key(request: FileRequest, key: bytes) -> None:
     scheme, _, rest = request.headers["authorization"].partition(" ")
     account, _, signature = rest.partition(":")
     if scheme.lower() != "sharedkey" or account != request.account:
@@ -75,7 +77,7 @@ def _check_shared_key(request: Request, key: bytes) -> None:
         raise _unauthenticated(f"the signature is not that of the key over {texts[0]!r}")
 
 
-def _build_text(request: Request, order: Callable[[str], str]) -> str:
+def _build_text(request: FileRequest, order: Callable[[str], str]) -> str:
     headers = {**request.headers}
     if headers.get("content-length") == "0":
         del headers["content-length"]
@@ -97,7 +99,7 @@ def _build_text(request: Request, order: Callable[[str], str]) -> str:
 
 
 def _check_sas(
-    request: Request, key: bytes, needs: Needs, policies: Callable[[], str], address: str, now: float
+    request: FileRequest, key: bytes, needs: Needs, policies: Callable[[], str], address: str, now: float
 ) -> None:
     query = request.query
     is_account = "ss" in query
@@ -117,13 +119,13 @@ def _check_sas(
         raise ServiceError("AuthorizationPermissionMismatch")
 
 
-def _build_account_text(request: Request) -> str:
+def _build_account_text(request: FileRequest) -> str:
     query = request.query
     names = ("sp", "ss", "srt", "st", "se", "sip", "spr", "sv", "ses")
     return "\n".join([request.account, *(query.get(name, "") for name in names)]) + "\n"
 
 
-def _build_service_text(request: Request) -> str:
+def _build_service_text(request: FileRequest) -> str:
     query = request.query
     path = request.share if query.get("sr") == "s" else f"{request.share}/{request.path_as_sent}"
     values = [query.get(name, "") for name in ("sp", "st", "se")]

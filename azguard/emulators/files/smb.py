@@ -7,7 +7,7 @@ from azguard.emulators.files.open_files import SambaFiles
 from azguard.emulators.files.samba import Samba
 from azguard.emulators.files.smb_client import SmbClient
 from azguard.emulators.files.store import Store
-from azguard.emulators.files.wire import Request
+from azguard.emulators.files.wire import FileRequest
 
 
 class Smb:
@@ -39,7 +39,7 @@ class Smb:
         for folder in gone:
             self._arbiter.forget_share(folder)
 
-    def admit(self, store: Store, request: Request, opens: Opens) -> AbstractContextManager[None]:
+    def admit(self, store: Store, request: FileRequest, opens: Opens) -> AbstractContextManager[None]:
         """Keep the files of an operation open over SMB for the length of a ``with`` block."""
         return self._arbiter.admit(store, request, opens)
 

@@ -53,14 +53,14 @@ class Refused(Exception):
         super().__init__(f"{status:#x}")
 
 
-class Gone(Refused):
+class ConnectionGone(Refused):
     """The connection, the share or the handle is gone."""
 
     def __init__(self) -> None:
         super().__init__(0)
 
 
-class Handle:
+class OpenSmbFile:
     """A file that is open over SMB."""
 
     def __init__(self, client: "SmbClient", opened: Any) -> None:
@@ -86,7 +86,7 @@ class Handle:
         """Return whether Samba still knows it."""
         try:
             self.lock(*_PROBED, exclusive=False)
-        except Gone:
+        except ConnectionGone:
             return False
         except Refused:
             return True
@@ -134,7 +134,7 @@ class SmbClient:
 
     def open(
         self, share: str, path: str, access: int, shared: int, *, is_directory: bool = False, seconds: float = 30.0
-    ) -> Handle:
+    ) -> OpenSmbFile:
         """Open what is there; ``path`` has slashes, ``seconds`` is how long others may take to give up an oplock.
 
         Raises:
@@ -151,8 +151,8 @@ class SmbClient:
                 opened = Open(tree, path.replace("/", "\\"))
                 message, receive = opened.create(_IMPERSONATION, mask, 0, shared, _FILE_OPEN, options, send=False)
                 self.ask(message, receive, tree, seconds)
-                return Handle(self, opened)
-            except Gone:
+                return OpenSmbFile(self, opened)
+            except ConnectionGone:
                 self._forget(share)
                 if is_last:
                     raise
@@ -183,7 +183,7 @@ class SmbClient:
         except SMBResponseException as error:
             raise _translate(error.status) from None
         except (SMBException, OSError):
-            raise Gone from None
+            raise ConnectionGone from None
 
     def forget_share(self, share: str) -> None:
         """Forget the way into a share that is deleted."""
@@ -233,7 +233,7 @@ class SmbClient:
             session.connect()
         except (SMBException, OSError, ValueError):
             _LOG.exception("no connection to Samba")
-            raise Gone from None
+            raise ConnectionGone from None
         return session
 
 
@@ -244,7 +244,7 @@ _CANCELLED = 0xC0000120
 
 def _translate(status: int) -> Refused:
     if status in _LOST:
-        return Gone()
+        return ConnectionGone()
     return Refused(TIMED_OUT if status == _CANCELLED else status)
 
 
@@ -257,7 +257,7 @@ def _connect_tree(kind: Any, session: Any, name: str) -> Any:
     except SMBResponseException as error:
         raise _translate(error.status) from None
     except (SMBException, OSError):
-        raise Gone from None
+        raise ConnectionGone from None
     return tree
 
 

@@ -26,7 +26,7 @@ from azguard.emulators.files.records import (
     parent_of,
 )
 from azguard.emulators.files.room import Room
-from azguard.emulators.files.wire import Request
+from azguard.emulators.files.wire import FileRequest
 
 #: The permission of what was made without one.
 DEFAULT_PERMISSION = "O:SYG:SYD:(A;;FA;;;BA)(A;;FA;;;SY)(A;;0x1301bf;;;AU)(A;;0x1200a9;;;BU)"
@@ -112,7 +112,7 @@ class Store:
         """Return where the content of a pending copy is until all of it is there."""
         return self._partial / copy_id
 
-    def get_share(self, request: Request) -> ShareRecord:
+    def get_share(self, request: FileRequest) -> ShareRecord:
         """Return the share or snapshot that a request names.
 
         Raises:

@@ -14,7 +14,7 @@ KEEP_SOURCE_DOTS = "x-ms-source-allow-trailing-dot"
 
 
 @dataclass(frozen=True)
-class Request:
+class FileRequest:
     """One request; header and query names are in lower case."""
 
     method: str
@@ -60,7 +60,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Answer:
+class FileAnswer:
     """What is answered."""
 
     status: int
@@ -87,7 +87,7 @@ def split_target(target: str, accounts: Iterable[str], host: str) -> tuple[str, 
 
 def read_request(
     method: str, target: str, raw_headers: Iterable[tuple[str, str]], body: bytes, accounts: Iterable[str]
-) -> Request:
+) -> FileRequest:
     """Return a request from the parts of its head and its body."""
     pairs = list(raw_headers)
     headers = {name.lower(): value.strip() for name, value in reversed(pairs)}
@@ -97,7 +97,7 @@ def read_request(
     path = _clean(inside)
     keeps_dots = headers.get(KEEP_DOTS, "").lower() == "true"
     raw_path, _, query = target.partition("?")
-    return Request(
+    return FileRequest(
         method=method,
         raw_path=raw_path,
         raw_query=tuple(parse_qsl(query, keep_blank_values=True)),
@@ -124,14 +124,14 @@ def split_url(url: str) -> SplitResult:
         raise ServiceError("InvalidHeaderValue") from None
 
 
-def is_here(request: Request, url: str) -> bool:
+def is_here(request: FileRequest, url: str) -> bool:
     """Return whether a URL, or a path, is one of the account that a request is for, on the same host."""
     parts = split_url(url)
     begins = f"/{request.account}/"
     return parts.netloc in ("", request.host) and parts.path.startswith(begins) == request.raw_path.startswith(begins)
 
 
-def ask_source(request: Request, url: str) -> Request:
+def ask_source(request: FileRequest, url: str) -> FileRequest:
     """Return a read of what a request names as its source, in the same account on the same host."""
     parts = split_url(url)
     head = [("Host", request.host), (KEEP_DOTS, request.headers.get(KEEP_SOURCE_DOTS, ""))]

@@ -66,7 +66,7 @@ def test_a_real_account_goes_through_the_proxy_that_requests_chooses(monkeypatch
     monkeypatch.setenv("HTTPS_PROXY", through("3128"))
     monkeypatch.setenv("NO_PROXY", "past.blob.core.windows.net")
     found = [proxies.between(f"https://{name}.blob.core.windows.net") for name in ("acc", "past")]
-    assert found == [proxies.Proxy("127.0.0.1:3128", "HTTPS_PROXY"), None]
+    assert found == [proxies.NamedProxy("127.0.0.1:3128", "HTTPS_PROXY"), None]
 
 
 @pytest.mark.parametrize(

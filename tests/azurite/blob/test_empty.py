@@ -53,7 +53,7 @@ def filled_in_between(azurite: Azurite, blob: BlobClient) -> Iterator[int]:
 def test_an_update_of_an_empty_blob_loses_nothing_that_is_written_meanwhile(azurite: Azurite, blob: BlobClient) -> None:
     with filled_in_between(azurite, blob) as port:
         target = Target(account.emulator({"blob": port}), Address(Kind.BLOB, (CONTAINER, "lines.txt")))
-        plan = UpdatePlan(lambda content: edits.apply([edits.Append("ours\n")], content), new_op(b"ours" * 3))
+        plan = UpdatePlan(lambda content: edits.apply([edits.AppendText("ours\n")], content), new_op(b"ours" * 3))
         ended = update(BlobContent(target), plan, Deadline(10.0))
     assert (ended.outcome, blob.download_blob().readall()) == ("committed", b"theirs\nours\n")
 

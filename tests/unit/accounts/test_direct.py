@@ -70,7 +70,7 @@ def build(auth: Auth, secret: str | None, answering: Answering, login: Any = Non
     return Account("acct", {"blob": ENDPOINT}, auth, secret, shared)
 
 
-def send(account: Account, headers: Mapping[str, str] | None = None) -> direct.Answer:
+def send(account: Account, headers: Mapping[str, str] | None = None) -> direct.DirectAnswer:
     return direct.send(account, "GET", Address(Kind.BLOB, ("site", "a b/ü.txt")), headers or {}, {})
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from azguard.cli import edit_options, hints
 from azguard.documents import edits
 from azguard.documents import text as json_text
-from azguard.documents.edits import Append, Edit, Increment, Set, Unset
+from azguard.documents.edits import AppendText, Edit, Increment, Set, Unset
 from azguard.errors import AzguardError, TransformFailed, UsageError
 
 
@@ -157,7 +157,7 @@ def test_edits_are_plain_values() -> None:
         Set(read[0].path, 1) if isinstance(read[0], Set) else None,
         Unset(read[1].path) if isinstance(read[1], Unset) else None,
         Increment(read[2].path, -2) if isinstance(read[2], Increment) else None,
-        Append("x"),
+        AppendText("x"),
     )
 
 
@@ -273,8 +273,8 @@ def test_content_that_is_not_json_is_refused(content: bytes, message: str) -> No
 
 def test_append_takes_any_bytes_and_mixes_with_json_in_order() -> None:
     assert [
-        edits.apply([Append("é\n")], b"\xff\x00"),
-        edits.apply([Append("raw \udcff")], b""),
+        edits.apply([AppendText("é\n")], b"\xff\x00"),
+        edits.apply([AppendText("raw \udcff")], b""),
         edits.apply([edit("--append", "{}"), edit("--set", "a=1"), edit("--append", "\n")], b""),
         edits.apply([], b"\xff"),
     ] == [b"\xff\x00\xc3\xa9\n", b"raw \xff", b'{"a": 1}\n', b"\xff"]
@@ -473,8 +473,8 @@ def test_a_moved_number_keeps_its_spelling() -> None:
 def test_create_starts_from_what_the_first_edit_needs() -> None:
     increment = edit("--increment", "a")
     assert [
-        edits.initial(None, [increment, Append("x")]),
-        edits.initial(None, [Append("x"), increment]),
+        edits.initial(None, [increment, AppendText("x")]),
+        edits.initial(None, [AppendText("x"), increment]),
         edits.initial(None, []),
         edits.initial("[]", [increment]),
         edits.initial("", [increment]),

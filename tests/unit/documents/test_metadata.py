@@ -6,7 +6,7 @@ import pytest
 
 from azguard.cli import edit_options, hints
 from azguard.documents import edits
-from azguard.documents.edits import Append, Edit
+from azguard.documents.edits import AppendText, Edit
 from azguard.errors import AzguardError, TransformFailed, UsageError
 from azguard.requests.lineage import KEY
 
@@ -132,6 +132,6 @@ def test_the_lineage_cannot_be_edited_in_any_spelling() -> None:
 
 
 def test_an_append_that_reaches_metadata_is_refused() -> None:
-    assert failure(TransformFailed, lambda: edits.apply_to_metadata([Append("x")], {}, KEY)) == (
+    assert failure(TransformFailed, lambda: edits.apply_to_metadata([AppendText("x")], {}, KEY)) == (
         "--append does not apply to metadata"
     )

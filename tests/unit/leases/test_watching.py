@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from azguard.errors import Forbidden
 from azguard.leases import watching
 from azguard.leases.holding import Holding
-from azguard.leases.holdings import Tally
+from azguard.leases.holdings import ListingTally
 
 A = Holding(
     address="blob:a/x",
@@ -51,6 +51,6 @@ def test_a_lock_that_is_free_counts_as_gone() -> None:
 
 
 def test_what_is_in_a_container_that_could_not_be_listed_is_not_called_freed() -> None:
-    tally = Tally([Forbidden("no", address="container:a")])
+    tally = ListingTally([Forbidden("no", address="container:a")])
     now = watching.carry_over(watching.index([A, B]), watching.index([]), tally)
     assert list(now) == ["blob:a/x"]

@@ -12,22 +12,22 @@ from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.blobs import download
 from azguard.locks import log
-from azguard.locks.log import Holding, LogLine
+from azguard.locks.log import HolderLine, LogLine
 from azguard.requests.deadline import Deadline
 
 LOCK = Target(account.emulator({"blob": 1}), Address(Kind.BLOB, ("locks", "a")))
 
 
-def holding(fence: int, **changes: Any) -> Holding:
+def holding(fence: int, **changes: Any) -> HolderLine:
     known: dict[str, Any] = {
         "address": "blob:locks/a", "fence": fence, "outcome": "released", "holder": "ops@build-7",
         "since": f"2026-11-22T10:00:{fence:02d}Z", "ended": None, "reason": None, "run": None, "command": "sh",
         "pid": 7, "why": None,
     }  # fmt: skip
-    return Holding(**(known | changes))
+    return HolderLine(**(known | changes))
 
 
-def line(of: Holding, before: Holding | None = None) -> bytes:
+def line(of: HolderLine, before: HolderLine | None = None) -> bytes:
     return json.dumps(asdict(LogLine(of, before))).encode()
 
 
@@ -35,7 +35,7 @@ def line(of: Holding, before: Holding | None = None) -> bytes:
 def read(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a function that reads a history of these lines."""
 
-    def read_lines(*lines: bytes) -> list[Holding]:
+    def read_lines(*lines: bytes) -> list[HolderLine]:
         def content(*words: Any) -> Iterator[bytes]:
             yield b"\n".join(lines) + b"\n"
 

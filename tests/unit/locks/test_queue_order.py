@@ -188,11 +188,12 @@ def test_the_next_waiter_deletes_the_tickets_of_the_dead() -> None:
 
 
 MUTANTS: Mapping[str, Any] = {
-    "barging is allowed": patch.object(place.Place, "is_first", property(lambda self: self.seen is not None)),
+    "barging is allowed": patch.object(place.QueuePlace, "is_first", property(lambda self: self.seen is not None)),
     "a free lock is left to those who do not ask": patch.object(place, "_LEFT_SECONDS", 10**9),
     "the dead are never skipped": patch.object(queue.Ticket, "is_alive", property(lambda self: True)),
     "the dead are skipped late": patch.object(queue, "SILENT_SECONDS", 15.0),
-    "one whose turn has just come is left no time": patch.object(place.Place, "_is_gone", lambda self, before: False),
+    "one whose turn has just come is left no time": patch.object(
+        place.QueuePlace, "_is_gone", lambda self, before: False),
     "the numbers of those served are given again": patch.object(queue.QueueLook, "next_number", property(
         lambda self: next(n for n in itertools.count(1) if n not in [each.number for each in self.tickets]))),
     "later numbers come first": patch.object(queue.QueueLook, "next_number", property(

@@ -14,7 +14,7 @@ from azguard.errors import NotFound
 from azguard.requests.lineage import Lineage, new_op
 from azguard.requests.verdicts import Verdict, verdict_from_lineage
 from azguard.updates.doubt import judge_by_versions
-from azguard.updates.resource import Version
+from azguard.updates.resource import KeptVersion
 from azguard.updates.status import find_outcome
 from tests.support.fake_resource import FakeResource, Fault, Refusal, Store
 
@@ -133,7 +133,7 @@ class Blob(RuleBasedStateMachine):
 
     @invariant()
     def kept_versions_tell_the_truth_of_any_attempt(self) -> None:
-        history = [Version(kept.etag, Lineage.parse(kept.lineage)) for kept in self.store.history]
+        history = [KeptVersion(kept.etag, Lineage.parse(kept.lineage)) for kept in self.store.history]
         for attempt in self.attempts[-5:]:
             verdict = judge_by_versions(history, attempt.op, attempt.parent)
             if verdict is Verdict.COMMITTED:

@@ -6,7 +6,7 @@ from azguard.errors import AzguardError, TransformFailed
 from azguard.requests.lineage import Lineage, new_op
 from azguard.requests.verdicts import Verdict
 from azguard.updates.doubt import judge_by_versions
-from azguard.updates.resource import Version
+from azguard.updates.resource import KeptVersion
 from tests.support.fake_resource import Fault, shown
 from tests.support.update_case import OP, OTHER, Case, others_update, plus_one, stored
 
@@ -147,7 +147,7 @@ def test_kept_versions_are_not_asked_where_the_lineage_tells(fault: Fault, rest:
 
 
 def test_of_the_newest_of_many_kept_versions_nothing_is_known() -> None:
-    history = [Version(f'"E{number}"', Lineage()) for number in range(400)]
+    history = [KeptVersion(f'"E{number}"', Lineage()) for number in range(400)]
     found = [judge_by_versions(history, OP, f'"E{number}"') for number in (0, 398, 399)]
     assert found == [Verdict.NEVER, Verdict.NEVER, Verdict.UNKNOWN]
 
@@ -158,7 +158,7 @@ def test_kept_versions_tell_of_a_blob_that_was_deleted() -> None:
 
 
 def test_versions_without_the_one_in_doubt_tell_nothing() -> None:
-    history = [Version('"E1"', Lineage()), Version('"E2"', Lineage())]
+    history = [KeptVersion('"E1"', Lineage()), KeptVersion('"E2"', Lineage())]
     found = [judge_by_versions(history, OP, parent) for parent in ('"E1"', '"E2"', '"E9"', None)]
     assert found == [Verdict.NEVER, Verdict.UNKNOWN, Verdict.UNKNOWN, Verdict.UNKNOWN]
 

@@ -12,8 +12,8 @@ from azguard.errors import AzguardError, Changed, ConfigError, NotFound, Unavail
 from azguard.processes.command_place import PLACE_KILLED, CommandEnd
 from azguard.requests.deadline import Deadline
 from azguard.worker.claims import Claimed, DoneBefore, HeldByAnother, MessageFacts
-from azguard.worker.handling import MessageHandling, Settled
-from azguard.worker.protocol import Outcome
+from azguard.worker.handling import MessageHandling
+from azguard.worker.protocol import HandledMessage, Outcome
 from tests.support.worker_world import BEGAN, FakeInbox, FakePlace, settings, taken
 
 STALE = Changed("the receipt is stale", reason="receipt_stale")
@@ -55,7 +55,9 @@ class FakeClaims:
             raise self.raises[asked[0]]
 
 
-def handle(claims: FakeClaims, inbox: FakeInbox, place: FakePlace, dequeue_count: int = 1, **changes: Any) -> Settled:
+def handle(
+    claims: FakeClaims, inbox: FakeInbox, place: FakePlace, dequeue_count: int = 1, **changes: Any
+) -> HandledMessage:
     """Handle one message."""
     return MessageHandling(
         taken(dequeue_count=dequeue_count),

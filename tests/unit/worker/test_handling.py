@@ -7,15 +7,15 @@ import pytest
 
 from azguard.errors import AzguardError, Changed, CommandNotFound, Forbidden, LockLost, OutcomeUnknown, Unavailable
 from azguard.processes.command_place import GUARDIAN_KILLED, PLACE_KILLED, CommandEnd
-from azguard.worker.handling import MessageHandling, Settled
-from azguard.worker.protocol import Outcome
+from azguard.worker.handling import MessageHandling
+from azguard.worker.protocol import HandledMessage, Outcome
 from tests.support.worker_world import FakeInbox, FakePlace, settings, taken
 
 STALE = Changed("the receipt is stale", reason="receipt_stale")
 DOUBT = OutcomeUnknown("the answer was lost")
 
 
-def handle(inbox: FakeInbox, place: FakePlace, dequeue_count: int = 1, **changes: Any) -> Settled:
+def handle(inbox: FakeInbox, place: FakePlace, dequeue_count: int = 1, **changes: Any) -> HandledMessage:
     """Handle one message."""
     stop = changes.pop("stop", threading.Event())
     handling = MessageHandling(
@@ -31,14 +31,14 @@ def handle(inbox: FakeInbox, place: FakePlace, dequeue_count: int = 1, **changes
 
 def test_a_success_deletes_the_message() -> None:
     inbox = FakeInbox()
-    assert handle(inbox, FakePlace()) == Settled(Outcome.DONE, "exit_status", 0)
+    assert handle(inbox, FakePlace()) == HandledMessage(Outcome.DONE, "exit_status", 0)
     assert inbox.asked == [("delete", "r0")]
 
 
 def test_a_failure_hides_the_message_for_longer_with_each_receive() -> None:
     inbox = FakeInbox()
     settled = handle(inbox, FakePlace(ends=CommandEnd(1)), dequeue_count=3)
-    assert settled == Settled(Outcome.FAILED, "exit_status", 1, facts={"retry_seconds": 120})
+    assert settled == HandledMessage(Outcome.FAILED, "exit_status", 1, facts={"retry_seconds": 120})
     assert inbox.asked == [("hide", "r0", 120)]
 
 
@@ -73,7 +73,7 @@ def test_a_slow_command_keeps_its_message_hidden_with_the_latest_receipt() -> No
 
 def test_a_message_whose_receipt_is_refused_is_lost_and_its_command_ended() -> None:
     inbox, place = FakeInbox(raises={"hide": [STALE]}), FakePlace(end_after=1000.0)
-    assert handle(inbox, place) == Settled(Outcome.LOST, "receipt_stale", 143)
+    assert handle(inbox, place) == HandledMessage(Outcome.LOST, "receipt_stale", 143)
     assert (place.told_to_end, inbox.asked) == (1, [("hide", "r0", 60)])
 
 
@@ -109,7 +109,7 @@ def test_a_message_that_cannot_be_hidden_for_longer_is_told_once() -> None:
 
 def test_an_expired_receipt_is_still_tried() -> None:
     inbox = FakeInbox(raises={"hide": [Unavailable("down")] * 500, "delete": [STALE]})
-    assert handle(inbox, FakePlace(end_after=300.0)) == Settled(Outcome.LOST, "receipt_stale", 0)
+    assert handle(inbox, FakePlace(end_after=300.0)) == HandledMessage(Outcome.LOST, "receipt_stale", 0)
 
 
 def test_a_success_that_cannot_be_deleted_is_not_counted_as_done() -> None:
@@ -132,7 +132,7 @@ def test_a_command_whose_guardian_was_killed_has_failed_whatever_its_status() ->
 def test_a_worker_that_is_told_to_stop_gives_the_message_back_at_once() -> None:
     inbox, stop = FakeInbox(), threading.Event()
     place = FakePlace(end_after=1000.0, on_wait=stop.set)
-    assert handle(inbox, place, stop=stop) == Settled(Outcome.RELEASED, "worker_stopped")
+    assert handle(inbox, place, stop=stop) == HandledMessage(Outcome.RELEASED, "worker_stopped")
     assert (inbox.asked, place.told_to_end) == ([("hide", "r0", 0)], 1)
 
 
@@ -146,18 +146,18 @@ def test_nothing_is_started_once_the_worker_was_told_to_stop() -> None:
 def test_a_command_that_is_not_there_stops_the_worker_and_gives_the_message_back() -> None:
     inbox, error = FakeInbox(), CommandNotFound("handle: not found")
     settled = handle(inbox, FakePlace(raises=error))
-    assert settled == Settled(Outcome.RELEASED, "command_not_started", stops=True, error=error)
+    assert settled == HandledMessage(Outcome.RELEASED, "command_not_started", stops=True, error=error)
     assert inbox.asked == [("hide", "r0", 0)]
 
 
 @pytest.mark.parametrize("reason", [PLACE_KILLED, GUARDIAN_KILLED])
 def test_a_place_that_was_killed_does_not_stop_the_others(reason: str) -> None:
     settled = handle(FakeInbox(), FakePlace(raises=AzguardError("killed", reason=reason)))
-    assert settled == Settled(Outcome.RELEASED, reason)
+    assert settled == HandledMessage(Outcome.RELEASED, reason)
 
 
 def test_a_claim_that_ended_before_the_command_began_runs_nothing() -> None:
-    assert handle(FakeInbox(), FakePlace(raises=LockLost("late"))) == Settled(Outcome.LOST, "claim_ended")
+    assert handle(FakeInbox(), FakePlace(raises=LockLost("late"))) == HandledMessage(Outcome.LOST, "claim_ended")
 
 
 def test_the_command_gets_the_body_and_what_is_known_of_the_message() -> None:
@@ -186,7 +186,7 @@ def test_the_command_is_not_told_the_receipt() -> None:
 def test_no_copy_goes_to_the_poison_queue_when_the_time_of_the_message_is_over_and_another_has_it() -> None:
     place, inbox = FakePlace(ends=CommandEnd(65)), FakeInbox(raises={"hide": [STALE]})
     place.on_wait = lambda: setattr(place.clock, "seconds", 100.0)  # as if azguard was stopped
-    assert handle(inbox, place) == Settled(Outcome.LOST, "receipt_stale", 65)
+    assert handle(inbox, place) == HandledMessage(Outcome.LOST, "receipt_stale", 65)
     assert inbox.asked == [("hide", "r0", 60)]
 
 

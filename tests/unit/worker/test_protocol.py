@@ -2,7 +2,7 @@
 
 import pytest
 
-from azguard.worker.protocol import Outcome, Verdict, judge, judge_failure
+from azguard.worker.protocol import MessageVerdict, Outcome, judge, judge_failure
 from tests.support.worker_world import settings
 
 EXIT = "exit_status"
@@ -23,7 +23,7 @@ EXIT = "exit_status"
 def test_a_status_says_what_becomes_of_the_message(
     status: int, dequeue_count: int, outcome: Outcome, reason: str
 ) -> None:
-    assert judge(status, dequeue_count, settings()) == Verdict(outcome, reason)
+    assert judge(status, dequeue_count, settings()) == MessageVerdict(outcome, reason)
 
 
 @pytest.mark.parametrize("status", [0, 65, 75])
@@ -33,7 +33,7 @@ def test_strict_goes_on_after_a_status_of_the_protocol(status: int) -> None:
 
 def test_strict_stops_at_another_status_and_poisons_nothing() -> None:
     found = judge(1, 9, settings(strict=True))
-    assert found == Verdict(Outcome.FAILED, "status_outside_protocol", stops=True)
+    assert found == MessageVerdict(Outcome.FAILED, "status_outside_protocol", stops=True)
 
 
 @pytest.mark.parametrize(
@@ -46,4 +46,4 @@ def test_each_retry_waits_twice_as_long_up_to_an_hour(first: int, dequeue_count:
 
 def test_strict_poisons_no_command_that_ran_too_long() -> None:
     found = judge_failure("max_time", 99, settings(strict=True))
-    assert found == Verdict(Outcome.FAILED, "max_time")
+    assert found == MessageVerdict(Outcome.FAILED, "max_time")
