@@ -46,6 +46,19 @@ def build_unknown(given: Append, end: End, length: int, done: int) -> OutcomeUnk
     )
 
 
+def build_created(given: Append, error: AzguardError | KeyboardInterrupt) -> AzguardError:
+    """Return the error that the blob was created, and nothing is known to be appended to it."""
+    told = f"{given.target} was created for it, and stays"
+    if isinstance(error, KeyboardInterrupt):
+        return Interrupted(
+            f"interrupted: {told}, and nothing was appended",
+            address=str(given.target.address),
+            facts={"created": True},
+            exit_status=getattr(error, "status", Interrupted.exit_code),
+        )
+    return error.but(detail=(*error.detail, told), facts={**error.facts, "created": True})
+
+
 def build_partial(given: Append, error: AzguardError | KeyboardInterrupt, begun: int | None, done: int) -> AzguardError:
     """Return the error that the first ``done`` bytes were appended, and the next piece was not."""
     end = None if begun is None or given.is_lines else begun + done

@@ -68,8 +68,10 @@ def append(
                 with nullcontext() if is_last else commits.suppress():
                     run.add(piece)
     except (AzguardError, KeyboardInterrupt) as error:
-        if not run.done_bytes:
+        if not run.done_bytes and not run.created:
             raise
+        if not run.done_bytes:
+            raise append_errors.build_created(given, error) from error
         raise append_errors.build_partial(given, error, run.begun, run.done_bytes) from error
     return run.build_result()
 

@@ -156,6 +156,11 @@ def test_a_refused_append_leaves_the_blob_as_it_is(
     assert (ran.code, reason in ran.err, content(cli, log)) == (code, True, b"one\n"), ran.err
 
 
+def test_a_refused_append_tells_of_the_empty_blob_that_it_created(cli: CliWorld, log: str) -> None:
+    ran = cli.call("blob", "append", f"{log}-2", "--create", "--line", "long", "--max-size", "2")
+    assert (ran.code, f"{log}-2 was created for it, and stays" in ran.err, content(cli, f"{log}-2")) == (42, True, b"")
+
+
 @pytest.mark.parametrize("words", [("--guard", "lease"), ()])
 def test_equal_bytes_behind_the_named_place_are_no_append_of_ours(
     cli: CliWorld, log: str, words: tuple[str, ...]
