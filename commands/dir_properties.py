@@ -59,8 +59,13 @@ def rename(
     source = env.locate(directory, Kind.DIR, writable=True)
     target = env.locate(new, Kind.DIR, writable=True)
     replaced = renames.find_replaced(target)
+    last = env.reads.find_last(source)
     result = renames.rename_directory(source, target, env.conditions(replaced), env.deadline)
+    env.reads.move_leases(source, target)
     env.reads.forget(source)
     env.reads.forget(replaced)
-    env.reads.record(target, result)
+    if last is not None and last.etag == result.previous_etag:
+        env.reads.record(target, result)
+    else:
+        env.reads.forget(target)
     env.out.show(result)

@@ -276,6 +276,11 @@ class EtagCache:
             (f"DELETE FROM leases WHERE {sql.THIS} AND lease_id = ? AND time = ? AND confirmed", [row])
         )
 
+    def move_leases(self, account: str, before: str, after: str) -> None:
+        """Remember that all whose address begins with ``before`` begins with ``after`` now, in every scope."""
+        rest = len(before) + 1
+        self._database.write((sql.MOVE_LEASES, [(after, rest, account, len(before), before)]))
+
     def find_held(self, key: Key) -> HeldLease | None:
         """Return the newest lease this scope asked for and has not released; its term may have ended."""
         query = f"SELECT {sql.LEASE} FROM leases WHERE {sql.THIS} ORDER BY number DESC LIMIT 1"

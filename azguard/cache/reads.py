@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from azguard.accounts.target import Target
+from azguard.address import Kind
 from azguard.conditions import resolve
 from azguard.conditions.operations import Guard, Lease, Operation, Part
 from azguard.conditions.requested import RequestedConditions
@@ -222,6 +223,11 @@ class Reads:
             version = (str(target.address), before)
             self.open_cache().follow(_key(target), self._moved.get(version, before), after, lineage)
             self._moved[version] = after
+
+    def move_leases(self, source: Target, target: Target) -> None:
+        """Record that the files below a directory that was renamed have other addresses, with their leases."""
+        before, after = (f"{Kind.FILE}:{each.address.short}/" for each in (source, target))
+        self.open_cache().move_leases(source.endpoint, before, after)
 
     def forget(self, target: Target) -> None:
         """Forget a resource that was deleted from here."""

@@ -61,6 +61,8 @@ HOLD = (
     " DO UPDATE SET duration = excluded.duration, action = excluded.action, time = excluded.time"
 )
 
+MOVE_LEASES = "UPDATE leases SET address = ? || substr(address, ?) WHERE account = ? AND substr(address, 1, ?) = ?"
+
 
 def delete_entries(which: str, values: tuple[object, ...]) -> tuple[Step, Step]:
     """Return what deletes all that is known of the resources; the last step changes one row of each."""

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from azguard import columns
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.conditions.etags import quote
@@ -21,7 +23,15 @@ from azguard.requests.written import WriteResult
 _ASK_SECONDS = 3.0
 
 
-def rename_directory(source: Target, target: Target, conditions: Conditions, deadline: Deadline) -> WriteResult:
+@dataclass(frozen=True)
+class DirectoryRenamed(WriteResult):
+    """What the rename of a directory did."""
+
+    #: The version that was renamed.
+    previous_etag: str | None = field(default=None, metadata=columns.UNPRINTED)
+
+
+def rename_directory(source: Target, target: Target, conditions: Conditions, deadline: Deadline) -> DirectoryRenamed:
     """Rename a directory with all that is in it; only a file is replaced, and only if the conditions allow that.
 
     Raises:
@@ -34,11 +44,11 @@ def rename_directory(source: Target, target: Target, conditions: Conditions, dea
     check_same_share(source, target)
     _check_outside(source, target)
     directories.require_version(find_replaced(target), conditions, deadline)
-    known = writes.fetch(source, None, deadline).file_id
+    before = writes.fetch(source, None, deadline)
     request = WriteRequest[Any](
         target=target,
         send=lambda: _send(source, target, conditions, deadline),
-        look=lambda patience: _find_outcome(target, known, patience),
+        look=lambda patience: _find_outcome(target, before.file_id, patience),
         # A copy that comes late would rename whatever is at the old address then.
         resend=False,
     )
@@ -50,12 +60,13 @@ def rename_directory(source: Target, target: Target, conditions: Conditions, dea
     ):
         settled = send_until_settled(request, deadline)
     etag = settled.answer.get("etag")
-    return WriteResult(
+    return DirectoryRenamed(
         address=str(target.address),
         etag=None if etag is None else quote(etag),
         last_modified=settled.answer.get("last_modified"),
         guard=conditions.guard,
         attempts=settled.attempts,
+        previous_etag=quote(before.etag),
     )
 
 

@@ -212,6 +212,28 @@ def test_a_directory_is_renamed_with_what_is_in_it(files_cli: CliWorld, file: st
     )
 
 
+def test_the_lease_of_a_file_in_a_renamed_directory_is_found_where_the_file_is(files_cli: CliWorld, file: str) -> None:
+    share = file.partition("/")[0]
+    files_world.sdk(files_cli, share).create_directory("a").create_subdirectory("in").upload_file("f", b"1")
+    assert files_cli.call("lease", "acquire", f"file:{share}/a/in/f", "--infinite", scope="other").code == 0
+    assert files_cli.call("dir", "rename", f"{share}/a", f"{share}/b").code == 0
+    released = files_cli.call("lease", "release", f"file:{share}/b/in/f", "--lease-id", "@held", scope="other")
+    assert released.code == 0, released.err
+
+
+def test_a_renamed_directory_guards_what_comes_next_only_if_it_was_read(files_cli: CliWorld, file: str) -> None:
+    share = file.partition("/")[0]
+    files_world.sdk(files_cli, share).create_directory("unread")
+    assert files_cli.call("dir", "create", f"{share}/read").code == 0
+    renamed = [
+        files_cli.call("dir", "rename", f"{share}/{each}", f"{share}/{each}2").code for each in ("unread", "read")
+    ]
+    deletes = [
+        files_cli.call("dir", "delete", f"{share}/{each}2", "--etag", "@last", RACE) for each in ("unread", "read")
+    ]
+    assert (renamed, [ran.code for ran in deletes]) == ([0, 0], [42, 0])
+
+
 def test_a_rename_replaces_a_file_only_if_that_is_said(files_cli: CliWorld, file: str) -> None:
     share = file.partition("/")[0]
     files_world.sdk(files_cli, share).create_directory("a")
