@@ -52,6 +52,12 @@ def run(plan: LockPlan, busy: int) -> int:
     return guarded_run.run(plan.command, LeaseLocks(plan), busy, conclude=lambda died: state.finish(died=died))
 
 
+def list_in_order(locks: Sequence[LockRequest]) -> list[LockRequest]:
+    """Return each lock once, in the order in which every run acquires them, so that no two wait for each other."""
+    found = {(str(each.target.address), each.target.endpoint): each for each in locks}
+    return [found[key] for key in sorted(found)]
+
+
 class LeaseLocks:
     """The locks of one run, and who renews them."""
 
@@ -60,7 +66,7 @@ class LeaseLocks:
         self._now = now
         self._held: list[HeldLock] = []
         self._renewers: list[Renewer] = []
-        #: When each lease ends that we renew, by the name of the lock.
+        #: When each lease ends that we renew, by its id.
         self._ends: dict[str, float] = {}
         #: The locks that this run acquired, each with the slot of it that is held.
         self._acquired: list[tuple[Target, HeldLock]] = []
@@ -68,13 +74,11 @@ class LeaseLocks:
         self._is_cut_off = False
 
     def acquire(self, watch: LockWatch) -> None:
-        """Acquire all locks, in the order of their names, so that two runs never wait for each other."""
+        """Acquire all locks."""
         plan = self._plan
         environ = plan.command.environ
         deadline = Deadline(plan.wait, answer_seconds=ANSWER_SECONDS)
-        order = {str(each.target.address): each for each in plan.locks}
-        for name in sorted(order):
-            request = order[name]
+        for request in list_in_order(plan.locks):
             around = environment.find_outer_lock(request.target, environ)
             reading = readers.find_around(request.target, environ)
             if around is not None:
@@ -171,8 +175,9 @@ class LeaseLocks:
         self._plan.settings.tell(f"lock: {name} is held, fence {held.fence}")
 
         def note_renewal(ends: float) -> None:
-            self._ends[name] = ends
-            watch.note_held(name, ends)
+            self._ends[held.lease_id] = ends
+            # Locks of two accounts can have the same name.
+            watch.note_held(held.lease_id, ends)
 
         note_renewal(held.ends)
         if held.note is not None and held.note.descriptor is not None:
@@ -199,7 +204,7 @@ class LeaseLocks:
             lost = (f"{held.target.address}: {error.message}",)
         except AzguardError as error:
             self._is_cut_off = True
-            left = round(self._ends[str(held.target.address)] - self._now())
+            left = round(self._ends[held.lease_id] - self._now())
             self._plan.settings.say(f"warning: {held.target} could not be released: {error.message}")
             if held.note is not None:
                 held.note.close(is_released=False)
