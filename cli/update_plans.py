@@ -154,15 +154,14 @@ def resource(
     if given.tags or target.kind is Kind.CONTAINER:
         from azguard.blobs.updating_parts import BlobTags, ContainerMetadata
 
-        return BlobTags(target, lease_id, given.read_fence()) if given.tags else ContainerMetadata(target, lease_id)
+        if given.tags:
+            return BlobTags(target, lease_id, given.read_fence(), reads=env.reads)
+        return ContainerMetadata(target, lease_id)
     from azguard.blobs import updating
-
-    made = updating.BlobMetadata if given.metadata else updating.BlobContent
-    if not given.snapshot_first:
-        return made(target, lease_id, given.read_fence())
     from azguard.blobs.kept_versions import VersionKeeper
 
-    return made(target, lease_id, given.read_fence(), VersionKeeper(target))
+    made = updating.BlobMetadata if given.metadata else updating.BlobContent
+    return made(target, lease_id, given.read_fence(), VersionKeeper(target) if given.snapshot_first else None)
 
 
 def _name_guard(target: Target, given: UpdateOptions, lease_id: str | None) -> str | None:

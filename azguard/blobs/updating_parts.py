@@ -21,6 +21,7 @@ from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage
 from azguard.updates.compared import ComparedMetadata, RefusedHere, SingleWrite, StampedMetadata
+from azguard.updates.recording import ReadRecords
 from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion
 
 
@@ -32,6 +33,8 @@ class BlobTags(LeasableBlob):
     single: SingleWrite = field(default_factory=SingleWrite)
     #: The tags that were sent under a fence.
     fenced: list[Mapping[str, str]] = field(default_factory=list)
+    #: What this scope has read; None records nothing.
+    reads: ReadRecords | None = None
 
     def read(self, deadline: Deadline) -> CurrentVersion:
         """Read the version of the blob, then its tags."""
@@ -85,7 +88,10 @@ class BlobTags(LeasableBlob):
 
     def _exclude_lower_fences(self, etag: str, lease_id: str | None, deadline: Deadline) -> str:
         """Return the version of the tags, once no holder with a lower fence can replace them any more."""
-        return tags.move_etag(etag, str(fenced_tags.move_version(self.target, lease_id, deadline).after))
+        moved = fenced_tags.move_version(self.target, lease_id, deadline)
+        if self.reads is not None:
+            self.reads.follow(self.target, moved.before, moved.after, moved.lineage)
+        return tags.move_etag(etag, str(moved.after))
 
     def fence(
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline

@@ -214,15 +214,21 @@ class Reads:
     def follow_parts(self, target: Target, before: str | None, after: str | None, lineage: str | None) -> None:
         """Record that a version read here was replaced by our own write of its content, which left or set its parts."""
         if before is not None and after is not None:
-            known = self._moved.get((str(target.address), before), before)
-            self.open_cache().follow(_key(target), known, after, lineage, only_parts=True)
+            self.open_cache().follow(_key(target), self._find_moved(target, before), after, lineage, only_parts=True)
 
     def follow(self, target: Target, before: str | None, after: str | None, lineage: str | None) -> None:
         """Record that a version read here got a new ETag by our own write, with its content unchanged."""
         if before is not None and after is not None:
-            version = (str(target.address), before)
-            self.open_cache().follow(_key(target), self._moved.get(version, before), after, lineage)
-            self._moved[version] = after
+            self.open_cache().follow(_key(target), self._find_moved(target, before), after, lineage)
+            self._moved[str(target.address), before] = after
+
+    def _find_moved(self, target: Target, etag: str) -> str:
+        """Return the ETag to which this run has moved a version on; that of tags begins with that of the blob."""
+        address = str(target.address)
+        blob, mark, tags = etag.partition("+")
+        moved = self._moved.get((address, f'{blob}"')) if mark else None
+        known = etag if moved is None else moved.removesuffix('"') + mark + tags
+        return self._moved.get((address, etag), known)
 
     def move_leases(self, source: Target, target: Target) -> None:
         """Record that the files below a directory that was renamed have other addresses, with their leases."""

@@ -272,6 +272,23 @@ def test_a_higher_fence_between_the_two_looks_is_not_taken_for_the_version_befor
     assert (ran.code, there(cli, blob)[0]) == (77, b"43")
 
 
+@pytest.mark.parametrize(("written_since", "code"), [(False, 0), (True, 42)])
+def test_what_was_read_guards_after_updates_of_tags_under_a_fence(
+    cli: CliWorld, blob: str, *, written_since: bool, code: int
+) -> None:
+    cli.call("blob", "put", blob, stdin=b"read")
+    cli.call("blob", "tags", "get", blob)
+    if written_since:
+        cli.call("blob", "put", blob, "--last-writer-wins", scope="other", stdin=b"theirs")
+    for tag_set in ("a=1", "b=1"):
+        cli.call("safe-update", f"blob:{blob}", "--tags", "--fence", "42", "--set-string", tag_set)
+    codes = [
+        cli.call("blob", "tags", "set", blob, "--tags", "c=1").code,
+        cli.call("blob", "put", blob, stdin=b"2").code,
+    ]
+    assert codes == [code, code]
+
+
 def test_a_first_fence_that_comes_with_tags_alone_is_seen(cli: CliWorld, blob: str) -> None:
     sdk(cli, blob).upload_blob(b"theirs")
     container, _, name = blob.partition("/")
