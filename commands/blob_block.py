@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from azguard.address import Kind
-from azguard.cli import context, inputs, option_classes, options, values
+from azguard.cli import context, inputs, options, values
 from azguard.cli.block_options import CommitOptions
 from azguard.cli.groups import group
 from azguard.conditions import operations
@@ -49,7 +49,6 @@ def stage(
 
 
 @app.command(spec=options.operation(operations.BLOB_PUT_BLOCK_LIST))
-@option_classes.expand
 def commit(ctx: typer.Context, blob: options.Blob, given: CommitOptions) -> None:
     """Make a blob of staged or committed blocks, but only of the version you have seen.
 

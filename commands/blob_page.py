@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from azguard.address import Kind
-from azguard.cli import completers, context, inputs, option_classes, options, values
+from azguard.cli import completers, context, inputs, options, values
 from azguard.cli.groups import group
 from azguard.cli.lease_options import CacheRecords
 from azguard.cli.page_options import PagePutOptions, plan, record
@@ -23,7 +23,6 @@ _Offset = Annotated[
 
 
 @app.command(spec=options.operation(operations.BLOB_PUT_PAGE_FROM_URL))
-@option_classes.expand
 def put(ctx: typer.Context, blob: _Blob, given: PagePutOptions) -> None:
     """Write content over pages, but only of the version you have seen.
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from azguard.address import Kind
-from azguard.cli import context, option_classes, options, values
+from azguard.cli import context, options, values
 from azguard.cli.groups import group
 from azguard.cli.property_options import PropertyOptions
 from azguard.conditions import operations
@@ -14,7 +14,6 @@ app = group("Blobs: set-properties, tier.")
 
 
 @app.command(name="set-properties", spec=options.operation(operations.BLOB_SET_PROPERTIES))
-@option_classes.expand
 def set_properties(ctx: typer.Context, blob: options.Blob, given: PropertyOptions) -> None:
     """Change content headers of a blob, but only of the version you have seen. The others stay.
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from azguard.address import Kind
-from azguard.cli import completers, context, file_options, option_classes, options
+from azguard.cli import completers, context, file_options, options
 from azguard.cli.file_property_options import SmbPropertyOptions
 from azguard.cli.groups import group
 from azguard.conditions import operations
@@ -14,7 +14,6 @@ app = group("Directories: set-properties, rename.")
 
 
 @app.command(name="set-properties", spec=options.operation(operations.DIRECTORY_SET_PROPERTIES))
-@option_classes.expand
 def set_properties(ctx: typer.Context, directory: file_options.Directory, given: SmbPropertyOptions) -> None:
     """Change attributes and times of a directory. What you do not name stays.
 

@@ -4,13 +4,12 @@ from typing import Annotated
 
 import typer
 
-from azguard.cli import completers, context, editing, option_classes, signals, update_plans
+from azguard.cli import completers, context, editing, signals, update_plans
 from azguard.cli.command_spec import CommandSpec
 from azguard.cli.editor_options import EditorOptions
 from azguard.cli.groups import alone
 
 
-@option_classes.expand
 def edit(
     ctx: typer.Context,
     address: Annotated[

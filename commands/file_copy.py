@@ -12,7 +12,6 @@ from azguard.cli import (
     file_copy_options,
     file_options,
     lifecycle_options,
-    option_classes,
     options,
     values,
 )
@@ -28,7 +27,6 @@ _Destination = Annotated[
 
 
 @app.command(spec=options.operation(operations.FILE_RENAME))
-@option_classes.expand
 def copy(
     ctx: typer.Context,
     path: _Destination,

@@ -3,7 +3,7 @@
 import typer
 
 from azguard.address import Kind
-from azguard.cli import context, file_options, option_classes, options
+from azguard.cli import context, file_options, options
 from azguard.cli.file_property_options import FilePropertyOptions
 from azguard.cli.groups import group
 from azguard.conditions import operations
@@ -12,7 +12,6 @@ app = group("Files: set-properties.")
 
 
 @app.command(name="set-properties", spec=options.operation(operations.FILE_SET_PROPERTIES))
-@option_classes.expand
 def set_properties(ctx: typer.Context, file: file_options.File, given: FilePropertyOptions) -> None:
     """Change content headers, attributes and times of a file, but only of the version you have seen.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from azguard.address import Kind
-from azguard.cli import context, file_options, inputs, lifecycle_options, option_classes, options
+from azguard.cli import context, file_options, inputs, lifecycle_options, options
 from azguard.cli.file_put_options import FilePutOptions
 from azguard.cli.file_tree_options import FileTreePutOptions
 from azguard.cli.groups import group
@@ -21,7 +21,6 @@ app = group("Write a file.")
 
 
 @app.command(spec=options.operation(operations.FILE_RENAME))
-@option_classes.expand
 def put(
     ctx: typer.Context,
     path: file_options.File,

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from azguard.cli import completers, context, hold_options, lock_names, option_classes, options, signals
+from azguard.cli import completers, context, hold_options, lock_names, options, signals
 from azguard.cli.groups import group
 from azguard.cli.hold_options import HoldOptions
 
@@ -19,7 +19,6 @@ app = group("Locks that are held beyond one command: hold, check, release.")
 
 
 @app.command(spec=options.remote("the lease of the lock is what guards it"))
-@option_classes.expand
 def hold(ctx: typer.Context, address: lock_names.Lock, given: HoldOptions) -> None:
     """Take a lock for the steps that follow, and leave a small process that renews it.
 
