@@ -39,17 +39,30 @@ SmbPort = Annotated[
 class FileLockOptions:
     """The options of file lock run as typed."""
 
-    wait: str | None
-    no_wait: bool
-    conflict_exit_code: str | None
-    share: str
-    byte_range: str | None
-    lost_after: str | None
-    grace: str | None
-    on_lost: str
-    heartbeat_file: str | None
-    no_create: bool
-    smb_port: str | None
+    wait: guarded_options.Wait = None
+    no_wait: guarded_options.NoWait = False
+    conflict_exit_code: guarded_options.ConflictExitCode = None
+    share: Annotated[
+        str,
+        typer.Option("--share", metavar="none|read", help="What others may do with the file; by default, none."),
+    ] = "none"
+    byte_range: Annotated[
+        str | None,
+        typer.Option("--range", metavar="OFFSET:LEN", help="Lock only these bytes; they need not exist."),
+    ] = None
+    lost_after: Annotated[
+        str | None,
+        typer.Option(
+            "--lost-after",
+            metavar="DURATION",
+            help="Without an answer of the server for so long the lock counts as lost; by default, 15s.",
+        ),
+    ] = None
+    grace: guarded_options.Grace = None
+    on_lost: guarded_options.OnLost = "term"
+    heartbeat_file: guarded_options.HeartbeatFile = None
+    no_create: Annotated[bool, typer.Option("--no-create", help="Do not create a file that is missing.")] = False
+    smb_port: SmbPort = None
 
     def check(self) -> "CheckedFileLockOptions":
         """Return what the options say.

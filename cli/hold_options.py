@@ -51,14 +51,12 @@ class HoldOptions:
         str | None, typer.Option("--while-pid", metavar="PID", help="Release it when this process has ended.")
     ] = None
     env_file: EnvFile = None
-    slots: Annotated[
-        str | None, typer.Option("--slots", metavar="N", help="Let N jobs hold it at a time; all give the same N.")
-    ] = None
+    slots: lock_options.Slots = None
     shared: lock_options.Shared = False
     fair: lock_options.Fair = True
     sequence: lock_options.SequenceNumber = None
     lease_duration: options.LeaseDuration = None
-    no_create: Annotated[bool, typer.Option("--no-create", help="Do not create a lock blob that is missing.")] = False
+    no_create: lock_options.NoCreate = False
     lock_container: options.LockContainer = None
     reason: options.Reason = None
     log: lock_options.KeepLog = True
@@ -106,10 +104,7 @@ class HoldOptions:
             conflict_exit_code=self.conflict_exit_code,
             slots=self.slots,
             lease_duration=self.lease_duration,
-            grace=None,
-            on_lost="term",
             no_create=self.no_create,
-            heartbeat_file=None,
             lock_container=self.lock_container,
             fair=self.fair,
             sequence=self.sequence,

@@ -14,7 +14,7 @@ import typer
 from azguard.accounts import trace
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.cli import ending, guarded_options, lease_options, lock_names, options, values
+from azguard.cli import completers, ending, guarded_options, lease_options, lock_names, options, values
 from azguard.cli.context import Environment
 from azguard.errors import UsageError
 from azguard.leases.actions import DEFAULT_SECONDS, LONGEST, SHORTEST
@@ -39,9 +39,13 @@ _NOT_SHARED = {
 _HIGHEST_SEQUENCE = 2**63 - 1
 
 Fair = Annotated[bool, typer.Option("--fair/--no-fair", help="Wait behind those who came before; by default, yes.")]
+NoCreate = Annotated[bool, typer.Option("--no-create", help="Do not create a lock blob that is missing.")]
 KeepLog = Annotated[bool, typer.Option("--log/--no-log", help="Add a line to the lock's history; by default, yes.")]
 Shared = Annotated[
     bool, typer.Option("--shared", help="Hold it beside others with --shared; one without it is then kept out.")
+]
+Slots = Annotated[
+    str | None, typer.Option("--slots", metavar="N", help="Let N jobs hold it at a time; all give the same N.")
 ]
 SequenceNumber = Annotated[
     str | None,
@@ -72,23 +76,33 @@ class CheckedLockOptions:
 class LockOptions:
     """The options of lock run as typed."""
 
-    wait: str | None
-    no_wait: bool
-    conflict_exit_code: str | None
-    slots: str | None
-    lease_duration: str | None
-    grace: str | None
-    on_lost: str
-    no_create: bool
-    heartbeat_file: str | None
-    lock_container: str | None
-    reason: str | None = None
-    publish_command: bool = False
-    log: bool = True
-    fair: bool = True
-    sequence: str | None = None
-    terraform: str | None = None
-    shared: bool = False
+    wait: guarded_options.Wait = None
+    no_wait: guarded_options.NoWait = False
+    conflict_exit_code: guarded_options.ConflictExitCode = None
+    slots: Slots = None
+    fair: Fair = True
+    sequence: SequenceNumber = None
+    shared: Shared = False
+    lease_duration: options.LeaseDuration = None
+    grace: guarded_options.Grace = None
+    on_lost: guarded_options.OnLost = "term"
+    heartbeat_file: guarded_options.HeartbeatFile = None
+    no_create: NoCreate = False
+    lock_container: options.LockContainer = None
+    terraform: Annotated[
+        str | None,
+        typer.Option(
+            "--terraform",
+            metavar="ADDRESS",
+            help="Wait for this Terraform state; unlock it if the run dies.",
+            autocompletion=completers.blobs,
+        ),
+    ] = None
+    reason: options.Reason = None
+    log: KeepLog = True
+    publish_command: Annotated[
+        bool, typer.Option("--publish-command", help="Record the arguments too; all readers see them.")
+    ] = False
 
     def check(self) -> CheckedLockOptions:
         """Return what the options say.

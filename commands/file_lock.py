@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from azguard.cli import completers, context, file_lock_options, file_options, guarded_options, options, values
+from azguard.cli import completers, context, file_lock_options, file_options, options, values
+from azguard.cli.file_lock_options import FileLockOptions
 from azguard.cli.groups import group
 from azguard.conditions import operations
 from azguard.errors import Partial
@@ -23,30 +24,7 @@ def run(
             autocompletion=completers.files,
         ),
     ],
-    wait: guarded_options.Wait = None,
-    no_wait: guarded_options.NoWait = False,
-    conflict_exit_code: guarded_options.ConflictExitCode = None,
-    share: Annotated[
-        str,
-        typer.Option("--share", metavar="none|read", help="What others may do with the file; by default, none."),
-    ] = "none",
-    byte_range: Annotated[
-        str | None,
-        typer.Option("--range", metavar="OFFSET:LEN", help="Lock only these bytes; they need not exist."),
-    ] = None,
-    lost_after: Annotated[
-        str | None,
-        typer.Option(
-            "--lost-after",
-            metavar="DURATION",
-            help="Without an answer of the server for so long the lock counts as lost; by default, 15s.",
-        ),
-    ] = None,
-    grace: guarded_options.Grace = None,
-    on_lost: guarded_options.OnLost = "term",
-    heartbeat_file: guarded_options.HeartbeatFile = None,
-    no_create: Annotated[bool, typer.Option("--no-create", help="Do not create a file that is missing.")] = False,
-    smb_port: file_lock_options.SmbPort = None,
+    given: FileLockOptions,
 ) -> None:
     """Run a command while a file is open through SMB so that others are kept out, and exit with its status.
 
@@ -86,19 +64,6 @@ def run(
     from azguard.smb import run as core
 
     env = context.of(ctx)
-    given = file_lock_options.FileLockOptions(
-        wait=wait,
-        no_wait=no_wait,
-        conflict_exit_code=conflict_exit_code,
-        share=share,
-        byte_range=byte_range,
-        lost_after=lost_after,
-        grace=grace,
-        on_lost=on_lost,
-        heartbeat_file=heartbeat_file,
-        no_create=no_create,
-        smb_port=smb_port,
-    )
     plan, busy = file_lock_options.plan(env, words, given)
     raise typer.Exit(core.run(plan, busy))
 

@@ -9,6 +9,7 @@ import typer
 
 from azguard.cli import completers, context, guarded_options, lock_names, lock_options, options
 from azguard.cli.groups import group
+from azguard.cli.lock_options import LockOptions
 from azguard.locks import run as core
 
 app = group("Locks: hold one for a command or for many steps; see and break them.")
@@ -25,40 +26,7 @@ def run(
             autocompletion=completers.locks,
         ),
     ],
-    wait: guarded_options.Wait = None,
-    no_wait: guarded_options.NoWait = False,
-    conflict_exit_code: guarded_options.ConflictExitCode = None,
-    slots: Annotated[
-        str | None,
-        typer.Option("--slots", metavar="N", help="Let N jobs hold it at a time; all give the same N."),
-    ] = None,
-    fair: lock_options.Fair = True,
-    sequence: lock_options.SequenceNumber = None,
-    shared: lock_options.Shared = False,
-    lease_duration: options.LeaseDuration = None,
-    grace: guarded_options.Grace = None,
-    on_lost: guarded_options.OnLost = "term",
-    heartbeat_file: guarded_options.HeartbeatFile = None,
-    no_create: Annotated[bool, typer.Option("--no-create", help="Do not create a lock blob that is missing.")] = False,
-    lock_container: options.LockContainer = None,
-    terraform: Annotated[
-        str | None,
-        typer.Option(
-            "--terraform",
-            metavar="ADDRESS",
-            help="Wait for this Terraform state; unlock it if the run dies.",
-            autocompletion=completers.blobs,
-        ),
-    ] = None,
-    reason: options.Reason = None,
-    log: lock_options.KeepLog = True,
-    publish_command: Annotated[
-        bool,
-        typer.Option(
-            "--publish-command",
-            help="Record the arguments too; all readers see them.",
-        ),
-    ] = False,
+    given: LockOptions,
 ) -> None:
     """Run a command while holding locks, and exit with its status.
 
@@ -107,26 +75,7 @@ def run(
     Topics: locks, fences
     """
     env = context.of(ctx)
-    addresses, command = guarded_options.split(words, env.argv, needs_lock=terraform is None)
-    given = lock_options.LockOptions(
-        wait=wait,
-        no_wait=no_wait,
-        conflict_exit_code=conflict_exit_code,
-        slots=slots,
-        lease_duration=lease_duration,
-        grace=grace,
-        on_lost=on_lost,
-        no_create=no_create,
-        heartbeat_file=heartbeat_file,
-        lock_container=lock_container,
-        reason=reason,
-        publish_command=publish_command,
-        log=log,
-        fair=fair,
-        sequence=sequence,
-        terraform=terraform,
-        shared=shared,
-    )
+    addresses, command = guarded_options.split(words, env.argv, needs_lock=given.terraform is None)
     plan, busy = lock_options.plan(env, addresses, command, given)
     raise typer.Exit(core.run(plan, busy))
 
