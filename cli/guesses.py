@@ -51,6 +51,8 @@ def hint_for_command(root: Any, path: Sequence[str], args: Sequence[str]) -> str
 
 def hint_for_option(command: Any, path: Sequence[str], option: str, argv: Sequence[str]) -> str:
     """Return what to type instead of an option that a command has none of; ``argv`` is all that was typed."""
+    if hasattr(command, "commands"):
+        return _move_behind(command, path, option, argv) or f"{' '.join(['azguard', *path])} --help"
     name = " ".join(path)
     shown = list_shown_options(command)
     meant = option if option in PARTS or option in OPTIONS else _nearest(option, [*shown, *OPTIONS, *PARTS])
@@ -63,6 +65,34 @@ def hint_for_option(command: Any, path: Sequence[str], option: str, argv: Sequen
     if meant in shown:
         return f"did you mean {meant}?"
     return f"{' '.join(['azguard', *path])} --help"
+
+
+def _move_behind(group: Any, path: Sequence[str], option: str, argv: Sequence[str]) -> str:
+    """Return the line with the option behind the command; empty if no command that was typed has that option."""
+    words = _after(argv, path)
+    at = next((at for at, word in enumerate(words) if _split(word)[0] == option), len(words))
+    for length in (1, 2):
+        typed, rest = words[at : at + length], [*words[:at], *words[at + length :]]
+        names, command = _find_leaf(group, rest)
+        shown = list_shown_options(command)
+        takes_next = option in shown and not shown[option].is_flag and words[at] == option
+        if option in shown and length == 1 + takes_next:
+            own, others = command_line.split(rest[len(names) :])
+            line = command_line.show(["azguard", *path, *names, *own, *typed, *others])
+            return f"{option} stands behind the command: {line}"
+    return ""
+
+
+def _find_leaf(group: Any, words: Sequence[str]) -> tuple[list[str], Any]:
+    """Return the words of the command that they begin with, and the command; the group itself if there is none."""
+    names, found = list[str](), group
+    for word in words:
+        command = found.get_command(None, word) if hasattr(found, "commands") else None
+        if command is None:
+            break
+        names.append(word)
+        found = command
+    return names, found
 
 
 def _without_az(words: list[str]) -> list[str]:

@@ -18,7 +18,7 @@ _GROUPS = "metadata|acl|tags|page|block|handle|range|poison|(?<=file )lock"
 _PROSE = r" --help| (?:sets|keeps|writes|makes|with|copies)\b"
 # Atomic: where a command is left alone, so is the group that it is in.
 _COMMAND = re.compile(
-    rf"\bazguard (?>{'|'.join(_ALONE)}|(?P<noun>{_NOUNS}) (?>(?:{_GROUPS}) [a-z-]+|append seal|[a-z-]+))"
+    rf"\bazguard (?>{'|'.join(_ALONE)}|(?P<noun>{_NOUNS}) (?>(?:{_GROUPS}) [a-z][a-z-]*|append seal|[a-z][a-z-]*))"
     rf"(?![\w-]|{_PROSE})"
 )
 

@@ -23,6 +23,8 @@ def answer(line: str) -> str:
     """Return the hint for a whole line, whatever in it is unknown."""
     words, path, command = shlex.split(line)[1:], list[str](), _ROOT
     while hasattr(command, "commands"):
+        if words[len(path)].startswith("-"):
+            return guesses.hint_for_option(command, path, words[len(path)], words)
         found = command.get_command(None, words[len(path)])
         if found is None:
             return guesses.hint_for_command(_ROOT, path, words[len(path) :])
@@ -105,6 +107,11 @@ def test_every_foreign_option_is_one_of_ours_somewhere(option: str) -> None:
         ("xyzzy", "azguard --help"),
         ("blob xyzzy", "azguard blob --help"),
         ("blob get site/a --xyzzy", "azguard blob get --help"),
+        ("--emulator blob list site", "--emulator stands behind the command: azguard blob list site --emulator"),
+        ("blob --profile a list site", "--profile stands behind the command: azguard blob list site --profile a"),
+        ("lock --no-wait run a -- b", "--no-wait stands behind the command: azguard lock run a --no-wait -- b"),
+        ("--sas-token S status", "--sas-token stands behind the command: azguard status --sas-token @FILE"),
+        ("--emulator xyzzy", "azguard --help"),
     ],
 )
 def test_a_line_is_answered_with_the_one_to_type(typed: str, answered: str) -> None:

@@ -35,6 +35,8 @@ def test_a_line_that_has_it_already_stays_as_it_is() -> None:
         (["--emulator"], "azguard cache list", "azguard cache list"),
         (["--emulator"], "azguard lock run sets AZGUARD_FENCE", "azguard lock run sets AZGUARD_FENCE"),
         (["--emulator"], "azguard blob get --help", "azguard blob get --help"),
+        (["--emulator"], "azguard blob --help", "azguard blob --help"),
+        (["--emulator"], "azguard blob metadata --help", "azguard blob metadata --help"),
         (["--emulator"], "azguard blob metadata get --help", "azguard blob metadata get --help"),
         (["--emulator"], "azguard blob append seal --help", "azguard blob append seal --help"),
         (["--scope", "a", "blob", "get", "--scope=b"], "azguard lock list", "azguard lock list --scope=b"),
