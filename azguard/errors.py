@@ -178,7 +178,7 @@ class BadRequest(AzguardError):
 
 
 class Unauthenticated(AzguardError):
-    """The service does not know who is asking."""
+    """No login could be had, or the service does not accept it."""
 
     kind, exit_code = "unauthenticated", 41
 
@@ -198,7 +198,7 @@ class Gone(Changed):
 
 
 class Forbidden(AzguardError):
-    """The service knows who is asking and says no."""
+    """The key or the SAS is wrong, or the key, SAS or role does not permit this."""
 
     kind, exit_code = "forbidden", 43
 
