@@ -62,6 +62,13 @@ def _check_first(service: str, name: str) -> None:
     if service == "table":
         if not _TABLE_NAME.fullmatch(name) or name.lower() == "tables":
             raise UsageError(f"{name!r} is not a table name", reason="table_name_malformed")
+    elif service == "blob" and "/" in name:
+        container, _, below = name.partition("/")
+        raise UsageError(
+            f"{name!r} is not a container name",
+            reason="container_name_has_slash",
+            values={"container": container, "text": below},
+        )
     elif not _CONTAINER_NAME.fullmatch(name):
         noun = {"blob": "container", "queue": "queue", "file": "share"}[service]
         raise UsageError(

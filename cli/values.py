@@ -63,7 +63,7 @@ def whole(text: str, option: str, least: int, most: int) -> int:
 
 def seconds(text: str, option: str, least: int, most: int) -> int:
     """Return whole seconds between two limits, both included, of a duration such as ``60`` or ``1m``."""
-    found = parse_duration(text, option)
+    found = parse_duration(not_empty(text, option) or "", option)
     if not (found.is_integer() and least <= found <= most):
         near = ceil(min(max(found, least), most))
         raise UsageError(f"{option}: {text!r} is not from {least} to {most} whole seconds", hint=f"{option} {near}s")
@@ -88,7 +88,7 @@ def size(text: str, option: str, *, least: int = 0) -> int:
 
 def duration(text: str, option: str) -> float:
     """Return the seconds of a duration such as ``90s``, refusing an empty or zero one."""
-    found = parse_duration(text, option)
+    found = parse_duration(not_empty(text, option) or "", option)
     if found <= 0:
         raise UsageError(f"{option} must be more than nothing", hint=f"{option} 30s")
     return found

@@ -6,6 +6,12 @@ from azguard.cli.words import Words
 
 _KEYS = "keys may not hold / \\ # ? or the control characters U+0000 to U+001F and U+007F to U+009F"
 
+
+def _list_below(facts: Mapping[str, object]) -> str:
+    prefix = f" --prefix {facts['text']}" if facts["text"] else ""
+    return f"the name of a container has no /; to list the blobs in it: azguard blob list {facts['container']}{prefix}"
+
+
 #: What to type next.
 HINTS: Mapping[str, Words] = {
     "address_empty": "an unset shell variable looks like this; write for example site/config.json",
@@ -14,6 +20,7 @@ HINTS: Mapping[str, Words] = {
     "address_without_kind": (
         "write container:{text}, table:{text}, or CONTAINER/{text} for a blob; the kinds are {kinds}"
     ),
+    "container_name_has_slash": _list_below,
     "container_name_malformed": (
         "3 to 63 lower-case letters, digits and single hyphens, beginning and ending with a letter or digit"
     ),

@@ -163,7 +163,7 @@ def test_a_watch_off_a_terminal_prints_a_line_for_each_change_alone(
         (("lease", "list", "site", "--account"), "--account lists all containers, and one is named"),
         (("lease", "list", "--held", "--account"), "--held lists what this scope holds, in any container"),
         (("lease", "list", "--account", "--all-scopes"), "which container is missing"),
-        (("lock", "list", "--account", "--stale", ""), "--stale: '' is not a duration"),
+        (("lock", "list", "--account", "--stale", ""), "--stale is empty"),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(cli: CliWorld, words: tuple[str, ...], said: str) -> None:

@@ -54,3 +54,16 @@ def test_what_was_never_read_is_refused_with_three_ways_out(offline: CliWorld, w
 def test_what_stdin_holds_is_not_told_as_of_a_file_named_dash(offline: CliWorld, words: str, message: str) -> None:
     ran = offline.call(*words.split(), stdin=b"no JSON", env={"AZURE_STORAGE_CONNECTION_STRING": _NO_SERVER})
     assert (ran.code, ran.err.startswith(f"error: {message}")) == (2, True), ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["blob", "list", "site/v1/"], "azguard blob list site --prefix v1/\n"),
+        (["blob", "list", "site/"], "azguard blob list site\n"),
+        (["blob", "list", "site", "--timeout", ""], "an unset shell variable looks like this; leave the option out\n"),
+    ],
+)
+def test_what_looks_like_something_else_is_answered_with_that(offline: CliWorld, words: list[str], hint: str) -> None:
+    ran = offline.call(*words, env={"AZURE_STORAGE_CONNECTION_STRING": _NO_SERVER})
+    assert (ran.code, ran.err.endswith(hint)) == (2, True), ran.err
