@@ -100,8 +100,9 @@ class TreeDownload:
             count += 1
             yield each
         if not count and not self.mirrors and not self.allows_empty:
+            chosen = " that the patterns select" if self.patterns.include or self.patterns.exclude else ""
             raise NotFound(
-                f"{self.address} has no file that is meant; nothing was read",
+                f"there is no file below {self.address}{chosen}; nothing was read",
                 address=self.address,
                 reason="tree_has_no_file",
             )

@@ -250,7 +250,7 @@ def test_a_get_leaves_alone_what_is_here_and_deletes_what_came_from_there(files_
         (("put", "dist", "{}/file/sub", "-r"), 20, "1 of 1 files"),
         (("get", "{}", "-r"), 2, "needs a folder"),
         (("get", "{}", "-r", "-f", "back", "--start-range", "1"), 2, "--start-range is for one file"),
-        (("get", "{}/nothing", "-r", "-f", "back"), 44, "has no file that is meant"),
+        (("get", "{}/nothing", "-r", "-f", "back"), 44, "there is no file below"),
         (("get", "{}/file", "-r", "-f", "back"), 40, "is a file, not a directory"),
         (("get", "nosuch", "-r", "-f", "back"), 44, "there is no share nosuch"),
         (("delete", "nosuch", "-r"), 44, "there is no share nosuch"),

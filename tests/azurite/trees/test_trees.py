@@ -640,4 +640,4 @@ def test_a_get_of_nothing_is_not_found_unless_nothing_is_meant(cli: CliWorld, si
     meant = cli.call(*words, "--allow-empty")
 
     assert (ran.code, ran.out, is_folder_made, meant.code) == (44, "", False, 0)
-    assert "has no file that is meant" in ran.err
+    assert "there is no file below" in ran.err
