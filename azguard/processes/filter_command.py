@@ -119,7 +119,7 @@ def _not_found(command: Sequence[str]) -> TransformFailed:
     if "/" in command[0] and os.path.exists(command[0]):
         return TransformFailed(f"{show(command)}: its interpreter was not found", reason="interpreter_missing")
     return TransformFailed(
-        f"{show(command)}: command not found",
+        f"{show(command[:1])}: command not found",
         reason="command_needs_shell" if needs_shell(command) else "command_not_found",
     )
 

@@ -155,7 +155,7 @@ def test_a_command_that_cannot_start_says_why(tmp_path: Path) -> None:
         failure(str(odd)),
         failure("cat", "a\0b"),
     ] == [
-        ("no-such-command x: command not found", "is it installed, and on the PATH?"),
+        ("no-such-command: command not found", "is it installed, and on the PATH?"),
         ("'jq .a | sort': command not found", "there is no shell; for a line of shell write -- sh -c '...'"),
         (f"{plain}: not executable", f"chmod +x {plain}, or name its interpreter first"),
         (f"{lost}: its interpreter was not found", "see the script's first line"),
