@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from azguard.accounts import well_known
 from azguard.cli.words import Words
 
 _RENEW = "make a new one, and give it by --sas-token @FILE"
@@ -14,6 +15,13 @@ def _look_first(facts: Mapping[str, object]) -> str:
         return f"look before you try again: azguard table list --prefix {target}"
     verb = "get" if kind == "entity" else "show"
     return f"look before you try again: azguard {kind} {verb} {target}"
+
+
+def _find_key(facts: Mapping[str, object]) -> str:
+    """Return where the key of the account stands; that of emulators is well known."""
+    if facts["account"] == well_known.EMULATOR_NAME:
+        return "azguard emulator env prints the key of the emulator"
+    return f"az storage account keys list --account-name {facts['account']}, and give it by --account-key @FILE"
 
 
 #: What to type next.
@@ -29,9 +37,7 @@ HINTS: Mapping[str, Words] = {
     "has_snapshots": "add --delete-snapshots include, or only",
     "infinite_lease_required": "acquire it with --infinite: what it protects may take longer than any term",
     "kept_out": "its firewall may not know this network: see Networking of the account in the portal",
-    "key_of_another_account": (
-        "az storage account keys list --account-name {account}, and give it by --account-key @FILE"
-    ),
+    "key_of_another_account": _find_key,
     "key_too_long": "make the partition or row key shorter",
     "keys_not_accepted": "--auth-mode login",
     "lease_breaking": "release it, or finish under the id it has",
