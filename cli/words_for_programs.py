@@ -10,6 +10,9 @@ USE_OF_EXPORT = {
     "fish": "azguard emulator env | source",
     "powershell": "azguard emulator env | Out-String | Invoke-Expression",
 }
+_EMULATOR = "in the clone of azguard: pipx install --force '.[emulator]', or pip install '.[emulator]'"
+#: How file shares come to the emulator.
+NEED_OF_FILES = f"for file shares install it again, {_EMULATOR}"
 #: What to type next.
 HINTS: Mapping[str, Words] = {
     "azurite_not_installed": (
@@ -34,10 +37,7 @@ HINTS: Mapping[str, Words] = {
     "filter_not_executable": "chmod +x {program}, or name its interpreter first",
     "interpreter_missing": "see the script's first line",
     "lock_file_not_writable": "set AZGUARD_CACHE_DIR",
-    "node_missing": (
-        "install Node.js 20 or later with npm; or let pip bring one (206 MB), in the clone of azguard: "
-        "pipx install --force '.[emulator]', or pip install '.[emulator]'"
-    ),
+    "node_missing": f"install Node.js 20 or later with npm; or let pip bring one (206 MB), {_EMULATOR}",
     "npm_distrusts_registry": (
         "your network has certificates of its own; name their file to Node.js, then run this again, such as: "
         "export NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt"

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from azguard.cli import context, groups, values
-from azguard.cli.words_for_programs import USE_OF_EXPORT
+from azguard.cli.words_for_programs import NEED_OF_FILES, USE_OF_EXPORT
 from azguard.emulators import background, shell_exports, state
 from azguard.emulators.node import check_system
 from azguard.errors import NotFound, UsageError
@@ -72,6 +72,8 @@ def start(
         endpoints = (started.blob_endpoint, started.queue_endpoint, started.table_endpoint, started.file_endpoint)
         _forget(env, filter(None, endpoints))
     env.out.show(started)
+    if started.file_endpoint is None:
+        env.out.info(f"hint: {NEED_OF_FILES}")
     env.out.info(f"{'already running; ' if started.already_running else ''}hint: {USE_OF_EXPORT[_shell(env)]}")
 
 
