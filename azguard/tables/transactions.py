@@ -3,7 +3,6 @@
 Source: https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import service_code, status, translate
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict
-from azguard.tables import edm, write_outcome, writes
+from azguard.tables import edm, limits, write_outcome, writes
 from azguard.tables.transaction_outcome import ItemVerdict, tells_of_all, verdict_from_items
 from azguard.tables.write import EntityWrite, Verb
 from azguard.tables.write_outcome import fetch_current, judge
@@ -28,10 +27,6 @@ if TYPE_CHECKING:
 
 MOST_ITEMS = 100
 MOST_BYTES = 4 * 1024 * 1024
-# What the headers and the boundary of one part take besides its path and its JSON: 485 bytes, measured.
-_PART_BYTES = 512
-# What the SDK writes without its type.
-_PLAIN = (edm.INT32, edm.BOOLEAN)
 _INDEX = re.compile(r"(\d+):")
 
 
@@ -105,7 +100,7 @@ def check(items: Sequence[Item]) -> None:
                 reason="transaction_entity_twice",
             )
         known[target.address] = item.line
-        size += _estimate_bytes(item)
+        size += limits.estimate_part_bytes(target.address.parts, item.write.sent)
         if size > MOST_BYTES:
             raise UsageError(
                 f"line {item.line}: up to here these are more than {MOST_BYTES:,} bytes, the most a transaction takes",
@@ -288,13 +283,3 @@ def _to_item_written(item: Item, etag: str | None, attempts: int) -> ItemWritten
         conflicts=done.conflicts,
         outcome=done.outcome,
     )
-
-
-def _estimate_bytes(item: Item) -> int:
-    """Return about how many bytes a write takes in the body of a transaction, where JSON is all ASCII."""
-    sent = item.write.sent
-    body: dict[str, Any] = {}
-    for name, kind, _ in edm.iterate_properties(sent):
-        body |= {name: sent[name]} if kind in _PLAIN else {name: sent[name], name + edm.ANNOTATION: kind}
-    path = 3 * sum(len(part.encode()) for part in item.write.target.address.parts)
-    return _PART_BYTES + path + len(json.dumps(body))
