@@ -15,7 +15,7 @@ from azguard.errors import AzguardError, Changed, OutcomeUnknown, UsageError
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import service_code, status, translate
-from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
+from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict
 from azguard.tables import edm, limits, write_outcome, writes
 from azguard.tables.transaction_outcome import ItemVerdict, tells_of_all, verdict_from_items
@@ -198,10 +198,24 @@ class _Transaction:
         first = refused if refused in stamped else (stamped or [refused or self._items[0]])[0]
         look = self._look_at(first, patience)
         told = Finding[list[str | None]](look.verdict, seen=look.seen if first is refused else None, same=look.same)
+        if look.seen is NOTHING_THERE and first.write.verb is Verb.DELETE:
+            return told._replace(same=self._is_perhaps_done(first, patience))
         others = sorted((item for item in stamped if item is not first), key=lambda item: item.write.inserts)
         if others and not tells_of_all(first.write, look.verdict):
             look = self._look_at(others[0], patience)
         return Finding(look.verdict, self._find_etags(patience)) if look.verdict is Verdict.COMMITTED else told
+
+    def _is_perhaps_done(self, gone: Item, patience: Deadline) -> bool:
+        """Return whether a copy of the transaction may be done of which a delete found nothing: another item tells.
+
+        What is to be deleted is gone too, or what is to be written is there.
+        """
+        others = [item for item in self._items if item is not gone]
+        if not others:
+            return False
+        other = min(others, key=lambda item: item.write.verb is Verb.DELETE)
+        look = self._look_at(other, patience)
+        return look.same or (other.write.verb is Verb.DELETE and look.seen is NOTHING_THERE)
 
     def _look_at(self, item: Item, patience: Deadline) -> Finding[str | None]:
         found = self._found[item.line] = fetch_current(item.write, patience)

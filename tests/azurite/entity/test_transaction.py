@@ -279,3 +279,22 @@ def test_a_transaction_that_the_network_sent_twice_is_known_by_an_item_that_no_o
         other = item("replace", f"{partition}/b", if_match=table_world.etag(cli, f"{partition}/b"))
         ran = submit(world, [item(first, mine, **words), other])
     assert (ran.code, met != [], properties(cli, f"{partition}/b")) == (0, True, {"n": 2}), ran.err
+
+
+@pytest.mark.parametrize(
+    ("other", "fault", "code"), [("replace", "replayed", 74), ("delete", "replayed", 74), ("delete", "none", 44)]
+)
+def test_a_delete_that_finds_nothing_is_refused_only_if_another_item_shows_that_none_was_done(
+    cli: CliWorld, partition: str, other: str, fault: str, code: int
+) -> None:
+    """Neither a delete nor a write without lineage tells that the network sent the transaction twice."""
+    etags = {row: table_world.etag(cli, f"{partition}/{row}") for row in "ab"}
+    if fault == "none":
+        table_world.delete(cli, f"{partition}/a")
+    with proxy.running(
+        table_world.port(cli), lambda each: Fault(fault if "$batch" in each.path else "none")
+    ) as between:
+        world = table_world.through(cli, between.port)
+        items = [item(op, f"{partition}/{row}", if_match=etags[row]) for op, row in (("delete", "a"), (other, "b"))]
+        ran = submit(world, items, "--no-lineage")
+    assert ran.code == code, ran.err
