@@ -113,7 +113,7 @@ class AppendOptions:
 
     def open(self) -> AbstractContextManager[BinaryIO | None]:
         """Return the content that is to be read; None where it is a text or a source."""
-        return nullcontext() if self.line or self.source_url is not None else inputs.content(self.file)
+        return nullcontext() if self.line or self.source_url is not None else inputs.source(self.file)
 
     def read(self, env: Environment, given: "Append", source: BinaryIO | None) -> "Iterator[bytes | SourcePiece]":
         """Yield the pieces to append."""

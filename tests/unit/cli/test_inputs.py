@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from azguard.cli import inputs, values
+from azguard.cli.append_options import AppendOptions
 from azguard.errors import Changed, UsageError
 
 
@@ -45,6 +46,17 @@ def test_content_of_a_named_file_must_not_change_while_it_is_read(tmp_path: Path
         os.utime(path, ns=(1, 1))
         with pytest.raises(Changed, match="changed while it was read"):
             stream.read(100)
+
+
+def test_a_log_that_grows_is_appended_as_far_as_it_goes(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"one\n")
+    with AppendOptions(file=str(path)).open() as stream, path.open("ab") as log:
+        assert stream is not None
+        assert stream.read(4) == b"one\n"
+        log.write(b"two\n")
+        log.flush()
+        assert stream.read() == b"two\n"
 
 
 @pytest.mark.skipif(not os.path.isfile("/proc/self/status"), reason="needs /proc")
