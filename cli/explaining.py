@@ -34,6 +34,8 @@ _IN_THE_WAY = (
     "LeaseIdMismatchWithFileOperation",
 )
 _ACQUIRING = ("lease acquire", "lock run", "lock hold")
+# What takes a lease that stays when the command has ended. Any other lease is released by the command that holds it.
+_LEAVES_LEASES = ("lease acquire", "lease renew", "lease change", "lock hold")
 
 
 def explain(env: Environment, error: AzguardError) -> AzguardError:
@@ -73,6 +75,8 @@ def _name_own_lease(env: Environment, error: Locked, target: Target) -> Locked:
         return error
     # A write of a share or a file is refused by this code, too, since it takes a lease itself.
     if code == "LeaseAlreadyPresent" and env.command in _ACQUIRING:
+        if not _stays(env, target):
+            return error
         address = shlex.quote(hints.name_as_typed(error, env.argv))
         release = f"release it first: azguard lease release {address}"
         renew = f"renew it: azguard lease renew {address}\n      or release it first"
@@ -98,7 +102,7 @@ def _name_own_lease_waited_for(env: Environment, error: GaveUp, target: Target) 
     updates = env.command == "safe-update"
     if updates and (outer or command_line.find_value(env.argv, "--lease-id")):
         return error  # It worked inside that lease; other writers were in its way.
-    if not outer and not _find_own_lease(env, target):
+    if not _stays(env, target):
         return error
     known = env.cache.find_held(Key.of(target))
     noun = "lock" if known is not None and known.action == "lock hold" else "lease"
@@ -108,6 +112,14 @@ def _name_own_lease_waited_for(env: Environment, error: GaveUp, target: Target) 
         message=f"{target} is leased by this scope itself, so waiting for it is in vain; nothing was done",
         hint=hints.under_own_lease(env.argv) if updates else release,
     )
+
+
+def _stays(env: Environment, target: Target) -> bool:
+    """Return whether to wait for this scope's lease on a target is in vain: no other command is going to release it."""
+    if environment.find_lease_id(target, env.environ):
+        return True
+    held = env.cache.find_held(Key.of(target))
+    return held is not None and held.action in _LEAVES_LEASES and _find_own_lease(env, target) is not None
 
 
 def _find_own_lease(env: Environment, target: Target) -> str | None:

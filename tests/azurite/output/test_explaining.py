@@ -159,6 +159,15 @@ def test_waiting_for_ones_own_lease_is_called_vain(cli: CliWorld, blob: str, wor
     assert cli.call(*shlex.split(line)[1:]).code == 0
 
 
+@pytest.mark.parametrize(
+    "words", [("lock", "run", "{lock}", "--no-wait", "--", "true"), ("lease", "acquire", "{lock}")]
+)
+def test_the_lease_of_a_lock_run_beside_is_not_to_be_released(cli: CliWorld, blob: str, words: tuple[str, ...]) -> None:
+    beside = forked.command(*[word.format(lock=f"blob:{blob}") for word in words])
+    ran = cli.fork("lock", "run", f"blob:{blob}", "--", "env", "-u", "AZGUARD_LOCK", "-u", "AZGUARD_LEASE_ID", *beside)
+    assert (ran.code in (49, 75), "itself" in ran.err, "lease release" in ran.err) == (True, False, False), ran.err
+
+
 # Near names
 
 
