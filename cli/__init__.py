@@ -52,7 +52,7 @@ Options of a noun or of one command, and what of them goes together:
 ``lock_options`` ``lock_names`` ``hold_options`` ``step_locks`` ``step_variables``
                      of locks, and of those that are held for later steps
 ``holdings_view``    who holds what: once, or again and again
-``update_options`` ``update_parts`` ``update_plans`` ``edit_options``
+``update_options`` ``update_parts`` ``update_plans`` ``update_changes`` ``edit_options``
                      of ``safe-update``, and its built-in edits
 ``editor_options`` ``editing``
                      of ``edit``

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.cli import asking, update_plans
+from azguard.cli import asking, update_changes
 from azguard.cli.context import Environment
 from azguard.cli.update_options import UpdateOptions
 from azguard.documents import filter_output, formats
@@ -23,7 +23,7 @@ def tools(env: Environment, target: Target, given: UpdateOptions, request: Updat
         ask=asking.asks_to_go_on if asking.on_terminal() else None,
         tell=env.out.info,
         folder=env.folders.kept,
-        name=update_plans.file_name(target, metadata=given.is_of_part),
+        name=update_changes.file_name(target, metadata=given.is_of_part),
         check=_rule(target, given, request),
         complete=_complete(target),
     )
