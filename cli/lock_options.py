@@ -168,7 +168,8 @@ def check_kinds(targets: Sequence[Target], asked: Mapping[str, bool]) -> None:
         UsageError: one of them was asked for.
     """
     kind = next((each.kind for each in targets if each.kind is not Kind.BLOB), None)
-    for option in (option for option, is_given in asked.items() if is_given and kind is not None):
+    option = values.first_given(asked)
+    if kind is not None and option is not None:
         raise UsageError(f"{option} is not for a {kind}: it takes blobs beside the lock", hint="lock a name instead")
 
 

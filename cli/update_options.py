@@ -246,7 +246,7 @@ class UpdateOptions:
             "--fence": self.fence is not None,
             "--metadata": self.metadata,
         }
-        for option in (option for option, is_given in given.items() if is_given):
+        if (option := values.first_given(given)) is not None:
             raise UsageError(f"{option} does not apply to an entity", hint="leave it out")
 
     def _check_guard(self) -> None:
@@ -262,13 +262,14 @@ class UpdateOptions:
             raise _contradict("--wait-lease", "--lease-id")
 
     def _check_output_options(self, kind: Kind) -> None:
-        given = {"--allow-empty": self.allow_empty, "--any-content": self.any_content}
-        for option in (option for option, is_given in given.items() if is_given):
-            if self.is_of_part or kind not in (Kind.BLOB, Kind.FILE):
-                what = "metadata, which is" if self.is_of_part else "an entity, which is"
-                raise UsageError(f"{option} does not apply to {what} always a JSON object", hint="leave it out")
-            if not self.command:
-                raise UsageError(f"{option} is about what a command prints, and there is none", hint="leave it out")
+        option = values.first_given({"--allow-empty": self.allow_empty, "--any-content": self.any_content})
+        if option is None:
+            return
+        if self.is_of_part or kind not in (Kind.BLOB, Kind.FILE):
+            what = "metadata, which is" if self.is_of_part else "an entity, which is"
+            raise UsageError(f"{option} does not apply to {what} always a JSON object", hint="leave it out")
+        if not self.command:
+            raise UsageError(f"{option} is about what a command prints, and there is none", hint="leave it out")
 
     def _check_change(self) -> None:
         if self._edits and self.command:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from azguard.address import Kind
+from azguard.cli import values
 from azguard.errors import UsageError
 
 #: What has metadata whose version the service does not compare → why no lease helps.
@@ -68,7 +69,7 @@ def _check_compared(given: PartOptions, kind: Kind) -> None:
     refused = {"--guard lease": given.guard == "lease", "--wait-lease": given.wait_lease, "--fence": bool(given.fence)}
     if kind is not Kind.CONTAINER:
         refused["--lease-id"] = given.lease_id is not None
-    for option in (option for option, is_given in refused.items() if is_given):
+    if (option := values.first_given(refused)) is not None:
         raise UsageError(f"{option} does not apply to {kind.one}: {COMPARED[kind]}", hint="leave it out")
     if not given.allow_race and not given.status:
         raise UsageError(
@@ -81,7 +82,7 @@ def _check_leased(given: PartOptions, kind: Kind) -> None:
     if kind is Kind.SHARE and not given.metadata:
         raise UsageError("of a share only the metadata can be updated", hint="add --metadata; or file:SHARE/PATH")
     refused = {f"--guard {given.guard}": given.guard in ("lineage", "ledger"), "--fence": bool(given.fence)}
-    for option in (option for option, is_given in refused.items() if is_given):
+    if (option := values.first_given(refused)) is not None:
         raise UsageError(f"{option} does not apply to {kind.one}: a lease guards each write", hint="leave it out")
 
 
@@ -98,7 +99,7 @@ def _check_tags(given: PartOptions, kind: Kind) -> None:
         "--guard lineage": given.guard == "lineage",
         "--no-lineage": given.no_lineage,
     }
-    for option in (option for option, is_given in refused.items() if is_given):
+    if (option := values.first_given(refused)) is not None:
         raise UsageError(
             f"{option} does not apply to tags: they hold no lineage, and a lease guards them", hint="leave it out"
         )

@@ -42,6 +42,11 @@ def choice(text: str | None, option: str, known: Sequence[str]) -> str | None:
     return text
 
 
+def first_given(given: Mapping[str, bool]) -> str | None:
+    """Return the first of these options that was given; None if none was."""
+    return next((option for option, is_given in given.items() if is_given), None)
+
+
 def count(text: str | None, option: str) -> int | None:
     """Return a whole number above zero."""
     if text is None or text == "*":
