@@ -66,24 +66,11 @@ LockContainer = Annotated[
         help="The container of locks with a bare name, and of tables; by default, locks.",
     ),
 ]
-BreakPeriod = Annotated[
-    str | None,
-    typer.Option("--lease-break-period", metavar="DURATION", help="Let it last this long, 0 to 60s."),
-]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-IfOwner = Annotated[
-    str | None,
-    typer.Option("--if-owner", metavar="NAME", help="Only if this user or host holds it."),
-]
-IfOlderThan = Annotated[
-    str | None,
-    typer.Option("--if-older-than", metavar="DURATION", help="Only if it was taken longer ago than this."),
-]
 Reason = Annotated[
     str | None,
     typer.Option("--reason", metavar="TEXT", help="Say why you hold it; all readers can see this."),
 ]
-WaitUntilFree = Annotated[bool, typer.Option("--wait", help="Wait until it is free, or exit 75.")]
 IfExists = Annotated[
     str | None,
     typer.Option("--if-exists", metavar="skip", help="If it exists, leave it alone and exit 0."),

@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from azguard.cli import breaking, completers, context, lease_options, options, signals
+from azguard.cli import breaking, completers, context, lease_options, options
+from azguard.cli.breaking import BreakOptions
 from azguard.cli.groups import group
 from azguard.conditions import operations
 from azguard.leases import facts
@@ -129,12 +130,7 @@ def release(ctx: typer.Context, address: _Leasable, lease_id: _HeldLease = "@hel
 def break_(
     ctx: typer.Context,
     address: _Leasable,
-    lease_break_period: options.BreakPeriod = None,
-    yes: options.Yes = False,
-    if_owner: options.IfOwner = None,
-    if_older_than: options.IfOlderThan = None,
-    if_run_finished: breaking.IfRunFinished = False,
-    wait: options.WaitUntilFree = False,
+    given: BreakOptions,
 ) -> None:
     """Break the lease of another holder, after showing who that is.
 
@@ -154,13 +150,7 @@ def break_(
     Topics: leases, locks
     """
     env = context.of(ctx)
-    target, period = lease_options.locate(env, address), breaking.period_of(lease_break_period)
-    meant = breaking.safeguards(env, if_owner, if_older_than, if_run_finished=if_run_finished)
-    done = breaking.broken(env, target, period, meant, yes=yes)
-    if wait:
-        with signals.heed():
-            lease_options.wait_free(env, target, breaking.after(env, done))
-    env.out.show(done)
+    env.out.show(breaking.break_lease(env, lease_options.locate(env, address), given))
 
 
 @app.command(spec=options.operation(operations.BLOB_GET_PROPERTIES))

@@ -2,7 +2,8 @@
 
 import typer
 
-from azguard.cli import breaking, context, lease_options, lock_names, options, signals
+from azguard.cli import breaking, context, lock_names, options
+from azguard.cli.breaking import BreakOptions
 from azguard.cli.groups import group
 from azguard.conditions import operations
 
@@ -13,12 +14,7 @@ app = group("Break a lock.")
 def break_(
     ctx: typer.Context,
     address: lock_names.Lock,
-    lease_break_period: options.BreakPeriod = None,
-    yes: options.Yes = False,
-    if_owner: options.IfOwner = None,
-    if_older_than: options.IfOlderThan = None,
-    if_run_finished: breaking.IfRunFinished = False,
-    wait: options.WaitUntilFree = False,
+    given: BreakOptions,
     lock_container: options.LockContainer = None,
 ) -> None:
     """Break a lock, after showing who holds it; its command is ended and exits with 77.
@@ -41,10 +37,4 @@ def break_(
     """
     env = context.of(ctx)
     target = lock_names.lock(env, address, lock_container, also=lock_names.FILES)
-    period = breaking.period_of(lease_break_period)
-    meant = breaking.safeguards(env, if_owner, if_older_than, if_run_finished=if_run_finished)
-    done = breaking.broken(env, target, period, meant, yes=yes)
-    if wait:
-        with signals.heed():
-            lease_options.wait_free(env, target, breaking.after(env, done))
-    env.out.show(done)
+    env.out.show(breaking.break_lease(env, target, given))
