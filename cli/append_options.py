@@ -9,7 +9,7 @@ import typer
 
 from azguard.accounts import trace
 from azguard.accounts.target import Target
-from azguard.cli import inputs, options, source_options, values
+from azguard.cli import copy_options, inputs, options, source_options, values
 from azguard.cli.context import Environment
 from azguard.conditions import operations
 from azguard.conditions.requested import RequestedConditions
@@ -41,7 +41,7 @@ class AppendOptions:
         typer.Option("--lines", help="Let lines of other writers come between the lines of the input."),
     ] = False
     source_url: source_options.SourceUrl = None
-    source_sas: source_options.SourceSas = None
+    source_sas: copy_options.SourceSas = None
     guard: Annotated[
         str | None,
         typer.Option("--guard", metavar="position|content|lease", help="Choose the guard; see azguard help appends."),

@@ -26,6 +26,10 @@ _OF_AZ = {
 # How long a wait for a copy lasts unless --timeout says otherwise.
 WAIT_SECONDS = 3600.0
 
+SourceSas = Annotated[
+    str | None, typer.Option("--source-sas", metavar="SAS|@FILE", help="Read the source with this SAS.")
+]
+
 
 @dataclass(frozen=True)
 class CopyOptions:
@@ -41,9 +45,7 @@ class CopyOptions:
             autocompletion=completers.blobs,
         ),
     ] = None
-    source_sas: Annotated[
-        str | None, typer.Option("--source-sas", metavar="SAS|@FILE", help="Read the source with this SAS.")
-    ] = None
+    source_sas: SourceSas = None
     wait: Annotated[bool, typer.Option("--wait", help="Wait until the copy has ended.")] = False
     metadata: options.Metadata = None
     tags: options.Tags = None

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from azguard.cli import completers
+from azguard.cli import completers, options
 from azguard.cli.lock_options import TableLock
 from azguard.errors import UsageError
 
@@ -16,13 +16,6 @@ Entity = Annotated[
 Select = Annotated[
     list[str] | None,
     typer.Option("--select", metavar="NAME,…", help="Read only these properties, the keys, the ETag."),
-]
-NoLineage = Annotated[
-    bool,
-    typer.Option(
-        "--no-lineage",
-        help="Write no lineage; see azguard help updates.",
-    ),
 ]
 
 
@@ -38,7 +31,7 @@ class EntityOptions:
         str | None,
         typer.Option("--file", "-f", metavar="FILE|-", help="Read JSON from this file; by default, stdin."),
     ] = None
-    no_lineage: NoLineage = False
+    no_lineage: options.NoLineage = False
     lock: TableLock = field(default_factory=TableLock)
 
     def check(self) -> None:

@@ -33,9 +33,7 @@ class FileCopyOptions:
             autocompletion=completers.file_sources,
         ),
     ] = None
-    source_sas: Annotated[
-        str | None, typer.Option("--source-sas", metavar="SAS|@FILE", help="Read the source with this SAS.")
-    ] = None
+    source_sas: copy_options.SourceSas = None
     source_etag: Annotated[
         str | None,
         typer.Option("--source-etag", metavar="ETAG|@last", help="Copy only this version of the source."),

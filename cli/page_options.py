@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from azguard.accounts.target import Target
-from azguard.cli import inputs, options, source_options, values
+from azguard.cli import copy_options, inputs, options, source_options, values
 from azguard.cli.context import Environment
 from azguard.conditions import operations
 from azguard.conditions.requested import RequestedConditions
@@ -32,7 +32,7 @@ class PagePutOptions:
         str, typer.Option("--offset", metavar="BYTES", help="Begin at this byte, a multiple of 512; by default, 0.")
     ] = "0"
     source_url: source_options.SourceUrl = None
-    source_sas: source_options.SourceSas = None
+    source_sas: copy_options.SourceSas = None
     create: Annotated[
         str | None,
         typer.Option("--create", metavar="BYTES", help="Create it with this length if it is missing."),

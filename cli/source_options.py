@@ -27,9 +27,6 @@ SourceUrl = Annotated[
         autocompletion=completers.blobs,
     ),
 ]
-SourceSas = Annotated[
-    str | None, typer.Option("--source-sas", metavar="SAS|@FILE", help="Read the source with this SAS.")
-]
 
 
 def check(env: Environment, url: str | None, sas: str | None, file: str | None, plain: Operation) -> None:

@@ -8,7 +8,7 @@ from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.cli import context, entity_output, inputs, lifecycle_options, lock_options, options, values
 from azguard.cli.context import Environment
-from azguard.cli.entity_options import Entity, EntityOptions, NoLineage, Select
+from azguard.cli.entity_options import Entity, EntityOptions, Select
 from azguard.cli.groups import group
 from azguard.cli.lock_options import TableLock
 from azguard.conditions import operations
@@ -204,7 +204,7 @@ def transaction(
     file: Annotated[str, typer.Argument(metavar="FILE|-", help="The file: JSON lines, one write on each.")],
     lock: TableLock,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything; send nothing.")] = False,
-    no_lineage: NoLineage = False,
+    no_lineage: options.NoLineage = False,
 ) -> None:
     """Write up to 100 entities of one partition, all or none, each under its own condition.
 
