@@ -84,7 +84,7 @@ def _refuse_file(env: Environment, target: Target) -> UsageError:
     )
 
 
-def choose_container(environ: Mapping[str, str], named: str | None) -> str:
+def choose_container(named: str | None, environ: Mapping[str, str]) -> str:
     """Return the container of locks: the one that is named, else that of the environment, else the usual one.
 
     Raises:
@@ -101,7 +101,7 @@ def _expand_name(env: Environment, text: str, container: str | None) -> str:
     """Return the address that a bare name stands for, and anything else as it is."""
     if not _is_bare(text):
         return text
-    return f"{Kind.BLOB}:{choose_container(env.environ, container)}/{text}"
+    return f"{Kind.BLOB}:{choose_container(container, env.environ)}/{text}"
 
 
 def _is_bare(text: str) -> bool:
@@ -112,6 +112,6 @@ def _is_bare(text: str) -> bool:
 
 def locate_designated(env: Environment, table: Target, container: str | None) -> Target:
     """Return the blob that stands for a table, and say so."""
-    blob = lock_blobs.choose_lock_blob(table, choose_container(env.environ, container))
+    blob = lock_blobs.choose_lock_blob(table, choose_container(container, env.environ))
     env.out.info(f"{table.address} has no lease of its own; its lock is {blob.address}")
     return blob

@@ -52,7 +52,7 @@ def list_(
     holdings_view.check_place(container, account=account)
     target = None
     if not account:
-        where = lock_names.choose_container(env.environ, None) if container is None else container
+        where = lock_names.choose_container(None, env.environ) if container is None else container
         target = env.locate(where, Kind.CONTAINER)
     if target is not None and stale is None and not watch:
         from azguard.locks import listing
