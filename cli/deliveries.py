@@ -24,10 +24,8 @@ def to_file(path: Path, inode: tuple[int, int] | None) -> Delivery:
     What gets into that file left beside it when they were killed is deleted.
     """
     mode = path.stat().st_mode
-    if find_descriptor(path) is not None:
-        # What it holds besides is not known.
-        return Delivery(not stat.S_ISCHR(mode) or _is_terminal(path))
-    if stat.S_ISREG(mode):
+    # What the file of a descriptor holds besides is not known.
+    if stat.S_ISREG(mode) and find_descriptor(path) is None:
         real = Path(os.path.realpath(path))
         remove_left(real.parent, real.name)
         return Delivery(True, copies.find_written(path, inode))

@@ -235,8 +235,8 @@ def group(help_text: str) -> Commands:
     return Commands(help_text)
 
 
-def alone(callback: Callable[..., None], name: str, spec: CommandSpec = LOCAL, **settings: Any) -> Commands:
+def alone(callback: Callable[..., None], name: str, spec: CommandSpec = LOCAL) -> Commands:
     """Return a Typer of one command that stands for itself, like ``safe-update``."""
     app = Commands()
-    app.command(name, spec=spec, **settings)(callback)
+    app.command(name, spec=spec)(callback)
     return app

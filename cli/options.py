@@ -1,7 +1,7 @@
 """The options that several commands share, each declared once.
 
 A command names its own arguments; what every command takes (output), what every remote command takes (account)
-and what every operation takes (conditions) is added by ``cli.groups`` from the three functions at the end.
+and what every operation takes (conditions) is added by ``cli.shared_options`` from the functions at the end.
 """
 
 from typing import TYPE_CHECKING, Annotated

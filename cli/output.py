@@ -244,8 +244,9 @@ def _json_array(values: Iterator[Any]) -> None:
 
 
 def _tsv(row: Any) -> str:
-    values = row.values() if isinstance(row, dict) else row if isinstance(row, list) else [row]
-    return "\t".join(_cell(value) for value in values)
+    if isinstance(row, dict):
+        row = list(row.values())
+    return "\t".join(_cell(value) for value in (row if isinstance(row, list) else [row]))
 
 
 def _cell(value: Any) -> str:

@@ -26,7 +26,8 @@ def blobs(env: Environment, text: str, **settings: Any) -> "BlobTree":
     is_url = "://" in text
     plain = text if is_url else text.rstrip("/").removeprefix("blob:").removeprefix("container:")
     kind = Kind.BLOB if "/" in plain else Kind.CONTAINER
-    address = (target := env.locate(plain, None if is_url else kind, writable=True)).address
+    target = env.locate(plain, None if is_url else kind, writable=True)
+    address = target.address
     if address.kind not in (Kind.BLOB, Kind.CONTAINER):
         raise UsageError(f"{text!r} names {address.kind.one}, and this command takes blobs")
     container = Target(target.account, Address(Kind.CONTAINER, (address.container,)))
@@ -46,12 +47,13 @@ def files(env: Environment, text: str, *, writable: bool = True, **settings: Any
     _check_end(text)
     is_url = "://" in text
     plain = text if is_url else _clean(text)
-    kind: Kind | None = Kind.DIR if "/" in plain else Kind.SHARE
-    if is_url:
-        # An emulator may listen on any port: without the account, nothing tells its service.
-        is_told, is_share = env.find_service(text) is not None, file_options.is_share_url(env, text)
-        kind = None if is_told else (Kind.SHARE if is_share else Kind.DIR)
-    address = (target := env.locate(plain, kind, writable=writable)).address
+    is_share = file_options.is_share_url(env, text) if is_url else "/" not in plain
+    kind: Kind | None = Kind.SHARE if is_share else Kind.DIR
+    if is_url and env.find_service(text) is not None:
+        # Of other URLs nothing tells the service: an emulator may listen on any port.
+        kind = None
+    target = env.locate(plain, kind, writable=writable)
+    address = target.address
     if address.kind.service != Kind.FILE.service:
         raise UsageError(f"{text!r} names {address.kind.one}, and this command takes files of a share")
     share = Target(target.account, Address(Kind.SHARE, (address.container,), address.snapshot))
