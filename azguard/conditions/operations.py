@@ -3,10 +3,9 @@
 The evidence is tests/data/semantics.yaml; tests/unit/conditions/test_operations.py holds the two together row by row.
 Where the evidence is open, or at odds with what azguard promises, the reason stands beside the row.
 
-No command does these yet: ``share.get_metadata``, ``directory.get_metadata``, ``file.create``,
-``file.get_metadata``, ``file.copy``;
-``blob.put_append_blob``, ``blob.put_page_blob``, ``blob.get_metadata``, ``container.get_metadata``. Some of them are
-steps of a command: ``metadata get`` reads the properties.
+No command stands for these: ``blob.put_append_blob``, ``blob.put_page_blob``, ``file.create``, ``file.copy``;
+``container.get_metadata``, ``blob.get_metadata``, ``share.get_metadata``, ``directory.get_metadata``,
+``file.get_metadata``. Some of them are steps of a command: ``metadata get`` reads the properties.
 
 A row reads: what it does, its name in the evidence, its page in the REST reference, the conditions honoured,
 what a lease means to it, and what keeps ``--etag``.
@@ -96,13 +95,7 @@ class Part(StrEnum):
 
 
 class Operation(NamedTuple):
-    """One operation of the REST interface.
-
-    ``combines``: several conditions may stand together. ``--lease-id`` goes into ``lease_header``; with
-    ``source_lease`` a lease id of the source is honoured too. ``fences``: ``--fence`` is kept on it, which takes a
-    condition on tags and, unless it deletes, tags to set. ``remark``: what to know if a condition is not honoured.
-    ``part``: what it reads or writes.
-    """
+    """One operation of the REST interface."""
 
     write: Write
     name: str
@@ -110,11 +103,17 @@ class Operation(NamedTuple):
     honours: frozenset[Condition] = frozenset()
     lease: Lease = Lease.NONE
     guard: Guard = Guard.NONE
+    #: Whether several conditions may stand together.
     combines: bool = False
+    #: What ``--lease-id`` goes into.
     lease_header: str = "x-ms-lease-id"
+    #: Whether a lease id of the source is honoured too.
     source_lease: bool = False
+    #: Whether ``--fence`` is kept on it, which takes a condition on tags and, unless it deletes, tags to set.
     fences: bool = False
+    #: What to know if a condition is not honoured.
     remark: str = ""
+    #: What it reads or writes.
     part: Part = Part.WHOLE
 
     @property
