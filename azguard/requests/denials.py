@@ -6,7 +6,6 @@ Source: Common REST API error codes; Delegate access with a SAS; Authorize with 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -14,7 +13,7 @@ from azguard.accounts import sas
 from azguard.accounts.account import Auth
 from azguard.accounts.sas import Sas
 from azguard.accounts.target import Target
-from azguard.requests import sas_needs, service_codes
+from azguard.requests import sas_needs, service_codes, service_dates
 from azguard.times import iso, span
 
 # The service accepts a signed request whose date is at most so far from its own clock.
@@ -46,7 +45,7 @@ def explain(error: Any, code: str | None, target: Target) -> Denial:
     response = getattr(error, "response", None)
     if response is None:
         return Denial(f"the service does not allow this to {_describe(target)}", reason="not_allowed")
-    now = service_time(response) or datetime.now(UTC)
+    now = service_dates.parse(response.headers.get("Date")) or datetime.now(UTC)
     account = target.account
     if code == "KeyBasedAuthenticationNotPermitted":
         return Denial(
@@ -62,15 +61,6 @@ def explain(error: Any, code: str | None, target: Target) -> Denial:
     if account.auth is Auth.ANONYMOUS:
         return Denial(f"{_describe(target)} is not public", reason="not_public")
     return _explain_login(error, code, target)
-
-
-def service_time(response: Any) -> datetime | None:
-    """Return the time an answer was given, by the clock of the server that gave it."""
-    try:
-        found = parsedate_to_datetime(response.headers["Date"])
-    except (KeyError, TypeError, ValueError):
-        return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _explain_sas(token: Sas, request: Any, code: str | None, target: Target, now: datetime) -> Denial:
@@ -253,11 +243,7 @@ def _is_azure(target: Target) -> bool:
 
 
 def _find_date(request: Any) -> datetime | None:
-    text = request.headers.get("x-ms-date") or request.headers.get("Date")
-    try:
-        return parsedate_to_datetime(text) if text else None
-    except ValueError:
-        return None
+    return service_dates.parse(request.headers.get("x-ms-date") or request.headers.get("Date"))
 
 
 def _format_time(when: datetime) -> str | None:

@@ -26,8 +26,6 @@ _FOREIGN_WRITE = {
     "BlobAlreadyExists", "BlobNotFound", "EntityAlreadyExists", "EntityNotFound", "ResourceNotFound",
     *_CONFLICTING_BLOCKS,
 }  # fmt: skip
-
-
 # In whose modules an answer is read.
 _SDK = "azure."
 _BEING_DELETED = service_codes.Refusal("{0} is busy: {1}", reason="busy")

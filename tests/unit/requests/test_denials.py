@@ -153,12 +153,6 @@ def test_a_refusal_without_an_answer_blames_nothing() -> None:
     )
 
 
-@pytest.mark.parametrize("date", ["soon", None])
-def test_an_answer_without_a_date_has_no_time(date: str | None) -> None:
-    headers = {} if date is None else {"Date": date}
-    assert denials.service_time(SimpleNamespace(headers=headers)) is None
-
-
 @pytest.mark.parametrize(
     ("token", "asked", "reason"),
     [
