@@ -1,7 +1,6 @@
 """The adapters of safe-update for a blob's content and a blob's metadata."""
 
 import json
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,7 +14,7 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, NotFound
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage, new_op
+from azguard.requests.lineage import KEY, Lineage, fresh_op
 from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion, Leasable
 
 if TYPE_CHECKING:
@@ -158,7 +157,7 @@ class BlobContent(LeasableBlob):
             settings=settings,
             conditions=update_states.condition_on(state, lease_id),
             deadline=deadline,
-            op=new_op(os.urandom(12)),
+            op=fresh_op(),
             stamp=stamp,
         )
         commit = uploads.prepare(upload, content)

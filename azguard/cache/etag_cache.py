@@ -219,7 +219,7 @@ class EtagCache:
         )
 
     def export(self, scope: str | None = None) -> Iterator[dict[str, object]]:
-        """Yield records for ``load``, ties to files included, in constant memory; leases stay here."""
+        """Yield records for ``import_records``, ties to files included, in constant memory; leases stay here."""
         for copy, *row in self._database.stream(sql.EXPORT, (scope,)):
             yield cache_records.export_entry(cache_records.parse_entry(tuple(row)), copy=bool(copy))
 

@@ -5,7 +5,6 @@ default the SDK waits 18 s and longer, and the demonstration would take many min
 """
 
 import json
-import os
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
@@ -123,7 +122,7 @@ def _safe_update(target: Target, queues: Path) -> IncrementOutcome:
     from azguard.documents import edits, paths
     from azguard.errors import AzguardError, OutcomeUnknown
     from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
-    from azguard.requests.lineage import new_op
+    from azguard.requests.lineage import fresh_op
     from azguard.updates import update
     from azguard.updates.local_queue import LocalQueue
 
@@ -131,7 +130,7 @@ def _safe_update(target: Target, queues: Path) -> IncrementOutcome:
     increment = edits.Increment(paths.parse("count"), 1)
     plan = UpdatePlan(
         transform=lambda content: edits.apply([increment], content),
-        op=new_op(os.urandom(12)),
+        op=fresh_op(),
         reach_seconds=PATIENCE_SECONDS,
     )
     hooks = UpdateHooks(queue=lambda: LocalQueue(queues, f"{target.endpoint} {target.address}", deadline))

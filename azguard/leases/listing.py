@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.conditions.etags import parse_blob_etag
+from azguard.conditions.etags import quote
 from azguard.errors import NotFound
 from azguard.leases import facts, owners
 from azguard.leases.state import LeaseState, read_blob_type
@@ -100,7 +100,7 @@ def parse_state(item: Any, address: Address, answered_at: datetime | None) -> Le
         state=str(item.lease.state),
         status=str(item.lease.status),
         duration=item.lease.duration,
-        etag=parse_blob_etag(item.etag),
+        etag=quote(item.etag),
         last_modified=item.last_modified,
         metadata=item.metadata or {},
         answered_at=answered_at,

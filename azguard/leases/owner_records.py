@@ -4,7 +4,6 @@ The service compares the version of a blob. It compares none of a share or a fil
 from writing between a look and a write.
 """
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -18,7 +17,7 @@ from azguard.leases import state
 from azguard.leases.owners import OWNER, SERVICE_CLOCK, Owner
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage, new_op
+from azguard.requests.lineage import KEY, Lineage, fresh_op
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.requests.verdicts import verdict_from_lineage
 from azguard.times import iso
@@ -133,7 +132,7 @@ def change_metadata(
         Locked: the lease that ``conditions`` names is not held.
         OutcomeUnknown: it was sent, and whether it was applied cannot be known.
     """
-    op = new_op(os.urandom(12))
+    op = fresh_op()
     send = _sender(target)
     others = {key: value for key, value in version.metadata.items() if key.lower() not in (*added, KEY)}
     lineage = Lineage.parse(version.metadata.get(KEY)).after(op, version.etag)

@@ -4,7 +4,6 @@ A lock can be a share or a file as well: that has to be there, and has neither s
 """
 
 import io
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -18,7 +17,7 @@ from azguard.leases.owner_records import Moved, Version
 from azguard.leases.owners import FENCE, SEQUENCE, SHARED, SLOTS, HeldSequence, Owner
 from azguard.locks.settings import AcquireSettings, LockRequest
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import new_op
+from azguard.requests.lineage import fresh_op
 
 # Where the locks of tables and of bare names are kept, unless another container is named.
 CONTAINER = "locks"
@@ -122,7 +121,7 @@ def create_lock_blob(target: Target, deadline: Deadline, metadata: Mapping[str, 
     from azguard.blobs import containers, uploads  # Imported late: a lock is created once and acquired often.
 
     settings = Settings(content_type="application/octet-stream", metadata=dict(metadata or {}))
-    upload = Upload(target, settings, _NEW, deadline, new_op(os.urandom(12))).add_lineage()
+    upload = Upload(target, settings, _NEW, deadline, fresh_op()).add_lineage()
     try:
         made = uploads.put(upload, io.BytesIO(), lambda done: None)
     except Exists:
@@ -130,7 +129,7 @@ def create_lock_blob(target: Target, deadline: Deadline, metadata: Mapping[str, 
     except NotFound:
         container = Target(target.account, Address(Kind.CONTAINER, (target.address.container,)))
         try:
-            containers.create(container, {}, None, deadline, new_op(os.urandom(12)))
+            containers.create(container, {}, None, deadline, fresh_op())
         except (Exists, OutcomeUnknown):
             pass  # The container exists, or the next request says that it does not.
         return None

@@ -239,7 +239,8 @@ def _run(
     state = request.resource.read(request.deadline)
     # With a key of an earlier run that is done there is nothing to edit: the loop finds that out, too.
     if plan.op not in state.lineage and not state.in_ledger:
-        check_fence(request.resource, plan, require_existing(request.resource, plan, state))
+        require_existing(request.resource, plan, state)
+        check_fence(request.resource, plan, state)
         source = plan.create if state.etag is None and plan.create is not None else state.source
         session.open(source, state.content_type)
         if state.etag is None and not session.is_changed:

@@ -1,6 +1,5 @@
 """What an update is, what it uses of the world outside, and how it ended."""
 
-import os
 import random
 import uuid
 from collections.abc import Callable
@@ -9,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from azguard.errors import AzguardError
-from azguard.requests.lineage import new_op
+from azguard.requests.lineage import fresh_op
 from azguard.updates.journal import WriteJournal
 from azguard.updates.resource import CommittedVersion
 
@@ -70,7 +69,7 @@ class UpdateHooks:
 
     #: Draws the random part of pauses.
     chance: random.Random = field(default_factory=random.Random)
-    new_op: Callable[[], str] = lambda: new_op(os.urandom(12))
+    new_op: Callable[[], str] = fresh_op
     new_lease_id: Callable[[], str] = lambda: str(uuid.uuid4())
     #: Waits until this writer is first in the queue of this machine's writers.
     queue: Callable[[], AbstractContextManager[Any]] = nullcontext

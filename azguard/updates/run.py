@@ -8,6 +8,7 @@ from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import ABSENT, Lineage
 from azguard.requests.service_errors import translate
+from azguard.updates.op_ids import RAW_OP
 from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.resource import CommittedVersion, CurrentVersion, UpdatableResource
 
@@ -172,7 +173,7 @@ class UpdateRun:
     def collect_facts(self) -> dict[str, object]:
         """Return the facts that every error of an update carries."""
         return {
-            "op_id": f"op:{self.plan.op}",
+            "op_id": f"{RAW_OP}{self.plan.op}",
             "attempts": self.attempts,
             "conflicts": self.conflicts,
             "doubts": self.doubts,
@@ -185,11 +186,11 @@ def pluralize(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def require_existing(resource: UpdatableResource, plan: UpdatePlan, state: CurrentVersion) -> CurrentVersion:
-    """Return the state if the resource exists, or may be created.
+def require_existing(resource: UpdatableResource, plan: UpdatePlan, state: CurrentVersion) -> None:
+    """Refuse to update what does not exist and may not be created.
 
     Raises:
-        NotFound: it does not exist, and there is no ``create``.
+        NotFound: there is no ``create`` either.
     """
     if state.etag is None and plan.create is None:
         raise NotFound(
@@ -198,11 +199,10 @@ def require_existing(resource: UpdatableResource, plan: UpdatePlan, state: Curre
             http_status=404,
             reason="update_of_nothing",
         )
-    return state
 
 
-def check_fence(resource: UpdatableResource, plan: UpdatePlan, state: CurrentVersion) -> CurrentVersion:
-    """Return the state unless a holder with a higher fence has written it.
+def check_fence(resource: UpdatableResource, plan: UpdatePlan, state: CurrentVersion) -> None:
+    """Refuse to write over what a holder with a higher fence has written.
 
     Raises:
         LockLost: one has.
@@ -211,7 +211,6 @@ def check_fence(resource: UpdatableResource, plan: UpdatePlan, state: CurrentVer
         from azguard.conditions import fences
 
         fences.refuse_higher(resource.target, plan.fence, state.fence)
-    return state
 
 
 def transform(resource: UpdatableResource, plan: UpdatePlan, state: CurrentVersion) -> bytes:

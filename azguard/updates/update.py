@@ -67,5 +67,6 @@ def preview(resource: UpdatableResource, plan: UpdatePlan, deadline: Deadline) -
     state = resource.read(deadline)
     if plan.op in state.lineage or state.in_ledger:
         return Preview(state.etag, state.content, state.content, is_done=True)
-    check_fence(resource, plan, require_existing(resource, plan, state))
+    require_existing(resource, plan, state)
+    check_fence(resource, plan, state)
     return Preview(state.etag, None if state.etag is None else state.content, transform(resource, plan, state))
