@@ -11,6 +11,8 @@ from azguard.emulators.files.wire import FileAnswer
 
 _EPOCH_TICKS = 621_355_968_000_000_000
 _TICKS_PER_SECOND = 10_000_000
+# So many entries, as the service.
+_LARGEST_PAGE = 5000
 # What a name may have, and a document of XML may not.
 _NO_XML = "\ufffe\uffff"
 
@@ -92,18 +94,16 @@ def respond_error(error: ServiceError, request_id: str, now: float, *, head: boo
     return respond_xml(root, headers, error.status)
 
 
-def take_page(
-    names: Iterable[str], marker: str | None, limit: str | None, *, largest: int = 5000
-) -> tuple[list[str], str]:
+def take_page(names: Iterable[str], marker: str | None, limit: str | None) -> tuple[list[str], str]:
     """Return those names, in order, that a page of a listing has, and the marker of the next one, empty at the end.
 
     Raises:
         ServiceError: the limit is no number from 1 on.
     """
-    count = largest
+    count = _LARGEST_PAGE
     if limit is not None:
         if not limit.isdecimal() or not int(limit):
             raise ServiceError("OutOfRangeInput")
-        count = min(int(limit), largest)
+        count = min(int(limit), _LARGEST_PAGE)
     left = [name for name in sorted(names) if not marker or name >= marker]
     return left[:count], left[count] if len(left) > count else ""

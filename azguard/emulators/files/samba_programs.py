@@ -75,7 +75,7 @@ class Programs:
     net: str
 
 
-def find_programs(path: str | None = None) -> Programs:
+def find_programs() -> Programs:
     """Return the programs of Samba.
 
     Raises:
@@ -83,7 +83,7 @@ def find_programs(path: str | None = None) -> Programs:
     """
     if importlib.util.find_spec("smbprotocol") is None:
         raise Unserved(_NO_CLIENT)
-    folders = os.pathsep.join([os.environ.get("PATH", "") if path is None else path, *_FOLDERS])
+    folders = os.pathsep.join([os.environ.get("PATH", ""), *_FOLDERS])
     found = {name: shutil.which(name, path=folders) for name in ("pdbedit", "smbcontrol", "smbstatus", "net")}
     servers = [each for name in _SERVERS if (each := shutil.which(name, path=folders))]
     smbd = next((each for each in servers if _is_samba(each)), None)
