@@ -254,7 +254,9 @@ def _container(
     pieces = []
     for position, (source, value) in enumerate(zip(sources, values, strict=True)):
         member = None if source is None else members[source]
-        lead = first if position == 0 else member.lead if member and source else following
+        lead = first
+        if position > 0:
+            lead = member.lead if member and source else following
         inner = lead.rpartition("\n")[2] if "\n" in lead else indent
         if member is None or source is None:
             colon = members[-1].colon if members else style.colon
@@ -275,5 +277,7 @@ def _leads(members: list[_Member], style: Style, indent: str) -> tuple[str, str,
         lead = style.newline + indent + style.indent
         return lead, lead, style.newline + indent
     first = members[0].lead
-    following = members[-1].lead if len(members) > 1 else first if "\n" in first else style.comma[1:]
+    following = first if "\n" in first else style.comma[1:]
+    if len(members) > 1:
+        following = members[-1].lead
     return first, following, members[-1].trail

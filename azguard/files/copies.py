@@ -136,7 +136,9 @@ def _to_copied(
 ) -> FileCopied:
     given, etag = begun.given, settled.answer.get("etag")
     conditions = given.conditions
-    is_creation = True if conditions.guard == "if-none-match" else (False if conditions.expected_etag else None)
+    is_creation = False if conditions.expected_etag else None
+    if conditions.guard == "if-none-match":
+        is_creation = True
     return FileCopied(
         address=str(given.target.address),
         source=copied_sources.describe(given.source, given.target),

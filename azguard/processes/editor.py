@@ -99,7 +99,8 @@ def _terminal() -> Iterator[tuple[int | None, int | None]]:
     try:
         terminal = os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC)
     except OSError:
-        yield None, None if has_output else sys.__stderr__.fileno() if sys.__stderr__ else None
+        instead = None if has_output else sys.__stderr__
+        yield None, None if instead is None else instead.fileno()
         return
     try:
         yield None if has_input else terminal, None if has_output else terminal
