@@ -24,6 +24,7 @@
 ``filter_tree``       the processes of a filter
 ``terminal``          the terminal's foreground group
 ``identity``          processes known by pid and start: the one reader of /proc and ps
+``spare_file``        a file in reserve, so that ``/proc`` can be read where no more files can be opened
 ``memory``            when memory is given back to the system
 ``locked_file``       a lock file that one process at a time holds
 ``notes``             notes of what a process has under way, which outlive a kill

@@ -92,7 +92,10 @@ class CommandTree:
         return self.status is None or not tree.IS_KNOWN or any(e.group == self._command for e in self._all())
 
     def _all(self) -> list[Process]:
-        return tree.find_descendants(os.getpid())
+        try:
+            return tree.find_descendants(os.getpid())
+        except OSError:
+            return []  # The machine has no room to open a file. The command's process group is ended all the same.
 
     def _elsewhere(self) -> list[Process]:
         return [each for each in self._all() if each.group != self._command]

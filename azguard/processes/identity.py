@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from azguard.processes import spare_file
+
 _POLL_SECONDS = 0.02
 # After SIGKILL only the kernel can delay the end.
 _KILL_SECONDS = 5.0
@@ -158,9 +160,8 @@ def _await_end(pid: int, birth: str, seconds: float) -> None:
 def _read_stat(pid: str, proc: Path) -> tuple[bytes, list[bytes]] | None:
     """Return the name of a process and the fields of its ``stat`` from the third on; None if there are none."""
     try:
-        with open(proc / pid / "stat", "rb") as file:
-            # pid (name) state parent group ...: the name may hold blanks and brackets.
-            before, _, after = file.read().rpartition(b")")
+        # pid (name) state parent group ...: the name may hold blanks and brackets.
+        before, _, after = spare_file.read_bytes(proc / pid / "stat").rpartition(b")")
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return None
     fields = after.split()

@@ -11,7 +11,9 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
+from pathlib import Path
 
+from azguard.processes import spare_file
 from azguard.processes.identity import HAS_PROC, Process, find, find_own_arguments
 
 #: Whether this system can tell who descends from whom.
@@ -28,8 +30,12 @@ _MOST_LOOKS = 20
 
 
 def adopt_orphans() -> None:
-    """Become the parent of every descendant whose own parent ends. Elsewhere than on Linux nothing happens."""
+    """Become the parent of every descendant whose own parent ends. Elsewhere than on Linux nothing happens.
+
+    A file is kept in reserve, so that descendants can be found where no more files can be opened.
+    """
     if IS_KNOWN:
+        spare_file.keep()
         _prctl()(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
@@ -119,8 +125,12 @@ def kill(find: Callable[[], Collection[Process]], seconds: float) -> list[Proces
     until = time.monotonic() + seconds
     empty = 0
     while True:
-        found = list(find())
-        empty = empty + 1 if not found else 0
+        try:
+            found = list(find())
+            empty = empty + 1 if not found else 0
+        except OSError:
+            # The machine has no room to open a file: what is left cannot be seen now.
+            found, empty = [], 0
         if empty == _EMPTY_LOOKS or time.monotonic() >= until:
             return found
         send(found, signal.SIGKILL)
@@ -161,20 +171,18 @@ def _prctl() -> Callable[..., int]:
 def _list_children(parent: int) -> list[int]:
     found: list[int] = []
     with suppress(FileNotFoundError, ProcessLookupError, PermissionError):
-        for thread in os.listdir(f"/proc/{parent}/task"):
+        for thread in spare_file.list_names(f"/proc/{parent}/task"):
             # Of several threads, one that ends meanwhile hides only its own children.
-            with (
-                suppress(FileNotFoundError, ProcessLookupError),
-                open(f"/proc/{parent}/task/{thread}/children", "rb") as file,
-            ):
-                found += [int(pid) for pid in file.read().split()]
+            with suppress(FileNotFoundError, ProcessLookupError):
+                children = spare_file.read_bytes(Path(f"/proc/{parent}/task/{thread}/children"))
+                found += [int(pid) for pid in children.split()]
     return found
 
 
 def _scan_children() -> Callable[[int], list[int]]:
     """Return what ``_list_children`` does, for a kernel that lists none: from one look at all processes."""
     by_parent: dict[int, list[int]] = {}
-    for entry in os.listdir("/proc"):
+    for entry in spare_file.list_names("/proc"):
         process = _read(int(entry)) if entry.isdecimal() else None
         if process is not None:
             by_parent.setdefault(process.parent, []).append(process.pid)

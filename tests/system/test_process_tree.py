@@ -108,6 +108,28 @@ tree._list_children = list_children
 tree.find = lambda pid: Process(pid, 1, 1, len(looks), False, False, "")
 print([each.pid for each in tree.find_descendants(os.getpid())] == [2**22 + len(looks) - 1], len(looks) > 2)
 """
+# This process has all the files open that it may have.
+LOOK_WITHOUT_ROOM = """
+import os, resource, signal
+from azguard.processes import tree
+
+tree.adopt_orphans()
+child = os.fork()
+if child == 0:
+    signal.pause()
+resource.setrlimit(resource.RLIMIT_NOFILE, (50, 50))
+taken = []
+try:
+    while True:
+        taken.append(os.dup(0))
+except OSError:
+    pass
+try:
+    found = [[each.pid for each in tree.find_descendants(os.getpid())] for _ in range(2)]
+finally:
+    os.kill(child, signal.SIGKILL)
+print(found == [[child], [child]], len(taken) > 10)
+"""
 
 
 def look(script: str, *words: str) -> str:
@@ -127,6 +149,10 @@ def test_what_a_thread_has_started_is_found_even_if_it_ends_meanwhile() -> None:
 
 def test_a_look_at_processes_that_never_stand_still_comes_to_an_end() -> None:
     assert look(LOOK_AT_WHAT_NEVER_STANDS_STILL) == "True True\n"
+
+
+def test_what_a_process_has_started_is_found_where_no_more_files_can_be_opened() -> None:
+    assert look(LOOK_WITHOUT_ROOM) == "True True\n"
 
 
 def test_a_proc_of_other_numbers_tells_nothing() -> None:
