@@ -40,7 +40,6 @@ HINTS: Mapping[str, Words] = {
     "range_incomplete": "look at what is there, then go on from {next_offset}: --offset {next_offset}",
     "range_is_empty": "did the command before the pipe fail?",
     "share_being_deleted": "that takes the service 30 seconds or more; then try again",
-    "share_is_disabled": "ask who administers the account",
     "share_is_full": "delete what is not needed, or let it hold more: azguard share quota {container} GIB",
     "share_has_snapshots": "--delete-snapshots include deletes them too",
     "share_or_file_changed": _show_again,

@@ -30,6 +30,7 @@ HINTS: Mapping[str, Words] = {
     "clock_is_off": "set the clock, for example by sudo timedatectl set-ntp true",
     "container_not_found": "azguard container create {container}",
     "create_unknown": "run it again: with --if-exists skip that is safe",
+    "disabled": "ask who administers the account",
     "emulator_too_old": (
         "this emulator is older than the SDK: use azguard emulator start, or azurite --skipApiVersionCheck"
     ),
@@ -80,6 +81,7 @@ HINTS: Mapping[str, Words] = {
     "sas_unsuitable": _RENEW,
     "sas_without_permission": "make one whose sp has {permissions} too, and give it by --sas-token @FILE",
     "service_unavailable": "try again, or give it longer: --timeout 60s",
+    "snapshot_is_leased": "its holder has to release it first",
     "table_being_deleted": "that takes the service 40 seconds or more; then try again",
     "table_input": "check the filter: azguard entity query --help shows one",
     "table_not_found": "azguard table create {container}",

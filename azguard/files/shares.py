@@ -24,7 +24,7 @@ from azguard.files.writes import FileWrite
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
-from azguard.requests.service_errors import TYPE_MISMATCH
+from azguard.requests.service_codes import TYPE_MISMATCH
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict
 from azguard.requests.written import WriteResult

@@ -25,8 +25,9 @@ from azguard.leases.outcome import Facts, LeaseOperation, find_held
 from azguard.leases.state import client, look
 from azguard.requests.calls import CallOutcome, send_once, write_timeouts
 from azguard.requests.deadline import Deadline
+from azguard.requests.service_codes import TYPE_MISMATCH
 from azguard.requests.service_dates import Answers
-from azguard.requests.service_errors import TYPE_MISMATCH, is_lease_problem, service_code, status
+from azguard.requests.service_errors import is_lease_problem, service_code, status
 from azguard.requests.settle import Finding, Settled
 from azguard.requests.verdicts import Verdict
 

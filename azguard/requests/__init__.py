@@ -8,6 +8,7 @@
 ``lineage``         the last writes of a resource, kept in its metadata, by which an outcome is known
 ``service_codes``  the codes of the service that say more than their status
 ``service_errors``  what a refusal says → one of our errors
+``conflicts``       what an answer 409 or 412 means
 ``pool``            writes, a few at a time, and how they ended
 ``deadline``        the time that is left
 ``service_copies``  copies that the service makes in its own time

@@ -166,7 +166,7 @@ def _check_permissions(token: Sas, request: Any, code: str | None, target: Targe
                 reason="sas_without_permission",
                 values={"permissions": " or ".join(needed)},
             )
-    if has is not None and code == "AuthorizationPermissionMismatch":
+    if has is not None and code in ("AuthorizationPermissionMismatch", service_codes.OVERWRITE_DENIED):
         return Denial(
             f"the SAS does not allow this to {_describe(target)}: it has sp={has}",
             reason="sas_allows_too_little",

@@ -10,6 +10,14 @@ class Refusal(NamedTuple):
     reason: str
 
 
+# The credentials are not accepted, whatever the status.
+AUTHENTICATION = {
+    "AuthenticationFailed", "InvalidAuthenticationInfo", "NoAuthenticationInformation", "MissingAuthenticationHeader",
+}  # fmt: skip
+#: A directory is where a file is meant, or a file where a directory is.
+TYPE_MISMATCH = "ResourceTypeMismatch"
+#: With this a SAS that may create and not write is answered where something is already.
+OVERWRITE_DENIED = "UnauthorizedBlobOverwrite"
 # What is wrong with a table, a queue or a share, which an entity, a message or a file would be in.
 PARENTS = {
     "TableBeingDeleted": Refusal("{0} is still being deleted", reason="table_being_deleted"),
@@ -19,10 +27,12 @@ PARENTS = {
     "ShareBeingDeleted": Refusal("{0} is still being deleted", reason="share_being_deleted"),
     "ShareNotFound": Refusal("there is no share {0}", reason="share_not_found"),
 }
-# What a 403 means that is not about the credentials.
+# What a 403 means that is not about the credentials. The services of blobs and queues say 409 of what is disabled.
 FORBIDDEN = {
     "ShareSizeLimitReached": Refusal("the share {0} is full: it holds what its quota allows", reason="share_is_full"),
-    "ShareDisabled": Refusal("the share {0} was disabled by an administrator", reason="share_is_disabled"),
+    "ContainerDisabled": Refusal("the container {0} was disabled by an administrator", reason="disabled"),
+    "QueueDisabled": Refusal("the queue {0} was disabled by an administrator", reason="disabled"),
+    "ShareDisabled": Refusal("the share {0} was disabled by an administrator", reason="disabled"),
 }
 # What a service means by a 400 that its message does not tell.
 LIMITS = {
@@ -60,6 +70,10 @@ STATES = {
     "DirectoryNotEmpty": Refusal("{0} is not empty", reason="directory_not_empty"),
     "BlockCountExceedsLimit": Refusal("{0} has all the blocks that it can have", reason="too_many_blocks"),
 }
+# What the service does not do so often. The code is spelt like that.
+THROTTLED = {
+    "SnaphotOperationRateExceeded": Refusal("snapshots of {0} are taken too fast", reason="busy"),
+}
 # What is in use: others have it open, or it is on its way to be deleted or copied.
 BUSY = {
     "PendingCopyOperation": Refusal("the service still copies into {0}", reason="copy_not_ended"),
@@ -94,6 +108,7 @@ LEASES = {
     ),
     "LeaseAlreadyBroken": Refusal("the lease on {0} is broken already", reason="lease_broken_already"),
     "Lease": Refusal("the lease on {0} does not allow it: {1}", reason="lease_refuses"),
+    "DeleteShareWhenSnapshotLeased": Refusal("a snapshot of {0} is leased", reason="snapshot_is_leased"),
     "InfiniteLeaseDurationRequired": Refusal(
         "the lease on {0} must be infinite for this", reason="infinite_lease_required"
     ),

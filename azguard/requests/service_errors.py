@@ -13,13 +13,9 @@ from azguard import errors
 from azguard.accounts import proxies
 from azguard.accounts.target import Target
 from azguard.accounts.transport import NotOfTheService, not_of_the_service
-from azguard.address import Kind
-from azguard.requests import service_codes
+from azguard.requests import conflicts, service_codes
 from azguard.requests.unsent import NotSent
 
-_AUTHENTICATION = {
-    "AuthenticationFailed", "InvalidAuthenticationInfo", "NoAuthenticationInformation", "MissingAuthenticationHeader",
-}  # fmt: skip
 _CONFLICTING_BLOCKS = {"InvalidBlockList", "InvalidBlobOrBlock"}
 # Refusals of a conditional write that say what 412 says: it was created, deleted, or our blocks were discarded.
 _FOREIGN_WRITE = {
@@ -28,10 +24,7 @@ _FOREIGN_WRITE = {
 }  # fmt: skip
 # In whose modules an answer is read.
 _SDK = "azure."
-_BEING_DELETED = service_codes.Refusal("{0} is busy: {1}", reason="busy")
 _SAYS_LATER = (408, 429)
-#: A directory is where a file is meant, or a file where a directory is.
-TYPE_MISMATCH = "ResourceTypeMismatch"
 #: The emulator's answer to a request that it does not know, with 501.
 NOT_IMPLEMENTED = "APINotImplemented"
 # Without its container nothing can have been written.
@@ -100,7 +93,7 @@ def is_perhaps_ours(error: BaseException, target: Target) -> bool:
     code = service_code(error)
     if code in _NOWHERE and len(target.address.parts) > 1:
         return False
-    return code in _CONFLICTING_BLOCKS or status(error) in (404, 409, 412)
+    return code in (*_CONFLICTING_BLOCKS, service_codes.OVERWRITE_DENIED) or status(error) in (404, 409, 412)
 
 
 def translate(error: BaseException, target: Target, *, expected_etag: str | None = None) -> errors.AzguardError:
@@ -121,11 +114,11 @@ def translate(error: BaseException, target: Target, *, expected_etag: str | None
         return build_unreadable(target, _first_line(error), **facts)
     if found is None:
         return _without_status(error, target, facts)
-    if code in _AUTHENTICATION or found in (401, 403):
+    if code in service_codes.AUTHENTICATION or found in (401, 403):
         return _build_denial(error, code, target, facts)
     # A file whose writes wait in the cache of an SMB client is answered with 408 or 500.
     if found in (409, 412) or code in service_codes.BUSY:
-        return _conflict(found, code or "", target, expected_etag, facts)
+        return conflicts.explain(found, code or "", target, expected_etag, facts)
     return _by_status(found, code, error, target, facts)
 
 
@@ -161,11 +154,13 @@ def _by_status(
     return _build_bad_request(code, error, target, facts)
 
 
-def _build_denial(error: BaseException, code: str | None, target: Target, facts: dict[str, Any]) -> errors.AzguardError:
+def _build_denial(error: Any, code: str | None, target: Target, facts: dict[str, Any]) -> errors.AzguardError:
     from azguard.requests import denials  # which a read that succeeds does not need
 
+    if code == service_codes.OVERWRITE_DENIED and error.response.request.headers.get("If-None-Match") == "*":
+        return errors.Exists(f"{target} exists already", **facts)
     denial = denials.explain(error, code, target)
-    is_known = facts["http_status"] == HTTPStatus.FORBIDDEN and code not in _AUTHENTICATION
+    is_known = facts["http_status"] == HTTPStatus.FORBIDDEN and code not in service_codes.AUTHENTICATION
     kind = errors.Forbidden if is_known else errors.Unauthenticated
     return kind(denial.message, reason=denial.reason, values=denial.values, **facts)
 
@@ -211,47 +206,6 @@ def _not_asked(foreign: NotOfTheService, target: Target, facts: dict[str, Any]) 
         reason="not_azure_storage",
         **facts,
     )
-
-
-def _conflict(
-    found: int, code: str, target: Target, expected_etag: str | None, facts: dict[str, Any]
-) -> errors.AzguardError:
-    for beginning, refusal in service_codes.LEASES.items():
-        if code.startswith(beginning):
-            return errors.Locked(refusal.words.format(target, code), reason=refusal.reason, **facts)
-    if code.endswith("AlreadyExists"):
-        return errors.Exists(f"{target} exists already", **facts)
-    if code in service_codes.PARENTS:
-        refusal = service_codes.PARENTS[code]
-        return errors.Locked(refusal.words.format(target.address.container), reason=refusal.reason, **facts)
-    if code in service_codes.BUSY or code.endswith("BeingDeleted"):
-        busy = service_codes.BUSY.get(code, _BEING_DELETED)
-        return errors.Locked(busy.words.format(target, code), reason=busy.reason, **facts)
-    if code == "BlobImmutableDueToPolicy":
-        return errors.Forbidden(f"{target} is immutable by policy", **facts)
-    if found == HTTPStatus.PRECONDITION_FAILED:
-        return errors.Changed(_describe_change(target, expected_etag), expected_etag=expected_etag, **facts)
-    if code == TYPE_MISMATCH:
-        return _build_type_mismatch(target, facts)
-    state = service_codes.STATES.get(code)
-    why = code or str(found) if state is None else state.words.format(target)
-    reason = None if state is None else state.reason
-    values = {"container": target.address.container}
-    return errors.BadRequest(f"the service refused this for {target}: {why}", reason=reason, values=values, **facts)
-
-
-def _build_type_mismatch(target: Target, facts: dict[str, Any]) -> errors.BadRequest:
-    found, wanted = ("file", "directory") if target.kind is Kind.DIR else ("directory", "file")
-    values = {"found": found, "container": target.address.container}
-    return errors.BadRequest(
-        f"{target} is a {found}, not a {wanted}", reason="path_of_other_type", values=values, **facts
-    )
-
-
-def _describe_change(target: Target, expected_etag: str | None) -> str:
-    if expected_etag is None:
-        return f"the condition did not hold for {target}"
-    return f"{target} changed since you read it"
 
 
 def _not_found(target: Target, code: str | None, facts: dict[str, Any]) -> errors.NotFound:

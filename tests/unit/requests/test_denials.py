@@ -121,7 +121,7 @@ class Refused(Exception):
         (Auth.KEY, "AuthenticationFailed", "key_of_another_account"),
         (Auth.KEY, "AuthorizationFailure", "kept_out"),
         (Auth.KEY, "ShareSizeLimitReached", "share_is_full"),
-        (Auth.SAS, "ShareDisabled", "share_is_disabled"),
+        (Auth.SAS, "ShareDisabled", "disabled"),
         (Auth.ANONYMOUS, "PublicAccessNotPermitted", "not_public"),
         (Auth.LOGIN, "AuthorizationPermissionMismatch", "role_missing"),
         (Auth.LOGIN, "InsufficientAccountPermissions", "role_missing"),
@@ -129,6 +129,7 @@ class Refused(Exception):
         (Auth.LOGIN, "InvalidAuthenticationInfo", "login_not_accepted"),
         (Auth.SAS, "AuthenticationFailed", "sas_does_not_fit"),
         (Auth.SAS, "AuthorizationFailure", "kept_out"),
+        (Auth.SAS, "UnauthorizedBlobOverwrite", "sas_allows_too_little"),
     ],
 )
 def test_each_way_to_prove_an_identity_has_its_own_reason(auth: Auth, code: str, reason: str) -> None:

@@ -1,10 +1,12 @@
 """What the live service answered, as it was recorded, → one of our errors. Azurite gives some other codes."""
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import requests
+from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import BlobClient, ContainerClient
 
 from azguard.accounts.account import emulator
@@ -12,6 +14,7 @@ from azguard.accounts.target import Target
 from azguard.address import parse
 from azguard.requests.service_errors import translate
 from tests.support.answering_transport import AnsweringTransport
+from tests.support.evidence import EVIDENCE
 from tests.support.places import DATA
 
 RECORDINGS = DATA / "recordings"
@@ -71,3 +74,64 @@ def test_an_answer_of_the_live_service_is_classified_by_its_meaning(
         calls[method]()
     error = translate(caught.value, Target(emulator(), parse("blob:site/a").address), expected_etag='"0x1"')
     assert (error.kind, error.http_status, error.service_code) == (kind, status, code)
+
+
+# The kind of each code of the evidence with each of its statuses, as far as it is not ``changed`` or ``locked`` by its
+# name: a condition that was not met, or a lease.
+KINDS = {
+    "not_modified": ["ConditionNotMet 304", "CannotVerifyCopySource 304"],
+    "changed": ["CannotVerifyCopySource 412", "BlobOverwritten 409", "UpdateConditionNotSatisfied 412"],
+    "exists": ["BlobAlreadyExists 409", "UnauthorizedBlobOverwrite 403", "ContainerAlreadyExists 409",
+               "EntityAlreadyExists 409", "TableAlreadyExists 409", "QueueAlreadyExists 409", "ShareAlreadyExists 409",
+               "ResourceAlreadyExists 409"],
+    "locked": ["InfiniteLeaseDurationRequired 412", "PendingCopyOperation 409", "SystemInUse 409",
+               "ContainerBeingDeleted 409", "TableBeingDeleted 409", "QueueBeingDeleted 409", "ShareBeingDeleted 409",
+               "SharingViolation 409", "DeletePending 409", "FileLockConflict 409", "ClientCacheFlushDelay 408",
+               "ClientCacheFlushDelay 500", "ReadOnlyAttribute 412", "ReadOnlyAttribute 409",
+               "CannotDeleteFileOrDirectory 409", "FileOpenBySmbClient 409", "ShareSnapshotInProgress 409",
+               "DeleteShareWhenSnapshotLeased 409"],
+    "not_found": ["CannotVerifyCopySource 404", "EntityNotFound 404", "ResourceNotFound 404", "TableNotFound 404",
+                  "MessageNotFound 404", "QueueNotFound 404", "ParentNotFound 404"],
+    "forbidden": ["ContainerDisabled 409", "QueueDisabled 409", "ShareDisabled 403"],
+    "unavailable": ["CannotVerifyCopySource 500", "SnaphotOperationRateExceeded 409", "OperationTimedOut 500",
+                    "ServerBusy 503", "InternalError 500"],
+    "bad_request": ["CannotVerifyCopySource 409", "SequenceNumberIncrementTooLarge 409",
+                    "MultipleConditionHeadersNotSupported 400", "ConditionHeadersNotSupported 400",
+                    "UnsatisfiableCondition 400", "NoPendingCopyOperation 409", "CopyIdMismatch 409",
+                    "SnapshotsPresent 409", "SnapshotCountExceeded 409", "ResourceTypeMismatch 409",
+                    "BlobBeingRehydrated 409", "BlobArchived 409", "BlobNotArchived 409", "InvalidHeaderValue 400",
+                    "MissingRequiredHeader 400", "InvalidQueryParameterValue 400", "InvalidDuplicateRow 400",
+                    "InvalidInput 400", "PopReceiptMismatch 400", "QueueNotEmpty 409", "FileGenerationMismatch 409",
+                    "ShareSnapshotCountExceeded 409", "ShareSnapshotOperationNotSupported 400", "ShareHasSnapshots 409",
+                    "DirectoryNotEmpty 409", "ContainerQuotaDowngradeNotAllowed 409"],
+}  # fmt: skip
+ANSWERS = [f"{each['code']} {str(status)[:3]}" for each in EVIDENCE["error_codes"] for status in each["http_status"]]
+
+
+def kind_by_name(answer: str) -> str:
+    return "locked" if answer.startswith("Lease") else "changed"
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_each_code_of_the_evidence_has_its_kind(answer: str) -> None:
+    code, _, status = answer.partition(" ")
+    headers = {"x-ms-error-code": code, "x-ms-request-id": "1"}
+    create_only = SimpleNamespace(url=f"{URL}/site/a", method="PUT", headers={"If-None-Match": "*"})
+    error = HttpResponseError(code)
+    error.status_code, error.response = int(status), SimpleNamespace(headers=headers, request=create_only)
+    expected = next((kind for kind, answers in KINDS.items() if answer in answers), kind_by_name(answer))
+    assert translate(error, Target(emulator(), parse("blob:site/a").address)).kind == expected
+
+
+def test_only_what_its_name_tells_is_left_out_of_the_table_of_kinds() -> None:
+    listed = {answer for answers in KINDS.values() for answer in answers}
+    others = {answer for answer in ANSWERS if not answer.startswith("Lease") and "ConditionNotMet 412" not in answer}
+    assert listed == others
+
+
+def test_an_overwrite_that_a_sas_does_not_allow_is_forbidden() -> None:
+    request = SimpleNamespace(url=f"{URL}/site/a", method="PUT", headers={"If-Match": '"0x1"'})
+    error = HttpResponseError("no")
+    error.status_code = 403
+    error.response = SimpleNamespace(headers={"x-ms-error-code": "UnauthorizedBlobOverwrite"}, request=request)
+    assert translate(error, Target(emulator(), parse("blob:site/a").address)).kind == "forbidden"
