@@ -50,7 +50,10 @@ ContentDisposition = Annotated[
     str | None, typer.Option("--content-disposition", metavar="TEXT", help="Set Content-Disposition.")
 ]
 ContentCache = Annotated[
-    str | None, typer.Option("--content-cache", metavar="TEXT", help="Set Cache-Control, such as no-store.")
+    str | None,
+    typer.Option(
+        "--content-cache", "--content-cache-control", metavar="TEXT", help="Set Cache-Control, such as no-store."
+    ),
 ]
 Prefix = Annotated[str | None, typer.Option("--prefix", metavar="TEXT", help="Show only names that begin with TEXT.")]
 Limit = Annotated[str | None, typer.Option("--num-results", metavar="N", help="Show at most N; by default, all.")]

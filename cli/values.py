@@ -8,6 +8,8 @@ from azguard.requests.deadline import ANSWER_SECONDS, Deadline
 from azguard.times import parse_duration
 
 _INCLUDED = ("metadata", "snapshots", "versions", "deleted", "tags", "uncommittedblobs", "copy")
+# As az storage writes them in one word: ms is metadata and snapshots.
+_LETTERS = {each[0]: each for each in ("copy", "deleted", "metadata", "snapshots", "versions", "tags")}
 # Python refuses to read numbers of thousands of digits.
 _MOST_DIGITS = 19
 _BYTES_OF_MD5 = 16
@@ -185,7 +187,9 @@ def named(text: str | None, option: str, known: Sequence[str]) -> str:
 
 
 def parse_included(text: str | None) -> list[str]:
-    """Return the parts of a listing that are asked for."""
+    """Return the parts of a listing that are asked for, as words or as the letters of az storage."""
+    if text and set(text) <= set(_LETTERS):
+        return [_LETTERS[letter] for letter in text]
     chosen = [] if text is None else [each.strip() for each in text.split(",")]
     for each in chosen:
         choice(each, "--include", _INCLUDED)

@@ -29,7 +29,7 @@ def create(
     metadata: options.Metadata = None,
     public_access: Annotated[
         str | None,
-        typer.Option("--public-access", metavar="blob|container", help="Let others read it; by default, only you can."),
+        typer.Option("--public-access", metavar="off|blob|container", help="Let others read it; by default, off."),
     ] = None,
     if_exists: options.IfExists = None,
 ) -> None:
@@ -43,7 +43,8 @@ def create(
     env = context.of(ctx)
     target = env.locate(container, Kind.CONTAINER)
     env.conditions(target)
-    access = values.choice(public_access, "--public-access", ("blob", "container"))
+    chosen = values.choice(public_access, "--public-access", ("off", "blob", "container"))
+    access = None if chosen == "off" else chosen
     stamps = values.metadata(metadata)
     op = fresh_op()
     result = existing.create(

@@ -58,7 +58,9 @@ def query(
         typer.Option("--param", metavar="NAME[:TYPE]=VALUE", help="Give @NAME in the filter this value."),
     ] = None,
     select: Select = None,
-    top: Annotated[str | None, typer.Option("--top", metavar="N", help="Show at most N; by default, all.")] = None,
+    top: Annotated[
+        str | None, typer.Option("--top", "--num-results", metavar="N", help="Show at most N; by default, all.")
+    ] = None,
 ) -> None:
     """Read the entities that a filter finds, and remember their versions, which guard the next writes.
 

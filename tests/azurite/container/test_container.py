@@ -58,7 +58,8 @@ def test_exists_answers_by_its_exit_status(cli: CliWorld, name: str, code: int) 
     [
         ("create", ("--if-none-match", "*"), 2), ("create", ("--if-match", "0x1"), 2), ("create", ("--etag", "0x1"), 2),
         ("create", ("--lease-id", LEASE), 2), ("create", ("--metadata", "a-b=1"), 2),
-        ("create", ("--public-access", "world"), 2), ("show", ("--if-match", "0x1"), 2),
+        ("create", ("--public-access", "world"), 2), ("create", ("--public-access", "off", "--if-exists", "skip"), 0),
+        ("show", ("--if-match", "0x1"), 2),
         ("show", ("--if-modified-since", "2001-01-01"), 2), ("show", ("--lease-id", ""), 2),
         ("show", ("--lease-id", LEASE), 49), ("exists", ("--if-tags", "a"), 2),
         ("delete", ("--if-match", "{etag}"), 2), ("delete", ("--if-none-match", "0x1"), 2),
