@@ -125,13 +125,13 @@ def _usage(error: Any, argv: Sequence[str]) -> UsageError:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "azguard"
     option = getattr(error, "option_name", None)
-    if context is not None and option is not None and hasattr(error, "possibilities"):
-        from azguard.cli import guesses
+    from azguard.cli import guesses
 
+    if context is not None and option is not None and hasattr(error, "possibilities"):
         hint = guesses.hint_for_option(context.command, path.split()[1:], option, argv)
         return UsageError(f"no such option: {option}", hint=hint)
     message = error.format_message()
-    return UsageError(message[:1].lower() + message[1:], hint=f"{path} --help")
+    return UsageError(message[:1].lower() + message[1:], hint=guesses.hint_for_values(argv) or f"{path} --help")
 
 
 def _for_people(error: AzguardError, *, quiet: bool) -> str:

@@ -18,6 +18,8 @@ _NEAR = 0.75
 _MOST_OFFERED = 4
 _WORDS_OF_A_COMMAND = 3
 _KEYS = {"PartitionKey": "PARTITION", "RowKey": "ROW"}
+_INT32 = re.compile(r"-?[0-9]{1,9}", re.ASCII)
+_REPEATED = ("--metadata", "--tags")
 _OVERWRITES = ("--overwrite", "--force")
 _WITHOUT_OVERWRITE = "without --last-writer-wins it writes only over the version that was read here last"
 
@@ -93,6 +95,19 @@ def _find_leaf(group: Any, words: Sequence[str]) -> tuple[list[str], Any]:
         names.append(word)
         found = command
     return names, found
+
+
+def hint_for_values(argv: Sequence[str]) -> str | None:
+    """Return the line with an option before each KEY=VALUE, where az takes it once; None if it stands there."""
+    line: list[str] = []
+    option = ""
+    for word in argv:
+        if word.startswith("-"):
+            option = word if word in _REPEATED else ""
+        elif option and line[-1] != option and "=" in word:
+            line.append(option)
+        line.append(word)
+    return command_line.show(["azguard", *line]) if len(line) > len(argv) else None
 
 
 def _without_az(words: list[str]) -> list[str]:
@@ -194,7 +209,8 @@ def _take_properties(left: list[str], parts: dict[str, str]) -> list[str]:
         if key in _KEYS:
             parts[_KEYS[key]] = value
         else:
-            properties.append(word)
+            # az makes a number of it.
+            properties.append(f"{key}:int32={value}" if _INT32.fullmatch(value) else word)
     return properties
 
 

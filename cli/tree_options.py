@@ -60,9 +60,12 @@ class TreeOptions:
         if not self.recursive:
             self._refuse_without_recursive()
             if second is not None:
+                from azguard.cli import guesses
+
                 raise UsageError(
                     f"two arguments are one too many: {second!r}",
-                    hint="name the file with -f FILE, or add --recursive if it is a folder",
+                    hint=guesses.hint_for_values(env.argv)
+                    or "name the file with -f FILE, or add --recursive if it is a folder",
                 )
             return
         from azguard.conditions.requested import RequestedConditions

@@ -86,12 +86,14 @@ def test_every_foreign_option_is_one_of_ours_somewhere(option: str) -> None:
         ("file upload-batch dist team/v1/", "azguard file put dist team/v1/ --recursive"),
         ("file url", "azguard does not do that yet; use az storage file url"),
         ("blob download -c '' -n a", "azguard blob get CONTAINER/a -f FILE"),
+        ("table exists -n Orders", "azguard table acl get Orders"),
+        ("blob put site/a -f b --type block", "azguard blob put site/a -f b --blob-type block"),
         ("container rm -n site", "azguard container delete site"),
         ("container lease acquire -c site", "azguard lease acquire container:site"),
         ("container lease acquire site", "azguard lease acquire container:site"),
         ("blob lease acquire site/a", "azguard lease acquire blob:site/a"),
         ("entity show -t Orders --partition-key eu --row-key 7", "azguard entity get Orders/eu/7"),
-        ("entity insert -t Orders -e PartitionKey=eu RowKey=7 n=5", "azguard entity insert Orders/eu/7 n=5"),
+        ("entity insert -t Orders -e PartitionKey=eu RowKey=7 n=5", "azguard entity insert Orders/eu/7 n:int32=5"),
         ("lock exec deploy -- ./deploy.sh", "azguard lock run deploy -- ./deploy.sh"),
         ("lock deploy -- ./deploy.sh", "did you mean: azguard lock run deploy -- ./deploy.sh"),
         ("lock acquire deploy", "azguard lock hold deploy"),
@@ -124,3 +126,29 @@ def test_overwriting_is_answered_with_what_it_costs(option: str) -> None:
         "azguard blob put site/a --last-writer-wins",
         "without --last-writer-wins it writes only over the version that was read here last",
     ]
+
+
+@pytest.mark.parametrize(
+    ("typed", "answered"),
+    [
+        ("container create c --metadata a=b c=d", "azguard container create c --metadata a=b --metadata c=d"),
+        ("blob put c/n --tags a=b c=d e=f -f x", "azguard blob put c/n --tags a=b --tags c=d --tags e=f -f x"),
+        ("blob put c/n --tags a=b --metadata c=d x", None),
+        ("entity insert t/p/r a=b c=d", None),
+    ],
+)
+def test_values_behind_one_option_are_answered_with_an_option_before_each(typed: str, answered: str | None) -> None:
+    assert guesses.hint_for_values(typed.split()) == answered
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "entity query t --num-results 5",
+        "blob put c/n --content-cache-control x",
+        "file put s/p --content-cache-control x",
+    ],
+)
+def test_an_option_of_az_has_its_name_there(line: str) -> None:
+    command, rest = _find_command(line.split())
+    assert command.make_context("x", rest) is not None
