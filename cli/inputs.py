@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from azguard.cache.copies import Copy
 
 _STDOUT = 1
+# What is held in memory: patches, policies and the like are far shorter, and a device or a pipe may never end.
+_MOST_BYTES = 64 * 1024 * 1024
 # Names of files that are open already, as /dev/stdin is, whatever they were opened on.
 _OPEN_FILES = ("/dev/stdin", "/dev/fd/", "/proc/")
 
@@ -190,15 +192,28 @@ def read(name: str) -> bytes:
     """Return what is in a file, or on stdin for ``-``.
 
     Raises:
-        UsageError: it cannot be read.
+        UsageError: it cannot be read, or is too long to be read whole.
     """
-    if name == "-":
-        with _stdin() as stream:
-            return stream.read()
     try:
-        return Path(name).read_bytes()
+        with _stdin() if name == "-" else open(name, "rb") as stream:
+            return _read_whole(stream, name)
     except OSError as error:
         raise UsageError(f"{name} cannot be read: {error.strerror}") from None
+
+
+def _read_whole(stream: BinaryIO, name: str | None) -> bytes:
+    from azguard.requests.sources import read_up_to
+
+    return _check_length(read_up_to(stream, _MOST_BYTES + 1), name)
+
+
+def _check_length(content: bytes, name: str | None) -> bytes:
+    if len(content) > _MOST_BYTES:
+        raise UsageError(
+            f"{show_name(name)} is longer than {_MOST_BYTES:,} bytes, the most that is read here",
+            hint="name a file that ends, and no device",
+        )
+    return content
 
 
 def read_json(file: str | None) -> object:
@@ -210,7 +225,7 @@ def read_json(file: str | None) -> object:
     import json
 
     with source(file) as stream:
-        content = stream.read()
+        content = _read_whole(stream, file)
         if not content.strip():
             raise UsageError(
                 f"{show_name(file)} is empty, and it is to hold JSON", hint="did the command before the pipe fail?"
@@ -232,9 +247,9 @@ def json_lines(name: str) -> Iterator[dict[str, object]]:
     import json
 
     with source(name) as stream:
-        for number, line in enumerate(stream, 1):
+        for number, line in enumerate(iter(lambda: stream.readline(_MOST_BYTES + 1), b""), 1):
             try:
-                found = json.loads(line)
+                found = json.loads(_check_length(line, name))
             except (ValueError, RecursionError):
                 found = None
             if not isinstance(found, dict):

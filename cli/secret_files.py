@@ -1,8 +1,9 @@
 """Secrets as ``@FILE``, so that none need stand in the process list."""
 
-from pathlib import Path
-
 from azguard.errors import ConfigError
+
+# A device may never end. The longest secret is a token of a few thousand letters.
+_MOST_LETTERS = 65536
 
 
 def secret(value: str) -> str:
@@ -18,11 +19,14 @@ def secret(value: str) -> str:
         raise ConfigError("@ names no file", hint="write @FILE, for example @/run/secrets/storage")
     try:
         # A file that was made on Windows may begin with a byte order mark.
-        text = Path(name).read_text(encoding="utf-8-sig").strip()
+        with open(name, encoding="utf-8-sig") as file:
+            text = file.read(_MOST_LETTERS + 1).strip()
     except OSError as error:
         raise ConfigError(f"the secret's file {name!r} cannot be read: {error.strerror}") from None
     except ValueError:
         raise ConfigError(f"the secret's file {name!r} is not text") from None
+    if len(text) > _MOST_LETTERS:
+        raise ConfigError(f"the secret's file {name!r} is longer than {_MOST_LETTERS:,} letters")
     if not text:
         raise ConfigError(f"the secret's file {name!r} is empty")
     return text

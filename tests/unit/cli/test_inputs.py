@@ -1,13 +1,15 @@
 """What a command reads: a file, or stdin."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from azguard.cli import inputs, values
 from azguard.cli.append_options import AppendOptions
-from azguard.errors import Changed, UsageError
+from azguard.cli.secret_files import secret
+from azguard.errors import Changed, ConfigError, UsageError
 
 
 @pytest.mark.parametrize(
@@ -63,3 +65,15 @@ def test_a_log_that_grows_is_appended_as_far_as_it_goes(tmp_path: Path) -> None:
 def test_content_of_a_file_that_tells_no_size_is_read_whole() -> None:
     with inputs.content("/proc/self/status") as stream:
         assert (inputs.size(stream), stream.read().startswith(b"Name:"), stream.read()) == (0, True, b"")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs /dev/zero")
+@pytest.mark.parametrize(
+    "read",
+    [inputs.read, inputs.read_json, lambda name: list(inputs.json_lines(name)), lambda name: secret(f"@{name}")],
+    ids=["bytes", "JSON", "lines", "secret"],
+)
+def test_a_file_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch, read: Callable[[str], object]) -> None:
+    monkeypatch.setattr(inputs, "_MOST_BYTES", 1000)
+    with pytest.raises((UsageError, ConfigError), match="is longer than"):
+        read("/dev/zero")
