@@ -6,7 +6,8 @@ missing or old leads to a refused write, never to an unguarded one.
 
 Not guaranteed: content delivered while the cache could not be written (a warning said so) is not tied to its
 version; neither is a file that ``cp`` made, which is guarded by what the scope last read, nor one that was moved and is
-older than the last ``statements.INODES`` copies of its resource.
+older than the last ``statements.INODES`` copies of its resource, nor an older one that was away when newer ones were
+recorded.
 """
 
 import os
@@ -125,19 +126,13 @@ class EtagCache:
         if not etag:
             raise UsageError("there is no ETag to remember", address=key.address)
         copy = copy or Copy(None)
-        known = (
-            etag,
-            last_modified,
-            length,
-            content_hash,
-            lineage,
-            copy.path,
-            count_microseconds(self._now()),
-            command,
-        )
+        moment = count_microseconds(self._now())
+        known = (etag, last_modified, length, content_hash, lineage, copy.path, moment, command)
         rows = [(*this, mark, *known) for mark in (_LAST, *copy.marks)]
         trim = [] if copy.inode is None else [(sql.TRIM.format(this=sql.THIS), [(*this, *this)])]
         self._database.write((sql.RECORD, rows), *trim)
+        if copy.path is not None:
+            self._drop_gone_copies(this)
 
     def record_all(self, seen: Iterable[tuple[Key, SeenVersion]], command: str) -> None:
         """Remember many versions just delivered, in one transaction; parts of them, if the command says so.
@@ -290,6 +285,12 @@ class EtagCache:
         """Yield the leases not released, newest first, of one scope or all."""
         query = f"SELECT {sql.LEASE} FROM leases WHERE {sql.OF_SCOPE} ORDER BY number DESC"
         return map(cache_records.parse_lease, self._database.stream(query, (scope,)))
+
+    def _drop_gone_copies(self, this: Row) -> None:
+        """Forget older paths of a resource at which there is no file any more: each run may name a new one."""
+        older = [path for (path,) in self._database.read(sql.OLDER_PATHS, this)]
+        if gone := [(*this, path) for path in older if not os.path.lexists(path)]:
+            self._database.write((f"DELETE FROM entries WHERE {sql.THIS} AND copy = ?", gone))
 
     def _find_entry(self, key: Key, copy: bytes) -> Entry | None:
         query = f"SELECT {sql.ENTRY} FROM entries WHERE {sql.THIS} AND copy = ?"

@@ -29,6 +29,8 @@ TRIM = (
     f"DELETE FROM entries WHERE {{this}} AND copy >= x'00' AND copy < x'01' AND time < (SELECT time FROM entries"
     f" WHERE {{this}} AND copy >= x'00' AND copy < x'01' ORDER BY time DESC LIMIT 1 OFFSET {INODES - 1})"
 )
+# Each get -f to a temporary file has another path. Only these are looked at, so that a read costs the same always.
+OLDER_PATHS = f"SELECT copy FROM entries WHERE {THIS} AND copy >= x'02' ORDER BY time DESC LIMIT 100 OFFSET {INODES}"
 # One scope, or all if it is null.
 OF_SCOPE = "scope = coalesce(?, scope)"
 LIST = (

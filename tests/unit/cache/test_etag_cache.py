@@ -132,6 +132,18 @@ def test_of_the_inodes_of_a_resource_the_newest_are_kept_and_all_paths(
     assert [etag_of(each.inode) for each in found] == [None] * 6 + [f'"{number}"' for number in range(6, 70)]
 
 
+def test_of_the_paths_of_a_resource_that_lead_to_no_file_the_newest_are_kept(
+    opened: Open, clock: Clock, tmp_path: Path
+) -> None:
+    cache, files = opened(), [tmp_path / str(number) for number in range(70)]
+    files[2].write_text("x")
+    for file in files:
+        clock.after(seconds=1)
+        cache.record(CONFIG, etag='"1"', copy=copies.find_at(file), command="blob get")
+    known = [cache.find_bound(CONFIG, copies.find_at(file)).path is not None for file in files]
+    assert known == [False, False, True, False, False, False] + [True] * 64
+
+
 def test_an_inode_is_not_exported(opened: Open, tmp_path: Path) -> None:
     file = tmp_path / "copy"
     file.write_text("x")
