@@ -182,11 +182,11 @@ def rare_conditions(
     ] = None,
     append_position: Annotated[
         str | None,
-        typer.Option("--append-position", metavar="N", help="Only if the blob has so many bytes before the append."),
+        typer.Option("--append-position", metavar="SIZE", help="Only if the blob has so many bytes before the append."),
     ] = None,
     max_size: Annotated[
         str | None,
-        typer.Option("--max-size", metavar="N", help="Only if the blob has at most so many bytes afterwards."),
+        typer.Option("--max-size", metavar="SIZE", help="Only if the blob has at most so many bytes afterwards."),
     ] = None,
     if_sequence_number_le: Annotated[
         str | None,

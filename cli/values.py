@@ -79,14 +79,11 @@ def seconds(text: str, option: str, least: int, most: int) -> int:
 
 def size(text: str, option: str, *, least: int = 0) -> int:
     """Return the bytes of a size such as ``512``, ``4MiB`` or ``1GB``."""
-    import re
+    from azguard.documents.sizes import parse_size
 
-    found = re.fullmatch(r"([0-9]{1,19}) ?([KMGT]i?B|B)?", text.strip(), re.IGNORECASE)
-    if found is None:
+    bytes_ = parse_size(text)
+    if bytes_ is None:
         raise UsageError(f"{option}: {text!r} is not a number of bytes", hint=f"{option} 512, {option} 4MiB")
-    unit = (found[2] or "B").upper()
-    base = 1024 if "I" in unit else 1000
-    bytes_: int = int(found[1]) * base ** " KMGT".index(unit[0].replace("B", " "))
     if bytes_ < least:
         unit = "byte" if least == 1 else "bytes"
         raise UsageError(f"{option}: {text!r} is less than {least} {unit}", hint=f"{option} {max(least, 512)}")

@@ -169,6 +169,7 @@ WORDS: Mapping[str, Words] = {
     "lease_id_malformed": "{option}: {message}",
     "lease_not_held_here": "--lease-id {message}",
     "number_malformed": "{option}: {message}",
+    "size_malformed": "{option}: {message}",
     "tags_condition_malformed": "{option}: {message}",
     "tag_of_fence_given": "--fence and --tags fence=… do not go together: the tag is the fence's",
     "tags_leave_no_place_for_fence": (

@@ -13,7 +13,10 @@ _LAST = "@last"
 # Conditions by what their value is; the others are tags conditions.
 _ETAGS = frozenset(each for each in Condition if each.endswith("-match"))
 _DATES = frozenset(each for each in Condition if each.endswith("-since"))
-_NUMBERS = frozenset(each for each in Condition if each not in _ETAGS | _DATES and not each.endswith("if-tags"))
+_SIZES = frozenset({Condition.APPEND_POSITION, Condition.MAX_SIZE})
+# The service reads such a header as a number of 64 bits.
+_MOST_BYTES = 2**63 - 1
+_NUMBERS = frozenset(each for each in Condition if each.startswith("if-sequence-number-"))
 
 
 def resolve(operation: Operation, condition: Condition, value: str, known: Remembered, target: Target) -> str:
@@ -25,6 +28,8 @@ def resolve(operation: Operation, condition: Condition, value: str, known: Remem
     """
     if condition in _DATES:
         return parse_http_date(value, condition.argument)
+    if condition in _SIZES:
+        return _size(value, condition.argument)
     if condition in _NUMBERS:
         return _number(value, condition.argument)
     if condition not in _ETAGS:
@@ -67,6 +72,16 @@ def _tags_condition(value: str, argument: str) -> str:
     if not is_value(value):
         raise UsageError(f"{value!r} cannot stand in a header", argument=argument, reason="tags_condition_malformed")
     return value
+
+
+def _size(value: str, argument: str) -> str:
+    """Return a size in bytes, as the service takes it."""
+    from azguard.documents.sizes import parse_size
+
+    found = parse_size(value)
+    if found is None or found > _MOST_BYTES:
+        raise UsageError(f"{value!r} is not a number of bytes", argument=argument, reason="size_malformed")
+    return str(found)
 
 
 def _number(value: str, argument: str) -> str:

@@ -10,6 +10,7 @@
 ``edits``     the built-in edits
 ``patches``   JSON patch and merge patch
 ``metadata``  the rules for metadata
+``sizes``     sizes in bytes, as they are typed
 ``policies``  stored access policies
 ``tags``      the rules for index tags
 ``parts``     metadata or tags in a JSON document, with their version

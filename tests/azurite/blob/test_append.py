@@ -145,7 +145,7 @@ def test_a_line_behind_what_was_not_read_makes_nothing_known(cli: CliWorld, log:
         (("--content-type", "text/plain"), 2, "for a blob that is created"),
         (("--guard", "lease", "--lease-id", "6dd2b9e3-5c17-4a0e-a2f1-8f4c1b7d9e01"), 2, "contradict each other"),
         (("--guard", "lease", "--last-writer-wins"), 2, "contradict each other"),
-        (("--append-position", "soon"), 2, "is not a whole number"),
+        (("--append-position", "soon"), 2, "is not a number of bytes"),
         (("--fence", "3"), 2, "sets no index tags, and a fence is kept in one"),
     ],
 )

@@ -402,7 +402,13 @@ def test_what_is_no_time_is_a_usage_error(typed: str) -> None:
         resolved(operations.BLOB_GET, asked(if_modified_since=typed), BLOB)
 
 
-@pytest.mark.parametrize("typed", ["-1", "1.5", "many", "1" * 20])
+@pytest.mark.parametrize(("typed", "sent"), [("12", "12"), ("4KiB", "4096"), ("1GB", "1000000000")])
+def test_sizes_are_typed_with_units_and_sent_in_bytes(typed: str, sent: str) -> None:
+    found = resolved(operations.BLOB_APPEND_BLOCK, asked(append_position=typed, max_size=typed), BLOB)
+    assert found.headers == {"x-ms-blob-condition-appendpos": sent, "x-ms-blob-condition-maxsize": sent}
+
+
+@pytest.mark.parametrize("typed", ["-1", "1.5", "many", "1" * 20, "9000000TiB"])
 def test_what_is_no_position_is_a_usage_error(typed: str) -> None:
     with pytest.raises(UsageError, match="--append-position"):
         resolved(operations.BLOB_APPEND_BLOCK, asked(append_position=typed), BLOB)
