@@ -23,20 +23,21 @@ _MOST_BYTES = 64 * 1024 * 1024
 _OPEN_FILES = ("/dev/stdin", "/dev/fd/", "/proc/")
 
 
-def source(file: str | None, *, takes_folders: bool = False) -> AbstractContextManager[BinaryIO]:
+def source(
+    file: str | None, *, takes_folders: bool = False, typed: str | None = None
+) -> AbstractContextManager[BinaryIO]:
     """Return the content to read: a file, or stdin for none or ``-``.
 
-    ``takes_folders`` is of a command that has --recursive.
+    ``takes_folders`` is of a command that has --recursive, ``typed`` how its content can be typed instead.
 
     Raises:
         UsageError: the file cannot be read, or stdin is a terminal where there is no telling what to type.
     """
     if not_empty(file, "--file") in (None, "-"):
         if file is None and sys.stdin is not None and sys.stdin.isatty():
-            raise UsageError(
-                "nothing to write: stdin is a terminal",
-                hint="name a file with -f FILE, or pipe the content in",
-            )
+            files = "name a file with -f FILE, or pipe the content in"
+            hint = files if typed is None else f"write {typed}; or {files}"
+            raise UsageError("nothing to write: stdin is a terminal", hint=hint)
         return _stdin()
     assert file is not None
     try:
@@ -216,15 +217,15 @@ def _check_length(content: bytes, name: str | None) -> bytes:
     return content
 
 
-def read_json(file: str | None) -> object:
-    """Return the JSON value in a file, or on stdin for none or ``-``.
+def read_json(file: str | None, typed: str | None = None) -> object:
+    """Return the JSON value in a file, or on stdin for none or ``-``; ``typed`` is as of ``source``.
 
     Raises:
         UsageError: it cannot be read, or it is not JSON.
     """
     import json
 
-    with source(file) as stream:
+    with source(file, typed=typed) as stream:
         content = _read_whole(stream, file)
         if not content.strip():
             raise UsageError(

@@ -165,7 +165,7 @@ def _read_text(content: str | None, file: str | None, encoding: str, *, allow_em
     if content is not None:
         read = content.encode("utf-8", "surrogateescape")
     else:
-        with inputs.source(file) as stream:
+        with inputs.source(file, typed="--content TEXT") as stream:
             read = stream.read(encodings.MOST_BYTES + 1)
         if len(read) > encodings.MOST_BYTES:
             raise UsageError(

@@ -33,7 +33,7 @@ def read_metadata(texts: list[str] | None, file: str | None) -> "tuple[dict[str,
     refuse_both(texts, "--metadata", file)
     if texts:
         return metadata.refuse_reserved(values.metadata(texts), KEY), None
-    found = metadata.parse(inputs.read_json(file), KEY)
+    found = metadata.parse(inputs.read_json(file, "--metadata KEY=VALUE"), KEY)
     return found.value, seen(found.etag)
 
 
@@ -48,7 +48,7 @@ def read_tags(texts: list[str] | None, file: str | None) -> "tuple[dict[str, str
     refuse_both(texts, "--tags", file)
     if texts:
         return values.tags(texts), None
-    found = tags.parse(inputs.read_json(file))
+    found = tags.parse(inputs.read_json(file, "--tags KEY=VALUE"))
     return found.value, seen(found.etag)
 
 

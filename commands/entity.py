@@ -284,7 +284,7 @@ def _copy(target: Target, given: EntityOptions) -> EntityCopy:
     """Return the entity to write: of words such as ``n:int64=5``, of a file or of stdin."""
     if given.properties:
         return entity_input.with_keys_of(target, typed_values.parse_entity(given.properties))
-    with inputs.source(given.file) as stream:
+    with inputs.source(given.file, typed="properties such as status=new") as stream:
         found = entity_input.parse(
             stream.read(entity_input.MOST_BYTES + 1), inputs.show_name(given.file), '{"status": "new"}'
         )

@@ -363,9 +363,14 @@ def test_no_color_means_no_colour(cli: CliWorld, blob: str, words: tuple[str, ..
     assert (code, "\x1b[1m" in shown) == (0, False)
 
 
-def test_a_terminal_as_stdin_is_no_content(cli: CliWorld, blob: str) -> None:
-    code, shown = on_a_terminal(cli, "blob", "put", blob)
+@pytest.mark.parametrize(
+    ("command", "hint"),
+    [("put", " name a file"), ("metadata set", " write --metadata KEY=VALUE; or name a file")],
+)
+def test_a_terminal_as_stdin_is_no_content(cli: CliWorld, blob: str, command: str, hint: str) -> None:
+    code, shown = on_a_terminal(cli, "blob", *command.split(), blob)
     assert (code, shown.splitlines()[0]) == (2, "\x1b[1;31merror:\x1b[0m nothing to write: stdin is a terminal")
+    assert hint in shown
 
 
 BLOBS = Layout(BlobShown.COLUMNS)
