@@ -25,12 +25,13 @@ from azguard.cache.etag_cache import EtagCache
 from azguard.cache.reads import Reads
 from azguard.conditions.requested import RequestedConditions
 from azguard.requests.deadline import Deadline
+from azguard.requests.pool import DEFAULT_JOBS
 from azguard.requests.written import WriteResult
 from azguard.trees.deletes import Deleting, TreeDelete
 from azguard.trees.downloads import TreeDownload
 from azguard.trees.index import Known
 from azguard.trees.patterns import Patterns
-from azguard.trees.runs import DEFAULT_JOBS, Control, run_phases
+from azguard.trees.runs import Control, run_phases
 from azguard.trees.uploads import TreeUpload
 
 if TYPE_CHECKING:

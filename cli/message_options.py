@@ -17,8 +17,6 @@ _LONGEST_SECONDS = 7 * _DAY_SECONDS
 _FOR_EVER = ("-1", "forever")
 # What a signed number of 32 bits holds; the service names no limit.
 _LONGEST_LIFE_SECONDS = 2**31 - 1
-#: What one request receives or looks at.
-MOST_MESSAGES = 32
 
 Message = Annotated[
     str, typer.Argument(metavar="QUEUE/ID", help="The message, or its URL.", autocompletion=completers.messages)
@@ -179,6 +177,8 @@ def _read_text(content: str | None, file: str | None, encoding: str, *, allow_em
 
 def number(text: str) -> int:
     """Return how many messages are asked for."""
+    from azguard.queues.messages import MOST_MESSAGES
+
     return values.whole(text, "--num-messages", 1, MOST_MESSAGES)
 
 

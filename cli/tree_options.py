@@ -96,9 +96,9 @@ class TreeOptions:
 
     def read_jobs(self) -> int:
         """Return how many files are moved at a time."""
-        from azguard.trees import runs
+        from azguard.requests import pool
 
-        return runs.DEFAULT_JOBS if self.jobs is None else values.whole(self.jobs, "--jobs", 1, runs.MOST_JOBS)
+        return pool.DEFAULT_JOBS if self.jobs is None else values.whole(self.jobs, "--jobs", 1, pool.MOST_JOBS)
 
 
 @dataclass(frozen=True)

@@ -164,11 +164,9 @@ class UpdateOptions:
 
     def read_jobs(self) -> int:
         """Return how many entities are updated at a time."""
-        from azguard.tables import update_many
+        from azguard.requests import pool
 
-        if self.jobs is None:
-            return update_many.DEFAULT_JOBS
-        return values.whole(self.jobs, "--jobs", 1, update_many.MOST_JOBS)
+        return pool.DEFAULT_JOBS if self.jobs is None else values.whole(self.jobs, "--jobs", 1, pool.MOST_JOBS)
 
     def edits_in(self, order: Sequence[str]) -> tuple[TypedEdit, ...]:
         """Return the built-in edits as (option, text) in the order in which their names were typed."""

@@ -56,7 +56,7 @@ def move(
     life = message_options.moved_life(time_to_live)
     most = moving.prepare(source, target, env.deadline, values.count(count, "--count"))
     if dry_run:
-        seen = messages.peek(source, min(most, message_options.MOST_MESSAGES), env.deadline) if most else []
+        seen = messages.peek(source, min(most, messages.MOST_MESSAGES), env.deadline) if most else []
         env.out.info(
             f"about {terminal.count(most, 'message')} to be moved from {source} to {target}; what can be seen first:"
         )

@@ -6,7 +6,7 @@ from azguard.queues import queues
 from azguard.requests.deadline import Deadline
 from azguard.requests.existing import leave_alone
 from azguard.requests.lineage import KEY, Lineage
-from azguard.requests.written import WriteResult
+from azguard.requests.written import WriteResult, without_time
 
 
 def find_queue(target: Target, op: str, deadline: Deadline) -> WriteResult:
@@ -16,5 +16,5 @@ def find_queue(target: Target, op: str, deadline: Deadline) -> WriteResult:
     except NotFound:  # deleted since
         return leave_alone(target, None, None)
     if op in Lineage.parse((found.metadata or {}).get(KEY)):
-        return queues.to_write_result(target, "if-none-match", 1)
+        return without_time(target, "if-none-match", 1)
     return leave_alone(target, None, None)

@@ -28,6 +28,8 @@ from azguard.requests.verdicts import Verdict
 from azguard.requests.xml_bodies import replace_body
 
 T = TypeVar("T")
+#: What one request receives or looks at.
+MOST_MESSAGES = 32
 #: What results say guarded a write: the receipt.
 GUARD = "receipt"
 _NOT_FOUND = "MessageNotFound"

@@ -21,7 +21,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict
-from azguard.requests.written import WriteResult
+from azguard.requests.written import WriteResult, without_time
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def replace_all(target: Target, wanted: Mapping[str, str], conditions: Condition
         resend=False,
     )
     settled = send_until_settled(request, deadline)
-    return queues.to_write_result(target, conditions.guard, settled.attempts, compute_etag(stamped))
+    return without_time(target, conditions.guard, settled.attempts, compute_etag(stamped))
 
 
 def fetch(target: Target, deadline: Deadline) -> dict[str, str]:

@@ -36,7 +36,6 @@ LEFT = "left"
 HIDDEN_SECONDS = 300
 # A move that begins later may still be under way when another reader receives the message.
 _LATEST_START_SECONDS = 200.0
-_BATCH = 32
 _JOBS = 8
 # So many doubts are no accident: the network is ill, and each of them may have made a duplicate.
 _MOST_DOUBTS = 10
@@ -180,10 +179,9 @@ class _Run:
         left = self.move.count
         while left > 0 and not self.is_stopped:
             begun = clock.now()
+            most = min(messages.MOST_MESSAGES, left)
             with self.receiving:
-                batch = messages.receive(
-                    self.move.source, min(_BATCH, left), HIDDEN_SECONDS, encodings.TEXT, self._deadline()
-                )
+                batch = messages.receive(self.move.source, most, HIDDEN_SECONDS, encodings.TEXT, self._deadline())
                 self.held |= {str(each.target.address): each for each in batch}
             for each in batch:
                 # Received once more, after its time was over: put once more it could be there twice.
@@ -264,8 +262,7 @@ class _Run:
         raise error.as_kind(OutcomeUnknown) if result.unknown else error
 
     def _deadline(self) -> Deadline:
-        patience = self.move.patience
-        return Deadline(patience.seconds, self.clock, patience.sleep, patience.answer_seconds, patience.settle_seconds)
+        return self.move.patience.restart_on(self.clock)
 
     def _explain_doubt(self, error: OutcomeUnknown, message: Received) -> OutcomeUnknown:
         return error.but(

@@ -16,7 +16,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict
-from azguard.requests.written import WriteResult
+from azguard.requests.written import WriteResult, without_time
 
 _PAGE = 5000
 
@@ -60,7 +60,7 @@ def create(target: Target, metadata: Mapping[str, str], deadline: Deadline, op: 
         look=lambda patience: _find_create_outcome(target, op, patience),
     )
     settled = send_until_settled(request, deadline)
-    return to_write_result(target, "if-none-match", settled.attempts)
+    return without_time(target, "if-none-match", settled.attempts)
 
 
 def fetch(target: Target, deadline: Deadline) -> Any:
@@ -116,23 +116,12 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> WriteR
         look=lambda _: Finding(Verdict.UNKNOWN),
     )
     settled = send_until_settled(request, deadline)
-    return to_write_result(target, conditions.guard, settled.attempts)
+    return without_time(target, conditions.guard, settled.attempts)
 
 
 def drop_lineage(metadata: Mapping[str, str]) -> dict[str, str]:
     """Return metadata without azguard's own entry."""
     return {key: value for key, value in metadata.items() if key != KEY}
-
-
-def to_write_result(target: Target, guard: str, attempts: int, etag: str | None = None) -> WriteResult:
-    """Return a write that was committed."""
-    return WriteResult(
-        address=str(target.address),
-        etag=etag,
-        last_modified=None,
-        guard=guard,
-        attempts=attempts,
-    )
 
 
 def _find_create_outcome(target: Target, op: str, patience: Deadline) -> Finding[object]:

@@ -69,6 +69,10 @@ class Deadline:
         """Return a deadline of another length that begins now."""
         return Deadline(seconds, self.clock, self.sleep, self.answer_seconds, self.settle_seconds)
 
+    def restart_on(self, clock: Callable[[], float]) -> "Deadline":
+        """Return a deadline as long as this one that begins now, by another clock."""
+        return replace(self, clock=clock)
+
     def limit_answers(self, seconds: float) -> "Deadline":
         """Return this deadline with no answer waited for longer than this."""
         other = replace(self, answer_seconds=min(seconds, self.answer_seconds))

@@ -14,8 +14,13 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
+from azguard.accounts.exchanges import CONNECTIONS
 from azguard.errors import AzguardError, OutcomeUnknown
 
+# More threads would wait for each other: Python runs one at a time.
+DEFAULT_JOBS = 16
+# Each job needs a connection.
+MOST_JOBS = CONNECTIONS
 FAILED = "failed"
 UNKNOWN = "unknown"
 # So many ends may wait to be told: no other job begins while the reader of the lines is that far behind.

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from azguard.accounts.target import Target
+
 
 @dataclass(frozen=True)
 class WriteResult:
@@ -16,3 +18,14 @@ class WriteResult:
     attempts: int
     conflicts: int = 0
     outcome: str = "committed"
+
+
+def without_time(target: Target, guard: str, attempts: int, etag: str | None = None) -> WriteResult:
+    """Return a write that was committed of what has no Last-Modified."""
+    return WriteResult(
+        address=str(target.address),
+        etag=etag,
+        last_modified=None,
+        guard=guard,
+        attempts=attempts,
+    )

@@ -95,6 +95,11 @@ def to_literal(name: str, kind: str, value: Any) -> str:
     return _QUOTED[kind].format(sent.hex() if kind == edm.BINARY else str(sent).replace("'", "''"))
 
 
+def quote(text: str) -> str:
+    """Return a text as a literal of a filter."""
+    return "'" + text.replace("'", "''") + "'"
+
+
 def _parse_literals(parameters: Iterable[str]) -> Mapping[str, str]:
     found: dict[str, str] = {}
     for text in parameters:

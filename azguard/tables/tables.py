@@ -17,7 +17,7 @@ from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict
-from azguard.requests.written import WriteResult
+from azguard.requests.written import WriteResult, without_time
 from azguard.tables import calls
 
 _PAGE = 1000
@@ -57,7 +57,7 @@ def create(target: Target, deadline: Deadline) -> WriteResult:
         look_after_refusal=lambda _: Finding(Verdict.UNKNOWN),
     )
     settled = send_until_settled(request, deadline)
-    return to_write_result(target, "if-none-match", settled.attempts)
+    return without_time(target, "if-none-match", settled.attempts)
 
 
 def exists(target: Target, deadline: Deadline) -> bool:
@@ -102,18 +102,7 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> WriteR
         look=lambda _: Finding(Verdict.UNKNOWN),
     )
     settled = send_until_settled(request, deadline)
-    return to_write_result(target, conditions.guard, settled.attempts)
-
-
-def to_write_result(target: Target, guard: str, attempts: int, etag: str | None = None) -> WriteResult:
-    """Return a write that was committed."""
-    return WriteResult(
-        address=str(target.address),
-        etag=etag,
-        last_modified=None,
-        guard=guard,
-        attempts=attempts,
-    )
+    return without_time(target, conditions.guard, settled.attempts)
 
 
 def _delete(target: Target, deadline: Deadline) -> None:

@@ -13,14 +13,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from azguard.accounts.exchanges import CONNECTIONS
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.errors import Partial, Unavailable
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import FAILED, UNKNOWN, Done, StoppableClock, Tally, run_each
-from azguard.tables import calls, ledger
+from azguard.tables import calls, filters, ledger
 from azguard.tables.calls import Stored
 from azguard.tables.edm import PARTITION_KEY, ROW_KEY
 from azguard.tables.ledger import LedgeredEntity
@@ -31,11 +30,6 @@ from azguard.updates.journal import WriteJournal
 from azguard.updates.op_ids import choose_op
 from azguard.updates.plan import UpdateHooks, UpdatePlan
 from azguard.updates.update import Preview
-
-# More threads would wait for each other: Python runs one at a time.
-DEFAULT_JOBS = 16
-# Each job needs a connection.
-MOST_JOBS = CONNECTIONS
 
 
 @dataclass(frozen=True)
@@ -106,12 +100,7 @@ class ManyUpdates:
     def updates(self, clock: StoppableClock) -> Iterator[Update]:
         """Yield the update of each entity; its deadline goes by the clock."""
         for target, found in find_matches(self.table, self.where, self.query_deadline):
-            deadline = Deadline(
-                seconds=self.patience.seconds,
-                clock=clock,
-                sleep=self.patience.sleep,
-                answer_seconds=self.patience.answer_seconds,
-            )
+            deadline = self.patience.restart_on(clock)
             resource, plan = self.prepare(target, found, deadline)
             yield Update(
                 resource=resource,
@@ -236,7 +225,9 @@ class Matched:
 
     def _read_again(self, target: Target, deadline: Deadline) -> Stored | None:
         _, partition, row = target.address.parts
-        mine = f"{PARTITION_KEY} eq {_quote(partition)} and {ROW_KEY} eq {_quote(row)} and ({self._where})"
+        mine = (
+            f"{PARTITION_KEY} eq {filters.quote(partition)} and {ROW_KEY} eq {filters.quote(row)} and ({self._where})"
+        )
         found = (each for page in calls.pages(target, deadline, mine) for each in page)
         return next(found, None)
 
@@ -248,8 +239,3 @@ def find_matches(table: Target, where: str, deadline: Deadline) -> Iterator[tupl
             if not ledger.is_row(found.entity):
                 parts = (table.address.container, found.entity[PARTITION_KEY], found.entity[ROW_KEY])
                 yield Target(table.account, Address(Kind.ENTITY, parts)), found
-
-
-def _quote(text: str) -> str:
-    """Return a text as a literal of a filter."""
-    return "'" + text.replace("'", "''") + "'"

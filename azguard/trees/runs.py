@@ -5,18 +5,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from azguard.accounts.exchanges import CONNECTIONS
 from azguard.errors import AzguardError, GaveUp, Partial, Unavailable
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline
-from azguard.requests.pool import FAILED, Done, Job, StoppableClock, Tally, conclude, run_each
+from azguard.requests.pool import DEFAULT_JOBS, FAILED, Done, Job, StoppableClock, Tally, conclude, run_each
 from azguard.trees.items import NOT_TRIED, SKIPPED, TreeItem, TreeSummary
 from azguard.trees.outage import ROUNDS, Outage
-
-# More threads would wait for each other: Python runs one at a time.
-DEFAULT_JOBS = 16
-# Each job needs a connection.
-MOST_JOBS = CONNECTIONS
 
 
 @dataclass(frozen=True)
@@ -65,8 +59,7 @@ class Control:
 
     def deadline(self) -> Deadline:
         """Return the deadline of one file, which begins now."""
-        of_all = self.patience
-        return Deadline(of_all.seconds, self.clock, of_all.sleep, of_all.answer_seconds, of_all.settle_seconds)
+        return self.patience.restart_on(self.clock)
 
     def check(self, name: str) -> None:
         """End the job of a file of which nothing shows yet, if the run is to stop.

@@ -17,7 +17,6 @@ stopped in the middle has had a part of its effect.
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from math import ceil
-from typing import TYPE_CHECKING, Any
 
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
@@ -34,9 +33,6 @@ from azguard.tables.edm import PARTITION_KEY, ROW_KEY, Entity
 from azguard.tables.write import EntityWrite, Verb
 from azguard.worker.claims import Claimed, DoneBefore, HeldByAnother, MessageFacts
 from azguard.worker.once_keys import escape
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 CLAIMED = "claimed"
 DONE = "done"
@@ -241,9 +237,8 @@ def _own(claimed: Claimed) -> OnceClaim:
 def _read(target: Target, deadline: Deadline) -> tuple[Stored | None, datetime | None]:
     """Return a row, None if there is none, and when the service answered, by its own clock."""
     answers = Answers()
-    hear: Callable[[Any], None] = answers.hear
     try:
-        return calls.get(target, deadline, hear=hear), answers.date
+        return calls.get(target, deadline, hear=answers.hear), answers.date
     except NotFound as error:
         if error.service_code == _NO_TABLE:
             raise

@@ -20,15 +20,12 @@ from azguard.queues import messages, queues
 from azguard.queues.message_results import MessagePeeked
 from azguard.queues.moving import POISON_SUFFIX
 from azguard.requests.deadline import Deadline
-from azguard.tables import calls
+from azguard.tables import calls, filters
 from azguard.worker.once import POISONED, find_partition
 
-#: What one request looks at.
-MOST_MESSAGES = 32
 # How much of a body is shown.
 _SHOWN_CHARACTERS = 80
 _COPY = "poison_message"
-_QUOTED = "'"
 
 
 @dataclass(frozen=True)
@@ -102,7 +99,7 @@ def list_poisoned(
 
 def _peek(poison: Target, deadline: Deadline) -> list[MessagePeeked]:
     try:
-        return messages.peek(poison, MOST_MESSAGES, deadline)
+        return messages.peek(poison, messages.MOST_MESSAGES, deadline)
     except NotFound as error:
         # A worker makes it with the first message that it moves there.
         raise error.but(reason="poison_queue_missing") from error
@@ -128,8 +125,7 @@ def _shorten(text: str) -> str:
 
 def _read_rows(table: Target, queue: str, wanted: set[str], deadline: Deadline) -> dict[str, dict[str, Any]]:
     """Return what the rows of a table tell about these messages."""
-    partition = find_partition(queue).replace(_QUOTED, _QUOTED * 2)
-    query = f"PartitionKey eq '{partition}' and state eq '{POISONED}'"
+    query = f"PartitionKey eq {filters.quote(find_partition(queue))} and state eq {filters.quote(POISONED)}"
     found = {}
     try:
         for page in calls.pages(table, deadline, query):

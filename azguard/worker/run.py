@@ -14,6 +14,7 @@ from azguard.processes import command_place
 from azguard.processes.command_place import CommandPlace
 from azguard.processes.forwarded import ENDING
 from azguard.processes.signals import handle_unless_ignored
+from azguard.queues.messages import MOST_MESSAGES
 from azguard.times import iso
 from azguard.worker.bell import Bell
 from azguard.worker.breaker import Breaker
@@ -29,8 +30,6 @@ from azguard.worker.protocol import HandledMessage, Outcome
 from azguard.worker.results import WorkEnd, summarize
 from azguard.worker.settings import WorkSettings
 
-#: The most messages that the service gives at once.
-_MOST_MESSAGES = 32
 # What people are told of at once.
 _TOLD = (Outcome.POISONED, Outcome.LOST, Outcome.UNSETTLED)
 # How often counts are shown.
@@ -149,8 +148,8 @@ class Worker:
         if self._stopped_by is not None or self._polling.seconds_left:
             return 0
         most = self._settings.max_messages
-        left = _MOST_MESSAGES if most is None else most - self._received
-        return min(_MOST_MESSAGES, left, self._crew.free)
+        left = MOST_MESSAGES if most is None else most - self._received
+        return min(MOST_MESSAGES, left, self._crew.free)
 
     def _receive(self, wanted: int) -> int:
         """Receive messages and have them handled; return how many."""

@@ -4,6 +4,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import FrameType, SimpleNamespace
 from typing import Any
 
@@ -14,10 +15,11 @@ from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, Changed, NotFound, OutcomeUnknown, Partial, Unavailable
 from azguard.requests import commits
+from azguard.requests.deadline import Deadline
 from azguard.requests.pool import Done, StoppableClock, Tally
 from azguard.tables import update_many
 from azguard.tables.update_jobs import NoLongerMatches, Update
-from azguard.tables.update_many import Summary
+from azguard.tables.update_many import ManyUpdates, Summary
 from azguard.updates import update as updates
 
 TABLE = Target(emulator(), Address(Kind.TABLE, ("orders",)))
@@ -268,3 +270,25 @@ def test_an_interruption_at_any_moment_loses_no_count(orders: Orders) -> None:
         strike(orders, moment)
         updated = len(orders.committed)
         assert (moment, orders.summaries) == (moment, [summary(updated, updated=updated)] if updated else [])
+
+
+def test_a_timeout_that_was_asked_for_bounds_the_questions_after_each_update(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    found: Any = SimpleNamespace()
+    monkeypatch.setattr(update_many, "find_matches", lambda *_: iter([(TABLE, found)]))
+    patience = Deadline.strict(3)
+    many = ManyUpdates(
+        table=TABLE,
+        where="",
+        change=lambda target, deadline, content: content,
+        key=None,
+        stamps=True,
+        ledger=False,
+        max_attempts=None,
+        reach_seconds=None,
+        query_deadline=patience,
+        patience=patience,
+        journals=tmp_path,
+    )
+    assert [each.deadline.settle_seconds for each in many.updates(StoppableClock())] == [patience.settle_seconds]
