@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from azguard.accounts.target import Target
+from azguard.blobs import properties
 from azguard.blobs.upload import Settings
 from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, NotFound
@@ -69,8 +70,7 @@ def to_settings(found: Any, metadata: Mapping[str, str]) -> Settings:
 
 def find_chosen_tier(found: Any) -> str | None:
     """Return a blob's tier, or None where it is the account's default."""
-    is_default = found.blob_tier is None or found.blob_tier_inferred
-    return None if is_default else str(getattr(found.blob_tier, "value", found.blob_tier))
+    return None if found.blob_tier_inferred else properties.name_of(found.blob_tier)
 
 
 def drop_lineage(metadata: dict[str, str]) -> dict[str, str]:
@@ -97,7 +97,7 @@ def refuse_other_types(target: Target, found: Any) -> None:
     Raises:
         BadRequest: it is an append or page blob.
     """
-    kind = str(getattr(found.blob_type, "value", found.blob_type))
+    kind = properties.type_of(found)
     if kind != "BlockBlob":
         raise BadRequest(
             f"{target} is of type {kind}; safe-update rewrites block blobs",

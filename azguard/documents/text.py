@@ -1,6 +1,6 @@
 """JSON text that is changed without being written anew: whatever an edit does not touch keeps its bytes.
 
-Values are dict, list, str, bool, None, int and :class:`Spelled`, the number that remembers its spelling.
+Values are dict, list, str, bool, None, int and ``LiteralNumber``, which remembers its spelling.
 """
 
 import json

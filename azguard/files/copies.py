@@ -96,7 +96,7 @@ def copy(given: FileCopy, guarding_by: Guarding, tell: Callable[[int, int | None
         begun.made.forget()
         stack.pop_all()
     begun.remove_doubtful()
-    return _to_copied(begun, source, settled, after, found)
+    return _to_copied(begun, version, source, settled, after, found)
 
 
 def abort(target: Target, copy_id: str | None, conditions: Conditions, deadline: Deadline) -> CopyAborted:
@@ -132,13 +132,14 @@ def _choose_smb(settings: FileCopySettings, source: FileSource, found: Any | Non
 
 
 def _to_copied(
-    begun: Begun, source: FileSource, settled: Settled[Any], metadata: Mapping[str, str], found: Any | None
+    begun: Begun,
+    version: NewVersion,
+    source: FileSource,
+    settled: Settled[Any],
+    metadata: Mapping[str, str],
+    found: Any | None,
 ) -> FileCopied:
     given, etag = begun.given, settled.answer.get("etag")
-    conditions = given.conditions
-    is_creation = False if conditions.expected_etag else None
-    if conditions.guard == "if-none-match":
-        is_creation = True
     return FileCopied(
         address=str(given.target.address),
         source=copied_sources.describe(given.source, given.target),
@@ -149,11 +150,11 @@ def _to_copied(
         content_type=source.content_type,
         copy_id=begun.copy_id,
         copy_status=SUCCESS,
-        guard=conditions.guard,
+        guard=given.conditions.guard,
         attempts=settled.attempts,
         conflicts=0,
         outcome="committed",
-        created=is_creation,
+        created=version.is_creation,
         replaced_length=None if found is None else found.size,
         lineage=metadata[KEY],
     )

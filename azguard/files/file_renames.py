@@ -197,7 +197,7 @@ def _finish(given: FileRename, held: Held, done: FileRenamed) -> FileRenamed:
     except AzguardError:
         # It is renamed; only its version is not known.
         pass
-    return FileRenamed(done.address, done.previous_address, etag, modified, done.guard, done.attempts)
+    return replace(done, etag=etag, last_modified=modified)
 
 
 def _send(given: FileRename, replaced: Held | None, held: Held | None, known: str | None) -> FileRenamed:

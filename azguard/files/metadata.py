@@ -98,14 +98,15 @@ def _replace(
     rules.check_size(stamped, own=(*kept, KEY))
 
     def send(headers: Mapping[str, str], patience: Deadline) -> Any:
-        return _find_setter(target)(dict(stamped), headers=dict(headers), **write_timeouts(patience))
+        return find_setter(target)(dict(stamped), headers=dict(headers), **write_timeouts(patience))
 
     write = FileWrite(target=target, conditions=conditions, send=send, op=op)
     written = writes.send(write, held, deadline)
     return MetadataWritten(written, conditions.expected_etag, stamped[KEY])
 
 
-def _find_setter(target: Target) -> Any:
+def find_setter(target: Target) -> Any:
+    """Return the SDK's function that replaces the metadata of a share, a directory or a file."""
     if target.kind is Kind.SHARE:
         return target.account.share(target.address).set_share_metadata
     if target.kind is Kind.DIR:

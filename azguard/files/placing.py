@@ -50,6 +50,13 @@ class NewVersion:
         """Return whether it must not replace anything."""
         return self.conditions.guard == "if-none-match"
 
+    @property
+    def is_creation(self) -> bool | None:
+        """Return whether it creates the file; None if the conditions do not tell."""
+        if self.creates_only:
+            return True
+        return False if self.conditions.expected_etag else None
+
     def stamp(self, found: Any | None, *, keeps_locks: bool) -> dict[str, str]:
         """Return the metadata that the new version carries, over the one that was found."""
         before: Mapping[str, str] = {} if found is None else found.metadata or {}

@@ -117,7 +117,7 @@ def prepare(
             piece = content[offset : offset + _RANGE_BYTES]
             # Sending a range again is safe, even late: it holds the same bytes.
             read(
-                lambda timeouts, piece=piece, offset=offset: client.upload_range(piece, offset, len(piece), **timeouts),  # type: ignore[misc]
+                lambda timeouts, piece=piece, offset=offset: client.upload_range(piece, offset, len(piece), **timeouts),  # type: ignore[misc]  # bound here
                 made.temporary,
                 deadline,
             )
@@ -168,7 +168,7 @@ def _create(
         client = made.temporary.account.file(made.temporary.address)
         settings = _settings(like, content)
         sent = send_once(
-            lambda client=client, settings=settings: client.create_file(  # type: ignore[misc]
+            lambda client=client, settings=settings: client.create_file(  # type: ignore[misc]  # bound here
                 len(content), metadata=dict(metadata), **settings, **write_timeouts(deadline)
             )
         )

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 
-from azguard.address import Kind
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.documents import metadata as rules
@@ -17,6 +16,7 @@ from azguard.errors import Changed, NotFound, TransformFailed, UsageError
 from azguard.files import replacing, writes
 from azguard.files.described import drop_own
 from azguard.files.download import WHOLE, FileDownload
+from azguard.files.metadata import find_setter
 from azguard.files.replacing import Kept, Replacement
 from azguard.files.updating import LeasedUpdate
 from azguard.requests.calls import write_timeouts
@@ -154,12 +154,7 @@ class LeasedMetadata(LeasedUpdate):
         def commit(held: str | None) -> CommittedVersion:
             self.check_under_callers_lease(state, deadline)
             headers = Conditions(lease_id=self._in_use(held)).request_headers
-            account, address = self.target.account, self.target.address
-            send = (
-                account.share(address).set_share_metadata
-                if self.target.kind is Kind.SHARE
-                else account.file(address).set_file_metadata
-            )
+            send = find_setter(self.target)
 
             def send_once() -> CommittedVersion:
                 return CommittedVersion.of(send(dict(stamped), headers=dict(headers), **write_timeouts(deadline)))

@@ -54,13 +54,6 @@ class FileUpload(NewVersion):
     headers: FileHeaders
     smb: SmbProperties
 
-    @property
-    def is_creation(self) -> bool | None:
-        """Return whether it creates the file; None if the conditions do not tell."""
-        if self.creates_only:
-            return True
-        return False if self.conditions.expected_etag else None
-
 
 def create_only(target: Target) -> Conditions:
     """Return the conditions of a put that only creates, even if this scope has read a version."""

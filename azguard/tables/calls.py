@@ -101,7 +101,7 @@ def write(target: Target, entity: Entity, etag: str, *, merge: bool, timeouts: M
 
     client = target.account.table(target.address)
     mode = UpdateMode.MERGE if merge else UpdateMode.REPLACE
-    return _etag(client.update_entity(edm.for_sdk(entity), mode, **_version(etag), **timeouts))
+    return _etag(client.update_entity(edm.for_sdk(entity), mode, **to_condition(etag), **timeouts))
 
 
 def upsert(target: Target, entity: Entity, *, merge: bool, timeouts: Mapping[str, Any]) -> str:
@@ -130,7 +130,7 @@ def delete(target: Target, etag: str, timeouts: Mapping[str, Any]) -> None:
     def keep(response: Any) -> None:
         answers.append(response.http_response)
 
-    client.delete_entity(partition, row, **_version(etag), raw_response_hook=keep, **timeouts)
+    client.delete_entity(partition, row, **to_condition(etag), raw_response_hook=keep, **timeouts)
     if answers and answers[-1].status_code == HTTPStatus.NOT_FOUND:
         raise ResourceNotFoundError(response=answers[-1])
 
@@ -144,7 +144,8 @@ def _etag(answer: Mapping[str, Any]) -> str:
     return str(answer["etag"])
 
 
-def _version(etag: str) -> dict[str, Any]:
+def to_condition(etag: str) -> dict[str, Any]:
+    """Return the SDK's arguments for a write over one version, or over any."""
     from azure.core import MatchConditions
 
     if etag == ANY_VERSION:

@@ -17,8 +17,6 @@ from azguard.tables.edm import Entity
 _NOT_WRITTEN = (edm.TIMESTAMP, KEY)
 # The Azure CLI prints the ETag under this name among the properties; its value tells it from a property of that name.
 _AZ_ETAG = "etag"
-
-
 #: More than the JSON of any entity has: 1 MiB in the service's count, whose every letter may be an escape of six bytes.
 MOST_BYTES = 16 * 1024 * 1024
 

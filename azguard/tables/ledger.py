@@ -120,13 +120,11 @@ class LedgeredEntity(VersionedEntity):
 
 def _change(entity: Entity, etag: str | None) -> _Change:
     """Return the write of an entity over a version, None for none, as the SDK takes it in a transaction."""
-    from azure.core import MatchConditions
     from azure.data.tables import UpdateMode
 
     if etag is None:
         return "create", edm.for_sdk(entity), {}
-    condition = {"etag": etag, "match_condition": MatchConditions.IfNotModified}
-    return "update", edm.for_sdk(entity), {"mode": UpdateMode.REPLACE, **condition}
+    return "update", edm.for_sdk(entity), {"mode": UpdateMode.REPLACE, **calls.to_condition(etag)}
 
 
 def _transaction(target: Target, changes: Sequence[_Change], deadline: Deadline) -> str:

@@ -17,7 +17,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import service_code, status, translate
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict
-from azguard.tables import edm, limits, write_outcome, writes
+from azguard.tables import calls, edm, limits, write_outcome, writes
 from azguard.tables.transaction_outcome import ItemVerdict, tells_of_all, verdict_from_items
 from azguard.tables.write import EntityWrite, Verb
 from azguard.tables.write_outcome import fetch_current, judge
@@ -265,7 +265,6 @@ class _Transaction:
 
 def _to_sdk_operation(made: EntityWrite) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """Return a write as the SDK takes it; an invalid one fails here, before anything is sent."""
-    from azure.core import MatchConditions
     from azure.data.tables import UpdateMode
 
     # The SDK puts the keys of an upsert into its path as they are, so they have no types here.
@@ -275,10 +274,7 @@ def _to_sdk_operation(made: EntityWrite) -> tuple[str, dict[str, Any], dict[str,
     mode = {"mode": UpdateMode.MERGE if made.partial else UpdateMode.REPLACE}
     if made.verb is Verb.UPSERT:
         return "upsert", entity, mode
-    if made.version == "*":
-        condition: dict[str, Any] = {"match_condition": MatchConditions.Unconditionally}
-    else:
-        condition = {"match_condition": MatchConditions.IfNotModified, "etag": made.version}
+    condition = calls.to_condition(made.version)
     if made.verb is Verb.DELETE:
         return "delete", entity, condition
     return "update", entity, {**mode, **condition}

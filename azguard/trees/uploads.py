@@ -83,7 +83,7 @@ class TreeUpload:
             listed.mark(self.store.prefix + file.name, with_all_below=isinstance(file, PassedOver))
             yield self._foresee(file, listed, taken)
         if self.mirrors:
-            deleting = self._deleting(control)
+            deleting = self._deleting
             yield from (deleting.foresee(each) for each in self._rest(listed))
             yield from self._deleting_folders(control).preview(lambda each: self._stays(each, listed, deleting))
 
@@ -93,9 +93,9 @@ class TreeUpload:
             missing -= {each.name} if isinstance(each, LocalFile) else set()
             if not missing:
                 break
-        for name in sorted(missing):
+        if missing:
             raise UsageError(
-                f"{self.folder} has no file {name} that is meant", argument="last", reason="tree_last_missing"
+                f"{self.folder} has no file {min(missing)} that is meant", argument="last", reason="tree_last_missing"
             )
 
     def _check_any(self) -> None:
@@ -175,7 +175,7 @@ class TreeUpload:
     def _delete_rest(self, control: Control, listed: NameIndex) -> Iterator[Job]:
         # It may have been emptied since: a build that begins anew does that first.
         self._check_any()
-        deleting = self._deleting(control)
+        deleting = self._deleting
         yield from (deleting.job(each, control) for each in self._rest(listed))
 
     def _delete_folders(self, control: Control) -> Iterator[Job]:
@@ -203,7 +203,8 @@ class TreeUpload:
             if self.patterns.selects(each.name.removeprefix(self.store.prefix)):
                 yield each
 
-    def _deleting(self, control: Control) -> Deleting:
+    @property
+    def _deleting(self) -> Deleting:
         return Deleting(store=self.store, reads=self.reads, asked=self.asked, only_seen=True)
 
     def _foresee(self, file: LocalFile | PassedOver, listed: NameIndex, taken: TakenNames) -> Done:
