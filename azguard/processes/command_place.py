@@ -86,7 +86,7 @@ class CommandPlace:
                 ours.close()
                 # Held open here, the others would not notice that azguard is gone.
                 for each in made:
-                    each._channel.close()  # noqa: SLF001
+                    each._channel.close()  # noqa: SLF001  # of its own class
                 place_process.serve(theirs, environ)
             theirs.close()
             made.append(cls(pid, ours))
@@ -192,6 +192,6 @@ def close_all(places: Iterable[CommandPlace]) -> None:
     """Let all places go. Their channels are closed first, so that all end what they run at once."""
     every = list(places)
     for each in every:
-        each._channel.close()  # noqa: SLF001
+        each._channel.close()  # noqa: SLF001  # of its own class
     for each in every:
         each.close()

@@ -37,7 +37,7 @@ def place() -> Iterator[CommandPlace]:
 
 def run(place: CommandPlace, script: str, **facts: object) -> CommandEnd | None:
     """Run a line of shell to its end."""
-    place.start(CommandOrder(["sh", "-c", script], **{"stdin": b"", **facts}))  # type: ignore[arg-type]
+    place.start(CommandOrder(["sh", "-c", script], **{"stdin": b"", **facts}))  # type: ignore[arg-type]  # of several types
     return place.wait(_SECONDS)
 
 

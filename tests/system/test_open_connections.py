@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPException, IncompleteRead, RemoteDisconnected
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from azure.core.exceptions import HttpResponseError, ServiceResponseError, ServiceResponseTimeoutError
@@ -176,12 +177,13 @@ def test_only_a_connection_that_urllib3_has_opened_is_taken_from_it() -> None:
     assert (found, pool.pool.get(block=False)) == ([True, False], None)
 
 
-def ask(service: object) -> object:
-    target = service.target  # type: ignore[attr-defined]
+def ask(service: Any) -> object:
+    target = service.target
     try:
         answer = direct.send(target.account, "GET", target.address, {"x-ms-range": "bytes=0-9"}, {"read_timeout": 5})
     except HttpResponseError as error:
-        return error.status_code, error.message, error.response.headers["x-ms-error-code"]  # type: ignore[union-attr]
+        response: Any = error.response
+        return error.status_code, error.message, response.headers["x-ms-error-code"]
     return answer.status, answer.content
 
 

@@ -38,7 +38,7 @@ def test_files_that_are_renamed_during_a_sync_of_their_folder_share_the_next_one
     others = [threading.Thread(target=write, args=(str(number),)) for number in range(_WRITERS)]
     for each in others:
         each.start()
-    until(lambda: len(atomic_files._syncs[str(tmp_path)]._state._waiters) == _WRITERS)  # type: ignore[attr-defined]
+    until(lambda: len(atomic_files._syncs[str(tmp_path)]._state._waiters) == _WRITERS)  # type: ignore[attr-defined]  # typeshed knows no such part
     may_end.set()
     for each in [first, *others]:
         each.join()

@@ -128,7 +128,7 @@ class SmbClient:
             return None
         with suppress(OSError, AttributeError):
             # smbprotocol does not tell.
-            host, port = self._session.connection.transport._sock.getsockname()[:2]  # noqa: SLF001
+            host, port = self._session.connection.transport._sock.getsockname()[:2]  # noqa: SLF001  # smbprotocol tells no address
             return f"{host}:{port}"
         return None
 

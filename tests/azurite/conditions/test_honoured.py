@@ -145,7 +145,7 @@ def play_refused(stage: Stage, case: Case, value: str, etag: str | None) -> tupl
     wrong with the error that it told.
     """
     before = stage.look()
-    status, code = re.match(r"(\d{3})(?: (\w+))?", case.refusal).groups("ConditionNotMet")  # type: ignore[union-attr]
+    status, code = re.match(r"(\d{3})(?: (\w+))?", case.refusal).groups("ConditionNotMet")  # type: ignore[union-attr]  # it matches
     headers = {"x-ms-error-code": code, "x-ms-request-id": "1"}
     with stage.answering(int(status), headers) if case.script else nullcontext():
         ran, sent = play(stage, case.flag, value, etag, *case.beside)

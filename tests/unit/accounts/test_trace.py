@@ -1,5 +1,6 @@
 """Requests and pauses, told for one who listens."""
 
+from collections.abc import Callable
 from types import SimpleNamespace
 
 import pytest
@@ -12,7 +13,7 @@ def answer(status: int, **headers: str) -> SimpleNamespace:
     return SimpleNamespace(status_code=status, headers={name.replace("_", "-"): each for name, each in headers.items()})
 
 
-def clock(*moments: float) -> object:
+def clock(*moments: float) -> Callable[[], float]:
     return iter(moments).__next__
 
 
@@ -29,7 +30,7 @@ def test_a_request_is_told_with_its_answer_and_time(
 ) -> None:
     lines: list[str] = []
     with trace.listening(lines.append):
-        assert trace.send(lambda: response, "PUT", "http://a/b", clock(*moments)) is response  # type: ignore[arg-type]
+        assert trace.send(lambda: response, "PUT", "http://a/b", clock(*moments)) is response
     assert lines == [told]
 
 
@@ -39,7 +40,7 @@ def test_a_request_without_an_answer_is_told_and_its_error_passed_on() -> None:
 
     lines: list[str] = []
     with trace.listening(lines.append), pytest.raises(TimeoutError):
-        trace.send(fail, "GET", "http://a/b", clock(0.0, 1.5))  # type: ignore[arg-type]
+        trace.send(fail, "GET", "http://a/b", clock(0.0, 1.5))
     assert lines == ["GET http://a/b: no answer after 1.5 s (TimeoutError)"]
 
 

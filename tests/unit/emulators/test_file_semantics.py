@@ -310,7 +310,7 @@ def test_a_refusal_is_the_one_of_the_evidence(share: Share, name: str, case: str
         assert share.ask(each).status < 300
     status, code = re.match(
         r"(\d{3}) \(?(?:code )?(\w+)", ROWS[name]["errors_on_failed_condition"]["value"][case]
-    ).groups()  # type: ignore[union-attr]
+    ).groups()  # type: ignore[union-attr]  # it matches
 
     assert share.ask(asked).said == (int(status), code)
 
