@@ -198,8 +198,10 @@ class _Rewrite:
             self._cut(at, at, piece)
 
     def _add_lines(self, end: int, column: int, lines: list[str]) -> None:
-        """Add lines behind the line on which a node ends."""
+        """Add lines behind the line on which a node ends, or behind what stays of it where that line goes."""
         at = self._line_end(end)
+        while (gone := next((start for start, after, _ in self._cuts if start < at < after), None)) is not None:
+            at = self._end_before(gone)
         self._insert(at, "".join(self._layout.newline + " " * column + line for line in lines))
 
     def _lines_of(self, start: int, end: int) -> tuple[int, int]:
@@ -209,7 +211,11 @@ class _Rewrite:
         if after >= 0:
             return begin, after + 1
         # The last line has no end: take the one before it, so that the text goes on having none.
-        return len(self._text[:begin].removesuffix("\n").removesuffix("\r")), len(self._text)
+        return self._end_before(begin), len(self._text)
+
+    def _end_before(self, line: int) -> int:
+        """Return where the line before the one that starts here ends."""
+        return len(self._text[:line].removesuffix("\n").removesuffix("\r"))
 
     def _line_start(self, at: int) -> int:
         return self._text.rfind("\n", 0, at) + 1

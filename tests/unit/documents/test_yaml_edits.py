@@ -266,6 +266,12 @@ def test_aliases_of_aliases_take_no_time() -> None:
         ("\ufeffa: 1\n", ("--set", "a=2"), "\ufeffa: 2\n"),
         ("- a\n", ("--set", '[-]="b"'), "- a\n- b\n"),
         ("%YAML 1.1\n---\nb: 1\n", ("--set", "b=2"), "%YAML 1.1\n---\nb: 2\n"),
+        ("x:\n  b:\n  - 1\n  - 2\nc: 3\n", ("--set", 'x={"b":[1],"a":4}'), "x:\n  b:\n  - 1\n  a: 4\nc: 3\n"),
+        (
+            "x:\r\n- - 1\r\n  # mine\r\n  - 2\r\n  - 3\r\n",
+            ("--set", "x=[[1],4]"),
+            "x:\r\n- - 1\r\n  # mine\r\n- 4\r\n",
+        ),
     ],
 )
 def test_every_common_layout_is_kept(text: str, options: tuple[str, ...], made: str) -> None:
