@@ -29,6 +29,7 @@ HINTS: Mapping[str, Words] = {
     "too_many_tags": "leave one out; the fence of a lock is a tag too",
     "version_not_leasable": "say --last-writer-wins to write them all the same",
     "wrong_range": "a proxy or a cache stands in between: leave it out, as with NO_PROXY, or name the real endpoint",
+    "written_in_between": "try again, or give it longer: --timeout 60s",
     "written_without_fence": "let all who write it name a fence, or try again",
 }
 #: What happened, where the core's own sentence would have to name an option.

@@ -138,6 +138,7 @@ def copy(given: BlobCopy) -> BlobCopied:
         Changed: the destination or the source is no longer the version that the condition names; ``facts["side"]``
             says which.
         Exists: create-only, and the destination exists.
+        GaveUp: the condition names no version of the source, and others wrote it before each copy until the deadline.
         NotFound, Forbidden: the source, or the container of the destination.
         OutcomeUnknown: the answer was lost, and it cannot be known whether the copy was begun.
     """
@@ -150,8 +151,10 @@ def copy(given: BlobCopy) -> BlobCopied:
                 settled, under = _write(given, pinned)
         except SourceMovedError as error:
             moved += 1
-            if pinned is None or not given.follows_source or given.deadline.passed:
+            if pinned is None or not given.follows_source:
                 raise error.refusal from error
+            if given.deadline.passed:
+                raise write_refusals.to_gave_up(given.source, moved) from error
             continue
         return _to_result(given, pinned, settled, under, moved)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from azguard.accounts.target import Target
-from azguard.blobs import properties
+from azguard.blobs import properties, write_refusals
 from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, Gone, NotFound
@@ -48,6 +48,7 @@ def rewrite(
 
     Raises:
         Changed: it is not the version that the conditions name, or they do not hold.
+        GaveUp: they name none, and others wrote between each read and the write until the deadline.
         Locked: it is leased, and the lease id is missing or wrong.
     """
     try:
@@ -103,10 +104,12 @@ def _rewrite_version(target: Target, conditions: Conditions, deadline: Deadline,
         tied = replace(conditions, headers={Condition.IF_MATCH.header: found.etag}, expected_etag=found.etag)
         try:
             settled = attempt(found, tied)
-        except Changed:
-            if conditions.expected_etag is not None or deadline.passed:
+        except Changed as error:
+            if conditions.expected_etag is not None:
                 raise
             refused += 1
+            if deadline.passed:
+                raise write_refusals.to_gave_up(target, refused) from error
             continue
         return _build_result(target, conditions, found, settled, refused)
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.blobs import properties
+from azguard.blobs import properties, write_refusals
 from azguard.conditions.etags import quote
 from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
@@ -73,6 +73,7 @@ def take(given: Snapshot) -> BlobSnapshot:
 
     Raises:
         Changed: it is no longer the version that the condition names.
+        GaveUp: it names none, and others wrote between each look and the request until the deadline.
         OutcomeUnknown: the answer was lost, and the snapshot is not in the list; it may still be made.
     """
     changed = 0
@@ -82,9 +83,10 @@ def take(given: Snapshot) -> BlobSnapshot:
             settled = _send_settled(pinned)
         except Changed as error:
             changed += 1
-            names_version = given.conditions.expected_etag is not None
-            if names_version or pinned is given or given.deadline.passed:
+            if given.conditions.expected_etag is not None or pinned is given:
                 raise properties.describe_conflict(error, given.target, given.deadline) from error
+            if given.deadline.passed:
+                raise write_refusals.to_gave_up(given.target, changed) from error
             continue
         return _to_result(given, pinned, settled, changed)
 

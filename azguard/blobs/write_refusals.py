@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from azguard.accounts.target import Target
 from azguard.blobs import properties
 from azguard.conditions.resolve import Conditions
-from azguard.errors import Changed, Exists, Locked
+from azguard.errors import Changed, Exists, GaveUp, Locked
 from azguard.requests.deadline import Deadline
 
 
@@ -35,3 +35,13 @@ def _explain_unread(error: Exists, target: Target, conditions: Conditions) -> Ex
         return error
     message = f"{target} exists, and this scope never read it"
     return error.but(message=message, reason="put_never_read", address=str(target.address))
+
+
+def to_gave_up(target: Target, refused: int) -> GaveUp:
+    """Return the error of a write that named no version, and met another one at each of ``refused`` attempts."""
+    return GaveUp(
+        f"{target} was written by others between each look at it and the request after it, {refused} times; "
+        "nothing was applied",
+        address=str(target.address),
+        reason="written_in_between",
+    )
