@@ -221,7 +221,7 @@ class UpdateOptions:
             self._check_for_entity()
         elif kind is Kind.TABLE:
             raise UsageError(
-                "which entities of the table?", hint="--where FILTER, or name one: entity:TABLE/PARTITION/ROW"
+                "which entities of the table?", hint="entity:TABLE/PARTITION/ROW, or safe-update with --where FILTER"
             )
         elif kind not in (Kind.BLOB, *update_parts.COMPARED, *update_parts.LEASED):
             raise UsageError(

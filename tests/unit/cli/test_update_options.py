@@ -34,7 +34,8 @@ REFUSED: list[tuple[str, dict[str, Any], str, str | None]] = [
      "name it with --op-id KEY, without --dry-run or --where"),
     (BLOB, {"status": True, "op_id": "k"}, "--status changes nothing", "leave the edits and the command out"),
     # Of the kind of resource.
-    (TABLE, {}, "which entities of the table?", "--where FILTER, or name one: entity:TABLE/PARTITION/ROW"),
+    (TABLE, {}, "which entities of the table?",
+     "entity:TABLE/PARTITION/ROW, or safe-update with --where FILTER"),
     ("share:files", {}, "of a share only the metadata can be updated", "add --metadata; or file:SHARE/PATH"),
     ("queue:jobs", {}, "of a queue only the metadata can be updated", "add --metadata --allow-race"),
     ("queue:jobs", {"metadata": True}, "the service compares no version of a queue, so another writer may come between",
