@@ -5,14 +5,14 @@ program has the file open.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from azguard import columns
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.errors import Changed, UsageError
-from azguard.files import handles
+from azguard.errors import BadRequest, Changed, NotFound, UsageError
+from azguard.files import directories, handles
 from azguard.files.handles import Handle
 from azguard.requests.deadline import Deadline
 from azguard.times import iso
@@ -87,9 +87,17 @@ def list_holders(target: Target, deadline: Deadline, limit: int | None = None) -
     Raises:
         NotFound: there is nothing at that path.
     """
-    is_recursive = target.kind is not Kind.FILE
-    for each in handles.list_handles(target, deadline, recursive=is_recursive, limit=limit):
-        yield _describe(each)
+    is_recursive = target.kind is not Kind.FILE or _is_directory(target, deadline)
+    yield from map(_describe, handles.list_handles(target, deadline, recursive=is_recursive, limit=limit))
+
+
+def _is_directory(target: Target, deadline: Deadline) -> bool:
+    """Return whether a path that was written as that of a file is that of a directory."""
+    try:
+        directories.show(Target(target.account, replace(target.address, kind=Kind.DIR)), deadline)
+    except (BadRequest, NotFound):
+        return False
+    return True
 
 
 def break_after_showing(
@@ -111,7 +119,7 @@ def break_after_showing(
             reason="file_break_not_confirmed",
         )
     target = request.target
-    holders = tuple(list_holders(target, deadline))
+    holders = tuple(map(_describe, handles.list_handles(target, deadline, limit=None)))
     for each in holders:
         show(f"{target}: {each}")
     if not holders:

@@ -21,6 +21,8 @@ def test_who_has_files_of_a_share_open_is_listed(world: FileLockWorld) -> None:
         assert each["client"].startswith("127.0.0.1")
         assert {"Read", "Write"} <= set(each["access"])
         assert each["since"] is not None
+    below = world.cli.call("file", "lock", "list", second.removesuffix("/deep")).json
+    assert [each["address"] for each in below] == [f"file:{second}"]
     for each in working:
         each.finish(0)
 
