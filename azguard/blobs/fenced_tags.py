@@ -7,7 +7,8 @@ gets another version of the same content, under the same lease: then such a writ
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from http import HTTPStatus
+from typing import Any, ClassVar
 
 from azguard.accounts.target import Target
 from azguard.blobs import properties
@@ -26,12 +27,20 @@ from azguard.requests.verdicts import Verdict
 _IMMUTABLE = "BlobImmutableDueToPolicy"
 
 
+class VersionNotMoved(Forbidden):
+    """The tags were written, and the caller may not give the blob another version."""
+
+    #: By which ``calls.outcome_of`` knows it for a refusal.
+    status_code: ClassVar[int] = HTTPStatus.FORBIDDEN
+
+
 def move_version(target: Target, lease_id: str | None, deadline: Deadline) -> Moved:
     """Give a blob another ETag and leave all else as it is; ``lease_id`` is held, so that no one else can write it.
 
     Raises:
         Locked: the lease is not held any more.
         OutcomeUnknown: it was sent, and whether it was done cannot be known.
+        VersionNotMoved: the caller may not do that.
     Source: https://learn.microsoft.com/rest/api/storageservices/set-blob-properties
     """
     under = Conditions(lease_id=lease_id)
@@ -53,6 +62,7 @@ def move_version(target: Target, lease_id: str | None, deadline: Deadline) -> Mo
         after: str = send_until_settled(request, deadline).answer["etag"]
     except Forbidden as error:
         if error.service_code != _IMMUTABLE:
-            raise
+            told = "the tags were written, but a holder with a lower fence may still overwrite them"
+            raise error.as_kind(VersionNotMoved, detail=(*error.detail, told)) from error
         after = found.etag  # No holder can replace the content.
     return Moved(quote(found.etag), quote(after), found.last_modified, (found.metadata or {}).get(KEY))

@@ -119,9 +119,12 @@ def _exclude_lower_fences(
 
     Raises:
         OutcomeUnknown: the tags were written, and one still may.
+        VersionNotMoved: that is so because the caller may write no more than tags.
     """
     try:
         moved = fenced_tags.move_version(target, held.lease_id, held.patience)
+    except fenced_tags.VersionNotMoved:
+        raise
     except AzguardError as error:
         raise OutcomeUnknown(
             f"the tags of {target} were written, but a holder with a lower fence may still overwrite them",

@@ -361,6 +361,27 @@ def test_without_the_permission_for_tags_the_hint_names_it(cli: CliWorld, blob: 
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "command",
+    [("blob", "tags", "set", "--tags", "a=1"), ("safe-update", "--tags", "--set-string", "a=1")],
+    ids=" ".join,
+)
+def test_tags_alone_that_may_be_written_are_told_with_the_refusal(
+    cli: CliWorld, blob: str, command: tuple[str, ...]
+) -> None:
+    sdk(cli, blob).upload_blob(b"theirs")
+    lease = cli.call("lease", "acquire", f"blob:{blob}").json["lease_id"]
+    container, _, name = blob.partition("/")
+    sas = generate_blob_sas(
+        EMULATOR_NAME, container, name, account_key=EMULATOR_KEY,
+        permission=BlobSasPermissions(read=True, tag=True),
+        expiry=datetime.now(UTC) + timedelta(hours=1),
+    )  # fmt: skip
+    ran = cli.call(*command, f"{sdk(cli, blob).url}?{sas}", "--fence", "42", "--lease-id", lease)
+    told = "the tags were written, but a holder with a lower fence may still overwrite them"
+    assert (ran.code, told in ran.err, there(cli, blob)[1]) == (43, True, {"a": "1", "fence": tag(42)})
+
+
 def test_without_the_permission_to_read_the_hint_is_of_the_type_and_works(cli: CliWorld, blob: str) -> None:
     container, _, name = blob.partition("/")
     sas = generate_blob_sas(
