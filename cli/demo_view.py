@@ -1,9 +1,12 @@
 """The demonstration as people see it: a live table on a terminal, plain lines elsewhere, and what it all means."""
 
 import os
+import shlex
+import shutil
 import sys
+import sysconfig
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -127,7 +130,7 @@ def of(env: Environment, plan: DemoPlan) -> LineView | Live:
 def finish(env: Environment, view: LineView | Live, result: DemoResult) -> None:
     """Say what was found, what it means and what to type next; exit 1 unless azguard's count is exact."""
     shell = USE_OF_EXPORT[shell_exports.guess(env.environ, identity.find_name(os.getppid()))]
-    view.close(["", *_explain(result), "", *_describe_caveats(result), "", *_next_steps(shell)])
+    view.close(["", *_explain(result), "", *_describe_caveats(result), "", *_next_steps(shell, env.environ)])
     if _is_structured(env):
         env.out.show(result)
     if not result.exact:
@@ -217,10 +220,14 @@ def _wrap(text: str, indent: str = "") -> list[str]:
     return textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
 
 
-def _next_steps(shell: str) -> list[str]:
-    return [
-        f"next: azguard emulator start && {shell}",
-        "      azguard container create site",
-        "      echo '{\"count\": 0}' | azguard blob put site/counter.json",
-        "      azguard safe-update blob:site/counter.json --increment count",
+def _next_steps(shell: str, environ: Mapping[str, str]) -> list[str]:
+    """Return what to type next; first what puts azguard on PATH, if it was run by its path."""
+    steps = [
+        f"azguard emulator start && {shell}",
+        "azguard container create site",
+        "echo '{\"count\": 0}' | azguard blob put site/counter.json",
+        "azguard safe-update blob:site/counter.json --increment count",
     ]
+    if shutil.which("azguard", path=environ.get("PATH", os.defpath)) is None:
+        steps.insert(0, f'export PATH={shlex.quote(sysconfig.get_path("scripts"))}:"$PATH"')
+    return [f"{'      ' if number else 'next: '}{step}" for number, step in enumerate(steps)]
