@@ -18,7 +18,7 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Changed, NotFound, UsageError
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import fresh_op
+from azguard.requests.lineage import drop_lineage, fresh_op
 from azguard.requests.sources import read_up_to
 
 #: The most that is staged as one block of the caller's own id.
@@ -182,7 +182,7 @@ def _keep_settings(upload: Upload) -> Upload:
         found = properties.fetch(upload.target, Conditions(lease_id=lease_id), upload.deadline)
     except NotFound:
         return replace(upload, settings=_fill(given, update_states.guess_settings(upload.target)))
-    kept = update_states.to_settings(found, update_states.drop_lineage(found.metadata or {}))
+    kept = update_states.to_settings(found, drop_lineage(found.metadata))
     tags = properties.fetch_tags(upload.target, lease_id, upload.deadline) if found.tag_count else None
     others = {key: value for key, value in (tags or {}).items() if upload.conditions.fence is None or key != "fence"}
     kept = replace(kept, tags=others or None, tier=update_states.find_chosen_tier(found))

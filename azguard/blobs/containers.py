@@ -22,7 +22,7 @@ from azguard.leases import guard
 from azguard.leases.kept import LeaseRecords
 from azguard.requests.calls import page_timeouts, pages, read, write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage
+from azguard.requests.lineage import KEY, Lineage, drop_lineage
 from azguard.requests.service_errors import build_unreadable
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict
@@ -206,7 +206,7 @@ def _find_delete_outcome(target: Target, patience: Deadline, alone: Callable[[],
 
 
 def _describe(target: Target, found: Any) -> ContainerShown:
-    metadata = {key: value for key, value in (found.metadata or {}).items() if key != KEY}
+    metadata = drop_lineage(found.metadata)
     return ContainerShown(
         address=str(target.address),
         name=found.name or target.address.container,

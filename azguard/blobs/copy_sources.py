@@ -15,7 +15,7 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, Exists, Forbidden, NotFound, NotModified, Unauthenticated
 from azguard.requests import copied_sources
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY
+from azguard.requests.lineage import KEY, drop_lineage
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def pin(source: Target, conditions: Mapping[str, str], deadline: Deadline) -> Pi
         etag=found.etag,
         content_length=found.size,
         blob_type=properties.type_of(found),
-        metadata={key: value for key, value in metadata.items() if key != KEY},
+        metadata=drop_lineage(metadata),
         has_lineage=KEY in metadata,
         has_tags=bool(found.tag_count),
     )

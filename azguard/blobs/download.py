@@ -24,7 +24,7 @@ from azguard.errors import BadRequest, Unavailable
 from azguard.requests import delivery
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY
+from azguard.requests.lineage import KEY, drop_lineage
 from azguard.requests.ranges import RANGE_BYTES, Piece, Ranges
 
 _ASKED_RANGE = re.compile(r"bytes=(\d+)-(\d+)")
@@ -107,7 +107,7 @@ class Download:
             blob_type=blob_properties.type_of(found),
             content_hash=content_hash,
             file=None if file is None else str(file),
-            metadata={key: value for key, value in (found.metadata or {}).items() if key != KEY},
+            metadata=drop_lineage(found.metadata),
         )
 
     @property

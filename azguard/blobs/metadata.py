@@ -21,7 +21,7 @@ from azguard.leases.kept import LeaseRecords
 from azguard.leases.owners import OF_LOCK
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage, fresh_op
+from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict, verdict_from_lineage
 
@@ -56,7 +56,7 @@ def describe(target: Target, found: Any) -> tuple[MetadataRead, str | None]:
         address=str(target.address),
         etag=quote(found.etag),
         last_modified=found.last_modified,
-        metadata={key: value for key, value in stamped.items() if key != KEY},
+        metadata=drop_lineage(stamped),
     )
     return read, stamped.get(KEY)
 

@@ -12,7 +12,7 @@ from azguard.blobs.properties import encode_base64, explain_stale_read, fetch, n
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY
+from azguard.requests.lineage import drop_lineage
 
 
 @dataclass(frozen=True)
@@ -100,5 +100,5 @@ def from_sdk(address: Address, found: Any) -> BlobShown:
         copy_id=found.copy.id,
         copy_status=name_of(found.copy.status),
         copy_progress=found.copy.progress,
-        metadata={key: value for key, value in (found.metadata or {}).items() if key != KEY},
+        metadata=drop_lineage(found.metadata),
     )

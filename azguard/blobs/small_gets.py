@@ -19,7 +19,7 @@ from azguard.blobs.properties import explain_stale_read
 from azguard.conditions.resolve import Conditions
 from azguard.requests import calls, delivery
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY
+from azguard.requests.lineage import KEY, drop_lineage
 
 _METADATA = "x-ms-meta-"
 #: Each of many jobs has one of them in memory.
@@ -71,7 +71,7 @@ def to_file(
         blob_type=found.blob_type,
         content_hash=f"sha256:{hashlib.sha256(found.content).hexdigest()}",
         file=str(file),
-        metadata={key: value for key, value in found.metadata.items() if key != KEY},
+        metadata=drop_lineage(found.metadata),
         inode=inode,
     )
     return got, found.metadata.get(KEY)

@@ -22,7 +22,7 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, NotFound, NotModified
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage
+from azguard.requests.lineage import KEY, Lineage, drop_lineage
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict
 from azguard.requests.written import WriteResult
@@ -168,7 +168,7 @@ def _pin(given: Snapshot) -> Snapshot:
             found = properties.fetch(given.target, given.conditions, given.deadline)
     except NotModified as error:
         raise properties.describe_conflict(_to_changed(error, given), given.target, given.deadline) from error
-    own = {key: value for key, value in (found.metadata or {}).items() if key != KEY}
+    own = drop_lineage(found.metadata)
     stamp = Lineage().after(given.op, found.etag)
     metadata = {**(own if given.metadata is None else given.metadata), KEY: str(stamp)}
     conditions = replace(given.conditions, headers={Condition.IF_MATCH.header: found.etag}, expected_etag=found.etag)
@@ -204,7 +204,7 @@ def _find_outcome(pinned: Snapshot, patience: Deadline) -> Finding[_Answer]:
     if KEY not in (pinned.metadata or {}):
         return Finding(Verdict.UNKNOWN)
     for item in _list_kept(pinned.target, ["snapshots", "metadata"], patience):
-        if item.snapshot and pinned.op in Lineage.parse((item.metadata or {}).get(KEY)):
+        if item.snapshot and pinned.op in Lineage.find(item.metadata):
             answer = {"snapshot": item.snapshot, "etag": quote(item.etag), "last_modified": item.last_modified}
             return Finding(Verdict.COMMITTED, answer)
     return Finding(Verdict.NOT_YET)

@@ -73,11 +73,6 @@ def find_chosen_tier(found: Any) -> str | None:
     return None if found.blob_tier_inferred else properties.name_of(found.blob_tier)
 
 
-def drop_lineage(metadata: dict[str, str]) -> dict[str, str]:
-    """Return metadata without azguard's own key."""
-    return {key: value for key, value in metadata.items() if key != KEY}
-
-
 def to_lineage_metadata(state: CurrentVersion, lineage: Lineage | None) -> dict[str, str]:
     """Return the metadata of the lineage: the new one, or the current one if ``lineage`` is None."""
     kept = str(state.lineage if lineage is None else lineage)

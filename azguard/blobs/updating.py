@@ -14,7 +14,7 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, NotFound
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage, fresh_op
+from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op
 from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion, Leasable
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class LeasableBlob:
             return [item for item in found if item.name == name and item.version_id]
 
         items = sorted(read(list_all, self.target, deadline), key=lambda item: item.version_id)
-        return [KeptVersion(quote(item.etag), Lineage.parse((item.metadata or {}).get(KEY))) for item in items]
+        return [KeptVersion(quote(item.etag), Lineage.find(item.metadata)) for item in items]
 
     def _keep(self, state: CurrentVersion, lease_id: str | None, deadline: Deadline) -> None:
         if self.keeper is not None and state.etag is not None:
@@ -130,7 +130,7 @@ class BlobContent(LeasableBlob):
                 if deadline.passed:
                     raise
                 continue
-            settings = update_states.to_settings(found, update_states.drop_lineage(found.metadata or {}))
+            settings = update_states.to_settings(found, drop_lineage(found.metadata))
             state = update_states.to_current_version(
                 content, found, _Preserved(settings, found.tag_count), settings.content_type
             )
@@ -226,7 +226,7 @@ class BlobMetadata(LeasableBlob):
         except NotFound as error:
             return update_states.to_missing_version(error, b"{}", None)
         rest = (update_states.to_settings(found, {}), found.size, found.content_settings.content_md5)
-        state = update_states.to_current_version(as_json(update_states.drop_lineage(found.metadata or {})), found, rest)
+        state = update_states.to_current_version(as_json(drop_lineage(found.metadata)), found, rest)
         return replace(
             state, lineage=replace(state.lineage, tiered=update_states.find_chosen_tier(found) is not None), fence=fence
         )

@@ -84,6 +84,6 @@ def _find_outcome(target: Target, op: str, patience: Deadline) -> Finding[Any]:
         name_starts_with=name, include_metadata=True, include_snapshots=True, **page_timeouts(patience)
     )
     for item in pages(every, target, patience):
-        if item.name == name and item.snapshot and op in Lineage.parse((item.metadata or {}).get(KEY)):
+        if item.name == name and item.snapshot and op in Lineage.find(item.metadata):
             return Finding(Verdict.COMMITTED, {"snapshot": item.snapshot})
     return Finding(Verdict.UNKNOWN)

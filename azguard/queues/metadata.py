@@ -18,7 +18,7 @@ from azguard.errors import Changed, NotFound
 from azguard.queues import queues
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage, fresh_op
+from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict
 from azguard.requests.written import WriteResult, without_time
@@ -47,7 +47,7 @@ def get(target: Target, deadline: Deadline) -> QueueMetadata:
         address=str(target.address),
         etag=compute_etag(stamped),
         last_modified=None,
-        metadata=queues.drop_lineage(stamped),
+        metadata=drop_lineage(stamped),
     )
 
 

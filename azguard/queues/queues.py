@@ -13,7 +13,7 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import NotFound
 from azguard.requests.calls import page_timeouts, pages, read, write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage
+from azguard.requests.lineage import KEY, Lineage, drop_lineage
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict
 from azguard.requests.written import WriteResult, without_time
@@ -78,7 +78,7 @@ def show(target: Target, deadline: Deadline) -> QueueShown:
     return QueueShown(
         address=str(target.address),
         name=target.address.container,
-        metadata=drop_lineage(found.metadata or {}),
+        metadata=drop_lineage(found.metadata),
         approximate_message_count=found.approximate_message_count,
     )
 
@@ -97,7 +97,7 @@ def list_queues(account: Account, deadline: Deadline, prefix: str | None, limit:
     )
     for item in islice(pages(found, everything, deadline), limit):
         address = str(Address(Kind.QUEUE, (item.name,)))
-        yield QueueListed(address, item.name, drop_lineage(item.metadata or {}))
+        yield QueueListed(address, item.name, drop_lineage(item.metadata))
 
 
 def delete(target: Target, conditions: Conditions, deadline: Deadline) -> WriteResult:
@@ -117,11 +117,6 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> WriteR
     )
     settled = send_until_settled(request, deadline)
     return without_time(target, conditions.guard, settled.attempts)
-
-
-def drop_lineage(metadata: Mapping[str, str]) -> dict[str, str]:
-    """Return metadata without azguard's own entry."""
-    return {key: value for key, value in metadata.items() if key != KEY}
 
 
 def _find_create_outcome(target: Target, op: str, patience: Deadline) -> Finding[object]:

@@ -16,6 +16,7 @@ import base64
 import hashlib
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 KEY = "azguardlineage"
@@ -53,6 +54,11 @@ class Lineage:
             return cls()
         return cls(tuple((match[1], match[2]) for match in matches if match), _TIERED in pieces)
 
+    @classmethod
+    def find(cls, metadata: Mapping[str, str] | None) -> "Lineage":
+        """Read the lineage among metadata, whatever the case of its name: a listing tells it as it was written."""
+        return cls.parse(next((value for key, value in (metadata or {}).items() if key.lower() == KEY), None))
+
     def __str__(self) -> str:
         entries = [f"{op}.{parent}" for op, parent in self.entries]
         return ",".join([*entries, _TIERED] if self.tiered else entries)
@@ -73,6 +79,11 @@ class Lineage:
     def reaches_creation(self) -> bool:
         """Return whether the whole history since the resource was created is here."""
         return bool(self.entries) and self.entries[-1][1] == ABSENT
+
+
+def drop_lineage(metadata: Mapping[str, str] | None) -> dict[str, str]:
+    """Return metadata without the lineage, whatever the case of its name."""
+    return {key: value for key, value in (metadata or {}).items() if key.lower() != KEY}
 
 
 def bare(etag: str | None) -> str:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from azguard.requests.lineage import DEPTH, UNSEEN, Lineage, bare, is_op, new_op, op_of_key
+from azguard.requests.lineage import DEPTH, UNSEEN, Lineage, bare, drop_lineage, is_op, new_op, op_of_key
 
 OPS = st.binary(min_size=12, max_size=12).map(new_op)
 ETAGS = st.none() | st.text("0123456789ABCDEFabcdefx'W/:%-", min_size=1).map(lambda text: f'"0x{text}"')
@@ -87,3 +87,11 @@ def test_a_lineage_has_the_ops_that_wrote_and_none_that_sorts_beside_them() -> N
 def test_an_etag_is_kept_bare_and_that_of_an_entity_as_its_time() -> None:
     entity = "W/\"datetime'2026-11-21T10%3A00%3A00.0000000Z'\""
     assert [bare(each) for each in (None, '"0x5"', entity)] == ["-", "0x5", "2026-11-21T10:00:00.0000000Z"]
+
+
+@pytest.mark.parametrize("name", ["azguardlineage", "Azguardlineage", "AZGUARDLINEAGE"])
+def test_a_lineage_is_found_in_metadata_and_dropped_in_any_case(name: str) -> None:
+    written = Lineage().after(new_op(b"x" * 12), None)
+    metadata = {"Own": "1", name: str(written)}
+    assert (Lineage.find(metadata), drop_lineage(metadata)) == (written, {"Own": "1"})
+    assert (Lineage.find(None), drop_lineage(None)) == (Lineage(), {})
