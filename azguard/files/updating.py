@@ -201,7 +201,12 @@ class LeasedUpdate(ABC):
 
     def _ask(self, held: _Held, seconds: int, deadline: Deadline) -> None:
         term = _INFINITE if self._is_endless else seconds
-        lease_state.client(self.target, held.lease_id).acquire(term, **write_timeouts(deadline))
+        try:
+            lease_state.client(self.target, held.lease_id).acquire(term, **write_timeouts(deadline))
+        except BaseException as error:
+            if held.note is not None and outcome_of(error) is CallOutcome.IN_DOUBT:
+                held.note.may_come_late()
+            raise
 
     def _forget(self, held: _Held, *, is_free: bool) -> None:
         for note in (*self._former, *filter(None, [held.note])):

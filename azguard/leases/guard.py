@@ -115,6 +115,9 @@ def _ask(held: GuardLease, target: Target, records: LeaseRecords, seconds: int |
         _forget(held, target, records)
         raise
     except BaseException:
+        # Interrupted, it may be under way still, and come after the release.
+        if held.note is not None:
+            held.note.may_come_late()
         _give_back(held, target, records)
         raise
 

@@ -113,12 +113,16 @@ class SlotLeases:
         was_doubtful = slot.address in self._doubtful
         self._doubtful.add(slot.address)
         sent_at = self._settings.now()
-        sent = send_once(lambda: actions.acquire_once(slot, lease_id, seconds, timeouts))
+        try:
+            sent = send_once(lambda: actions.acquire_once(slot, lease_id, seconds, timeouts))
+        except BaseException:
+            self._note_late(slot)  # Interrupted, it may be under way still, and come after the release.
+            raise
         self.is_answered = self.is_answered or sent.outcome in (CallOutcome.COMMITTED, CallOutcome.REFUSED)
         if sent.outcome in (CallOutcome.REFUSED, CallOutcome.NOT_SENT) and not was_doubtful:
             self._doubtful.remove(slot.address)
-        if sent.outcome is CallOutcome.IN_DOUBT and slot.address in self._notes:
-            self._notes[slot.address].may_come_late()
+        if sent.outcome is CallOutcome.IN_DOUBT:
+            self._note_late(slot)
         error: Any = sent.error
         if error is None:
             self._settings.records.confirm(slot, lease_id)
@@ -228,6 +232,10 @@ class SlotLeases:
             return
         for _ in self._settings.processes.release_abandoned(slot, self._time.start()):
             self._settings.say(f"{slot}: its holder on this machine has ended, and its lease was released")
+
+    def _note_late(self, slot: Target) -> None:
+        if slot.address in self._notes:
+            self._notes[slot.address].may_come_late()
 
     def _close_note(self, slot: Target) -> None:
         note = self._notes.pop(slot.address, None)

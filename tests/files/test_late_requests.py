@@ -87,6 +87,29 @@ def test_a_record_of_the_holder_that_comes_late(files_cli: CliWorld, story: str)
     assert files_cli.call("lease", "list", "--held", "-o", "json").json == []
 
 
+@pytest.mark.parametrize("words", [("file", "put", "{file}"), ("safe-update", "file:{file}", "--set", "n=2")])
+def test_a_lease_that_comes_after_its_release_is_ended_by_the_next_write(
+    files_cli: CliWorld, words: tuple[str, ...]
+) -> None:
+    file, lost = files_world.make(files_cli, b'{"n": 1}'), list[Request]()
+
+    def decide(request: Request) -> Fault:
+        if request.headers.get("x-ms-lease-action") == "acquire" and not lost:
+            lost.append(request)
+            return Fault.RESET
+        return Fault.NONE
+
+    with proxy.running(files_world.port(files_cli), decide) as between:
+        cli = files_world.through(files_cli, between.port)
+        assert cli.call("file", "get", file).code == 0
+        asked = [word.format(file=file) for word in words]
+        codes = [cli.call(*asked, stdin=b'{"n": 2}').code]
+        late = ShareLeaseClient(files_world.client(files_cli, file), lost[0].headers["x-ms-proposed-lease-id"])
+        late.acquire()
+        codes.append(cli.call("file", "metadata", "set", file, "--metadata", "a=1", "--etag", "@last").code)
+    assert (codes, files_world.client(files_cli, file).get_file_properties().lease.state) == ([0, 0], "available")
+
+
 @pytest.mark.parametrize(
     "words", [("file", "put", "{file}", "--last-writer-wins"), ("safe-update", "file:{file}", "--set", "n=2")]
 )

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +13,7 @@ from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, Changed, Locked, OutcomeUnknown, Unavailable
 from azguard.leases import actions, guard, state
+from azguard.leases.process_leases import ProcessLeases
 from tests.support.fake_resource import TARGET, Clock
 from tests.support.no_records import NoRecords
 
@@ -129,6 +131,19 @@ def test_nothing_is_written_without_it(
     with pytest.raises(raised):
         write(notes)
     assert notes.said == ["record 15", *after]
+
+
+@pytest.mark.parametrize(
+    ("end", "left"), [(WRONG, 0), (Unavailable("never sent"), 0), (OutcomeUnknown("lost"), 1), (KeyboardInterrupt(), 1)]
+)
+def test_the_note_of_one_that_may_come_after_its_release_stays(
+    monkeypatch: pytest.MonkeyPatch, notes: Notes, tmp_path: Path, end: BaseException, left: int
+) -> None:
+    monkeypatch.setattr(actions, "acquire", fail_with(end))
+    lease = guard.hold(TARGET, None, notes, Clock().deadline(), processes=ProcessLeases(tmp_path))
+    with pytest.raises((AzguardError, KeyboardInterrupt)), lease:
+        pass
+    assert len(list(tmp_path.iterdir())) == left
 
 
 def test_the_short_lease_of_another_is_waited_for(monkeypatch: pytest.MonkeyPatch, notes: Notes) -> None:

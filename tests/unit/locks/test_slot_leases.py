@@ -1,5 +1,7 @@
 """The lease of a lock counts from before it was asked for, and is asked for anew where it is worth less."""
 
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from azguard.errors import OutcomeUnknown, Unavailable
 from azguard.leases import actions
 from azguard.leases.owner_records import Moved
 from azguard.leases.owners import Owner
+from azguard.leases.process_leases import ProcessLeases
 from azguard.locks import lock_blobs
 from azguard.locks.lock_blobs import LockRecord
 from azguard.locks.request_time import RequestTime
@@ -32,7 +35,7 @@ class Service:
         self.clock = Clock()
         #: How long the answers to an acquire and to the write of the record take, and how the acquires end.
         self.acquire_seconds = self.write_seconds = 1.0
-        self.ends: list[Exception] = []
+        self.ends: list[BaseException] = []
         #: How often each record was sent, or how that ended.
         self.attempts: list[int | Exception] = []
         #: Whether a lease can be given back.
@@ -43,7 +46,7 @@ class Service:
         monkeypatch.setattr(actions, "give_back", self._give_back)
         monkeypatch.setattr(lock_blobs, "write_owner_and_fence", self._write)
 
-    def leases(self, target: Target = BLOB) -> SlotLeases:
+    def leases(self, target: Target = BLOB, processes: ProcessLeases | None = None) -> SlotLeases:
         settings = AcquireSettings(
             owner=OWNER,
             seconds=TERM,
@@ -54,6 +57,7 @@ class Service:
             tell=lambda _: None,
             uniform=lambda low, _: low,
             now=self.clock,
+            processes=processes,
         )
         return SlotLeases(LockRequest(target), settings, RequestTime(self.clock.deadline(60), 10))
 
@@ -96,7 +100,7 @@ def test_a_lease_of_which_a_third_is_over_is_given_up(service: Service) -> None:
 
 @pytest.mark.parametrize(("ends", "given_back"), [([BUSY], 0), ([ServiceResponseError("lost"), BUSY], 1)])
 def test_a_lease_is_given_back_unless_its_only_request_was_refused(
-    service: Service, ends: list[Exception], given_back: int
+    service: Service, ends: list[BaseException], given_back: int
 ) -> None:
     leases, service.ends = service.leases(), ends
     for _ in ends[1:]:
@@ -133,3 +137,15 @@ def test_a_record_of_which_a_copy_may_come_stays_no_lock_whatever_else_fails(
     assert held is not None
     assert (len(set(service.asked[:3])), held.lease_id in service.asked[:3]) == (1, False)
     assert service.given_back == service.asked[:1]
+
+
+@pytest.mark.parametrize(("end", "left"), [(BUSY, 0), (ServiceResponseError("lost"), 1), (KeyboardInterrupt(), 1)])
+def test_the_note_of_a_lease_that_may_come_after_its_release_stays(
+    service: Service, tmp_path: Path, end: BaseException, left: int
+) -> None:
+    service.ends = [end]
+    leases = service.leases(FILE, ProcessLeases(tmp_path))
+    with suppress(KeyboardInterrupt, Unavailable):
+        leases.ask_for_each()
+    leases.release()
+    assert len(list(tmp_path.iterdir())) == left
