@@ -40,6 +40,7 @@ HINTS: Mapping[str, Words] = {
     "pages_are_empty": "did the command before the pipe fail?",
     "pages_behind_end": "a page blob keeps its length: create a longer one",
     "pages_incomplete": "look at what is there, then go on from {next_offset}: --offset {next_offset}",
+    "pages_keep_changing": "try again when its writers pause",
     "pages_never_read": "read its ranges and its version first, then name it: --etag ETAG; or say --last-writer-wins",
     "pages_of_nothing": "to create it: azguard blob page put {target} --create BYTES",
     "pages_unknown": "read those pages, then decide; without --lease-id and --last-writer-wins azguard can tell",

@@ -130,6 +130,11 @@ def _build_never_read(target: Target) -> Exists:
     return Exists(f"{target} exists, and this scope never read it", str(target.address), reason="pages_never_read")
 
 
+def _build_changing(target: Target) -> Changed:
+    message = f"{target} changes faster than its ranges can be listed"
+    return Changed(message, str(target.address), reason="pages_keep_changing")
+
+
 def list_ranges(
     target: Target,
     conditions: Conditions,
@@ -163,9 +168,9 @@ def list_ranges(
 
         try:
             ranges = read(list_all, target, deadline)
-        except Changed:
+        except Changed as error:
             if deadline.passed:
-                raise
+                raise _build_changing(target) from error
         else:
             break
     for each in ranges:

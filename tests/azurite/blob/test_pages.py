@@ -196,16 +196,20 @@ def test_ranges_since_a_snapshot_are_those_that_differ(cli: CliWorld, seen: str)
 
 def test_ranges_are_all_of_one_version(cli: CliWorld, seen: str, monkeypatch: pytest.MonkeyPatch) -> None:
     cli.call("blob", "page", "put", seen, stdin=PAGE)
-    refused = iter([True])
+    left = [1]
 
     def changing(*given: object) -> object:
-        if next(refused, False):
+        left[0] -= 1
+        if left[0] >= 0:
             raise Changed("it changed in between")
         return calls.read(*given)  # type: ignore[arg-type]  # what it was given
 
     monkeypatch.setattr(page_blobs, "read", changing)
     ran = cli.call("blob", "page", "ranges", seen)
     assert (ran.code, len(ran.json)) == (0, 1)
+    left[0] = 1_000_000
+    ran = cli.call("blob", "page", "ranges", seen, "--timeout", "0.1s")
+    assert (ran.code, "changes faster than its ranges can be listed" in ran.err) == (42, True)
 
 
 def test_a_condition_on_ranges_is_kept(cli: CliWorld, seen: str) -> None:
