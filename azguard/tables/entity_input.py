@@ -37,6 +37,8 @@ def parse(content: bytes, name: str, example: str) -> dict[str, Any]:
     """
     if len(content) > MOST_BYTES:
         raise UsageError(f"{name} has more than {MOST_BYTES:,} bytes, so it is no entity", reason="entity_too_large")
+    if not content.strip():
+        raise _make_error(f"{name} is empty, and it is to hold JSON", example)
     try:
         text = content.decode("utf-8-sig")  # PowerShell writes a byte order mark
         json_text.parse(text)
@@ -96,7 +98,9 @@ def _version(found: Entity) -> SeenVersion | None:
     stated = {name: value for name, value in found.items() if name == reads.ETAG or _is_az_etag(name, value)}
     for name, value in stated.items():
         if not isinstance(value, str) or not etags.is_version(Kind.ENTITY, value):
-            raise UsageError(f"{name} is {value!r}, which is not the ETag of an entity", reason="entity_bad_etag")
+            raise UsageError(
+                f"{name} is {json.dumps(value)}, which is not the ETag of an entity", reason="entity_bad_etag"
+            )
     if len(set(stated.values())) > 1:
         raise UsageError(
             f"the entity has two versions: {reads.ETAG} is {stated[reads.ETAG]}, {_AZ_ETAG} is {stated[_AZ_ETAG]}",

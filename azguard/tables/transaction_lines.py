@@ -1,5 +1,6 @@
 """The JSON lines of a transaction: each is one write with its own condition."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -123,7 +124,7 @@ def _one_of(found: Mapping[str, Any], name: str, words: Sequence[str]) -> str:
     value = found.get(name)
     if value not in words:
         raise UsageError(
-            f'"{name}" is {value!r}',
+            f'"{name}" is {json.dumps(value)}' if name in found else f'there is no "{name}"',
             reason="line_word",
             values={"name": name, "words": ", ".join(words)},
         )

@@ -76,7 +76,7 @@ def test_a_property_called_etag_is_written(cli: CliWorld, order: str) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "stdin is not JSON: line 1, column 1: Expecting value"),
+        ("", "stdin is empty, and it is to hold JSON"),
         ("[]", "stdin is not a JSON object"),
         ("\xff", "Expecting value"),
         ('{"a": 1, "a": 2}', 'stdin is not JSON: the key "a" appears twice in one object'),

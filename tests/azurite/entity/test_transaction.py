@@ -155,11 +155,12 @@ def lines_of(case: Any, partition: str) -> bytes:
 
 REFUSED: list[tuple[Any, int, str]] = [
     ("", 2, "there is nothing to write"),
-    ("{}\n", 2, 'line 1: "op" is None'),
+    ("{}\n", 2, 'line 1: there is no "op"'),
+    ("\n", 2, "line 1: the line is empty, and it is to hold JSON"),
     ("nonsense\n", 2, "line 1: the line is not JSON: line 1, column 1: Expecting value"),
     ("[1]\n", 2, "line 1: the line is not a JSON object"),
     ('{"op": "delete", "op": "insert"}\n', 2, 'line 1: the line is not JSON: the key "op" appears twice in one object'),
-    ([item("destroy", "@/a")], 2, "line 1: \"op\" is 'destroy'"),
+    ([item("destroy", "@/a")], 2, 'line 1: "op" is "destroy"'),
     ([item("delete", "@/a"), {"op": "delete"}], 2, 'line 2: there is no "address"'),
     ([{"op": "insert", "address": "@/c"}], 2, 'line 1: there is no "entity"'),
     (
@@ -179,7 +180,7 @@ REFUSED: list[tuple[Any, int, str]] = [
     ([item("upsert", "@/a")], 2, "line 1: nothing in the service can guard Insert Or Merge Entity, so it is never done "
      "by default"),
     ([item("merge", "@/a", mode="merge")], 2, 'line 1: "mode" is for an upsert, not for a merge'),
-    ([item("upsert", "@/a", mode="fail", last_writer_wins=True)], 2, "line 1: \"mode\" is 'fail'"),
+    ([item("upsert", "@/a", mode="fail", last_writer_wins=True)], 2, 'line 1: "mode" is "fail"'),
     ([item("insert", "@/c", 2**40)], 2, "line 1: n is beyond what Edm.Int32 takes"),
     ([item("delete", "@/a"), item("delete", "@/nosuch")], 42,
      "line 2: @/nosuch was never read here, so there is nothing to guard this with"),

@@ -56,7 +56,7 @@ def test_each_write_carries_the_op_of_the_transaction_unless_lineage_is_off(stam
 @pytest.mark.parametrize(
     ("line", "reason", "message"),
     [
-        ({"op": "burn"}, "line_word", "line 2: \"op\" is 'burn'"),
+        ({"op": "burn"}, "line_word", 'line 2: "op" is "burn"'),
         ({"op": "delete"}, "line_incomplete", 'line 2: there is no "address"'),
         ({"op": "delete", "if": "x"}, "line_unknown_key", "line 2: 'if' is not known"),
     ],
