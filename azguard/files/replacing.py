@@ -162,28 +162,32 @@ def _create(
 
     So would one that the network sends twice: before anything is written, the file is renamed.
     """
-    doubtful: list[Replacement] = []
-    for _ in range(_TRIES):
-        made, renamed = _choose(target, stem), _choose(target, stem)
-        client = made.temporary.account.file(made.temporary.address)
-        settings = _settings(like, content)
-        sent = send_once(
-            lambda client=client, settings=settings: client.create_file(  # type: ignore[misc]  # bound here
-                len(content), metadata=dict(metadata), **settings, **write_timeouts(deadline)
+    tried: list[Replacement] = []
+    try:
+        for _ in range(_TRIES):
+            made, renamed, before = _choose(target, stem), _choose(target, stem), [*tried]
+            tried += (made, renamed)
+            client = made.temporary.account.file(made.temporary.address)
+            settings = _settings(like, content)
+            sent = send_once(
+                lambda client=client, settings=settings: client.create_file(  # type: ignore[misc]
+                    len(content), metadata=dict(metadata), **settings, **write_timeouts(deadline)
+                )
             )
-        )
-        if sent.error is None:
-            sent = _rename_away(made, renamed, deadline)
-        if sent.error is None:
-            for each in doubtful:
-                each.delete(None, deadline)
-            return renamed
-        doubtful += (made, renamed)
-        failure = translate(sent.error, target)
-        if sent.outcome is CallOutcome.REFUSED or deadline.passed:
-            break
-        deadline.pause(_PAUSE_SECONDS)
-    _discard(doubtful, deadline)
+            if sent.error is None:
+                sent = _rename_away(made, renamed, deadline)
+            if sent.error is None:
+                for each in before:
+                    each.delete(None, deadline)
+                return renamed
+            failure = translate(sent.error, target)
+            if sent.outcome is CallOutcome.REFUSED or deadline.passed:
+                break
+            deadline.pause(_PAUSE_SECONDS)
+    except BaseException:
+        _discard(tried, deadline)
+        raise
+    _discard(tried, deadline)
     raise failure
 
 

@@ -10,22 +10,24 @@ A request that comes late is refused, because its lease has ended, and no lease 
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.conditions.etags import quote
+from azguard.conditions.resolve import Conditions
+from azguard.errors import AzguardError
 from azguard.files import guarding, owner_notes
 from azguard.files.described import drop_own
 from azguard.files.guarding import Guarding
-from azguard.leases import actions
+from azguard.leases import actions, owner_records
 from azguard.leases import state as lease_state
 from azguard.leases.owner_records import Version, set_service_time
 from azguard.leases.owners import OWNER
 from azguard.leases.process_leases import ProcessLease
 from azguard.leases.state import LeaseState
-from azguard.requests import unsent
+from azguard.requests import commits, unsent
 from azguard.requests.calls import CallOutcome, outcome_of, send_once, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op
@@ -36,6 +38,8 @@ from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersi
 _INFINITE = -1
 # A lease without a term is not left behind because of one lost answer.
 _RELEASE_SECONDS = 5.0
+# Bounded: a record that stays behind says that the lease is held, which anyone can see is not so.
+_REMOVE_SECONDS = 3.0
 
 
 @dataclass
@@ -65,6 +69,8 @@ class LeasedUpdate(ABC):
     #: Of versions that differ from the one before in the record of our lease alone: what they were before.
     _noted: dict[str, tuple[str, Lineage]] = field(default_factory=dict, init=False)
     _has_looked: bool = field(default=False, init=False)
+    #: The op of the record of our lease, which may be on the file, and what the file was before it.
+    _record: tuple[str, tuple[str, Lineage]] | None = field(default=None, init=False)
 
     @property
     def leases(self) -> Leasable:
@@ -95,6 +101,7 @@ class LeasedUpdate(ABC):
         held = self._held
         if held is None:
             return
+        self._remove_record(held, deadline)
         seconds = _RELEASE_SECONDS if self._is_endless else deadline.remaining
         is_free = not held.is_asked or actions.give_back(self.target, held.lease_id, deadline, seconds)
         self._forget(held, is_free=is_free)
@@ -161,6 +168,10 @@ class LeasedUpdate(ABC):
     def kept_metadata(self, metadata: Mapping[str, str] | None) -> dict[str, str]:
         """Return the metadata that new content leaves as they are."""
         return {**drop_own(metadata), **self.callers_record(metadata)}
+
+    def note_written(self) -> None:
+        """Note that a write of ours has taken the place of the version that has the record of our lease."""
+        self._record = None
 
     def forget_unasked(self) -> None:
         """Delete the note of a lease that was not needed."""
@@ -230,8 +241,10 @@ class LeasedUpdate(ABC):
         kept = {key: value for key, value in found.metadata.items() if key.lower() not in (OWNER, KEY)}
         version = Version(found.etag, found.metadata, found.answered_at)
         record = set_service_time(owner, version).as_metadata()
-        history = Lineage.parse(stamp).after(fresh_op(), found.etag)
+        op = fresh_op()
+        history = Lineage.parse(stamp).after(op, found.etag)
         client = self.target.account.file(self.target.address)
+        self._record = op, before
         sent = send_once(
             lambda: client.set_file_metadata(
                 {**kept, OWNER: record, KEY: str(history)},
@@ -247,3 +260,23 @@ class LeasedUpdate(ABC):
             # A copy that comes late must not undo what is written next under this lease.
             held.is_spoilt = sent.outcome is CallOutcome.IN_DOUBT
             raise sent.error or RefusedHere.as_changed()
+
+    def _remove_record(self, held: _Held, deadline: Deadline) -> None:
+        """Remove the record of our lease from a version that was not replaced; raise no error."""
+        if self._record is None:
+            return
+        op, before = self._record
+        self._record = None
+        patience = deadline.restart(seconds=_REMOVE_SECONDS)
+        under = Conditions(lease_id=held.lease_id)
+        try:
+            version = owner_records.read_version(self.target, patience, held.lease_id)
+            if [each for each, _ in Lineage.parse(version.metadata.get(KEY)).entries[:1]] != [op]:
+                return  # A write of ours has replaced it, or it never came.
+            with commits.suppress():
+                moved = owner_records.change_metadata(self.target, version, {OWNER: None}, under, patience)
+        except AzguardError:
+            return
+        if moved.after is not None:
+            self._noted[quote(moved.after)] = before
+            self.guarding.records.record_move(self.target, replace(moved, before=before[0]))

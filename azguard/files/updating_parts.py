@@ -95,6 +95,7 @@ class FileContent(LeasedUpdate):
                     raise RefusedHere.as_changed() from error
                 raise
             self._made = None
+            self.note_written()
             self.forget_unasked()
             return _to_committed(answer)
 
@@ -160,10 +161,12 @@ class LeasedMetadata(LeasedUpdate):
                 return CommittedVersion.of(send(dict(stamped), headers=dict(headers), **write_timeouts(deadline)))
 
             try:
-                return send_once() if self.lease_id is None else self._single.send(send_once)
+                done = send_once() if self.lease_id is None else self._single.send(send_once)
             except Exception as error:
                 self.note_failure(error)
                 raise
+            self.note_written()
+            return done
 
         return commit
 

@@ -9,6 +9,7 @@ import pytest
 
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
+from azguard.leases.owners import OWNER
 from tests.support import files_world
 from tests.support.cli_world import CliWorld
 
@@ -22,13 +23,13 @@ def content(cli: CliWorld, file: str) -> object:
     return json.loads(files_world.client(cli, file).download_file().readall())
 
 
-def is_clean(cli: CliWorld, file: str) -> bool:
-    """Return whether neither a lease, nor a record of one, nor a temporary file is left."""
+def is_clean(cli: CliWorld, file: str, notes_left: int = 0) -> bool:
+    """Return whether neither a lease, nor a record of one, nor a temporary file is left, and so many notes."""
     found = files_world.client(cli, file).get_file_properties()
     notes = cli.root / ".cache" / "process-leases"
     left = [each for each in files_world.names(cli, file.partition("/")[0]) if each.startswith(".azguard")]
-    return (found.lease.state, left, cli.call("lease", "list", "--held").json, list(notes.glob("*"))) == (
-        "available", [], [], [],
+    return (found.lease.state, left, cli.call("lease", "list", "--held").json, len([*notes.glob("*")])) == (
+        "available", [], [], notes_left,
     )  # fmt: skip
 
 
@@ -80,7 +81,8 @@ def test_content_is_applied_once_whichever_answer_is_lost(
     ran, log = files_world.spoilt(files_cli, fault, "safe-update", f"file:{file}", "--increment", "n", which=which)
     assert log, "the fault met no request"
     assert (ran.code, ran.json["outcome"], content(files_cli, file)) == (0, "committed", {"n": 2})
-    assert is_clean(files_cli, file)
+    # A request for the lease that was lost may come late: then the next azguard ends it.
+    assert is_clean(files_cli, file, 1 if which == "comp=lease" and fault is not Fault.REPLAYED else 0)
 
 
 @pytest.mark.parametrize("fault", files_world.FAULTS)
@@ -153,6 +155,19 @@ def test_what_a_killed_update_left_is_taken_over_by_the_next(files_cli: CliWorld
             assert (killer.world.call(*words).code, is_clean(killer.world, file)) == (0, True)
     assert killed == [(-signal.SIGKILL, [f"file:{file}"])] * 2 + [(-signal.SIGKILL, [])]
     assert content(files_cli, file) == {"n": 4}
+
+
+@pytest.mark.parametrize("at", ["/.azguard-", "comp=metadata"])
+def test_an_interrupted_update_leaves_nothing(files_cli: CliWorld, file: str, at: str) -> None:
+    """Neither its temporary file, nor the record of its lease; and what was read before is the version still."""
+    share = file.partition("/")[0]
+    with files_world.killing(files_cli) as killer:
+        assert killer.world.call("file", "get", file).code == 0
+        before = files_world.names(files_cli, share)
+        code = killer.interrupt(at, "safe-update", f"file:{file}", "--set", "n=2")
+        left = files_world.names(files_cli, share), files_world.client(files_cli, file).get_file_properties().metadata
+        again = killer.world.call("file", "put", file, stdin=b"new")
+    assert (code, left[0], OWNER in left[1], again.code) == (130, before, False, 0), again.err
 
 
 def test_what_a_killed_delete_left_is_taken_over_by_the_next(files_cli: CliWorld, file: str) -> None:

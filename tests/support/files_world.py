@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import tempfile
 import threading
@@ -141,8 +142,17 @@ class Killer:
     _is_after: bool = False
     _loses: str = ""
     _fault: Fault = Fault.FAIL_AFTER
+    _number: signal.Signals = signal.SIGKILL
     _child: ForkedProcess | None = None
     _begun: threading.Event = field(default_factory=threading.Event)
+
+    def interrupt(self, at: str, *words: str) -> int:
+        """Run a command and interrupt it, as Ctrl-C does, once such a request is done, of which the answer is kept."""
+        self._number = signal.SIGINT
+        try:
+            return self.kill(at, *words, after=True)
+        finally:
+            self._number = signal.SIGKILL
 
     def kill(self, at: str, *words: str, after: bool = False, loses: str = "", fault: Fault = Fault.FAIL_AFTER) -> int:
         """Run a command until its first request with ``at`` in its method and target, and return its exit status.
@@ -183,7 +193,7 @@ class Killer:
     def _end(self) -> None:
         assert self._begun.wait(60)
         assert self._child is not None
-        self._child.kill()
+        self._child.send_signal(self._number)
 
 
 @contextmanager
