@@ -69,7 +69,7 @@ def withdraw(target: Target, held: Held, before: str, deadline: Deadline) -> Mov
     ``before`` is the ETag before the record was written.
     """
     try:
-        done = remove(target, held, deadline.restart(seconds=_WITHDRAW_SECONDS))
+        done = remove(target, held, deadline.afterwards(_WITHDRAW_SECONDS))
         found = writes.fetch(target, held.lease.lease_id, deadline)
     except AzguardError:
         return None

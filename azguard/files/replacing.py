@@ -90,7 +90,7 @@ class Replacement:
 
     def delete(self, lease_id: str | None, deadline: Deadline, tries: int = _TRIES) -> bool:
         """Delete the file with the temporary name, if it is still there; return whether the service has answered."""
-        patience = deadline.restart(seconds=_DELETE_SECONDS)
+        patience = deadline.afterwards(_DELETE_SECONDS)
         for _ in range(tries):
             sent = temporary_notes.send_delete(self.temporary, lease_id, patience)
             if sent.outcome in (CallOutcome.COMMITTED, CallOutcome.REFUSED):
@@ -142,7 +142,7 @@ def give_lease(made: Replacement, lease_id: str, deadline: Deadline) -> None:
 def clean(target: Target, stem: str, deadline: Deadline) -> None:
     """Delete the files that a process which was killed left beside the target; what cannot be done is left."""
     folder, _, _ = target.address.path.rpartition("/")
-    patience = deadline.restart(seconds=_DELETE_SECONDS)
+    patience = deadline.afterwards(_DELETE_SECONDS)
     directory = target.account.directory(Address(Kind.DIR, (target.address.container, folder)))
     with suppress(AzguardError):
         listed = directory.list_directories_and_files(name_starts_with=f"{PREFIX}{stem}", **page_timeouts(patience))

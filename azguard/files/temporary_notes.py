@@ -53,7 +53,7 @@ def sweep(notes: ProcessNotes | None, target: Target, deadline: Deadline) -> Non
 
 def delete(target: Target, lease_id: str | None, deadline: Deadline) -> bool:
     """Delete a temporary file, if that can be done soon; return whether it is known not to be there."""
-    patience = deadline.restart(seconds=_DELETE_SECONDS)
+    patience = deadline.afterwards(_DELETE_SECONDS)
     sent = send_delete(target, lease_id, patience)
     if sent.error is not None and service_code(sent.error) == _IS_PENDING:
         stop_copy(target, lease_id, patience)

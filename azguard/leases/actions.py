@@ -212,7 +212,7 @@ def give_back(target: Target, lease_id: str, deadline: Deadline, seconds: float 
 
     It takes at most so many seconds.
     """
-    patience = deadline.restart(seconds=seconds)
+    patience = deadline.afterwards(seconds)
     while True:
         sent = send_once(lambda: client(target, lease_id).release(**write_timeouts(patience, _RELEASE_PAUSE)))
         if sent.error is None or is_lease_problem(sent.error) or _is_gone(sent.error):

@@ -13,8 +13,10 @@ PATIENCE_SECONDS = 4.0
 ANSWER_SECONDS = 20.0
 # Asking for the outcome of a write is worth this long even when the time for trying is over.
 SETTLE_SECONDS = 5.0
-# One round trip on a slow network: less could not settle anything.
-_SHORTEST_SETTLE_SECONDS = 1.0
+#: One round trip on a slow network: less could not settle anything.
+SHORTEST_SETTLE_SECONDS = 1.0
+# What is to be done after the end of all is tried once, and briefly.
+_LAST_SECONDS = 0.5
 
 
 @dataclass
@@ -29,6 +31,8 @@ class Deadline:
     answer_seconds: float = ANSWER_SECONDS
     #: How long to ask for the outcome of a write even after the deadline.
     settle_seconds: float = SETTLE_SECONDS
+    #: When all has to end, by the clock, with what is done after the deadline; None if the caller set no bound.
+    ends: float | None = None
     started: float = field(init=False)
 
     @classmethod
@@ -37,8 +41,10 @@ class Deadline:
 
         A write that was sent shortly before the end is still asked after, for at most a third longer.
         """
-        settle_seconds = min(SETTLE_SECONDS, max(_SHORTEST_SETTLE_SECONDS, seconds / 3))
-        return cls(seconds, answer_seconds=min(answer_seconds, seconds), settle_seconds=settle_seconds)
+        settle_seconds = min(SETTLE_SECONDS, max(SHORTEST_SETTLE_SECONDS, seconds / 3))
+        made = cls(seconds, answer_seconds=min(answer_seconds, seconds), settle_seconds=settle_seconds)
+        made.ends = made.started + seconds + settle_seconds
+        return made
 
     def __post_init__(self) -> None:
         self.started = self.clock()
@@ -63,11 +69,21 @@ class Deadline:
 
         For the next piece of a long transfer: what bounds it is how long the service may stay silent, not its size.
         """
-        return self.restart(seconds=self.seconds)
+        other = self.restart(seconds=self.seconds)
+        other.ends = None if self.ends is None else other.started + self.seconds + self.settle_seconds
+        return other
 
     def restart(self, *, seconds: float) -> "Deadline":
         """Return a deadline of another length that begins now."""
-        return Deadline(seconds, self.clock, self.sleep, self.answer_seconds, self.settle_seconds)
+        return Deadline(seconds, self.clock, self.sleep, self.answer_seconds, self.settle_seconds, self.ends)
+
+    def afterwards(self, seconds: float, at_least: float = _LAST_SECONDS) -> "Deadline":
+        """Return a deadline for what is done even if this one is over, such as a release: at most so many seconds.
+
+        Where the caller asked for a bound of the whole, all of that ends with it, after ``at_least`` so many seconds.
+        """
+        left = seconds if self.ends is None else self.ends - self.clock()
+        return self.restart(seconds=min(seconds, max(at_least, left)))
 
     def restart_on(self, clock: Callable[[], float]) -> "Deadline":
         """Return a deadline as long as this one that begins now, by another clock."""

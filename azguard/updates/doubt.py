@@ -7,7 +7,7 @@ replaced the version that the attempt would have replaced. Everything else is un
 from collections.abc import Sequence
 
 from azguard.requests.calls import CallOutcome, send_once
-from azguard.requests.deadline import Deadline
+from azguard.requests.deadline import SHORTEST_SETTLE_SECONDS, Deadline
 from azguard.requests.lineage import bare
 from azguard.requests.service_errors import is_conflict, is_lease_problem, translate
 from azguard.requests.verdicts import Verdict, verdict_from_lineage
@@ -117,7 +117,7 @@ def supersede(run: UpdateRun, lease: UpdateLease) -> UpdateResult | None:
         OutcomeUnknown: neither can be done.
         AzguardError: the resource cannot be asked.
     """
-    patience = run.start_deadline(run.deadline.settle_seconds)
+    patience = run.deadline.afterwards(run.deadline.settle_seconds, SHORTEST_SETTLE_SECONDS)
     lease_id = lease.in_use
     abort = run.tools.new_op()
     while True:

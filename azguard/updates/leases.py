@@ -124,7 +124,7 @@ class UpdateLease:
             return
         self._id = None
         self.held = False
-        patience = run.start_deadline(_RELEASE_SECONDS)
+        patience = run.deadline.afterwards(_RELEASE_SECONDS)
         try:
             for _ in range(_RELEASE_TRIES):
                 sent = send_once(lambda: self._leases.release(lease_id, patience))

@@ -33,6 +33,19 @@ def test_a_timeout_that_was_asked_for_bounds_answers_and_questions_too(
     assert (write_timeouts(deadline)["read_timeout"], deadline.settle_seconds) == (answer, settle)
 
 
+@pytest.mark.parametrize(
+    ("elapsed", "release"), [(0, 3.0), (6, 2.0), (7.9, 0.5), (100, 0.5)], ids=["begun", "over", "asked", "long over"]
+)
+def test_a_timeout_that_was_asked_for_bounds_what_is_done_after_it(elapsed: float, release: float) -> None:
+    deadlines = (Deadline.strict(6), Deadline.strict(6).restart(seconds=1), Deadline(6))
+    found = [at(each, elapsed).afterwards(3.0).seconds for each in deadlines]
+    assert found == [pytest.approx(release, abs=0.01), pytest.approx(release, abs=0.01), 3.0]
+
+
+def test_a_piece_of_a_transfer_that_begins_late_has_its_own_bound() -> None:
+    assert at(Deadline.strict(6), 100).fresh().afterwards(3.0).seconds == 3.0
+
+
 def test_near_its_end_a_write_gets_no_more_than_twice_the_time_for_asking() -> None:
     assert write_timeouts(at(Deadline.strict(3), 2.9))["read_timeout"] == 2.0
 
