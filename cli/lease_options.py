@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from azguard.accounts.target import Target
+from azguard.address import Kind
 from azguard.cache.records import HeldLease, Key
 from azguard.cli import redaction, values
 from azguard.cli.context import Environment
@@ -37,7 +38,8 @@ def locate(env: Environment, address: str) -> Target:
     """
     target = env.locate(address)
     kind_of(target)
-    if target.address.snapshot or target.address.version:
+    # A snapshot of a share has a lease of its own.
+    if target.kind is not Kind.SHARE and (target.address.snapshot or target.address.version):
         raise UsageError(
             f"{target} is a snapshot or version, which cannot be leased", hint="leave ?snapshot=… or ?versionid=… out"
         )

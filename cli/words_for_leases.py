@@ -71,6 +71,7 @@ HINTS: Mapping[str, Words] = {
     "terraform_state_busy": "wait longer with --wait 10m, or look: azguard lease show {address}",
     "outer_lock_lost_before_write": "nothing was written",
     "record_needs_blob": "leave it out, or lease a blob that stands for it",
+    "record_on_snapshot": "leave it out",
 }
 #: What happened, where the core's own sentence would have to name an option.
 WORDS: Mapping[str, Words] = {
@@ -79,5 +80,6 @@ WORDS: Mapping[str, Words] = {
     "break_condition_without_version": (
         "--if-owner and --if-older-than are of one version, and another condition does not name it"
     ),
+    "record_on_snapshot": "--reason is not for {target}: a snapshot never changes",
     "record_needs_blob": "--reason is not for a {kind}: its metadata have no guard that other writers must respect",
 }

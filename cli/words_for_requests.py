@@ -81,7 +81,10 @@ HINTS: Mapping[str, Words] = {
     "sas_unsuitable": _RENEW,
     "sas_without_permission": "make one whose sp has {permissions} too, and give it by --sas-token @FILE",
     "service_unavailable": "try again, or give it longer: --timeout 60s",
-    "snapshot_is_leased": "its holder has to release it first",
+    "snapshot_is_leased": (
+        "see its snapshots: azguard share list --include-snapshots --prefix {target}; "
+        "then release that lease, or break it"
+    ),
     "table_being_deleted": "that takes the service 40 seconds or more; then try again",
     "table_input": "check the filter: azguard entity query --help shows one",
     "table_not_found": "azguard table create {container}",

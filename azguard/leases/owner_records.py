@@ -54,8 +54,14 @@ def check_kind(target: Target) -> None:
     """Refuse a resource whose metadata cannot carry an owner record.
 
     Raises:
-        UsageError: its lease does not keep others from overwriting them.
+        UsageError: its lease does not keep others from overwriting them, or nothing can be written to it.
     """
+    if target.address.snapshot:
+        raise UsageError(
+            f"{target} cannot carry the record of its holder: a snapshot never changes",
+            address=str(target.address),
+            reason="record_on_snapshot",
+        )
     if target.kind not in _CARRIERS:
         raise UsageError(
             f"a {target.kind} cannot carry the record of its holder: other writers can overwrite its metadata",

@@ -34,6 +34,20 @@ def test_a_lease_is_acquired_changed_shown_and_released(
     assert files_cli.call("lease", "list", "--held").json == []
 
 
+def test_a_snapshot_of_a_share_has_a_lease_of_its_own(files_cli: CliWorld, file: str) -> None:
+    share = file.partition("/")[0]
+    snapshot = f"share:{share}?snapshot={files_cli.call('share', 'snapshot', share).json['snapshot']}"
+    noted = files_cli.call("lease", "acquire", snapshot, "--infinite", "--reason", "kept", "-o", "json")
+    files_cli.call("lease", "acquire", snapshot, "--infinite")
+    states = [files_cli.call("lease", "show", each).json["state"] for each in (snapshot, f"share:{share}")]
+    whole = ("share", "delete", share, "--last-writer-wins", "--with-contents", "--delete-snapshots", "include")
+    refused = files_cli.call(*whole, "-o", "json")
+    released = files_cli.call("lease", "release", snapshot)
+    assert (noted.code, states, refused.code) == (2, ["held", "free"], 49), noted.err + refused.err
+    assert (refused.error["service_code"], released.code) == ("DeleteShareWhenSnapshotLeased", 0)
+    assert files_cli.call("lease", "acquire", f"file:{file}?snapshot={snapshot[-28:]}", "--infinite").code == 2
+
+
 def test_only_the_lease_of_a_share_has_a_term_to_renew(files_cli: CliWorld, file: str) -> None:
     share = f"share:{file.partition('/')[0]}"
     files_cli.call("lease", "acquire", share, "--lease-duration", "15s")
