@@ -143,12 +143,8 @@ def parse(text: str, kind: Kind | None = None, endpoints: urls.Endpoints = dict)
     _refuse_cut_url(text)
     _refuse_sas(text)
     prefix, colon, rest = text.partition(":")
-    if colon and prefix not in _PARTS and prefix.lower() in _PARTS:
-        raise UsageError(
-            f"{prefix!r} is no kind of resource",
-            reason="address_kind_in_capitals",
-            values={"kind": prefix.lower()},
-        )
+    if colon and prefix not in _PARTS:
+        _refuse_prefix(prefix, rest)
     if colon and prefix in _PARTS:
         found = Kind(prefix)
         if kind is not None and found is not kind:
@@ -160,9 +156,22 @@ def parse(text: str, kind: Kind | None = None, endpoints: urls.Endpoints = dict)
         raise UsageError(
             f"{text!r} does not say what kind of resource it is",
             reason="address_without_kind",
-            values={"text": text, "kinds": " ".join(f"{each}:" for each in Kind)},
+            values={"text": text, "kinds": _list_kinds()},
         )
     return Location(_build(kind, text, text))
+
+
+def _refuse_prefix(prefix: str, rest: str) -> None:
+    """Refuse a kind in capitals, and what is no kind: no container, table or share has a colon in its name."""
+    wrong = f"{prefix!r} is no kind of resource"
+    if prefix.lower() in _PARTS:
+        raise UsageError(wrong, reason="address_kind_in_capitals", values={"kind": prefix.lower()})
+    if "/" in rest and "/" not in prefix:
+        raise UsageError(wrong, reason="address_kind_unknown", values={"kinds": _list_kinds()})
+
+
+def _list_kinds() -> str:
+    return " ".join(f"{each}:" for each in Kind)
 
 
 def find_service(text: str, endpoints: urls.Endpoints = dict) -> str | None:

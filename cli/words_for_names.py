@@ -17,6 +17,7 @@ HINTS: Mapping[str, Words] = {
     "address_empty": "an unset shell variable looks like this; write for example site/config.json",
     "address_incomplete": "write {kind}:{form}",
     "address_kind_in_capitals": "write it in lower-case letters: {kind}:",
+    "address_kind_unknown": "the kinds are {kinds}; a blob may go without, as in CONTAINER/NAME",
     "address_without_kind": (
         "write container:{text}, table:{text}, or CONTAINER/{text} for a blob; the kinds are {kinds}"
     ),

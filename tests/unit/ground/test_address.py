@@ -157,6 +157,7 @@ def test_a_refused_address_says_how_to_write_it(text: str) -> None:
         ("http:acc/site/a", "url_without_scheme"),
         ("Blob:site/a", "address_kind_in_capitals"),
         ("TABLE:jobs", "address_kind_in_capitals"),
+        ("lob:site/a", "address_kind_unknown"),
     ],
 )
 def test_what_was_meant_by_an_address_is_told(text: str, reason: str, kind: Kind | None) -> None:
