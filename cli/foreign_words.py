@@ -215,6 +215,7 @@ ELSEWHERE: Mapping[str, str] = {
     "file url": "az storage file url",
     "file copy start-batch": "az storage file copy start-batch",
     "account": "az storage account",
+    "login": "az login, then --auth-mode login",
     "blob url": "az storage blob url",
     "blob generate-sas": "az storage blob generate-sas",
     "blob copy start-batch": "az storage blob copy start-batch",

@@ -106,6 +106,7 @@ def test_every_foreign_option_is_one_of_ours_somewhere(option: str) -> None:
         ("cp /dev/null site/a", "azguard blob put site/a -f /dev/null"),
         ("cp", "azguard blob get CONTAINER/NAME -f FILE, or azguard blob put CONTAINER/NAME -f FILE"),
         ("account show", "azguard does not do that yet; use az storage account"),
+        ("login", "azguard does not do that yet; use az login, then --auth-mode login"),
         ("xyzzy", "azguard --help"),
         ("blob xyzzy", "azguard blob --help"),
         ("blob get site/a --xyzzy", "azguard blob get --help"),
