@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
@@ -11,6 +12,9 @@ import typer
 from azguard.cli import run_keys, signals, terminal
 from azguard.cli.result_stream import silence
 from azguard.errors import AzguardError, Changed, ConfigError, Gone, Interrupted, OutputFailed, UsageError
+
+# How the parser tells words that no argument takes.
+_EXTRA = re.compile(r"Got unexpected extra argument\S* \((.*)\)", re.DOTALL)
 
 _CLOSED_PIPE = 141  # 128 + SIGPIPE, what any program gets whose reader has gone
 
@@ -130,8 +134,12 @@ def _usage(error: Any, argv: Sequence[str]) -> UsageError:
     if context is not None and option is not None and hasattr(error, "possibilities"):
         hint = guesses.hint_for_option(context.command, path.split()[1:], option, argv)
         return UsageError(f"no such option: {option}", hint=hint)
-    message = error.format_message()
-    return UsageError(message[:1].lower() + message[1:], hint=guesses.hint_for_values(argv) or f"{path} --help")
+    message, hint = error.format_message(), guesses.hint_for_values(argv) or f"{path} --help"
+    if context is not None and (extra := _EXTRA.fullmatch(message)):
+        takes_file = "-f" in guesses.list_shown_options(context.command)
+        named = f"an address is one word, such as site/config.json{', and -f names a file' if takes_file else ''}"
+        return UsageError(f"more words than it takes: {extra[1]}", hint=f"{named}: {hint}")
+    return UsageError(message[:1].lower() + message[1:], hint=hint)
 
 
 def _for_people(error: AzguardError, *, quiet: bool) -> str:
