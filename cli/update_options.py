@@ -11,6 +11,7 @@ from azguard.cli import options, update_parts, values
 from azguard.cli.edit_options import TypedEdit
 from azguard.cli.update_parts import PartOptions
 from azguard.errors import UsageError
+from azguard.processes.filter_command import show
 from azguard.updates.op_ids import RAW_OP
 
 _EDITS = {
@@ -271,7 +272,8 @@ class UpdateOptions:
 
     def _check_change(self) -> None:
         if self._edits and self.command:
-            raise UsageError(f"{self._edits[0]} and a command do not go together", hint="run safe-update twice")
+            hint = "run safe-update twice; if it is part of an edit, write the edit as one word, such as 'replicas=3'"
+            raise UsageError(f"{self._edits[0]} and a command do not go together: {show(self.command)}", hint=hint)
         if not self._edits and not self.command:
             raise UsageError(
                 "nothing to do: no edit and no command",

@@ -58,7 +58,8 @@ REFUSED: list[tuple[str, dict[str, Any], str, str | None]] = [
      "--no-lineage and --op-id contradict each other: the lineage is where the id is kept", ONE),
     (BLOB, {"wait_lease": True, "lease_id": "@held"}, "--wait-lease and --lease-id contradict each other", ONE),
     # Of the change.
-    (BLOB, {"command": ["jq", "."]}, "--increment and a command do not go together", "run safe-update twice"),
+    (BLOB, {"command": ["=", "3 4"]}, "--increment and a command do not go together: = '3 4'",
+     "run safe-update twice; if it is part of an edit, write the edit as one word, such as 'replicas=3'"),
     (BLOB, {"increment": None}, "nothing to do: no edit and no command",
      "add --set PATH=JSON or another edit, or a command: -- jq '.replicas += 1'"),
     (BLOB, {"metadata": True, "create": ""}, "--create and --metadata do not go together",
