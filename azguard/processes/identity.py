@@ -113,10 +113,16 @@ def find_birth(pid: int) -> str | None:
 
 
 def find_boot(proc: Path = _PROC) -> str | None:
-    """Return what tells this boot of the machine from every other; None where that cannot be known."""
+    """Return what tells this boot of the machine from every other; None where that cannot be known.
+
+    Raises:
+        OSError: there is no room to open a file.
+    """
     try:
-        return (proc / "sys/kernel/random/boot_id").read_text("ascii").strip()
-    except (OSError, UnicodeDecodeError):
+        return spare_file.read_bytes(proc / "sys/kernel/random/boot_id").decode("ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        if spare_file.is_full(error):
+            raise  # A process that lives must not be taken for one that has ended.
         return None
 
 

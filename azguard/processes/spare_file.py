@@ -45,6 +45,11 @@ def list_names(folder: str) -> list[str]:
     return _make_room(lambda: os.listdir(folder))
 
 
+def is_full(error: BaseException) -> bool:
+    """Return whether an error says that there is no room to open a file."""
+    return isinstance(error, OSError) and error.errno in _FULL
+
+
 def _make_room(read: Callable[[], T]) -> T:
     is_kept = bool(_reserve)
     try:
@@ -52,7 +57,7 @@ def _make_room(read: Callable[[], T]) -> T:
             try:
                 return read()
             except OSError as error:
-                if error.errno not in _FULL:
+                if not is_full(error):
                     raise
             if not _close_reserve():
                 time.sleep(_PAUSE_SECONDS)

@@ -111,12 +111,13 @@ print([each.pid for each in tree.find_descendants(os.getpid())] == [2**22 + len(
 # This process has all the files open that it may have.
 LOOK_WITHOUT_ROOM = """
 import os, resource, signal
-from azguard.processes import tree
+from azguard.processes import identity, tree
 
 tree.adopt_orphans()
 child = os.fork()
 if child == 0:
     signal.pause()
+birth = identity.find_birth(child)
 resource.setrlimit(resource.RLIMIT_NOFILE, (50, 50))
 taken = []
 try:
@@ -126,9 +127,10 @@ except OSError:
     pass
 try:
     found = [[each.pid for each in tree.find_descendants(os.getpid())] for _ in range(2)]
+    lives = identity.find_birth(child) == birth
 finally:
     os.kill(child, signal.SIGKILL)
-print(found == [[child], [child]], len(taken) > 10)
+print(found == [[child], [child]], lives, len(taken) > 10)
 """
 
 
@@ -152,7 +154,7 @@ def test_a_look_at_processes_that_never_stand_still_comes_to_an_end() -> None:
 
 
 def test_what_a_process_has_started_is_found_where_no_more_files_can_be_opened() -> None:
-    assert look(LOOK_WITHOUT_ROOM) == "True True\n"
+    assert look(LOOK_WITHOUT_ROOM) == "True True True\n"
 
 
 def test_a_proc_of_other_numbers_tells_nothing() -> None:
