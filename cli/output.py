@@ -68,6 +68,12 @@ class Output:
             alone = alone if self.format == "tsv" and not self.query else None
             try:
                 self._print(value[alone] if alone else self.pick(value), result)
+                self.flush()
+            except BrokenPipeError as error:
+                # A reader of a listing has seen enough. That a write is applied was not seen.
+                if not _is_of_write(result):
+                    raise
+                raise result_stream.build_output_failed(error) from None
             except RecursionError:
                 raise OutputFailed(
                     "the operation is done, but --query makes of its result what is nested too deeply to be printed",
@@ -212,6 +218,11 @@ class Output:
         """Print what is happening, for ``--verbose``."""
         if self.is_verbose:
             _to(sys.stderr, text, color=self.colors_messages)
+
+
+def _is_of_write(result: object) -> bool:
+    """Return whether a result, or the first of several, tells the outcome of a write."""
+    return hasattr(result[0] if isinstance(result, list) and result else result, "outcome")
 
 
 def _check_query(query: str | None) -> str | None:

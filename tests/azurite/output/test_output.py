@@ -446,6 +446,16 @@ def test_a_pipe_that_closes_ends_a_listing_quietly(cli: CliWorld, blob: str, wor
     assert (ran.stdout[0], ran.stderr, ran.stdout[1:].strip() in ("0", "141")) == ("[", "", True)
 
 
+def test_a_pipe_that_closes_hides_no_write(cli: CliWorld, blob: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    words = forked.command("blob", "snapshot", blob)
+    ran = subprocess.run(words, stdout=writer, stderr=subprocess.PIPE, text=True, cwd=cli.root, env=cli.environ())
+    os.close(writer)
+    told = ran.stderr.startswith("error: the operation is done, but its result cannot be written")
+    assert (ran.returncode, told) == (73, True)
+
+
 def test_a_closed_stderr_changes_nothing(cli: CliWorld, blob: str) -> None:
     ran = subprocess.run(
         f"{' '.join(forked.command('blob', 'show', blob + 'x'))} 2>&-", shell=True, capture_output=True, cwd=cli.root,
