@@ -13,6 +13,7 @@ from azguard.address import Kind
 from azguard.blobs import containers, shown
 from azguard.cache.etag_cache import EtagCache
 from azguard.cache.records import Entry, Key
+from azguard.conditions.operations import Part
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, NotFound
 from azguard.requests.deadline import Deadline
@@ -69,11 +70,19 @@ def reads_of(cache: EtagCache, targets: Sequence[Target]) -> list[Read]:
     Raises:
         NotFound: it has never read one of them.
     """
-    found = [(target, cache.find_last(Key.of(target))) for target in targets]
+    found = [(target, _find_read(cache, target)) for target in targets]
     unread = next((str(target.address) for target, entry in found if entry is None), None)
     if unread is not None:
         raise NotFound(f"{unread} was never read here", address=unread, reason="address_not_in_account")
     return [_read(cache, target, entry) for target, entry in found if entry is not None]
+
+
+def _find_read(cache: EtagCache, target: Target) -> Entry | None:
+    """Return what was read of a resource, else of its metadata or policies alone, whose version is its ETag."""
+    key = Key.of(target)
+    # The service gives a queue no ETag; the versions of its parts are azguard's own.
+    parts = () if target.kind is Kind.QUEUE else (Part.METADATA, Part.ACL)
+    return cache.find_last(key) or next(filter(None, (cache.find_part(key, part) for part in parts)), None)
 
 
 def all_reads(cache: EtagCache, scope: str, account: Account, tell_others: Callable[[int], None]) -> list[Read]:

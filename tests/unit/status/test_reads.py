@@ -10,6 +10,7 @@ from azguard.accounts.target import Target
 from azguard.address import parse
 from azguard.cache.etag_cache import EtagCache
 from azguard.cache.records import Key
+from azguard.conditions.operations import Part
 from azguard.errors import NotFound
 from azguard.status import Read
 from tests.support.caches import ACCOUNT, CONFIG, OTHER, Clock, never
@@ -37,6 +38,13 @@ def test_resources_that_are_named_are_read_in_their_order(cache: EtagCache) -> N
         Read(target(OTHER.address), '"0x2"', TIME, None, held=True),
         Read(target(CONFIG.address), '"0x1"', TIME),
     ]
+
+
+@pytest.mark.parametrize("part", [Part.METADATA, Part.ACL])
+def test_a_resource_of_which_a_part_alone_was_read_is_found_by_its_name(cache: EtagCache, part: Part) -> None:
+    site = target("container:site")
+    cache.record_part(Key.of(site), part, etag='"0x7"', last_modified=None, lineage=None, command="get")
+    assert status.reads_of(cache, [site]) == [Read(site, '"0x7"', TIME)]
 
 
 def test_a_resource_that_was_never_read_here_is_not_found(cache: EtagCache) -> None:
