@@ -210,7 +210,9 @@ class _Rewrite:
         after = self._text.find("\n", end)
         if after >= 0:
             return begin, after + 1
-        # The last line has no end: take the one before it, so that the text goes on having none.
+        # The last line has no end: take that of the line that stays, so that the text goes on having none.
+        while (gone := next((start for start, after, _ in self._cuts if start < after == begin), None)) is not None:
+            begin = gone
         return self._end_before(begin), len(self._text)
 
     def _end_before(self, line: int) -> int:

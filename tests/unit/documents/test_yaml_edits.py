@@ -245,6 +245,7 @@ def test_aliases_of_aliases_take_no_time() -> None:
         ("# only\n", ("--set", 'a.b=["x"]'), "# only\na:\n  b:\n    - x\n"),
         ("b: 1", ("--set", "a=1"), "b: 1\na: 1"),
         ("b: 1\nc: 2", ("--unset", "c"), "b: 1"),
+        ("x:\n  b:\n  - 1\n  - 2\n  - 3", ("--set", 'x={"b":[1],"a":4}'), "x:\n  b:\n  - 1\n  a: 4"),
         ("b: 1\r\n", ("--set", "a.c=1"), "b: 1\r\na:\r\n  c: 1\r\n"),
         ("---\na: 1\n...\n", ("--set", "x=1"), "---\na: 1\nx: 1\n...\n"),
         ("a:\n    b: 1\n", ("--set", 'c={"d":{"e":1}}'), "a:\n    b: 1\nc:\n    d:\n        e: 1\n"),
