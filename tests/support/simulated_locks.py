@@ -164,6 +164,8 @@ class Simulation:
         elif asked.what == "PUT blob" and f"x-ms-meta-{TICKET}" in asked.headers:
             sender.tickets[asked.name] = sender.signed = self.now
         elif asked.what == "PUT properties":
+            # One that looked just before may pass it over just after.
+            sender.lost_place |= not sender.granted and self._is_silent(sender)
             sender.signed = self.now
         elif asked.what == "DELETE blob":
             for each in self.contenders:
