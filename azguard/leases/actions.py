@@ -207,24 +207,25 @@ def break_(target: Target, period: int | None, conditions: Conditions, deadline:
     return _build_result(operation, operation.perform(deadline), None)
 
 
-def give_back(target: Target, lease_id: str, deadline: Deadline, seconds: float = _RELEASE_SECONDS) -> bool:
+def give_back(
+    target: Target, lease_id: str, deadline: Deadline, seconds: float = _RELEASE_SECONDS, *, was_acquired: bool = True
+) -> bool:
     """Release a lease before an error is raised, and raise none; return whether it is known not to be held any more.
 
-    It takes at most so many seconds.
+    It takes at most so many seconds. Without ``was_acquired`` a refusal tells nothing: the acquire may come after it.
     """
     patience = deadline.afterwards(seconds)
     while True:
         sent = send_once(lambda: client(target, lease_id).release(**write_timeouts(patience, _RELEASE_PAUSE)))
         if sent.error is None or is_lease_problem(sent.error) or _is_gone(sent.error):
-            return True
+            return sent.error is None or was_acquired
         if sent.outcome is CallOutcome.REFUSED or patience.remaining <= _RELEASE_PAUSE:
             return False
         patience.pause(_RELEASE_PAUSE)
 
 
 def _is_gone(error: BaseException) -> bool:
-    """Return whether what was leased is not there any more: nothing is, or a directory."""
-    return status(error) == HTTPStatus.NOT_FOUND or service_code(error) == TYPE_MISMATCH
+    return status(error) == HTTPStatus.NOT_FOUND or service_code(error) == TYPE_MISMATCH  # a directory is there
 
 
 def acquire_once(target: Target, lease_id: str, seconds: int, timeouts: Mapping[str, Any]) -> datetime | None:

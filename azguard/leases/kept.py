@@ -136,8 +136,9 @@ class KeptLease:
         except OutcomeUnknown:
             raise
         except KeyboardInterrupt:
+            # The request may be under way still. Then the record is all by which the lease can be released.
             if not was_ours:
-                self._give_back(lease_id)
+                self._give_back(lease_id, was_acquired=False)
             raise
         except AzguardError as error:
             if not was_ours:
@@ -213,8 +214,8 @@ class KeptLease:
         found = self.records.find_held(self.target)
         return found if found is not None and found.lease_id == conditions.lease_id else None
 
-    def _give_back(self, lease_id: str) -> bool:
-        is_free = actions.give_back(self.target, lease_id, self.deadline)
+    def _give_back(self, lease_id: str, *, was_acquired: bool = True) -> bool:
+        is_free = actions.give_back(self.target, lease_id, self.deadline, was_acquired=was_acquired)
         if is_free:
             self.records.remove(self.target, lease_id)
         return is_free

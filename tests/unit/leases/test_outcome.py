@@ -191,8 +191,10 @@ def test_a_refused_acquire_excludes_an_earlier_copy_only_where_its_version_was_r
     ("refusal", "is_free"),
     [(WRONG, True), (Refusal(404, "BlobNotFound"), True), (Refusal(403, "AuthorizationFailure"), False)],
 )
+@pytest.mark.parametrize("was_acquired", [True, False])
 def test_a_lease_that_is_given_back_is_asked_about_no_more_once_it_is_refused(
-    lease: FakeLease, refusal: Refusal, is_free: bool
+    lease: FakeLease, refusal: Refusal, is_free: bool, was_acquired: bool
 ) -> None:
     lease.ends = [(False, refusal)] * 2
-    assert (actions.give_back(TARGET, A, Clock().deadline(10)), lease.sent) == (is_free, 1)
+    released = actions.give_back(TARGET, A, Clock().deadline(10), was_acquired=was_acquired)
+    assert (released, lease.sent) == (is_free and was_acquired, 1)
