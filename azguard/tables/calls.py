@@ -8,7 +8,7 @@ succeed.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 
 from azguard.accounts.exchanges import TRUNCATED
 from azguard.accounts.target import Target
@@ -18,6 +18,7 @@ from azguard.requests.lineage import KEY, Lineage
 from azguard.tables import edm
 from azguard.tables.edm import Entity
 
+T = TypeVar("T")
 # Without If-Match the service would create what is missing; this means any version.
 ANY_VERSION = "*"
 
@@ -51,9 +52,8 @@ def get(
     """
     client = target.account.table(target.address)
     _, partition, row = target.address.parts
-    answers: list[Mapping[str, Any]] = []
-
-    keep = _keep(answers)
+    answers: list[Stored] = []
+    keep = _keep(answers, Stored.of)
 
     def note(response: Any) -> None:
         hear(response)
@@ -63,7 +63,7 @@ def get(
         client.get_entity(partition, row, select=select, raw_response_hook=note, **timeouts)
 
     read(once, target, deadline)
-    return Stored.of(answers[-1])
+    return answers[-1]
 
 
 def pages(
@@ -74,12 +74,13 @@ def pages(
     Source: https://learn.microsoft.com/rest/api/storageservices/query-entities
     """
     client = target.account.table(target.address)
-    answers: list[Mapping[str, Any]] = []
-    asked = {"select": select, "results_per_page": page, "raw_response_hook": _keep(answers), **page_timeouts(deadline)}
+    answers: list[list[Stored]] = []
+    keep = _keep(answers, lambda answer: [Stored.of(each) for each in answer["value"]])
+    asked = {"select": select, "results_per_page": page, "raw_response_hook": keep, **page_timeouts(deadline)}
     found = client.list_entities(**asked) if query is None else client.query_entities(query, **asked)
     walk = found.by_page()
     while read(lambda _: next(walk, None), target, deadline.fresh()) is not None:
-        yield [Stored.of(each) for each in answers[-1]["value"]]
+        yield answers[-1]
         answers.clear()
 
 
@@ -153,9 +154,11 @@ def to_condition(etag: str) -> dict[str, Any]:
     return {"match_condition": MatchConditions.IfNotModified, "etag": etag}
 
 
-def _keep(answers: list[Mapping[str, Any]]) -> Any:
+def _keep(answers: list[T], parse: Callable[[Any], T]) -> Any:
+    """Return a hook of the SDK's that keeps what an answer says; one that it cannot parse is asked for again."""
+
     def keep(response: Any) -> None:
         if response.http_response.status_code == HTTPStatus.OK:
-            answers.append(response.http_response.json())
+            answers.append(parse(response.http_response.json()))
 
     return keep

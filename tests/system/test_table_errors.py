@@ -13,7 +13,7 @@ from azguard.address import parse
 from azguard.cli.hints import in_words
 from azguard.conditions.resolve import Conditions
 from azguard.documents import policies
-from azguard.errors import AzguardError, BadRequest, Exists, Locked, NotFound
+from azguard.errors import AzguardError, BadRequest, Exists, Locked, NotFound, Unavailable
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import translate
 from azguard.tables import acl, calls, reads, tables
@@ -145,3 +145,11 @@ def test_access_policies_are_the_same_however_the_service_spells_their_times(ans
         {"testid": {"start": "2011-10-11", "expiry": "2011-10-12T00:00Z", "permission": "r"}}
     )
     assert found.etag != policies.compute_etag({"testid": {**times, "permission": "ra"}})
+
+
+@pytest.mark.parametrize("body", ["{}", "[]", "null", '{"value": {}}', '{"value": [{"PartitionKey": "eu"}]}'])
+def test_what_holds_no_entities_is_neither_an_entity_nor_an_empty_list(answering: Answering, body: str) -> None:
+    with pytest.raises(Unavailable, match="cannot be read"):
+        reads.get(answering("entity:Orders/eu/1", 200, body), (), Deadline(0))
+    with pytest.raises(Unavailable, match="cannot be read"):
+        list(reads.query(answering("table:Orders", 200, body), None, (), None, Deadline(0)))
