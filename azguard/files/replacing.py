@@ -170,7 +170,7 @@ def _create(
             client = made.temporary.account.file(made.temporary.address)
             settings = _settings(like, content)
             sent = send_once(
-                lambda client=client, settings=settings: client.create_file(  # type: ignore[misc]
+                lambda client=client, settings=settings: client.create_file(  # type: ignore[misc]  # bound here
                     len(content), metadata=dict(metadata), **settings, **write_timeouts(deadline)
                 )
             )
