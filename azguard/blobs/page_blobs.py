@@ -9,7 +9,7 @@ from azguard.accounts.target import Target
 from azguard.blobs import existing, properties, types
 from azguard.blobs.page_write import PAGE_BLOB, PageWrite, check_range
 from azguard.conditions.resolve import Conditions
-from azguard.errors import BadRequest, Changed, Exists, NotFound
+from azguard.errors import BadRequest, Changed, Exists, GaveUp, NotFound
 from azguard.requests import commits
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
@@ -130,9 +130,9 @@ def _build_never_read(target: Target) -> Exists:
     return Exists(f"{target} exists, and this scope never read it", str(target.address), reason="pages_never_read")
 
 
-def _build_changing(target: Target) -> Changed:
+def _build_changing(target: Target) -> GaveUp:
     message = f"{target} changes faster than its ranges can be listed"
-    return Changed(message, str(target.address), reason="pages_keep_changing")
+    return GaveUp(message, str(target.address), reason="pages_keep_changing")
 
 
 def list_ranges(
@@ -148,19 +148,19 @@ def list_ranges(
 
     Raises:
         BadRequest: it is no page blob.
-        Changed: a condition did not hold, or the blob changes faster than its ranges can be listed.
+        Changed: a condition did not hold.
+        GaveUp: the blob changes faster than its ranges can be listed.
         UsageError: the part to look at does not consist of whole pages.
     Source: https://learn.microsoft.com/rest/api/storageservices/get-page-ranges
     """
     check_range(offset or 0, length)
     client = target.account.blob(target.address)
-    lease_id = conditions.lease_id
     while True:
         with properties.explain_stale_read(target, conditions, deadline):
             found = properties.fetch(target, conditions, deadline)
         _check_type(target, found)
         # All pages of the answer are of this version.
-        pinned = Conditions({"If-Match": found.etag}, lease_id=lease_id).request_headers
+        pinned = Conditions({"If-Match": found.etag}, lease_id=conditions.lease_id).request_headers
 
         def list_all(timeouts: Any, sent: Any = pinned) -> list[Any]:
             asked = {"headers": dict(sent), **timeouts}
