@@ -55,6 +55,8 @@ class TemporaryFile:
     is_doubtful: bool = False
     sha256: Any = field(default_factory=hashlib.sha256)
     md5: Any = field(default_factory=lambda: hashlib.md5(usedforsecurity=False))
+    #: That of the request that was sent last; None before the first.
+    step: Deadline | None = None
 
     @property
     def client(self) -> Any:
@@ -86,7 +88,7 @@ class TemporaryFile:
         Raises:
             Unavailable: something was.
         """
-        found = writes.fetch(self.target, None, self.patience())
+        found = writes.fetch(self.target, None, self._begin_step())
         if (quote(found.etag), found.size) != (self.etag, self.length):
             raise self.build_failed("it is not what was written to it")
 
@@ -96,7 +98,8 @@ class TemporaryFile:
         Raises:
             Unavailable: that cannot be done.
         """
-        other, patience = choose(self.target, self.settings, self.patience, 0, self.notes), self.patience()
+        other = choose(self.target, self.settings, self.patience, 0, self.notes)
+        patience = other.step = self._begin_step()
         heard: list[Any] = []
 
         def send() -> Mapping[str, Any]:
@@ -130,8 +133,12 @@ class TemporaryFile:
 
     def remove(self) -> None:
         """Delete it, if that can be done; raise no error."""
-        is_gone = temporary_notes.delete(self.target, self.lease_id, self.patience())
+        is_gone = temporary_notes.delete(self.target, self.lease_id, self.step or self.patience())
         self.forget(is_gone=is_gone and not self.is_doubtful)
+
+    def _begin_step(self) -> Deadline:
+        self.step = self.patience()
+        return self.step
 
     def forget(self, *, is_gone: bool = True) -> None:
         """Let go of its note: it has its own name now, or is deleted."""
@@ -140,7 +147,7 @@ class TemporaryFile:
 
     def _write(self, piece: bytes) -> None:
         offset = self.length
-        patience = self.patience()
+        patience = self._begin_step()
         request = WriteRequest[Any](
             target=self.target,
             send=lambda: self.client.upload_range(piece, offset, len(piece), **write_timeouts(patience)),
@@ -151,7 +158,7 @@ class TemporaryFile:
         self._settle(request, patience)
 
     def _resize(self, size: int) -> None:
-        patience = self.patience()
+        patience = self._begin_step()
         request = WriteRequest[Any](
             target=self.target,
             send=lambda: self.client.resize_file(size, **write_timeouts(patience)),
@@ -204,6 +211,7 @@ def create(
     temporary_notes.sweep(notes, target, deadline)
     while True:
         made = choose(target, settings, patience, size, notes)
+        made.step = deadline
         request = WriteRequest[Any](
             target=made.target,
             send=lambda made=made: made.client.create_file(size, **settings, **write_timeouts(deadline)),  # type: ignore[misc]  # bound here
