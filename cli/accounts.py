@@ -52,6 +52,17 @@ def choose(shared: Mapping[str, Any], environ: Mapping[str, str], file: Path, lo
     return _of_profile(file, _profile_name(environ), local)
 
 
+def find_overruled(shared: Mapping[str, Any], environ: Mapping[str, str], account: Account) -> str | None:
+    """Return what to warn of: the environment names an account, and another one by its connection string, which wins.
+
+    The name that is not used is not shown: it may be a secret in the wrong place.
+    """
+    text, name = (_FROM_ENVIRONMENT[each] for each in ("connection-string", "account-name"))
+    if options(shared) or text not in environ or environ.get(name, account.name) == account.name:
+        return None
+    return f"{text} names the account {account.name}, so {name}, which names another, is not used: unset one of them"
+
+
 def _add_account_name(settings: Mapping[str, str]) -> dict[str, str]:
     """Return settings with the name of the account, which an endpoint may tell as well."""
     first = next((settings[name] for name in _ENDPOINTS if name in settings), None)

@@ -85,12 +85,15 @@ class Environment:
         """Return the account this run means."""
         from azguard.cli import accounts
 
-        return accounts.choose(
+        found = accounts.choose(
             self.shared,
             self.environ,
             self.folders.profiles,
             lambda: accounts.local_emulator(self.folders),
         )
+        if overruled := accounts.find_overruled(self.shared, self.environ, found):
+            self.out.warn(overruled)
+        return found
 
     @property
     def account_if_known(self) -> Account | None:

@@ -58,6 +58,18 @@ def test_a_connection_string_in_the_environment_wins_over_a_name_there(file: Pat
     assert found == ("fromtext", Auth.KEY, KEY)
 
 
+@pytest.mark.parametrize(
+    ("shared", "name", "warns"),
+    [({}, "fromenv", True), ({}, "fromtext", False), ({"account_name": "fromtext"}, "fromenv", False)],
+)
+def test_a_connection_string_that_wins_over_another_account_is_warned_of(
+    file: Path, shared: dict[str, Any], name: str, warns: bool
+) -> None:
+    environ = {"AZURE_STORAGE_CONNECTION_STRING": TEXT, "AZURE_STORAGE_ACCOUNT": name}
+    account = accounts.choose({}, environ, file, emulator)
+    assert (accounts.find_overruled(shared, environ, account) is not None) is warns
+
+
 def test_the_profile_of_the_environment_wins_over_the_default_one(file: Path) -> None:
     assert choose(file, AZGUARD_PROFILE="build") == ("frombuild", Auth.KEY, KEY)
 
