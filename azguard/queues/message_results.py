@@ -23,6 +23,9 @@ class MessageWritten:
     attempts: int
     conflicts: int = 0
     outcome: str = "committed"
+    #: None: a message has no version but its receipt.
+    etag: None = None
+    last_modified: None = None
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,9 @@ class MessageDeleted:
     attempts: int
     conflicts: int = 0
     outcome: str = "committed"
+    #: None: a message has no version but its receipt.
+    etag: None = None
+    last_modified: None = None
 
 
 @dataclass(frozen=True)
