@@ -11,7 +11,6 @@ from azguard.accounts import trace
 from azguard.accounts.target import Target
 from azguard.cli import copy_options, inputs, options, source_options, values
 from azguard.cli.context import Environment
-from azguard.conditions import operations
 from azguard.conditions.requested import RequestedConditions
 from azguard.errors import UsageError
 from azguard.requests.deadline import PATIENCE_SECONDS
@@ -66,7 +65,7 @@ class AppendOptions:
             UsageError: names the options, and what goes instead.
         """
         values.choice(self.guard, "--guard", ("position", "content", "lease"))
-        source_options.check(env, self.source_url, self.source_sas, self.file, operations.BLOB_APPEND_BLOCK)
+        source_options.check(self.source_url, self.source_sas, self.file)
         if self.source_url is not None and (self.is_lines or self.guard in ("position", "content")):
             raise UsageError(
                 "--source-url: the bytes of the source are not seen here, so a lease alone guards them",

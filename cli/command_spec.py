@@ -11,10 +11,16 @@ class CommandSpec(NamedTuple):
 
     #: The operation whose conditions it takes; None if it takes none.
     operation: "Operation | None" = None
+    #: The operation that it performs without its --source-url; None if that is no option of its.
+    plain: "Operation | None" = None
     #: Why it takes no condition, in a sentence without its full stop: each condition is refused with that.
     why_no_conditions: str | None = None
     #: Its option that may stand without a value, which is then the empty text.
     optional_value: str | None = None
+
+    def find_operation(self, *, has_source: bool) -> "Operation | None":
+        """Return the operation that it performs with a --source-url, or without."""
+        return self.operation if has_source or self.plain is None else self.plain
 
     @property
     def is_remote(self) -> bool:

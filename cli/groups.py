@@ -70,11 +70,12 @@ class Command(Plain, TyperCommand):
         if self.spec.is_remote:
             # Before any request, also where a command asks for its scope when it is done, or never.
             scope.find_named(shared.get("scope"), os.environ)
-        if self.spec.operation is not None:
+        operation = self.spec.find_operation(has_source=ctx.params.get("source_url") is not None)
+        if operation is not None:
             from azguard.conditions import refusals
             from azguard.conditions.requested import RequestedConditions
 
-            refusals.check(self.spec.operation, RequestedConditions.of(shared))
+            refusals.check(operation, RequestedConditions.of(shared))
         ctx.meta[OPERATION] = self.spec.operation
         ctx.meta[COMMAND] = (" ".join(ctx.command_path.split()[1:]), dict(ctx.params))
         writes = self.spec.operation is not None and self.spec.operation.writes

@@ -88,9 +88,12 @@ NoLineage = Annotated[
 ]
 
 
-def operation(which: "Operation") -> CommandSpec:
-    """Return the spec of a command that is one operation: it takes the account and its condition options."""
-    return CommandSpec(operation=which)
+def operation(which: "Operation", plain: "Operation | None" = None) -> CommandSpec:
+    """Return the spec of a command that is one operation: it takes the account and its condition options.
+
+    ``plain`` is the operation without a --source-url, where the command has that option.
+    """
+    return CommandSpec(operation=which, plain=plain)
 
 
 def remote(reason: str) -> CommandSpec:

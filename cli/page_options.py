@@ -9,7 +9,6 @@ import typer
 from azguard.accounts.target import Target
 from azguard.cli import copy_options, inputs, options, source_options, values
 from azguard.cli.context import Environment
-from azguard.conditions import operations
 from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.resolve import Conditions
 from azguard.errors import UsageError
@@ -62,7 +61,7 @@ class PagePutOptions:
         from azguard.blobs.page_write import MOST_BYTES, PAGE_BYTES, check_range
         from azguard.blobs.upload import Settings
 
-        source_options.check(env, self.source_url, self.source_sas, self.file, operations.BLOB_PUT_PAGE)
+        source_options.check(self.source_url, self.source_sas, self.file)
         offset = values.size(self.offset, "--offset")
         check_range(offset, None)
         if size is not None and size % PAGE_BYTES:

@@ -7,9 +7,6 @@ import typer
 from azguard.accounts.target import Target
 from azguard.cli import completers, copy_options, values
 from azguard.cli.context import Environment
-from azguard.conditions import refusals
-from azguard.conditions.operations import Operation
-from azguard.conditions.requested import RequestedConditions
 from azguard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -29,8 +26,8 @@ SourceUrl = Annotated[
 ]
 
 
-def check(env: Environment, url: str | None, sas: str | None, file: str | None, plain: Operation) -> None:
-    """Refuse what contradicts a source, or needs one; ``plain`` is the operation without a source.
+def check(url: str | None, sas: str | None, file: str | None) -> None:
+    """Refuse what contradicts a source, or needs one.
 
     Raises:
         UsageError: names the options, and what goes instead.
@@ -38,7 +35,6 @@ def check(env: Environment, url: str | None, sas: str | None, file: str | None, 
     if values.not_empty(url, "--source-url") is None:
         if sas is not None:
             raise UsageError("--source-sas is for a source", hint="name it with --source-url")
-        refusals.check(plain, RequestedConditions.of(env.shared))
     elif file is not None:
         raise UsageError("--source-url and --file do not go together", hint="leave one of them out")
 

@@ -17,7 +17,7 @@ _Blob = Annotated[
 ]
 
 
-@app.command(spec=options.operation(operations.BLOB_APPEND_BLOCK_FROM_URL))
+@app.command(spec=options.operation(operations.BLOB_APPEND_BLOCK_FROM_URL, operations.BLOB_APPEND_BLOCK))
 def append(ctx: typer.Context, blob: _Blob, given: AppendOptions) -> None:
     """Add content, or a line, to the end of an append blob, exactly once.
 

@@ -22,7 +22,7 @@ _Offset = Annotated[
 ]
 
 
-@app.command(spec=options.operation(operations.BLOB_PUT_PAGE_FROM_URL))
+@app.command(spec=options.operation(operations.BLOB_PUT_PAGE_FROM_URL, operations.BLOB_PUT_PAGE))
 def put(ctx: typer.Context, blob: _Blob, given: PagePutOptions) -> None:
     """Write content over pages, but only of the version you have seen.
 

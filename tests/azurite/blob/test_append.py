@@ -146,7 +146,7 @@ def test_a_line_behind_what_was_not_read_makes_nothing_known(cli: CliWorld, log:
         (("--guard", "lease", "--lease-id", "6dd2b9e3-5c17-4a0e-a2f1-8f4c1b7d9e01"), 2, "contradict each other"),
         (("--guard", "lease", "--last-writer-wins"), 2, "contradict each other"),
         (("--append-position", "soon"), 2, "is not a number of bytes"),
-        (("--fence", "3"), 2, "sets no index tags, and a fence is kept in one"),
+        (("--fence", "3"), 2, "Append Block sets no index tags, and a fence is kept in one"),
     ],
 )
 def test_a_refused_append_leaves_the_blob_as_it_is(
