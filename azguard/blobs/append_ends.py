@@ -7,7 +7,6 @@ from azguard.blobs.append import APPEND_BLOB, MOST_BLOCKS, Append, End, Proof
 from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Changed, Forbidden, NotFound
-from azguard.requests import commits
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
@@ -87,9 +86,7 @@ def _create(given: Append, deadline: Deadline) -> bool:
         ),
         look=look,
     )
-    # The append is still to come, so that a signal must still be heeded.
-    with commits.suppress():
-        return send_until_settled(request, deadline).answer is not None
+    return send_until_settled(request, deadline).answer is not None
 
 
 def _check(given: Append, found: Any) -> None:

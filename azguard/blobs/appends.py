@@ -65,7 +65,7 @@ def append(
             run.prepare(until)
             for piece, is_last in append_pieces.mark_last(chain([first], pieces)):
                 # A piece that is not the last one is no end: a signal after it must still be heeded.
-                with nullcontext() if is_last else commits.suppress():
+                with nullcontext() if is_last else commits.step():
                     run.add(piece)
     except (AzguardError, KeyboardInterrupt) as error:
         if not run.done_bytes and not run.created:
@@ -202,8 +202,10 @@ class _AppendRun:
         given = self.given
         if given.is_anywhere and given.create is None:
             return End(None)
-        end, created = append_ends.find_end(given, given.deadline.fresh())
-        self.created = self.created or created
+        # The append is still to come, so that a signal must still be heeded.
+        with commits.step():
+            end, created = append_ends.find_end(given, given.deadline.fresh())
+            self.created = self.created or created
         return End(None) if given.is_anywhere else end
 
     def _send(self, piece: Piece, end: End) -> Settled[Mapping[str, Any]]:

@@ -66,7 +66,7 @@ class VersionKeeper:
         )
         try:
             # A step towards the write that the caller asked for.
-            with commits.suppress():
+            with commits.step():
                 self.made[etag] = snapshots.take_version(given)
         except NotFound as error:
             raise properties.to_gone(self.target, etag, error) from error
@@ -75,6 +75,8 @@ class VersionKeeper:
             # What is there now is told with the write that was meant.
             raise error.but(message=told, expected_etag=etag, detail=()) from error
         except OutcomeUnknown as error:
+            if isinstance(error.__cause__, KeyboardInterrupt):
+                raise error.__cause__ from None
             told = f"whether {self.target} was kept as a snapshot is not known, so it was not written"
             raise error.as_kind(Unavailable, message=told, reason="keeping_unknown") from error
 

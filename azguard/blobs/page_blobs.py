@@ -10,7 +10,6 @@ from azguard.blobs import existing, properties, types
 from azguard.blobs.page_write import PAGE_BLOB, PageWrite, check_range
 from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Changed, Exists, GaveUp, NotFound
-from azguard.requests import commits
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op
@@ -111,9 +110,7 @@ def _create(given: PageWrite, length: int, deadline: Deadline) -> str:
         ),
         look=look,
     )
-    # The pages are still to come, so that a signal must still be heeded.
-    with commits.suppress():
-        answer = send_until_settled(request, deadline).answer
+    answer = send_until_settled(request, deadline).answer
     etag: str = answer["etag"]
     # Pages that another writer has written since leave the lineage as it is.
     if answer.get("is_found") and _has_pages(given.target, etag, deadline.fresh()):

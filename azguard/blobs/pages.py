@@ -96,7 +96,7 @@ def _write(
         with ExitStack() as until:
             run.prepare(until, first)
             for piece, is_last in mark_last(chain([first], pieces)):
-                with nullcontext() if is_last else commits.suppress():
+                with nullcontext() if is_last else commits.step():
                     run.add(piece)
                 progress(run.done_bytes)
     except (AzguardError, KeyboardInterrupt) as error:
@@ -127,8 +127,10 @@ class _PageRun:
         given = self.given
         patience = given.deadline.fresh()
         while True:
-            found = page_blobs.find(given, first.offset + first.length, given.deadline.fresh())
-            self.created = self.created or found.created
+            # The pages are still to come, so that a signal must still be heeded.
+            with commits.step():
+                found = page_blobs.find(given, first.offset + first.length, given.deadline.fresh())
+                self.created = self.created or found.created
             self.etag = found.etag
             if given.is_unconditional or given.conditions.lease_id is not None:
                 return

@@ -36,7 +36,7 @@ def leave(target: Target, held: Held, owner: Owner, deadline: Deadline) -> Held:
     lease_id = held.lease.lease_id
     version = Version(held.found.etag, held.found.metadata or {}, held.answered_at)
     record = owner_records.set_service_time(owner, version).as_metadata()
-    with commits.suppress():
+    with commits.step():
         moved = owner_records.change_metadata(target, version, {OWNER: record}, Conditions(lease_id=lease_id), deadline)
     found = copy.copy(held.found)
     kept = {key: value for key, value in version.metadata.items() if key.lower() not in (OWNER, KEY)}

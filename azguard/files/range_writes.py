@@ -101,7 +101,7 @@ def put(given: RangeWrite, source: BinaryIO, progress: Callable[[int], None]) ->
             while piece:
                 following = read_up_to(source, _PIECE_BYTES)
                 # More follows, so that a signal must still be heeded.
-                with commits.suppress() if following else nullcontext():
+                with commits.step() if following else nullcontext():
                     run.put(piece)
                 progress(run.done_bytes)
                 piece = following

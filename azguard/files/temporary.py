@@ -178,9 +178,10 @@ class TemporaryFile:
 
     def _settle(self, request: WriteRequest[Any], patience: Deadline) -> None:
         try:
-            with commits.suppress():
+            with commits.step():
                 answer = send_until_settled(request, patience).answer
         except (OutcomeUnknown, NotFound) as error:
+            _raise_interruption(error)
             raise self.build_failed(error.message) from error
         self.etag = quote(answer["etag"])
 
@@ -220,10 +221,11 @@ def create(
             resend=False,
         )
         try:
-            with commits.suppress():
+            with commits.step():
                 made.etag = quote(send_until_settled(request, deadline).answer["etag"])
         except OutcomeUnknown as error:
             made.remove()
+            _raise_interruption(error)
             if deadline.passed:
                 raise made.build_failed(error.message) from error
             deadline.pause(_PAUSE_SECONDS)
@@ -232,6 +234,12 @@ def create(
             raise
         else:
             return made
+
+
+def _raise_interruption(error: AzguardError) -> None:
+    """Raise the interruption because of which it is not known whether a temporary file was written; it is deleted."""
+    if isinstance(error.__cause__, KeyboardInterrupt):
+        raise error.__cause__
 
 
 def _find_created(made: TemporaryFile, patience: Deadline) -> Finding[Any]:

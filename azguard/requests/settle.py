@@ -126,11 +126,13 @@ class _Write(Generic[T]):
             raise interruption
         if self.done is not None:
             commits.announce()
+            commits.put_off(interruption)
             return self.done
         if not self.open:
             raise interruption
         found = self._ask(self._look_after_refusal if self.refused else self.request.look, interruption)
         if found.verdict is Verdict.COMMITTED:
+            commits.put_off(interruption)
             return self._finish(found.answer)
         if found.verdict is Verdict.NEVER or (self.refused and not found.same):
             raise interruption

@@ -249,3 +249,12 @@ def test_a_put_whose_temporary_file_is_perhaps_not_leased_has_written_nothing(fi
     with proxy.running(files_world.port(files_cli), decide) as between:
         ran = files_world.through(files_cli, between.port).call(*words, stdin=b"new")
     assert (ran.code, ran.error["kind"], leftovers(files_cli, file)) == (53, "unavailable", [])
+
+
+@pytest.mark.parametrize("at", ["comp=range", "comp=metadata"])
+def test_a_put_that_is_interrupted_on_its_way_writes_nothing(files_cli: CliWorld, file: str, at: str) -> None:
+    """At a range of its temporary file, and at the record of its lease; each was done, and its answer is lost."""
+    with files_world.killing(files_cli) as killer:
+        before = killer.world.call("file", "get", file).stdout
+        code = killer.interrupt(at, "file", "put", file, "-f", str(files_cli.file("new", b"new")))
+        assert (code, content_of(files_cli, file), leftovers(files_cli, file)) == (130, before, [])

@@ -7,6 +7,7 @@ from azure.core.exceptions import ServiceRequestError, ServiceResponseError
 from urllib3.exceptions import NewConnectionError
 
 from azguard.errors import AzguardError, Changed, Forbidden, OutcomeUnknown, Unavailable
+from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage, new_op
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
@@ -203,6 +204,15 @@ def test_an_interruption_between_two_transmissions_ends_as_the_first_of_them_did
 
 def interrupted(_seconds: float) -> None:
     raise KeyboardInterrupt
+
+
+def test_an_interruption_of_a_step_is_raised_once_that_is_settled() -> None:
+    ended: list[object] = []
+    with pytest.raises(KeyboardInterrupt), commits.step():
+        ended.append(Story([KeyboardInterrupt()], [COMMITTED]).tell())
+    with commits.suppress():
+        ended.append(Story([KeyboardInterrupt()], [COMMITTED]).tell())
+    assert ended == [Settled("found", 1, 0)] * 2
 
 
 def test_ctrl_c_over_a_write_that_can_never_land_is_just_that() -> None:
