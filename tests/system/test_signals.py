@@ -88,7 +88,7 @@ try:
     import whole
     print(whole.end)
     time.sleep(60)
-except signals.Ended as ended:
+except signals.EndedBySignal as ended:
     print(ended.status)
 """
     assert raised_where(code, offline) == "imported\n143\n"
@@ -105,7 +105,7 @@ try:
     Bad()
     print("deleted")
     time.sleep(60)
-except signals.Ended as ended:
+except signals.EndedBySignal as ended:
     print(ended.status)
 """
     assert raised_where(code, offline) == "deleted\n143\n"
@@ -130,7 +130,7 @@ class Bad:
 Bad()
 try:
     Made()
-except signals.Ended as ended:
+except signals.EndedBySignal as ended:
     print(ended.status)
 """
     whole = f"import os, signal, time\nfrom azguard.cli import signals\nsignals.end_in_order()\n{code}"
