@@ -11,7 +11,6 @@ from azguard.cli import options, update_parts, values
 from azguard.cli.edit_options import TypedEdit
 from azguard.cli.update_parts import PartOptions
 from azguard.errors import UsageError
-from azguard.processes.filter_command import show
 from azguard.updates.op_ids import RAW_OP
 
 _EDITS = {
@@ -272,6 +271,8 @@ class UpdateOptions:
 
     def _check_change(self) -> None:
         if self._edits and self.command:
+            from azguard.processes.filter_command import show
+
             hint = "run safe-update twice; if it is part of an edit, write the edit as one word, such as 'replicas=3'"
             raise UsageError(f"{self._edits[0]} and a command do not go together: {show(self.command)}", hint=hint)
         if not self._edits and not self.command:
@@ -280,9 +281,8 @@ class UpdateOptions:
                 hint="add --set PATH=JSON or another edit, or a command: -- jq '.replicas += 1'",
             )
         if self.create is not None and self.metadata:
-            raise UsageError(
-                "--create and --metadata do not go together", hint="create the blob first: azguard blob put"
-            )
+            hint = "create the blob first: azguard blob put"
+            raise UsageError("--create and --metadata do not go together", hint=hint)
 
     def _check_numbers(self) -> None:
         """Refuse numbers that are malformed."""

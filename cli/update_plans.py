@@ -146,10 +146,14 @@ def resource(
             return BlobTags(target, lease_id, given.read_fence(), reads=env.reads)
         return ContainerMetadata(target, lease_id)
     from azguard.blobs import updating
-    from azguard.blobs.kept_versions import VersionKeeper
 
     made = updating.BlobMetadata if given.metadata else updating.BlobContent
-    return made(target, lease_id, given.read_fence(), VersionKeeper(target) if given.snapshot_first else None)
+    keeper = None
+    if given.snapshot_first:
+        from azguard.blobs.kept_versions import VersionKeeper
+
+        keeper = VersionKeeper(target)
+    return made(target, lease_id, given.read_fence(), keeper)
 
 
 def _name_guard(target: Target, given: UpdateOptions, lease_id: str | None) -> str | None:
