@@ -62,29 +62,40 @@ class Output:
         )
 
     def show(self, result: object, alone: str | None = None) -> None:
-        """Print one result; ``alone`` is the field that TSV shows without the others, unless --query chooses."""
+        """Print one result; ``alone`` is the field that TSV shows without the others, unless --query chooses.
+
+        Raises:
+            OutputFailed: it tells of a write, and its reader has gone; the write is applied.
+        """
+        if not _is_of_write(result):
+            self._show(result, alone)
+            return
+        try:
+            self._show(result, alone)
+            self.flush()
+        except BrokenPipeError as error:
+            raise result_stream.build_output_failed(error) from None
+
+    def answer(self, result: object, status: int) -> None:
+        """Print a result and end with a status that is part of the answer."""
+        if not status:
+            self.show(result)
+            return
+        # The status tells how it went, even if the rest cannot be printed.
+        self._show(result)
+        raise typer.Exit(status)
+
+    def _show(self, result: object, alone: str | None = None) -> None:
         if self.format != "none":
             value = plain(result)
             alone = alone if self.format == "tsv" and not self.query else None
             try:
                 self._print(value[alone] if alone else self.pick(value), result)
-                self.flush()
-            except BrokenPipeError as error:
-                # A reader of a listing has seen enough. That a write is applied was not seen.
-                if not _is_of_write(result):
-                    raise
-                raise result_stream.build_output_failed(error) from None
             except RecursionError:
                 raise OutputFailed(
                     "the operation is done, but --query makes of its result what is nested too deeply to be printed",
                     hint=result_stream.HINT,
                 ) from None
-
-    def answer(self, result: object, status: int) -> None:
-        """Print a result and end with a status that is part of the answer."""
-        self.show(result)
-        if status:
-            raise typer.Exit(status)
 
     def _print(self, value: Any, result: object) -> None:
         """Print what was picked from a result."""
