@@ -19,6 +19,7 @@
 ``access_policies``  access policies without a version in the service: compared, then written
 ``xml_bodies``      access policies as they are sent
 ``sources``         the content of a write: a file or a pipe, read in pieces
+``unchanged_files``  a local file as such content, which does not change while it is read
 ``contents``        how many items a listing has
 ``ranges``          several ranges of one version, asked for at a time
 ``shares``          what the jobs of one process may have at the same time

@@ -1,7 +1,7 @@
 """Trees of files: a folder of this machine and what a service keeps under a prefix, each file under its own guard.
 
 ``store``         what a tree needs of a service
-``local_files``   the files of a folder, and one of them as a stream that does not change while it is read
+``local_files``   the files of a folder
 ``local_folder``  where a name of the service goes in a folder, and never outside of it
 ``patterns``      which names are meant
 ``index``         names on the disk, for trees of any size

@@ -19,11 +19,12 @@ from azguard.conditions.resolve import Conditions, resolve
 from azguard.errors import Changed
 from azguard.requests.lineage import fresh_op, op_of_key
 from azguard.requests.pool import Done, Job
+from azguard.requests.unchanged_files import UnchangedFile, as_stream, open_unchanged
 from azguard.requests.verdicts import EXISTS as LEFT_ALONE
 from azguard.trees import items, unchanged
 from azguard.trees.index import Known
 from azguard.trees.items import TreeItem
-from azguard.trees.local_files import LocalFile, UnchangedFile, as_stream, open_unchanged
+from azguard.trees.local_files import LocalFile
 from azguard.trees.runs import Control
 from azguard.trees.store import TreeStore
 
