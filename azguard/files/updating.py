@@ -267,7 +267,7 @@ class LeasedUpdate(ABC):
             return
         op, before = self._record
         self._record = None
-        patience = deadline.restart(seconds=_REMOVE_SECONDS)
+        patience = deadline.afterwards(_REMOVE_SECONDS)
         under = Conditions(lease_id=held.lease_id)
         try:
             version = owner_records.read_version(self.target, patience, held.lease_id)
