@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from azure.storage.fileshare import ShareClient
@@ -144,6 +146,29 @@ def test_a_source_that_is_not_there_is_refused_at_once(files: FilesEmulator, sou
 
     assert _begin(files, source).said == (404, "CannotVerifyCopySource")
     assert files.ask("HEAD", "work/f").said == (404, "ResourceNotFound")
+
+
+def test_a_redirected_source_is_not_followed_with_its_credential(files: FilesEmulator, elsewhere: int) -> None:
+    asked: list[dict[str, str]] = []
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            asked.append(dict(self.headers))
+            self.send_response(302)
+            self.send_header("Location", f"http://localhost:{self.server.server_port}/{ACCOUNT}/far/f")  # type: ignore[attr-defined]
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Answer) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/{ACCOUNT}/far/f"
+        files.ask("PUT", "work?restype=share")
+        headers = {"x-ms-copy-source": url, "x-ms-copy-source-authorization": "Bearer secret"}
+        said = files.ask("PUT", "work/f", headers).said
+        server.shutdown()
+    assert (said, len(asked)) == ((400, "CannotVerifyCopySource"), 1)
 
 
 def test_a_copy_that_was_pending_when_the_emulator_was_killed_has_failed(

@@ -1,13 +1,16 @@
 """The files and folders behind the shares, under their real names.
 
-Another program, such as Samba, may change them as well: ``measure`` tells whether one did.
+Another program, such as Samba, may change them as well: ``measure`` tells whether one did. Only files and directories
+count: a symbolic link or a device that such a program made is not there for the service, and nothing goes through it.
 """
 
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from azguard.emulators.files.errors import ServiceError
 
@@ -41,6 +44,8 @@ class Disk:
         found = ""
         here = self.locate(root)
         for part in path.split("/") if path else []:
+            if not _is_plain(here):
+                return None
             exact = here / part
             if not os.path.lexists(exact):
                 same = self._read_names(here).get(part.lower())
@@ -49,7 +54,7 @@ class Disk:
                 exact = here / same
             here = exact
             found = f"{found}/{exact.name}" if found else exact.name
-        return found if os.path.lexists(here) else None
+        return found if _is_plain(here) else None
 
     def _read_names(self, folder: Path) -> dict[str, str]:
         """Return the names in a folder by their lower case; read anew if another program changed it."""
@@ -100,22 +105,26 @@ class Disk:
         check_name(path)
         where = self.locate(root, path)
         with self._changing(where):
-            where.mkdir()
+            try:
+                where.mkdir()
+            except FileExistsError:
+                raise ServiceError("ResourceAlreadyExists") from None
 
     def make_file(self, root: int, path: str, size: int) -> None:
         """Make a file of zeros, over an existing one if there is one."""
         check_name(path)
         where = self.locate(root, path)
-        with self._changing(where), where.open("wb") as file:
+        with self._changing(where), _open(where, "wb") as file:
             file.truncate(size)
 
     def resize(self, root: int, path: str, size: int) -> None:
         """Cut a file, or lengthen it with zeros."""
-        os.truncate(self.locate(root, path), size)
+        with _open(self.locate(root, path), "r+b") as file:
+            file.truncate(size)
 
     def write(self, root: int, path: str, start: int, data: bytes) -> None:
         """Write bytes into a file."""
-        with self.locate(root, path).open("r+b") as file:
+        with _open(self.locate(root, path), "r+b") as file:
             file.seek(start)
             file.write(data)
 
@@ -125,7 +134,7 @@ class Disk:
 
     def clear(self, root: int, path: str, start: int, end: int) -> None:
         """Write zeros from ``start`` up to ``end``."""
-        with self.locate(root, path).open("r+b") as file:
+        with _open(self.locate(root, path), "r+b") as file:
             # Holes are zeros already, and stay holes.
             for begin, stop in _find_data(file.fileno()):
                 position = max(begin, start)
@@ -142,13 +151,13 @@ class Disk:
 
     def read(self, root: int, path: str, start: int, end: int) -> bytes:
         """Return the bytes from ``start`` up to ``end``."""
-        with self.locate(root, path).open("rb") as file:
+        with _open(self.locate(root, path), "rb") as file:
             file.seek(start)
             return file.read(end - start)
 
     def stream(self, root: int, path: str, start: int, end: int) -> Iterator[bytes]:
         """Open a file now, and yield its bytes from ``start`` up to ``end`` later."""
-        file = self.locate(root, path).open("rb")
+        file = _open(self.locate(root, path), "rb")
         file.seek(start)
 
         def parts() -> Iterator[bytes]:
@@ -162,7 +171,7 @@ class Disk:
 
     def find_data(self, root: int, path: str) -> list[tuple[int, int]]:
         """Return where a file has data and no holes, as far as the disk tells."""
-        with self.locate(root, path).open("rb") as file:
+        with _open(self.locate(root, path), "rb") as file:
             return _find_data(file.fileno())
 
     def rename(self, root: int, source: str, target: str) -> None:
@@ -252,7 +261,7 @@ def _find_data(number: int) -> list[tuple[int, int]]:
 
 def _copy_sparsely(source: str | Path, target: str | Path) -> None:
     """Copy the content of a file, over another one if there is one, without filling its holes."""
-    with open(source, "rb") as old, open(target, "wb") as new:
+    with _open(source, "rb") as old, _open(target, "wb") as new:
         new.truncate(os.fstat(old.fileno()).st_size)
         for start, end in _find_data(old.fileno()):
             old.seek(start)
@@ -270,6 +279,30 @@ def _find_change(folder: Path) -> int:
 
 def _list_names(folder: Path) -> list[str]:
     try:
-        return os.listdir(folder)
+        with os.scandir(folder) as entries:
+            return [each.name for each in entries if _is_plain(each)]
     except (FileNotFoundError, NotADirectoryError):
         return []
+
+
+def _is_plain(path: "str | Path | os.DirEntry[str]") -> bool:
+    """Tell whether a file or a directory is at a path, and not what leads out of the share."""
+    try:
+        mode = os.lstat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+
+
+def _open(path: str | Path, mode: str) -> IO[bytes]:
+    """Open a file, and not what a symbolic link in its place names.
+
+    Raises:
+        ServiceError: something else has its name.
+    """
+    try:
+        return open(path, mode, opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666))
+    except OSError as error:
+        if mode == "wb" and os.path.lexists(path) and not _is_plain(path):
+            raise ServiceError("ResourceAlreadyExists") from error
+        raise

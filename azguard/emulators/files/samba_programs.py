@@ -41,6 +41,8 @@ kernel oplocks = no
 posix locking = no
 strict locking = yes
 host msdfs = no
+# A link that another program made would lead out of the share.
+follow symlinks = no
 load printers = no
 printcap name = /dev/null
 disable spoolss = yes

@@ -224,3 +224,29 @@ def test_a_rename_that_was_cut_off_between_disk_and_tables_is_finished_by_the_ne
     assert (shown.body, shown.headers["etag"], shown.headers["x-ms-meta-mixed"]) == (b"abc", etag, "Case")
     assert not (tmp_path / "rename.json").exists()
     again.close()
+
+
+def test_nothing_goes_through_what_another_program_linked_into_a_share(files: FilesEmulator, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret").write_bytes(b"kept")
+    _make(files)
+    root = files.store.disk.locate(1)
+    (root / "folder").symlink_to(outside)
+    (root / "file").symlink_to(outside / "secret")
+    (root / "new").symlink_to(outside / "new")
+    os.mkfifo(root / "pipe")
+    create = {"x-ms-type": "file", "x-ms-content-length": "4"}
+
+    asked = {
+        path: [files.ask("GET", f"work/{path}").status, files.ask("PUT", f"work/{path}", create).status]
+        for path in ("folder/secret", "file", "new", "pipe", "folder")
+    }
+    copied = files.ask("PUT", "work/file", {"x-ms-copy-source": _SOURCE}).status
+    listed = re.findall(r"<Name>(.*?)</Name>", files.ask("GET", "work?restype=directory&comp=list").body.decode())
+    assert (asked, copied, listed) == (
+        {"folder/secret": [404, 404], "file": [404, 409], "new": [404, 409], "pipe": [404, 409], "folder": [404, 409]},
+        409,
+        ["f"],
+    )
+    assert {each.name: each.read_bytes() for each in outside.iterdir()} == {"secret": b"kept"}
