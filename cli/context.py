@@ -47,8 +47,14 @@ class Environment:
 
     @cached_property
     def folders(self) -> Folders:
-        """Return where azguard keeps things on this machine."""
-        return Folders.of(self.environ)
+        """Return where azguard keeps things on this machine.
+
+        Raises:
+            ConfigError: another user can have put something there.
+        """
+        found = Folders.of(self.environ)
+        found.check()
+        return found
 
     @cached_property
     def scope(self) -> str:

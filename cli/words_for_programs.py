@@ -43,6 +43,10 @@ HINTS: Mapping[str, Words] = {
         "export NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt"
     ),
     "output_held_open": "let it wait for what it starts, or redirect that output",
+    "own_is_link": "if it is your own, name the real folder: AZGUARD_CACHE_DIR={real}; else remove the link",
+    "own_of_another": "set AZGUARD_CACHE_DIR to a folder of your own; under sudo: sudo -H azguard",
+    "own_of_sudo": "sudo -H azguard keeps its files in root's own folder; else set AZGUARD_CACHE_DIR",
+    "own_open_to_others": "remove what others have put there, then: chmod go-w {path}",
     "port_privileged": "choose one above 1023",
     "port_taken": "choose another, or leave the option out for a free one",
     "scratch_gone": "a command that edits a file must leave it, or another of the same name",

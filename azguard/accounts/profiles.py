@@ -23,6 +23,7 @@ from azguard.accounts.well_known import SECRETS
 from azguard.atomic_files import write_atomically
 from azguard.columns import Column
 from azguard.errors import ConfigError
+from azguard.folders import make_folder
 from azguard.processes import locked_file
 
 KEYS = ("connection-string", "account-name", "account-key", "sas-token", "auth-mode", "emulator",
@@ -149,7 +150,7 @@ def _hold_lock(file: Path) -> Iterator[None]:
     """Keep other processes from changing the file; a system without locks keeps none away."""
     with ExitStack() as stack:
         try:
-            file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_folder(file.parent)
             if locked_file.IS_SUPPORTED:
                 stack.enter_context(locked_file.hold(file.with_name(f"{file.name}.lock"), _BUSY_SECONDS))
         except OSError as error:

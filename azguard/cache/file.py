@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from azguard.cache import schema
+from azguard.folders import check_own, make_private
 from azguard.processes import locked_file
 
 if TYPE_CHECKING:
@@ -73,10 +74,13 @@ def open_existing(path: Path) -> Opened:
 
     Raises:
         Damaged, Newer: it is not.
+        ConfigError: another user can have put it there.
         OSError, sqlite3.Error: it cannot be opened, or has been busy for ``BUSY_SECONDS``.
     """
     import sqlite3
 
+    for each in (path.parent, path, *_list_sidecars(path)):
+        check_own(each)
     status = os.stat(path)
     if not stat.S_ISREG(status.st_mode):
         raise Damaged("is not a file")
@@ -141,7 +145,7 @@ def create(path: Path) -> None:
     Raises:
         OSError, sqlite3.Error: it cannot be made.
     """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(path.parent)
     with _lock_folder(path):
         if not path.exists():
             _write_empty(path)

@@ -13,6 +13,7 @@ from typing import Any
 from azguard.emulators import state
 from azguard.emulators.state import Azurite
 from azguard.errors import ConfigError, NotFound
+from azguard.folders import make_folder, make_private, open_private
 from azguard.processes import identity, locked_file
 
 _LOG = "azurite.log"
@@ -107,7 +108,7 @@ def start(
             say(reason)
         command = azurite_install.ensure(folder, environ, say)
         plan = azurite_process.LaunchPlan(command, environ, chosen, folder_of_data, wait, _last_ports(folder))
-        with open(folder / _LOG, "w+b") as log:
+        with open_private(folder / _LOG) as log:
             running, child = azurite_process.launch(plan, log)
         try:
             state.write(folder, running)
@@ -199,7 +200,7 @@ def _hold_lock(folder: Path) -> Iterator[None]:
     file = folder / _LOCK
     with ExitStack() as stack:
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_private(folder)
             stack.enter_context(locked_file.hold(file))
         except OSError as error:
             raise ConfigError(f"{file} cannot be written: {error.strerror}", reason="lock_file_not_writable") from error
@@ -227,7 +228,7 @@ def _make_data_folder(data: str | None) -> str | None:
         return None
     path = Path(data).absolute()
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        make_folder(path)
     except OSError as error:
         raise ConfigError(f"the data folder {path} cannot be made: {error.strerror}") from error
     if not os.access(path, os.W_OK | os.X_OK):

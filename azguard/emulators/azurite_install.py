@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING
 
 from azguard.emulators.node import tie_to_us
 from azguard.errors import ConfigError, Unavailable
+from azguard.folders import UMASK, check_own, make_private
 from azguard.processes import locked_file
 from azguard.processes.signals import hold_back_interruptions
 
@@ -51,17 +52,19 @@ def ensure(folder: Path, environ: Mapping[str, str], say: Callable[[str], None])
     when killed half-way: an installation gets its name only when it is complete.
 
     Raises:
-        ConfigError: there is no Node.js, or the folder cannot be written.
+        ConfigError: there is no Node.js; the folder cannot be written, or another user can write to it.
         Unavailable: npm could not deliver.
     """
     on_path = _on_path(environ)
     if on_path is not None:
         return on_path
     home = folder / f"azurite-{VERSION}"
+    check_own(folder)
+    check_own(home)
     node = find_node(environ)
     if not home.exists():
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_private(folder)
             with locked_file.hold(folder / "install.lock"):
                 if not home.exists():
                     _install(home, node, environ, say)
@@ -176,6 +179,7 @@ def _run_npm(npm: tuple[str, ...], new: Path, environ: Mapping[str, str], say: C
                     stdout=log,
                     stderr=log,
                     start_new_session=True,
+                    umask=UMASK,
                 )
                 ending.enter_context(npm_process)
                 ending.callback(_kill_group, npm_process)

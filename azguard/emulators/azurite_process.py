@@ -15,6 +15,7 @@ from azguard.emulators.azurite_install import VERSION
 from azguard.emulators.node import tie_to_us
 from azguard.emulators.state import Azurite
 from azguard.errors import ConfigError, Unavailable
+from azguard.folders import UMASK
 from azguard.processes import identity
 from azguard.processes.signals import hold_back_interruptions
 from azguard.times import iso
@@ -130,6 +131,7 @@ def _spawn(plan: LaunchPlan, ports: Mapping[str, int], log: IO[bytes]) -> Popen[
             stderr=STDOUT,
             # Ctrl-C in the terminal is not for it, and its process group can be ended as a whole.
             start_new_session=True,
+            umask=UMASK,
         )
     except OSError as error:
         raise ConfigError(f"{plan.command[0]} cannot be run: {error.strerror}") from error

@@ -18,6 +18,7 @@ from azguard.accounts.well_known import EMULATOR_NAME
 from azguard.atomic_files import write_atomically
 from azguard.emulators.azurite_process import discard
 from azguard.errors import ConfigError, Unavailable
+from azguard.folders import UMASK, open_private
 from azguard.processes import identity, locked_file
 from azguard.processes.readiness import wait_readable
 from azguard.processes.signals import hold_back_interruptions
@@ -144,7 +145,7 @@ def _start(
     preferred = (port or last.get("port", 0), None if smb is None else smb or last.get("smb_port", 0))
     for rest, over_smb in dict.fromkeys([preferred, (port or 0, smb)]):
         try:
-            with open(folder / _LOG, "w+b") as log:
+            with open_private(folder / _LOG) as log:
                 running, child = launch(environ, rest, over_smb, location, log, wait)
             break
         except _PortTaken as error:
@@ -218,6 +219,7 @@ def launch(
                 stderr=log,
                 # Ctrl-C in the terminal is not for it, and its process group can be ended as a whole.
                 start_new_session=True,
+                umask=UMASK,
             )
             ending.callback(discard, child)
         lines = _read_lines(child, 1 if smb is None else 2, wait)

@@ -19,6 +19,7 @@ from azguard import columns
 from azguard.atomic_files import write_atomically
 from azguard.conditions import lease_ids
 from azguard.errors import ConfigError
+from azguard.folders import make_private
 from azguard.processes import clock, identity, locked_file
 from azguard.processes.identity import KnownProcess
 
@@ -137,7 +138,7 @@ class Holds:
         Raises:
             OSError: it cannot be written; see ``build_unwritable``.
         """
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(self.folder)
         text = json.dumps(asdict(hold), indent=2) + "\n"
         # Not durable: a slow disk must not hold up a renewal, and no lock outlives the machine.
         write_atomically(self.file(hold.lease_id, "json"), text.encode(), 0o600, durable=False)

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from azguard.errors import ConfigError
+from azguard.folders import make_private
 from azguard.processes import locked_file
 
 _ENDING = ".json"
@@ -99,7 +100,7 @@ class RunNotes:
         """
         file = RunFile(self.folder / f"{uuid.uuid4()}{_ENDING}")
         with _explain_unwritable(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_private(self.folder)
             if locked_file.IS_SUPPORTED:
                 file.descriptor = os.open(file.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
                 locked_file.lock(file.descriptor)

@@ -61,7 +61,7 @@ def leave_errors(log: Path) -> None:
     Raises:
         OSError: it cannot be made.
     """
-    opened = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    opened = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
     os.dup2(opened, 2)
     os.close(opened)
 

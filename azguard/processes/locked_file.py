@@ -43,7 +43,7 @@ def hold(path: Path, at_most_seconds: float | None = None) -> Iterator[None]:
         OSError: the file cannot be opened, or this file system has no locks.
         TimeoutError: another process kept it locked.
     """
-    descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
         if at_most_seconds is None:
             lock(descriptor)

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from azguard.folders import make_private
 from azguard.processes import identity, locked_file
 
 _ENDING = ".json"
@@ -95,7 +96,7 @@ class ProcessNotes:
         note = ProcessNote(self.folder / f"{name}{_ENDING}", {})
         if locked_file.IS_SUPPORTED:
             with suppress(OSError):
-                self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                make_private(self.folder)
                 note.descriptor = os.open(note.path, os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o600)
                 locked_file.lock(note.descriptor)
         here = {"host": self.machine.host, "boot": self.machine.boot, "installation": self.machine.installation}

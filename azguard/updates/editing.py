@@ -14,6 +14,7 @@ from pathlib import Path
 from azguard.documents import merges
 from azguard.documents.merges import Merged
 from azguard.errors import AzguardError, TransformFailed, UsageError
+from azguard.folders import make_private
 from azguard.processes.scratch import ScratchFile
 from azguard.requests.deadline import Deadline
 from azguard.updates.op_ids import RAW_OP
@@ -168,7 +169,7 @@ class EditSession:
 
     def _make_file(self, content: bytes) -> ScratchFile:
         try:
-            self._tools.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(self._tools.folder)
         except OSError:
             return ScratchFile.make(self._tools.name, content)
         return ScratchFile.make(self._tools.name, content, self._tools.folder)

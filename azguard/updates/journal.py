@@ -11,6 +11,7 @@ the disk: it outlives the process, not a power failure.
 from pathlib import Path
 
 from azguard.atomic_files import write_atomically
+from azguard.folders import make_private
 from azguard.requests.lineage import bare
 
 # Behind the version, where the write was one that a ledger tells of.
@@ -55,8 +56,8 @@ class WriteJournal:
         if text == self._kept:
             return
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            write_atomically(self._file, text.encode("ascii"), durable=False)
+            make_private(self._file.parent)
+            write_atomically(self._file, text.encode("ascii"), 0o600, durable=False)
         except OSError:
             return  # The folder cannot be written: then only the lineage shows the write.
         self._kept = text

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from azguard.folders import make_private
 from azguard.processes import locked_file
 from azguard.requests.deadline import Deadline
 
@@ -72,7 +73,7 @@ class LocalQueue(AbstractContextManager["LocalQueue"]):
         """Return the next number and the locked ticket of that number."""
         if not locked_file.IS_SUPPORTED:
             return None
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(self._folder)
         counter = os.open(self._folder / "next", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             self._lock(counter, patience)

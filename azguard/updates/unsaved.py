@@ -8,6 +8,8 @@ from pathlib import Path
 
 from azguard.accounts.target import Target
 from azguard.atomic_files import write_atomically
+from azguard.errors import ConfigError
+from azguard.folders import make_private
 
 # A file's name may have 255 bytes; what follows the address's last characters takes few of them.
 _ADDRESS_CHARACTERS = 80
@@ -28,9 +30,10 @@ def save_unwritten_content(folder: Path, target: Target, content: bytes, now: da
 def _try_to_write(folder: Path | None, name: str, content: bytes) -> Path | None:
     """Write a new file in a folder, or in the temporary one; return its path, or None if that fails."""
     try:
-        path = (Path(tempfile.gettempdir()) if folder is None else folder) / name
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if folder is not None:
+            make_private(folder)
+        path = (folder or Path(tempfile.gettempdir())) / name
         write_atomically(path, content, 0o600)
-    except OSError:
+    except (OSError, ConfigError):
         return None
     return path

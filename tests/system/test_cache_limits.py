@@ -138,11 +138,16 @@ def test_a_folder_that_may_not_be_written_is_said_once(nobodys: Path) -> None:
     assert (found, "cannot be used: permission denied" in warning) == (["None", "0x2" * 50, "1"], True)
 
 
+def _fill_disk_of_nobody(size: int) -> None:
+    _become_nobody()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
 @posix
 @pytest.mark.parametrize("size", [0, 4096])
 def test_a_full_disk_is_said_once_and_what_was_there_is_read(nobodys: Path, size: int) -> None:
     # A limit on the size of files refuses growth the way a full disk does.
-    *found, warning = _limited(nobodys, partial(resource.setrlimit, resource.RLIMIT_FSIZE, (size, size)))
+    *found, warning = _limited(nobodys, partial(_fill_disk_of_nobody, size))
     assert (found[:2], "cannot be" in warning) == (['"0x1"', '"0x1"'], True)
 
 

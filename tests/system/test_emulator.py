@@ -146,10 +146,22 @@ def test_starting_again_tells_where_it_already_runs(started: World) -> None:
 
 
 def test_a_cache_folder_may_be_named_from_here(started: World) -> None:
-    (started.root / "near").symlink_to("cache")
-    named = started.run("emulator", "status", AZGUARD_CACHE_DIR="near")
-    kept = started.run("cache", "path", "--query", "path", "-o", "tsv", AZGUARD_CACHE_DIR="near")
-    assert (named.returncode, kept.stdout) == (0, f"{started.root / 'near' / 'etags.db'}\n")
+    named = started.run("emulator", "status", AZGUARD_CACHE_DIR="cache")
+    kept = started.run("cache", "path", "--query", "path", "-o", "tsv", AZGUARD_CACHE_DIR="cache")
+    assert (named.returncode, kept.stdout) == (0, f"{started.root / 'cache' / 'etags.db'}\n")
+
+
+def test_what_another_user_could_have_put_there_is_neither_run_nor_believed(started: World) -> None:
+    (started.root / "link").symlink_to("cache")
+    (started.root / "open").mkdir()
+    (started.root / "open").chmod(0o777)
+    ran = [
+        started.run("emulator", verb, AZGUARD_CACHE_DIR=name)
+        for name in ("link", "open")
+        for verb in ("start", "status", "stop", "env")
+    ]
+    assert ([each.returncode for each in ran], list((started.root / "open").iterdir())) == ([78] * 8, [])
+    assert "can be written by other users" in ran[-1].stderr
 
 
 def test_starting_again_with_other_wishes_is_refused(started: World) -> None:
