@@ -9,10 +9,18 @@ import socket
 import struct
 import time
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from azguard.faultproxy.faults import Answer, Chosen, Decide, Fault, Request
-from azguard.faultproxy.http_messages import Head, body_of_answer, body_of_request, pass_on, read_head, read_whole
+from azguard.faultproxy.http_messages import (
+    Head,
+    body_of_answer,
+    body_of_request,
+    move_date,
+    pass_on,
+    read_head,
+    read_whole,
+)
 
 HOST = "127.0.0.1"
 LONGEST_HEAD = 256 * 1024
@@ -75,10 +83,10 @@ class Connection:
             _reset(self._client)
             return False
         content = body_of_request(self._client.reader, head)
-        if chosen.fault is Fault.FAIL_BEFORE:
+        if chosen.fault in (Fault.FAIL_BEFORE, Fault.STORED_BEFORE):
             await read_whole(content)
             self._record(Answer(request, chosen.fault, None))
-            return await self._fail(head)
+            return await self._answer_instead(head, chosen)
         if chosen.fault is Fault.ZOMBIE:
             content = _yield_once(await read_whole(content))
             await self._await_client_gone()
@@ -89,9 +97,10 @@ class Connection:
             content = _yield_once(whole)
         while chosen.until is not None and not chosen.until():  # noqa: ASYNC110  # another thread decides
             await asyncio.sleep(_ASK_SECONDS)
-        return await self._forward(head, content, request, chosen.fault)
+        return await self._forward(head, content, request, chosen)
 
-    async def _forward(self, head: Head, content: AsyncIterator[bytes], request: Request, fault: Fault) -> bool:
+    async def _forward(self, head: Head, content: AsyncIterator[bytes], request: Request, chosen: Chosen) -> bool:
+        fault = chosen.fault
         sending: asyncio.Task[None] | None = None
         sent = time.time()
         try:
@@ -106,18 +115,18 @@ class Connection:
                 self._record(Answer(request, fault, None, sent=sent))
                 raise
             said = body_of_answer(upstream.reader, answer, request.method)
-            parts: tuple[int, ...] = ()
-            if _is_of_transaction(answer):
+            record = _to_answer(request, fault, answer, sent)
+            if _is_of_transaction(answer) or chosen.keeps:
                 whole = await read_whole(said)
                 said = _yield_once(whole)
-                parts = _parts(answer, whole)
+                record = replace(record, parts=_parts(answer, whole), raw=answer.raw + whole if chosen.keeps else b"")
             # Before anything is sent to the client, so that a client that has its answer finds it in the log.
-            self._record(_to_answer(request, fault, answer, sent, parts))
+            self._record(record)
             if fault in (Fault.NONE, Fault.REPLAYED):
-                self._client.writer.write(answer.raw)
+                self._client.writer.write(move_date(answer.raw, chosen.ahead_seconds))
                 await pass_on(said, self._client.writer)
                 await sending
-            elif not await self._spoil_answer(fault, head, answer, said, sending):
+            elif not await self._spoil_answer(chosen, head, answer, said, sending):
                 return False
         finally:
             if sending is not None:
@@ -132,21 +141,22 @@ class Connection:
         await upstream.writer.drain()
         answer = await read_head(upstream.reader)
         said = await read_whole(body_of_answer(upstream.reader, answer, request.method))
-        self._record(_to_answer(request, Fault.REPLAYED, answer, sent, _parts(answer, said)))
+        self._record(replace(_to_answer(request, Fault.REPLAYED, answer, sent), parts=_parts(answer, said)))
         if answer.closes:
             self.close()
         self._used = asyncio.get_running_loop().time()
 
     async def _spoil_answer(
-        self, fault: Fault, head: Head, answer: Head, said: AsyncIterator[bytes], sending: "asyncio.Task[None]"
+        self, chosen: Chosen, head: Head, answer: Head, said: AsyncIterator[bytes], sending: "asyncio.Task[None]"
     ) -> bool:
         """Apply the fault to the answer; return whether the connection stays open."""
+        fault = chosen.fault
         if fault in (Fault.DROP, Fault.ZOMBIE):
             return False
         content = await read_whole(said)
         await sending
-        if fault is Fault.FAIL_AFTER:
-            return await self._fail(head)
+        if fault in (Fault.FAIL_AFTER, Fault.STORED_AFTER):
+            return await self._answer_instead(head, chosen)
         if fault is Fault.LATE:
             await self._await_client_gone()
         elif fault is Fault.HALF:
@@ -157,8 +167,11 @@ class Connection:
             return True
         return False
 
-    async def _fail(self, head: Head) -> bool:
-        self._client.writer.write(_FAILURE + (b"" if head.start[0] == "HEAD" else _BUSY))
+    async def _answer_instead(self, head: Head, chosen: Chosen) -> bool:
+        """Answer with what is stored, if the fault says so, else with 503."""
+        failure = _FAILURE + (b"" if head.start[0] == "HEAD" else _BUSY)
+        is_stored = chosen.fault in (Fault.STORED_AFTER, Fault.STORED_BEFORE)
+        self._client.writer.write(chosen.stored if is_stored else failure)
         await self._client.writer.drain()
         return not head.closes
 
@@ -193,7 +206,7 @@ class Connection:
         return self._upstream
 
 
-def _to_answer(request: Request, fault: Fault, answer: Head, sent: float, parts: tuple[int, ...]) -> Answer:
+def _to_answer(request: Request, fault: Fault, answer: Head, sent: float) -> Answer:
     """Return what to record about an answer that came just now."""
     return Answer(
         request=request,
@@ -203,7 +216,6 @@ def _to_answer(request: Request, fault: Fault, answer: Head, sent: float, parts:
         sent=sent,
         answered=time.time(),
         headers=answer.headers,
-        parts=parts,
     )
 
 

@@ -33,11 +33,15 @@ class Fault(Enum):
     SLOW = "slow"
     #: The request is passed on twice, and the client receives the second answer.
     REPLAYED = "replayed"
+    #: The emulator answers, and the client receives the answer to an earlier request instead.
+    STORED_AFTER = "stored-after"
+    #: The client receives the answer to an earlier request, and nothing is passed on.
+    STORED_BEFORE = "stored-before"
 
     @property
     def reaches(self) -> bool:
         """Return whether the emulator ever sees the request."""
-        return self not in (Fault.RESET, Fault.FAIL_BEFORE)
+        return self not in (Fault.RESET, Fault.FAIL_BEFORE, Fault.STORED_BEFORE)
 
 
 @dataclass(frozen=True)
@@ -62,12 +66,18 @@ class Request:
 
 @dataclass(frozen=True)
 class Chosen:
-    """A fault for one request."""
+    """What to do to one request and to its answer."""
 
     fault: Fault = Fault.NONE
     #: The request is not passed on before this answers True; it is asked every few milliseconds. A zombie is passed on
     #: when the client has given up, too.
     until: Callable[[], bool] | None = None
+    #: What the client receives instead of the answer, if the fault says so: the ``raw`` answer to an earlier request.
+    stored: bytes = b""
+    #: Whether the record of the answer has it whole, so that it can be given to a later request.
+    keeps: bool = False
+    #: How far the clock is ahead that the Date of the answer tells, in seconds; below 0 it is behind.
+    ahead_seconds: int = 0
 
 
 Decide = Callable[[Request], Fault | Chosen]
@@ -89,6 +99,8 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
     #: The statuses inside the answer to a transaction, which is 202 even if the transaction failed.
     parts: tuple[int, ...] = ()
+    #: The answer as it is on the wire, if it was to be kept.
+    raw: bytes = field(default=b"", repr=False)
 
     @property
     def dropped(self) -> bool:

@@ -1,10 +1,14 @@
 """HTTP/1.1 messages as streams: heads read, bodies passed on as they are on the wire."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
+from email.utils import format_datetime, parsedate_to_datetime
 
 _PIECE = 64 * 1024
+_DATE = re.compile(rb"(?<=\r\nDate: )[^\r]+", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,20 @@ def body_of_answer(reader: asyncio.StreamReader, head: Head, method: str) -> Asy
     if method == "HEAD" or head.start[1] in ("204", "304"):
         return _exactly(reader, 0)
     return _body(reader, head, otherwise=None)
+
+
+def move_date(head: bytes, ahead_seconds: int) -> bytes:
+    """Return the head of an answer with a Date that is so many seconds later; one without a Date stays as it is.
+
+    Raises:
+        ValueError: its Date is none.
+    """
+
+    def move(found: re.Match[bytes]) -> bytes:
+        moved = parsedate_to_datetime(found[0].decode("latin-1")) + timedelta(seconds=ahead_seconds)
+        return format_datetime(moved, usegmt=True).encode()
+
+    return _DATE.sub(move, head) if ahead_seconds else head
 
 
 async def pass_on(body: AsyncIterator[bytes], writer: asyncio.StreamWriter) -> None:

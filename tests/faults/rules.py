@@ -17,7 +17,9 @@ _TABLE = re.compile(
 _QUEUE = re.compile(r"/\w+/[^/$]+(?P<what>/messages(?P<id>/[^/]+)?)?")
 # How long after the client gave up a zombie lands at the latest; seconds.
 _ZOMBIE_SECONDS = 0.25
-EVERY_FAULT: Mapping[Fault, float] = {fault: 1.0 for fault in Fault if fault not in (Fault.NONE, Fault.SLOW)}
+# A slow answer is whole, and an earlier one has to be chosen.
+_NOT_AT_RANDOM = (Fault.NONE, Fault.SLOW, Fault.STORED_AFTER, Fault.STORED_BEFORE)
+EVERY_FAULT: Mapping[Fault, float] = {fault: 1.0 for fault in Fault if fault not in _NOT_AT_RANDOM}
 
 
 def operation(request: Request) -> str:
@@ -61,7 +63,10 @@ class Rule:
         words = text.split()
         if len(words) != 4:
             raise ValueError(f"{text!r} is not a rule: write METHOD WHAT NTH FAULT, e.g. PUT blob 1 drop")
-        return cls(f"{words[0]} {words[1]}", None if words[2] == "*" else int(words[2]), Fault(words[3]))
+        fault = Fault(words[3])
+        if fault in (Fault.STORED_AFTER, Fault.STORED_BEFORE):
+            raise ValueError(f"{words[3]} is not for a rule: it needs an earlier answer, which only a test can choose")
+        return cls(f"{words[0]} {words[1]}", None if words[2] == "*" else int(words[2]), fault)
 
     def is_for(self, request: Request) -> bool:
         """Return whether the request does what the rule names."""

@@ -34,6 +34,8 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
+    """Answers a PUT with what was put, and says that it is noon."""
+
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     server: _Server
@@ -46,6 +48,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(said)))
         self.end_headers()
         self.wfile.write(said)
+
+    def date_time_string(self, _timestamp: float | None = None) -> str:
+        return "Tue, 31 Dec 2024 12:00:00 GMT"
 
     def log_message(self, *_words: object) -> None:
         pass
@@ -162,6 +167,44 @@ def test_any_request_can_be_made_to_wait(server: _Server) -> None:
         until(lambda: server.done == [b"first"])
 
 
+@pytest.mark.parametrize(("fault", "done"), [(Fault.STORED_AFTER, [b"1", b"2"]), (Fault.STORED_BEFORE, [b"1"])])
+def test_a_stored_answer_is_given_to_a_later_request_on_the_same_connection(
+    server: _Server, fault: Fault, done: list[bytes]
+) -> None:
+    kept: list[Answer] = []
+
+    def decide(request: Request) -> Fault | Chosen:
+        return Chosen(fault, stored=kept[0].raw) if len(kept) == 1 else Chosen(keeps=True)
+
+    with proxy.running(server.server_port, decide, record=kept.append) as running:
+        client = http.client.HTTPConnection("127.0.0.1", running.port, timeout=5)
+        heard = []
+        for body in (b"1", b"2", b"3"):
+            client.request("PUT", "/x", body)
+            heard.append(client.getresponse().read())
+        client.close()
+    assert (heard, server.done, kept[1].status) == ([b"1", b"1", b"3"], [*done, b"3"], 201 if len(done) == 2 else None)
+
+
+@pytest.mark.parametrize(
+    ("ahead_seconds", "date"),
+    [
+        (0, "Tue, 31 Dec 2024 12:00:00 GMT"),
+        (7200, "Tue, 31 Dec 2024 14:00:00 GMT"),
+        (-43201, "Mon, 30 Dec 2024 23:59:59 GMT"),
+    ],
+)
+def test_an_answer_can_tell_another_time_and_the_log_the_true_one(
+    server: _Server, ahead_seconds: int, date: str
+) -> None:
+    with _through(server, Chosen(ahead_seconds=ahead_seconds)) as running:
+        client = http.client.HTTPConnection("127.0.0.1", running.port, timeout=5)
+        client.request("PUT", "/x", b"")
+        assert client.getresponse().getheader("Date") == date
+        client.close()
+        assert running.log[0].headers["date"] == "Tue, 31 Dec 2024 12:00:00 GMT"
+
+
 def test_answers_are_recorded_before_the_client_hears_them(server: _Server) -> None:
     recorded: list[Answer] = []
     with proxy.running(server.server_port, lambda request: Fault.NONE, record=recorded.append) as running:
@@ -196,9 +239,11 @@ def test_rules_count_the_requests_they_name() -> None:
     assert [decide(each) for each in asked] == [Fault.NONE, Fault.SLOW, Fault.DROP, Fault.RESET, Fault.NONE]
 
 
-@pytest.mark.parametrize("text", ["", "PUT blob drop", "PUT blob x drop", "PUT blob 1 explode"])
+@pytest.mark.parametrize(
+    "text", ["", "PUT blob drop", "PUT blob x drop", "PUT blob 1 explode", "PUT blob 1 stored-after"]
+)
 def test_what_is_no_rule_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is not a|invalid literal"):
+    with pytest.raises(ValueError, match=r"is not|invalid literal"):
         Rule.parse(text)
 
 
