@@ -65,6 +65,7 @@ HINTS: Mapping[str, Words] = {
     "property_name_too_long": "make it shorter",
     "queue_being_deleted": "that takes the service 30 seconds or more; then try again",
     "queue_not_found": "azguard queue create {container}",
+    "refusal_unclear": "azguard does not know this code: see the error codes in the REST reference of Azure Storage",
     "role_missing": "assign one, such as {role}; it takes up to ten minutes to count",
     "sas_allows_too_little": (
         "make one that allows more: to overwrite what is there takes write (w), which create (c) does not hold"

@@ -14,24 +14,53 @@ from azguard.requests import service_codes
 _BEING_DELETED = service_codes.Refusal("{0} is busy: {1}", reason="busy")
 # The blob was made anew, which is a change like any other.
 _OVERWRITTEN = "BlobOverwritten"
+_QUOTE = '"'
+# A code that is not known here.
+_UNCLEAR = service_codes.Refusal("the service refused this for {0}: {1}", reason="refusal_unclear")
+
+
+def is_of_condition(status: int | None, code: str | None) -> bool:
+    """Return whether an answer says that a condition of the request did not hold; one without a code says it, too."""
+    return status == HTTPStatus.PRECONDITION_FAILED and (not code or code in service_codes.CONDITIONS)
 
 
 def explain(
-    status: int, code: str, target: Target, expected_etag: str | None, facts: dict[str, Any]
+    status: int, code: str, target: Target, expected_etag: str | None, facts: dict[str, Any], said: str
 ) -> errors.AzguardError:
-    """Return our error for a conflict, by its code and then by its status; ``facts`` are fields of every error."""
+    """Return our error for a conflict, by its code and then by its status.
+
+    ``facts`` are fields of every error; ``said`` is the service's own sentence, for a code that is not known.
+    """
     known = _find_known(code, target, facts)
     if known is not None:
         return known
-    if status == HTTPStatus.PRECONDITION_FAILED or code == _OVERWRITTEN:
+    if is_of_condition(status, code) or code == _OVERWRITTEN:
         return errors.Changed(_describe_change(target, expected_etag), expected_etag=expected_etag, **facts)
     if code == service_codes.TYPE_MISMATCH:
         return _build_type_mismatch(target, facts)
     state = service_codes.STATES.get(code)
-    why = code or str(status) if state is None else state.words.format(target)
-    reason = None if state is None else state.reason
     values = {"container": target.address.container}
-    return errors.BadRequest(f"the service refused this for {target}: {why}", reason=reason, values=values, **facts)
+    if state is not None:
+        message = f"the service refused this for {target}: {state.words.format(target)}"
+        return errors.BadRequest(message, reason=state.reason, values=values, **facts)
+    return errors.BadRequest(
+        _UNCLEAR.words.format(target, code or status),
+        detail=(said,),
+        reason=_UNCLEAR.reason,
+        expected_etag=expected_etag,
+        **facts,
+    )
+
+
+def judge_unclear(refusal: errors.AzguardError, target: Target, found_etag: str | None) -> errors.AzguardError:
+    """Return what a refusal with an unknown code is, once it was read which version is there: a conflict only if that
+    moved.
+    """
+    expected = refusal.expected_etag
+    is_unclear = refusal.reason == _UNCLEAR.reason and expected is not None and found_etag is not None
+    if not is_unclear or str(found_etag).strip(_QUOTE) == str(expected).strip(_QUOTE):
+        return refusal
+    return refusal.as_kind(errors.Changed, message=_describe_change(target, expected), reason=None)
 
 
 def _find_known(code: str, target: Target, facts: dict[str, Any]) -> errors.AzguardError | None:
@@ -50,7 +79,9 @@ def _find_known(code: str, target: Target, facts: dict[str, Any]) -> errors.Azgu
     if (throttled := service_codes.THROTTLED.get(code)) is not None:
         return errors.Unavailable(throttled.words.format(target), reason=throttled.reason, **facts)
     if (forbidden := service_codes.FORBIDDEN.get(code)) is not None:
-        return errors.Forbidden(forbidden.words.format(container), reason=forbidden.reason, **facts)
+        return errors.Forbidden(
+            forbidden.words.format(container, target.account.name), reason=forbidden.reason, **facts
+        )
     if code == "BlobImmutableDueToPolicy":
         return errors.Forbidden(f"{target} is immutable by policy", **facts)
     return None

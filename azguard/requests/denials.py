@@ -23,6 +23,12 @@ _SERVICE_OF = {"b": "blob", "bs": "blob", "bv": "blob", "c": "blob", "d": "blob"
 # What a SAS of one resource is of, for the services whose containers take one of the account.
 _SAS_OF = {"blob": "a container or a blob", "file": "a share or a file"}
 _MISMATCHES = ("AuthorizationServiceMismatch", "AuthorizationResourceTypeMismatch", "AuthorizationProtocolMismatch")
+# What the service says of credentials that do not allow a request; some codes only of a SAS. None is no code.
+_OF_SAS = {
+    None, "AuthorizationPermissionMismatch", "AuthorizationSourceIPMismatch", "AuthorizationFailure",
+    service_codes.OVERWRITE_DENIED, *_MISMATCHES, *service_codes.AUTHENTICATION,
+}  # fmt: skip
+_OF_ANONYMOUS = {None, "PublicAccessNotPermitted", "AuthorizationFailure", *service_codes.AUTHENTICATION}
 _ROLES = {
     "blob": "Storage Blob Data Contributor",
     "table": "Storage Table Data Contributor",
@@ -40,8 +46,11 @@ class Denial:
     values: Mapping[str, object] = field(default_factory=dict)
 
 
-def explain(error: Any, code: str | None, target: Target) -> Denial:
-    """Return why the service answered 401 or 403 to a request with the credentials of a target."""
+def explain(error: Any, code: str | None, target: Target, said: str) -> Denial:
+    """Return why the service answered 401 or 403 to a request with the credentials of a target.
+
+    ``said`` is the service's own sentence, for a code that is not known.
+    """
     response = getattr(error, "response", None)
     if response is None:
         return Denial(f"the service does not allow this to {_describe(target)}", reason="not_allowed")
@@ -53,14 +62,28 @@ def explain(error: Any, code: str | None, target: Target) -> Denial:
         )
     refusal, container = service_codes.FORBIDDEN.get(code or ""), target.address.container
     if refusal is not None:
-        return Denial(refusal.words.format(container), reason=refusal.reason, values={"container": container})
+        words = refusal.words.format(container, account.name)
+        return Denial(words, reason=refusal.reason, values={"container": container})
+    return _explain_credentials(error, code, target, now) or _name(code, said, target)
+
+
+def _explain_credentials(error: Any, code: str | None, target: Target, now: datetime) -> Denial | None:
+    """Return what is wrong with the credentials; None where the code blames something else."""
+    account, request = target.account, error.response.request
     if account.auth is Auth.SAS:
-        return _explain_sas(sas.read(account.secret or ""), response.request, code, target, now)
+        return _explain_sas(sas.read(account.secret or ""), request, code, target, now) if code in _OF_SAS else None
     if account.auth is Auth.KEY:
-        return _explain_key(response.request, code, target, now)
+        return _explain_key(request, code, target, now)
     if account.auth is Auth.ANONYMOUS:
-        return Denial(f"{_describe(target)} is not public", reason="not_public")
+        is_private = code in _OF_ANONYMOUS
+        return Denial(f"{_describe(target)} is not public", reason="not_public") if is_private else None
     return _explain_login(error, code, target)
+
+
+def _name(code: str | None, said: str, target: Target) -> Denial:
+    """Return a refusal that blames no part of the credentials, because the code does not."""
+    told = ": ".join(dict.fromkeys(filter(None, (code, said))))
+    return Denial(f"the service does not allow this to {_describe(target)}: {told}", reason="refusal_unclear")
 
 
 def _explain_sas(token: Sas, request: Any, code: str | None, target: Target, now: datetime) -> Denial:
@@ -191,7 +214,9 @@ def _find_level(request: Any, service: str) -> str:
     return "c" if is_listing or query.get("restype") in (["container"], ["share"]) else "o"
 
 
-def _explain_key(request: Any, code: str | None, target: Target, now: datetime) -> Denial:
+def _explain_key(request: Any, code: str | None, target: Target, now: datetime) -> Denial | None:
+    if code not in ("AuthenticationFailed", "AuthorizationFailure"):
+        return None
     sent = _find_date(request)
     if sent is not None and abs(now - sent) > _CLOCK_SKEW:
         off = span(abs(now - sent).total_seconds())
@@ -209,8 +234,8 @@ def _explain_key(request: Any, code: str | None, target: Target, now: datetime) 
     )
 
 
-def _explain_login(error: Any, code: str | None, target: Target) -> Denial:
-    if code in ("AuthorizationPermissionMismatch", "InsufficientAccountPermissions"):
+def _explain_login(error: Any, code: str | None, target: Target) -> Denial | None:
+    if code == "AuthorizationPermissionMismatch":
         return Denial(
             f"this login has no role that allows this to {_describe(target)}",
             reason="role_missing",
@@ -218,6 +243,8 @@ def _explain_login(error: Any, code: str | None, target: Target) -> Denial:
         )
     if code == "AuthorizationFailure":
         return _blame_network(target)
+    if code is not None and code not in service_codes.AUTHENTICATION:
+        return None
     ended = "expired" in str(error)
     return Denial(
         f"the login's token for {_describe(target)} " + ("has ended" if ended else "is not accepted"),

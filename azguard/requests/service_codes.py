@@ -18,6 +18,12 @@ AUTHENTICATION = {
 TYPE_MISMATCH = "ResourceTypeMismatch"
 #: With this a SAS that may create and not write is answered where something is already.
 OVERWRITE_DENIED = "UnauthorizedBlobOverwrite"
+# A condition of the request did not hold, with 412. Any other code with that status says something else.
+CONDITIONS = {
+    "ConditionNotMet", "UpdateConditionNotSatisfied", "TargetConditionNotMet", "SourceConditionNotMet",
+    "AppendPositionConditionNotMet", "MaxBlobSizeConditionNotMet", "SequenceNumberConditionNotMet",
+    "CannotVerifyCopySource",
+}  # fmt: skip
 # What is wrong with a table, a queue or a share, which an entity, a message or a file would be in.
 PARENTS = {
     "TableBeingDeleted": Refusal("{0} is still being deleted", reason="table_being_deleted"),
@@ -27,8 +33,14 @@ PARENTS = {
     "ShareBeingDeleted": Refusal("{0} is still being deleted", reason="share_being_deleted"),
     "ShareNotFound": Refusal("there is no share {0}", reason="share_not_found"),
 }
-# What a 403 means that is not about the credentials. The services of blobs and queues say 409 of what is disabled.
+# What a 403 means that is not about the credentials, by the container and the account. The services of blobs and queues
+# say 409 of a container that is disabled.
 FORBIDDEN = {
+    "AccountIsDisabled": Refusal("the account {1} is disabled", reason="disabled"),
+    # The endpoint of a secondary region takes no writes.
+    "InsufficientAccountPermissions": Refusal(
+        "the account {1} does not allow this now: its reads or its writes are switched off", reason="disabled"
+    ),
     "ShareSizeLimitReached": Refusal("the share {0} is full: it holds what its quota allows", reason="share_is_full"),
     "ContainerDisabled": Refusal("the container {0} was disabled by an administrator", reason="disabled"),
     "QueueDisabled": Refusal("the queue {0} was disabled by an administrator", reason="disabled"),

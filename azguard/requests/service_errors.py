@@ -27,6 +27,8 @@ _SDK = "azure."
 _SAYS_LATER = (408, 429)
 #: The emulator's answer to a request that it does not know, with 501.
 NOT_IMPLEMENTED = "APINotImplemented"
+# What the SDK writes below the service's sentence.
+_NO_SENTENCE = ("RequestId:", "Time:", "ErrorCode:")
 # Without its container nothing can have been written.
 _NOWHERE = ("ContainerNotFound", "TableNotFound", "QueueNotFound", "ShareNotFound")
 
@@ -80,9 +82,7 @@ def is_lease_problem(error: BaseException) -> bool:
 def is_conflict(error: BaseException) -> bool:
     """Return whether another write came first, so that reading again and retrying is the answer."""
     code = service_code(error) or ""
-    if status(error) == HTTPStatus.PRECONDITION_FAILED:
-        return not code.startswith("Lease")
-    return code in _FOREIGN_WRITE
+    return conflicts.is_of_condition(status(error), code) or code in _FOREIGN_WRITE
 
 
 def is_perhaps_ours(error: BaseException, target: Target) -> bool:
@@ -118,7 +118,7 @@ def translate(error: BaseException, target: Target, *, expected_etag: str | None
         return _build_denial(error, code, target, facts)
     # A file whose writes wait in the cache of an SMB client is answered with 408 or 500.
     if found in (409, 412) or code in service_codes.BUSY:
-        return conflicts.explain(found, code or "", target, expected_etag, facts)
+        return conflicts.explain(found, code or "", target, expected_etag, facts, _first_line(error))
     return _by_status(found, code, error, target, facts)
 
 
@@ -159,7 +159,7 @@ def _build_denial(error: Any, code: str | None, target: Target, facts: dict[str,
 
     if code == service_codes.OVERWRITE_DENIED and error.response.request.headers.get("If-None-Match") == "*":
         return errors.Exists(f"{target} exists already", **facts)
-    denial = denials.explain(error, code, target)
+    denial = denials.explain(error, code, target, _first_line(error))
     is_known = facts["http_status"] == HTTPStatus.FORBIDDEN and code not in service_codes.AUTHENTICATION
     kind = errors.Forbidden if is_known else errors.Unauthenticated
     return kind(denial.message, reason=denial.reason, values=denial.values, **facts)
@@ -246,4 +246,7 @@ def _without_status(error: BaseException, target: Target, facts: dict[str, Any])
 
 
 def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    """Return the service's sentence. Some answers have none: then their code, or their status."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    sentence = next((line for line in lines if line and not line.startswith(_NO_SENTENCE)), None)
+    return sentence or service_code(error) or str(status(error) or type(error).__name__)

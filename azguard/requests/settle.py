@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from azguard.accounts.target import Target
 from azguard.errors import AzguardError, Changed, Forbidden, OutcomeUnknown, Unauthenticated
-from azguard.requests import commits
+from azguard.requests import commits, conflicts
 from azguard.requests.calls import CallOutcome, CallResult, send_once
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import is_perhaps_ours, translate
@@ -190,7 +190,8 @@ class _Write(Generic[T]):
                 return self._finish(found.answer)
             if found.same:
                 raise self._build_unknown(error)
-            refusal = refusal.but(seen=found.seen)
+            current = getattr(found.seen, "etag", None)
+            refusal = conflicts.judge_unclear(refusal.but(seen=found.seen), self.request.target, current)
         self.open = False
         raise refusal from error
 

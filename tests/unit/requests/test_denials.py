@@ -26,7 +26,7 @@ def refusal(code: str, asked: Any, token: str | None = None, **headers: str) -> 
     kind = "entity" if "Tables" in asked.url or "Orders" in asked.url else "blob"
     which = "entity:Orders/a/b" if kind == "entity" else "blob:site/a"
     account = Account("acc", AZURE, Auth.KEY if token is None else Auth.SAS, token or "key")
-    return denials.explain(SimpleNamespace(response=response), code, Target(account, parse(which).address))
+    return denials.explain(SimpleNamespace(response=response), code, Target(account, parse(which).address), "no")
 
 
 @pytest.mark.parametrize(("minutes", "way"), [(-20, "20m behind"), (540, "9h ahead")])
@@ -98,14 +98,14 @@ def test_a_request_tells_what_it_needs(service: str, asked: Any, needed: tuple[s
     assert sas_needs.list_permissions(asked, service) == needed
 
 
-def denial(auth: Auth, code: str, text: str = "", endpoint: str = AZURE["blob"]) -> denials.Denial:
+def denial(auth: Auth, code: str | None, text: str = "", endpoint: str = AZURE["blob"]) -> denials.Denial:
     """Return what is made of an answer of the service to a request with these credentials."""
     response = SimpleNamespace(headers={"Date": format_datetime(NOW, usegmt=True)}, request=request())
     secret = "sp=r&sr=b&sig=x" if auth is Auth.SAS else "key"
     account = Account("acc", {"blob": endpoint}, auth, secret)
     error = Refused(text)
     error.response = response
-    return denials.explain(error, code, Target(account, parse("blob:site/a").address))
+    return denials.explain(error, code, Target(account, parse("blob:site/a").address), "It is so.")
 
 
 class Refused(Exception):
@@ -124,7 +124,7 @@ class Refused(Exception):
         (Auth.SAS, "ShareDisabled", "disabled"),
         (Auth.ANONYMOUS, "PublicAccessNotPermitted", "not_public"),
         (Auth.LOGIN, "AuthorizationPermissionMismatch", "role_missing"),
-        (Auth.LOGIN, "InsufficientAccountPermissions", "role_missing"),
+        (Auth.LOGIN, "InsufficientAccountPermissions", "disabled"),
         (Auth.LOGIN, "AuthorizationFailure", "kept_out"),
         (Auth.LOGIN, "InvalidAuthenticationInfo", "login_not_accepted"),
         (Auth.SAS, "AuthenticationFailed", "sas_does_not_fit"),
@@ -134,6 +134,27 @@ class Refused(Exception):
 )
 def test_each_way_to_prove_an_identity_has_its_own_reason(auth: Auth, code: str, reason: str) -> None:
     assert denial(auth, code).reason == reason
+
+
+@pytest.mark.parametrize("auth", list(Auth))
+@pytest.mark.parametrize(
+    ("code", "words", "reason"),
+    [
+        ("AccountIsDisabled", "the account acc is disabled", "disabled"),
+        ("InsufficientAccountPermissions", "its reads or its writes are switched off", "disabled"),
+        ("OnlyOnSundays", "does not allow this to site/a: OnlyOnSundays: It is so.", "refusal_unclear"),
+    ],
+)
+def test_a_refusal_that_is_not_about_the_credentials_blames_none(
+    auth: Auth, code: str, words: str, reason: str
+) -> None:
+    found = denial(auth, code)
+    assert (words in found.message, found.reason) == (True, reason)
+
+
+@pytest.mark.parametrize("code", ["AuthorizationProtocolMismatch", "AuthorizationPermissionMismatch", None])
+def test_a_key_is_blamed_only_where_it_is_not_accepted(code: str | None) -> None:
+    assert denial(Auth.KEY, code).reason == "refusal_unclear"
 
 
 def test_a_login_whose_token_has_ended_is_told_from_one_that_is_not_accepted() -> None:
@@ -149,7 +170,7 @@ def test_the_emulator_says_nothing_of_the_network_by_an_authorization_failure(au
 
 def test_a_refusal_without_an_answer_blames_nothing() -> None:
     target = Target(Account("acc", AZURE, Auth.KEY, "key"), parse("blob:site/a").address)
-    assert denials.explain(Refused("no"), None, target) == denials.Denial(
+    assert denials.explain(Refused("no"), None, target, "no") == denials.Denial(
         "the service does not allow this to site/a", reason="not_allowed"
     )
 

@@ -12,7 +12,7 @@ from azure.storage.blob import BlobClient, ContainerClient
 from azguard.accounts.account import emulator
 from azguard.accounts.target import Target
 from azguard.address import parse
-from azguard.requests.service_errors import translate
+from azguard.requests.service_errors import is_conflict, translate
 from tests.support.answering_transport import AnsweringTransport
 from tests.support.evidence import EVIDENCE
 from tests.support.places import DATA
@@ -121,6 +121,42 @@ def test_each_code_of_the_evidence_has_its_kind(answer: str) -> None:
     error.status_code, error.response = int(status), SimpleNamespace(headers=headers, request=create_only)
     expected = next((kind for kind, answers in KINDS.items() if answer in answers), kind_by_name(answer))
     assert translate(error, Target(emulator(), parse("blob:site/a").address)).kind == expected
+
+
+def refusal(status: int, code: str | None, said: str) -> HttpResponseError:
+    error = HttpResponseError(said)
+    headers = {"x-ms-request-id": "1", **({"x-ms-error-code": code} if code else {})}
+    error.status_code, error.response = status, SimpleNamespace(headers=headers)
+    return error
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "kind", "message"),
+    [
+        (412, "OplogFrozen", "bad_request", "the service refused this for site/a: OplogFrozen"),
+        (409, "OplogFrozen", "bad_request", "the service refused this for site/a: OplogFrozen"),
+        (412, None, "changed", "site/a changed since you read it"),
+    ],
+)
+def test_a_code_that_is_not_known_is_named_and_is_no_conflict(
+    status: int, code: str | None, kind: str, message: str
+) -> None:
+    error = refusal(status, code, "It is frozen.\nRequestId:1\nErrorCode:OplogFrozen")
+    found = translate(error, Target(emulator(), parse("blob:site/a").address), expected_etag='"0x1"')
+    assert (found.kind, found.message, is_conflict(error)) == (kind, message, kind == "changed")
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "message"),
+    [
+        ("InvalidInput", "\nRequestId:ab\nTime:2026\nErrorCode:InvalidInput", "InvalidInput"),
+        (None, "\nRequestId:ab", "400"),
+        ("InvalidInput", "No.\nRequestId:ab", "No."),
+    ],
+)
+def test_no_message_is_only_the_id_of_a_request(code: str | None, said: str, message: str) -> None:
+    found = translate(refusal(400, code, said), Target(emulator(), parse("blob:site/a").address))
+    assert found.message == f"the service refused the request: {message}"
 
 
 def test_only_what_its_name_tells_is_left_out_of_the_table_of_kinds() -> None:

@@ -1,5 +1,6 @@
 """A write that settles its own doubt: every fate, and every look."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ OP, OTHER = new_op(b"a" * 12), new_op(b"b" * 12)
 LOST = ServiceResponseError("no answer")
 NOT_SENT = ServiceRequestError("refused", error=NewConnectionError(None, "refused"))  # type: ignore[arg-type]  # no pool behind it
 CONDITION = Refusal(412, "ConditionNotMet")
+UNHEARD_OF = Refusal(412, "GeoLocationConditionNotAllowed")
 BUSY = Refusal(503, "ServerBusy")
 COMMITTED, NEVER, NOT_YET, UNKNOWN = (Finding(verdict, "found") for verdict in Verdict)
 
@@ -77,6 +79,9 @@ def _next(steps: list[Any]) -> Any:
         ([CONDITION], [NEVER], "changed"),
         ([CONDITION], [UNKNOWN], "changed"),
         ([CONDITION], [NOT_YET], "changed"),
+        ([UNHEARD_OF], [Finding(Verdict.NOT_YET, seen=SimpleNamespace(etag="1"))], "bad_request"),
+        ([UNHEARD_OF], [Finding(Verdict.UNKNOWN, seen=SimpleNamespace(etag="2"))], "changed"),
+        ([UNHEARD_OF], [UNKNOWN], "bad_request"),
         ([CONDITION], [COMMITTED], Settled("found", 1, 0)),  # by an earlier copy of the request
         ([CONDITION], [Finding(Verdict.UNKNOWN, same=True)], "unknown"),
         ([CONDITION], [Unavailable("no")], "unknown"),
