@@ -90,6 +90,7 @@ HINTS: Mapping[str, Words] = {
     "entity_etag_malformed": (
         """an entity's ETag looks like W/"datetime'2026-11-21T10%3A00%3A00.0000000Z'", quotes included"""
     ),
+    "policies_etag_malformed": "copy it, with its quotes, from azguard table acl get {target}",
     "etag_malformed": 'an ETag looks like 0x8DC1234567890AB or "0x8DC1234567890AB"',
     "etag_needs_race": "add --allow-race to accept that",
     "read_version_needs_race": "add --allow-race to accept that, or --last-writer-wins to write whatever is there",
@@ -169,6 +170,7 @@ WORDS: Mapping[str, Words] = {
     "lease_id_malformed": "{option}: {message}",
     "lease_not_held_here": "--lease-id {message}",
     "number_malformed": "{option}: {message}",
+    "policies_etag_malformed": "{option}: {message}",
     "size_malformed": "{option}: {message}",
     "tags_condition_malformed": "{option}: {message}",
     "tag_of_fence_given": "--fence and --tags fence=… do not go together: the tag is the fence's",

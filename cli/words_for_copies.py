@@ -58,7 +58,10 @@ HINTS: Mapping[str, Words] = {
     "nothing_kept": "see what is kept: azguard blob list CONTAINER --prefix NAME --include snapshots,versions",
     "not_in_emulator": "use a real account for this",
     "snapshot_first_needs_version": "name the version that is to be replaced: --etag ETAG; or leave it out",
-    "source_tags_need_metadata": ("give the metadata itself: --metadata KEY=VALUE; or leave --source-if-tags out"),
+    "source_tags_need_metadata": (
+        "leave --source-if-tags out; or add --no-lineage, with which the service copies both; "
+        "blob copy also takes the metadata itself: --metadata KEY=VALUE"
+    ),
     "undeleted_without_current": (
         "see its versions: azguard blob list CONTAINER --prefix NAME --include versions; "
         "then azguard blob restore {target} --from versionid=ID"

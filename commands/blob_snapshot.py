@@ -1,5 +1,6 @@
 """``azguard blob snapshot``, ``blob undelete`` and ``blob restore``."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -80,17 +81,18 @@ def restore(
 
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB, writable=True)
-    # Before the look for what was kept: a condition that cannot be is refused before any request.
-    conditions = env.conditions(target)
     plan = copies.BlobCopy(
         target=target,
-        source=snapshot_options.locate_kept(env, target, from_),
+        source=target,
         settings=copies.CopySettings(keeps_tags=True),
-        conditions=conditions,
+        conditions=env.conditions(target),
         deadline=env.deadline,
         op=fresh_op(),
         has_lineage=not no_lineage,
     )
+    # Before the look for what was kept: a condition that cannot be is refused before any request.
+    plan.check()
+    plan = replace(plan, source=snapshot_options.locate_kept(env, target, from_))
     copied = copies.copy(plan)
     copy_options.record(env, target, copied, plan)
     env.out.show(copied)

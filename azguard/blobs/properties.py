@@ -46,20 +46,31 @@ def describe_conflict(error: Changed, target: Target, deadline: Deadline) -> Cha
     """
     from azguard.requests.settle import NOTHING_THERE  # which a read does not need
 
-    try:
-        current = error.seen or fetch(target, Conditions(), deadline.restart(seconds=min(2.0, deadline.seconds)))
-    except NotFound:
-        current = NOTHING_THERE
-    except Exception:  # noqa: BLE001  # the explanation is optional; report the conflict even if it fails
+    current = _find_current(error, target, deadline)
+    if current is None:
         return error
     if current is NOTHING_THERE:
-        return to_gone(target, error.expected_etag, error) if error.expected_etag else error
+        if error.expected_etag is None:
+            return error.but(detail=(*error.detail, "there is nothing now"))
+        return to_gone(target, error.expected_etag, error)
     now = f"now: {current.size:,} bytes, written {current.last_modified:%Y-%m-%d %H:%M:%S} UTC"
     return error.but(
         current_etag=current.etag,
         lease_state=current.lease.state,
         detail=(*error.detail, now),
     )
+
+
+def _find_current(error: Changed, target: Target, deadline: Deadline) -> Any:
+    """Return what is there now, ``NOTHING_THERE``, or None if that cannot be learnt quickly."""
+    from azguard.requests.settle import NOTHING_THERE
+
+    try:
+        return error.seen or fetch(target, Conditions(), deadline.restart(seconds=min(2.0, deadline.seconds)))
+    except NotFound:
+        return NOTHING_THERE
+    except Exception:  # noqa: BLE001  # the explanation is optional; report the conflict even if it fails
+        return None
 
 
 @contextmanager
@@ -74,10 +85,15 @@ def explain_stale_read(target: Target, conditions: Conditions, deadline: Deadlin
     except Changed as error:
         if not conditions.headers:
             raise
-        found = describe_conflict(error.but(expected_etag=conditions.expected_etag), target, deadline)
-        if isinstance(found, Gone):
+        from azguard.requests.settle import NOTHING_THERE
+
+        current = _find_current(error, target, deadline)
+        if current is None:
+            raise
+        if current is NOTHING_THERE:
             raise NotFound(f"there is no blob {target}", str(target.address), request_id=error.request_id) from error
-        raise found from error.__cause__
+        known = error.but(expected_etag=conditions.expected_etag, seen=current)
+        raise describe_conflict(known, target, deadline) from error.__cause__
 
 
 def to_gone(target: Target, expected_etag: str, refusal: AzguardError) -> Gone:

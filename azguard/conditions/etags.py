@@ -48,12 +48,16 @@ def quote(etag: str) -> str:
     return f'"{etag.strip(_QUOTE)}"'
 
 
-def parse_entity_etag(etag: str, argument: str) -> str:
-    """Return the ETag of an entity as it is, byte for byte.
+def parse_table_etag(kind: Kind, etag: str, argument: str) -> str:
+    """Return the ETag of an entity, or of a table's access policies, as it is, byte for byte.
 
     Raises:
         UsageError: it is none.
     """
-    if not re.fullmatch(r"""W/"[!#-)+-~]+"|"[!#-)+-~]+\"""", etag):
-        raise UsageError(f"{etag!r} is not the ETag of an entity", argument=argument, reason="entity_etag_malformed")
-    return etag
+    if is_version(kind, etag):
+        return etag
+    if kind is Kind.TABLE:
+        raise UsageError(
+            f"{etag!r} is not the ETag of a table's policies", argument=argument, reason="policies_etag_malformed"
+        )
+    raise UsageError(f"{etag!r} is not the ETag of an entity", argument=argument, reason="entity_etag_malformed")

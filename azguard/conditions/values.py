@@ -61,7 +61,7 @@ def etag(operation: Operation, value: str, argument: str, known: Remembered, tar
             raise remembered.never_read(target, operation.part, reason="never_read")
         return remembered.version(known.last, target)
     if target.kind.service == "table":
-        return etags.parse_entity_etag(value, argument)
+        return etags.parse_table_etag(target.kind, value, argument)
     return etags.parse_blob_etag(value, argument)
 
 

@@ -197,6 +197,17 @@ def test_every_condition_is_enforced_on_a_delete(
     assert (ran.code, cli.call("blob", "exists", f"{site}/a").code) == (code, 44 if code == 0 else 0)
 
 
+@pytest.mark.parametrize(
+    "condition", [("--if-match", "*"), ("--if-match", "0x1"), ("--if-unmodified-since", "2101-01-01")]
+)
+@pytest.mark.parametrize("command", ["show", "get", "exists"])
+def test_a_conditional_read_of_what_is_not_there_says_so(
+    cli: CliWorld, site: str, command: str, condition: tuple[str, ...]
+) -> None:
+    ran = cli.call("blob", command, f"{site}/missing", *condition, "-o", "json")
+    assert ran.code == 44, ran.err
+
+
 def test_a_leased_blob_is_deleted_only_with_its_lease(cli: CliWorld, site: str) -> None:
     etag = put(cli, f"{site}/a")
     sdk(cli, site).acquire_lease(15, LEASE)

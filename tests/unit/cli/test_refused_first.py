@@ -21,10 +21,20 @@ def test_an_empty_scope_is_refused_before_the_account_is_looked_for(offline: Cli
     ]
 
 
-def test_a_restore_looks_for_no_snapshot_under_a_condition_that_cannot_be(offline: CliWorld) -> None:
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--lease-id", "no-guid"], "--lease-id: 'no-guid' is not a GUID"),
+        (["--source-if-tags", "\"a\"='b'"], "--source-if-tags and the metadata of the source do not go together"),
+        (["--fence", "1", "--if-match", "0x1"], "--fence and --if-match do not go together"),
+    ],
+)
+def test_a_restore_looks_for_no_snapshot_under_a_condition_that_cannot_be(
+    offline: CliWorld, words: list[str], message: str
+) -> None:
     env = {"AZURE_STORAGE_CONNECTION_STRING": _NO_SERVER}
-    ran = offline.call("blob", "restore", "site/a", "--from", "snapshot", "--lease-id", "no-guid", env=env)
-    assert (ran.code, ran.err.partition("\n")[0]) == (2, "error: --lease-id: 'no-guid' is not a GUID")
+    ran = offline.call("blob", "restore", "site/a", "--from", "snapshot", *words, env=env)
+    assert (ran.code, ran.err.startswith(f"error: {message}")) == (2, True), ran.err
 
 
 @pytest.mark.parametrize(

@@ -384,10 +384,20 @@ def test_an_entity_etag_is_sent_byte_for_byte() -> None:
     assert found.headers == {"If-Match": ENTITY_ETAG}
 
 
-@pytest.mark.parametrize("typed", ["0x1", ENTITY_ETAG.strip('"'), f" {ENTITY_ETAG}", "W/''", "*", 'W/"*"', '"*"'])
+@pytest.mark.parametrize(
+    "typed", ["0x1", ENTITY_ETAG.strip('"'), f" {ENTITY_ETAG}", "W/''", "*", 'W/"*"', '"*"', '"0x1"']
+)
 def test_what_is_no_entity_etag_is_a_usage_error(typed: str) -> None:
     with pytest.raises(UsageError, match="entity"):
         resolved(operations.TABLE_ENTITY_UPDATE, asked(etag=typed), ENTITY)
+
+
+def test_the_version_of_a_tables_policies_is_told_from_that_of_an_entity() -> None:
+    table, policies = Target(emulator(), Address(Kind.TABLE, ("Orders",))), '"acl-4f53cda18c2baa0c0354bb5f9a3ecbe5"'
+    found = resolved(operations.TABLE_SET_ACL, asked(etag=policies, allow_race=True), table)
+    assert found.expected_etag == policies
+    with pytest.raises(UsageError, match="policies"):
+        resolved(operations.TABLE_SET_ACL, asked(etag=ENTITY_ETAG, allow_race=True), table)
 
 
 @pytest.mark.parametrize("typed", [DATE, "2026-11-21T12:00:00+02:00", "2026-11-21 10:00", HTTP_DATE])
