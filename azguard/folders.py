@@ -4,6 +4,7 @@ What another user could have put there is never read, run or written: an Azurite
 end, a link to a file that is then overwritten.
 """
 
+import errno
 import os
 import stat
 from collections.abc import Mapping
@@ -117,6 +118,8 @@ def make_folder(folder: Path, environ: Mapping[str, str] = os.environ) -> None:
     for each in reversed(missing):
         with suppress(FileExistsError):
             each.mkdir(_OWNER_ALONE)
+    if not folder.is_dir():
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder))
 
 
 def check_own(path: Path) -> None:

@@ -18,6 +18,7 @@
 ``scratch``           a private file for a command to edit
 ``temporary_folder``  a temporary folder that a signal does not leave behind
 ``groups``            process groups
+``cgroup``            a control group of one command, where one can be made
 ``tree``              every process that a process started
 ``offspring``         the processes that are ours to end
 ``command_tree``      the processes of the guarded command

@@ -1,13 +1,14 @@
 """The guardian's command with all it started: signals to it, and whether any of it is left.
 
 On Linux all of it descends from the guardian, which adopts orphans: other process groups, sessions and daemons too.
-Elsewhere it is the command's process group.
+Elsewhere it is the command's process group. Where it has a control group, that is what is killed first.
 """
 
 import os
 import signal
 
 from azguard.processes import groups, tree
+from azguard.processes.cgroup import ControlGroup
 from azguard.processes.identity import Process
 
 # A lock run inside ours. It ends its own command when it is asked to end; asked twice, a command may give up tidying.
@@ -17,8 +18,9 @@ NAME = "lock-guardian"
 class CommandTree:
     """A command, by its pid, which is its process group too. Its parent is this process."""
 
-    def __init__(self, command: int) -> None:
+    def __init__(self, command: int, group: ControlGroup | None = None) -> None:
         self._command = command
+        self._control_group = group
         self._frozen: list[Process] = []
         #: How the command ended, as ``waitpid`` tells it; None while it runs.
         self.status: int | None = None
@@ -66,7 +68,9 @@ class CommandTree:
         tree.terminate(drop_other_locks(elsewhere))
 
     def kill(self) -> None:
-        """Kill all of it; to be repeated until ``is_gone``, since it may fork meanwhile."""
+        """Kill all of it; to be repeated until ``is_gone``: without a control group it may fork meanwhile."""
+        if self._control_group is not None:
+            self._control_group.kill()
         self.send(signal.SIGKILL)
         tree.send(self._all(), signal.SIGKILL)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from azguard.errors import AzguardError, CommandNotFound, LockLost, NotExecutable
-from azguard.processes import channel, clock, groups, guardian_process, tree
+from azguard.processes import cgroup, channel, clock, groups, guardian_process, tree
 from azguard.processes.channel import Channel
 from azguard.processes.command_tree import drop_other_locks
 from azguard.processes.forwarded import ENDING
@@ -226,6 +226,7 @@ class Guardian:
             self._is_reaped = True
         if self.command is not None and not tree.IS_KNOWN:
             groups.kill(self.command, _UNKILLABLE_SECONDS)
+        cgroup.kill_of(self._pid)
         return tree.kill(self._offspring, _UNKILLABLE_SECONDS)
 
     def _offspring(self) -> list[Process]:

@@ -7,7 +7,8 @@ started, too. If the guardian itself is killed or stopped, azguard does the same
 one ``pkill`` does not hit both.
 
 Not guaranteed: what runs as another user is beyond reach and, elsewhere than on Linux, what leaves the command's
-process group. If azguard and the guardian are killed at the same moment, Linux kills the command, but not what it has
+process group; and, where no control group can be made (see ``cgroup``), that a command which forks all the time ends.
+If azguard and the guardian are killed at the same moment, Linux kills the command, but not what it has
 started. A machine that is suspended, or a guardian that is stopped together with azguard, ends the command late.
 """
 
@@ -18,7 +19,8 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from azguard.processes import clock, tree
+from azguard.processes import cgroup, clock, tree
+from azguard.processes.cgroup import ControlGroup
 from azguard.processes.channel import Channel
 from azguard.processes.command_tree import NAME, CommandTree
 from azguard.processes.forwarded import ENDING, FORWARDED
@@ -65,6 +67,7 @@ class _Guardian:
         self._channel, self._terminal, self._ignored = channel, terminal, ignored
         self._command = 0
         self._tree = CommandTree(0)
+        self._group: ControlGroup | None = None
         self._ends = self._grace = 0.0
         self._on_lost = "term"
         self._kill_at: float | None = None  # set while the command is being ended
@@ -94,6 +97,8 @@ class _Guardian:
             self._act_in_time()
         if self._command:
             self._report()
+        if self._group is not None:
+            self._group.remove()
 
     def _is_over(self) -> bool:
         if not self._command:
@@ -136,7 +141,8 @@ class _Guardian:
         if self._is_lost or self._is_late():
             self._channel.send(**{"is": "late"})
             return
-        prologue = _prologue(self._terminal, self._ignored)
+        self._group = cgroup.make()
+        prologue = _prologue(self._terminal, self._ignored, self._group)
         try:
             # Files that we were handed open are for the command; our own are not inherited.
             process = Popen(
@@ -151,7 +157,7 @@ class _Guardian:
             self._channel.send(**{"is": "failed"}, status=status, why=f"{message['command'][0]}: {error.strerror}")
             return
         self._command = process.pid
-        self._tree = CommandTree(process.pid)
+        self._tree = CommandTree(process.pid, self._group)
         process.returncode = 0  # reaped below, by its pid
         self._channel.send(**{"is": "started"}, pid=process.pid)
         for number in self._early:
@@ -281,7 +287,7 @@ class _Guardian:
         )
 
 
-def _prologue(terminal: Terminal | None, ignored: frozenset[int]) -> Callable[[], None]:
+def _prologue(terminal: Terminal | None, ignored: frozenset[int], group: ControlGroup | None) -> Callable[[], None]:
     """Return what the command's process does before it becomes the command."""
     dies_with_parent = tree.bind_to_parent()
     ours = os.getpid()
@@ -293,6 +299,8 @@ def _prologue(terminal: Terminal | None, ignored: frozenset[int]) -> Callable[[]
             terminal.move(terminal.group, os.getpid())
         for number in _IGNORED_SIGNALS:
             signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
+        if group is not None:
+            group.join()
         dies_with_parent()
         if os.getppid() != ours:
             os._exit(128 + signal.SIGKILL)

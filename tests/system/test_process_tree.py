@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from azguard.processes import cgroup
+
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Linux alone tells who descends from whom")
 
 # This process adopts orphans. It has a child with a child with a worker. One of the first two is killed in the midst of
@@ -133,6 +135,29 @@ finally:
 print(found == [[child], [child]], lives, len(taken) > 10)
 """
 
+# A command whose processes end as soon as each has started the next one: what is found has ended when it is killed.
+STORM = """
+import os, subprocess, sys, time
+from azguard.processes import cgroup, tree
+from azguard.processes.command_tree import CommandTree
+
+chain = "import os; os.getpid() == os.getpgrp() or os.setsid(); [os._exit(0) for _ in range(20000) if os.fork()]"
+tree.adopt_orphans()
+group = cgroup.make() if sys.argv[1] == "grouped" else None
+folder = None if group is None else group.folder
+shell = f"for n in 1 2 3 4 5 6 7 8; do {sys.executable} -c '{chain}' & done; wait"
+join = None if group is None else group.join
+running = CommandTree(subprocess.Popen(["sh", "-c", shell], process_group=0, preexec_fn=join).pid, group)
+time.sleep(1)
+until = time.monotonic() + 2
+while not running.is_gone() and time.monotonic() < until:
+    running.kill()
+    running.reap()
+if group is not None:
+    group.remove()
+print(running.is_gone(), folder is None or folder.exists())
+"""
+
 
 def look(script: str, *words: str) -> str:
     return subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=True).stdout
@@ -155,6 +180,14 @@ def test_a_look_at_processes_that_never_stand_still_comes_to_an_end() -> None:
 
 def test_what_a_process_has_started_is_found_where_no_more_files_can_be_opened() -> None:
     assert look(LOOK_WITHOUT_ROOM) == "True True True\n"
+
+
+def test_a_storm_of_forks_is_ended_at_once_in_a_control_group() -> None:
+    made = cgroup.make()
+    if made is None:
+        pytest.skip("this process may make no control group")
+    made.remove()
+    assert look(STORM, "grouped") == "True False\n"
 
 
 def test_a_proc_of_other_numbers_tells_nothing() -> None:

@@ -33,7 +33,7 @@ def test_a_note_is_over_when_the_last_process_has_closed_it(tmp_path: Path) -> N
 
 def test_a_note_that_cannot_be_written_is_the_fault_of_the_surroundings(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ConfigError, match="file cannot be written: Not a directory"):
+    with pytest.raises(ConfigError, match="file cannot be written: File exists"):
         RunNotes(tmp_path / "file").open()
     full = RunFile(tmp_path / "full", os.open("/dev/full", os.O_RDWR))
     with pytest.raises(ConfigError, match="full cannot be written: No space left on device"):
