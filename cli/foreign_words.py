@@ -124,7 +124,10 @@ COMMANDS: Mapping[str, Ours] = {
     "table rm": Ours("table delete", _TABLE),
     "table exists": Ours("table acl get", _TABLE),
     "table policy list": Ours("table acl get", _TABLE),
-    "table policy": Ours("table acl get", _TABLE),
+    "table policy show": Ours("table acl get", _TABLE),
+    "table policy create": Ours("table acl set", _TABLE, "-f FILE"),
+    "table policy update": Ours("table acl set", _TABLE, "-f FILE"),
+    "table policy delete": Ours("table acl set", _TABLE, "-f FILE"),
     "message send": Ours("message put", _QUEUE),
     "message receive": Ours("message get", _QUEUE),
     "message rm": Ours("message delete", "QUEUE/ID"),
@@ -209,6 +212,8 @@ OPTIONS: Mapping[str, str] = {
 ELSEWHERE: Mapping[str, str] = {
     "queue stats": "az storage queue stats",
     "queue generate-sas": "az storage queue generate-sas",
+    "share restore": "az storage share-rm restore",
+    "share undelete": "az storage share-rm restore",
     "share generate-sas": "az storage share generate-sas",
     "share url": "az storage share url",
     "file generate-sas": "az storage file generate-sas",
@@ -227,10 +232,47 @@ ELSEWHERE: Mapping[str, str] = {
     "blob service-properties": "az storage blob service-properties",
     "container generate-sas": "az storage container generate-sas",
     "container restore": "az storage container restore",
+    "container undelete": "az storage container restore",
     "container immutability-policy": "az storage container immutability-policy",
     "container legal-hold": "az storage container legal-hold",
 }
 
+_RESTORE, _MOVE, _STEAL = "restore", "move", "steal"
+#: Verbs that other tools have → the verb of ``INSTEAD`` that means the same.
+MEANINGS: Mapping[str, str] = {
+    **dict.fromkeys(("undelete", "restore", "recover", "undo", "revert", "rollback", "reset"), _RESTORE),
+    **dict.fromkeys(("move", "rename", "mv"), _MOVE),
+    **dict.fromkeys(("steal", "seize", "force", "force-unlock", "takeover"), _STEAL),
+    "release": "release",
+}
+#: Verbs of git, gh and kubectl that azguard has not: none of them is a misspelt one of ours.
+VERBS_OF_OTHERS = frozenset((
+    "add", "apply", "checkout", "clone", "commit", "describe", "diff", "download", "drain", "edit", "exec", "fetch",
+    "log", "logs", "merge", "patch", "post", "pull", "push", "rebase", "remove", "require", "scale", "stat", "tag",
+    "top", "upload", "view",
+))  # fmt: skip
+_OPERATOR = "ask its holder, or end it as an operator"
+_SNAPSHOTS = "a share has snapshots: azguard share snapshot SHARE"
+#: What there is instead of a verb that a noun cannot have.
+INSTEAD: Mapping[tuple[str, str], str] = {
+    ("file", _RESTORE): f"files have no undelete; {_SNAPSHOTS}",
+    ("dir", _RESTORE): f"directories have no undelete; {_SNAPSHOTS}",
+    ("table", _RESTORE): "the service cannot restore a deleted table",
+    ("entity", _RESTORE): "the service cannot restore a deleted entity, or an earlier version of one",
+    ("queue", _RESTORE): "the service cannot restore a deleted queue",
+    ("message", _RESTORE): "the service cannot restore a deleted message",
+    ("blob", _MOVE): "blobs have no move: first azguard blob copy, then azguard blob delete of the source",
+    ("container", _MOVE): "the service cannot rename a container",
+    ("share", _MOVE): "the service cannot rename a share",
+    ("table", _MOVE): "the service cannot rename a table",
+    ("queue", _MOVE): "the service cannot rename a queue",
+    ("lock", _STEAL): f"a lock is not taken over: {_OPERATOR}: azguard lock break --help",
+    ("lease", _STEAL): f"a lease is not taken over: {_OPERATOR}: azguard lease break --help",
+    (
+        "message",
+        "release",
+    ): "others may receive it at once with: azguard message update QUEUE/ID --visibility-timeout 0",
+}
 #: The address that a command takes, by its noun or by its own words; the others take none.
 ADDRESSES: Mapping[str, str] = {
     "blob": _BLOB,

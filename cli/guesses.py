@@ -1,6 +1,9 @@
 """What was meant by a word that azguard does not know: answered with the command to type.
 
 Nothing of what was typed is run, and no service is asked. A guess costs time only on the way to exit 2.
+
+A guess may be pasted unread. So it stays with the noun that was typed, and it is a verb only if that very verb was
+mistyped by a letter: ``undelete`` is no misspelt ``delete``.
 """
 
 import difflib
@@ -11,11 +14,24 @@ from itertools import takewhile
 from typing import Any
 
 from azguard.cli import command_line
-from azguard.cli.foreign_words import ADDRESSES, COMMANDS, COPIES, ELSEWHERE, OPTIONS, PARTS, Ours
+from azguard.cli.foreign_words import (
+    ADDRESSES,
+    COMMANDS,
+    COPIES,
+    ELSEWHERE,
+    INSTEAD,
+    MEANINGS,
+    OPTIONS,
+    PARTS,
+    VERBS_OF_OTHERS,
+    Ours,
+)
 
 # Below it, words are more often strangers than misspelt: --overwrite and --verbose are at 0.59.
 _NEAR = 0.75
 _MOST_OFFERED = 4
+# In so long a word two letters may be wrong: no verb is as long and means something else.
+_LONG_WORD = 9
 _WORDS_OF_A_COMMAND = 3
 _KEYS = {"PartitionKey": "PARTITION", "RowKey": "ROW"}
 _INT32 = re.compile(r"-?[0-9]{1,9}", re.ASCII)
@@ -48,7 +64,20 @@ def hint_for_command(root: Any, path: Sequence[str], args: Sequence[str]) -> str
         return f"did you mean {' or '.join(f'azguard {name}' for name in found)}?"
     if path[-1:] == ["lock"] and "--" in args:  # as flock, consul and etcdctl have it
         return f"did you mean: {command_line.show(['azguard', *path, 'run', *args])}"
-    return f"{' '.join(['azguard', *path])} --help"
+    return _tell_instead(root, path, args[0])
+
+
+def _tell_instead(root: Any, path: Sequence[str], word: str) -> str:
+    """Tell what there is in place of a verb that the noun does not have."""
+    if not path:
+        return "azguard --help"
+    instead = INSTEAD.get((path[0], MEANINGS.get(word, word)))
+    if instead is not None and len(path) == 1:
+        return instead
+    if word in root.list_commands(None):
+        return f"azguard {word} --help"
+    group = f"azguard {' '.join(path)}"
+    return f"{group} has: {', '.join(root.find(path).list_commands(None))}; see {group} --help"
 
 
 def hint_for_option(command: Any, path: Sequence[str], option: str, argv: Sequence[str]) -> str:
@@ -260,26 +289,40 @@ def _within(name: str, command: Any) -> Iterator[str]:
 
 
 def _find_near(root: Any, path: Sequence[str], word: str) -> list[str]:
-    """Return the commands that a word may mean: here, one of that name elsewhere, a misspelt one."""
-    nouns = root.list_commands(None)
+    """Find the commands that a word may mean: a misspelt one of this noun; without a noun, one of that name."""
     commands = _list_commands(root)
-    group = root
-    for each in path:
-        group = group.get_command(None, each)
-    prefix = "".join(f"{each} " for each in path)
-    if word in nouns:
-        return [word]
-    here = difflib.get_close_matches(word, group.list_commands(None), 1, 0.6)
+    known = {name.split()[-1] for name in (*commands, *COMMANDS, *MEANINGS, *VERBS_OF_OTHERS)} | {
+        *root.list_commands(None)
+    }
+    group = root.find(path) if path else root
+    # A verb that is one somewhere is not misspelt: stat is no start.
+    here = [name for name in group.list_commands(None) if word not in known and _is_misspelt(word, name)]
+    if path:
+        return [" ".join([*path, name]) for name in here]
     same = [name for name in commands if name.split()[-1] == word]
-    # Without a noun, the name of a command is more likely than a misspelt noun: merge is not message.
-    if here and (path or not same):
-        return [f"{prefix}{here[0]}"]
     if same:
         shortest = min(len(name.split()) for name in same)
         return [name for name in same if len(name.split()) == shortest][:_MOST_OFFERED]
-    near = difflib.get_close_matches(word, nouns, 1, _NEAR)
-    last = difflib.get_close_matches(word, {name.split()[-1] for name in commands}, 1, _NEAR)
-    return near or [name for name in commands if name.split()[-1] in last][:_MOST_OFFERED]
+    return here or [name for name in commands if _is_misspelt(word, name.split()[-1])][:_MOST_OFFERED]
+
+
+def _is_misspelt(word: str, name: str) -> bool:
+    """Tell whether a word is a name with one letter wrong, missing, doubled or swapped; two in a long word."""
+    return _count_edits(word, name) <= 1 + (len(name) >= _LONG_WORD)
+
+
+def _count_edits(word: str, name: str) -> int:
+    """Count the letters to add, drop, change or swap with the next one, to make one word of the other."""
+    rows = [list(range(len(name) + 1))]
+    for i, letter in enumerate(word, 1):
+        row = [i]
+        for j, other in enumerate(name, 1):
+            cost = min(rows[-1][j] + 1, row[-1] + 1, rows[-1][j - 1] + (letter != other))
+            if i > 1 and j > 1 and (letter, other) == (name[j - 2], word[i - 2]):
+                cost = min(cost, rows[-2][j - 2] + 1)
+            row.append(cost)
+        rows.append(row)
+    return rows[-1][-1]
 
 
 def _nearest(option: str, names: Sequence[str]) -> str:

@@ -1,5 +1,6 @@
 """Words of az storage and of a shell, and misspelt ones, are answered with the command to type."""
 
+import re
 import shlex
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from azguard.cli import guesses
 from azguard.cli.foreign_words import ADDRESSES, COMMANDS, OPTIONS, PARTS
 from docs.manual import find_root
+from tests.support.command_tree import COMMANDS as COMMANDS_OF_OURS
 
 _ROOT = find_root()
 
@@ -65,7 +67,7 @@ def test_every_foreign_option_is_one_of_ours_somewhere(option: str) -> None:
     [
         ("put", "did you mean azguard blob put or azguard message put or azguard file put?"),
         ("put site/x -f f", "did you mean azguard blob put or azguard message put or azguard file put?"),
-        ("blob lock", "did you mean: azguard lock"),
+        ("blob lock", "azguard lock --help"),
         ("lockk run x -- true", "did you mean: azguard lock run x -- true"),
         ("blob putt site/x", "did you mean: azguard blob put site/x"),
         ("merge", "did you mean: azguard entity merge"),
@@ -108,7 +110,17 @@ def test_every_foreign_option_is_one_of_ours_somewhere(option: str) -> None:
         ("account show", "azguard does not do that yet; use az storage account"),
         ("login", "azguard does not do that yet; use az login, then --auth-mode login"),
         ("xyzzy", "azguard --help"),
-        ("blob xyzzy", "azguard blob --help"),
+        (
+            "cache xyzzy",
+            "azguard cache has: list, show, forget, clear, prune, export, import, path; see azguard cache --help",
+        ),
+        ("file undelete s/f", "files have no undelete; a share has snapshots: azguard share snapshot SHARE"),
+        ("container undelete site", "azguard does not do that yet; use az storage container restore"),
+        ("blob dleete site/x", "did you mean: azguard blob delete site/x"),
+        (
+            "lock steal d",
+            "a lock is not taken over: ask its holder, or end it as an operator: azguard lock break --help",
+        ),
         ("blob get site/a --xyzzy", "azguard blob get --help"),
         ("--emulator blob list site", "--emulator stands behind the command: azguard blob list site --emulator"),
         ("blob --profile a list site", "--profile stands behind the command: azguard blob list site --profile a"),
@@ -119,6 +131,49 @@ def test_every_foreign_option_is_one_of_ours_somewhere(option: str) -> None:
 )
 def test_a_line_is_answered_with_the_one_to_type(typed: str, answered: str) -> None:
     assert answer(f"azguard {typed}") == answered
+
+
+_VERBS = {
+    "read": "list ls show get describe view log logs status stat diff fetch cat watch download select top history",
+    "write": "create add new set update edit apply patch put upload insert undelete restore move rename copy clone "
+    "push commit revert rollback reset scale seize rebase require annotate release renew freeze post",
+    "delete": "delete remove rm purge drop prune clear empty erase unlink",
+    "break": "steal force-unlock evict cordon kill",
+}
+
+
+def _class_of(words: str, command: Any) -> str:
+    last = words.rsplit(maxsplit=1)[-1]
+    if last in ("delete", "clear", "prune", "forget"):
+        return "delete"
+    if last in ("break", "close", "abort-copy"):
+        return "break"
+    operation = command.spec.operation
+    reads = last in ("list", "show", "get", "path", "log", "export") if operation is None else not operation.writes
+    return "read" if reads else "write"
+
+
+def test_no_guess_is_of_another_noun_or_has_another_effect() -> None:
+    effects = {words: _class_of(words, command) for words, command in COMMANDS_OF_OURS}
+    parts = {tuple(words.split()[:length]) for words in effects for length in range(1, len(words.split()))}
+    groups = [part for part in sorted(parts) if hasattr(_ROOT.find(part), "commands")]
+    wrong = []
+    for group in groups:
+        for effect, verbs in _VERBS.items():
+            for verb in verbs.split():
+                if " ".join([*group, verb]) in effects or (*group, verb) in groups:
+                    continue
+                said = guesses.hint_for_command(_ROOT, group, [verb, "x"])
+                guessed = {ours for ours in effects if re.search(rf"azguard {ours}( (?!-)|$)", said)}
+                if said.startswith(("azguard ", "did you mean")) and " has: " not in said:
+                    nouns = {"blob": {"safe-update", "edit"}, "table": {"entity"}, "share": {"file"}}
+                    allowed = {group[0], *nouns.get(group[0], ())}
+                    wrong += [
+                        (group, verb, said)
+                        for ours in guessed
+                        if effects[ours] != effect or ours.split()[0] not in allowed
+                    ]
+    assert wrong == [], "\n".join(map(str, wrong))
 
 
 @pytest.mark.parametrize("option", ["--overwrite", "--force", "--overwite"])
