@@ -5,6 +5,9 @@ import sys
 from azguard.cli import signals
 from azguard.errors import Interrupted
 
+#: The reason of a run that ends because a person declined.
+DECLINED = "declined"
+
 
 def on_terminal() -> bool:
     """Return whether there is a person to ask: stdin and stderr are a terminal."""
@@ -29,4 +32,4 @@ def confirm(question: str, otherwise: str) -> None:
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         signals.state.declined = True
-        raise Interrupted(otherwise)
+        raise Interrupted(otherwise, reason=DECLINED)

@@ -9,8 +9,8 @@ from typing import Any, TextIO
 
 import typer
 
-from azguard.cli import run_keys, signals, terminal
-from azguard.cli.result_stream import silence
+from azguard.cli import asking, run_keys, signals, terminal
+from azguard.cli.result_stream import silence, tell_of_read
 from azguard.errors import AzguardError, Changed, ConfigError, Gone, Interrupted, OutputFailed, UsageError
 
 # How the parser tells words that no argument takes.
@@ -72,6 +72,9 @@ def _words(
 
         text = "".join(traceback.format_exception(error))
     command, params = meta.get(run_keys.COMMAND, ("", {}))
+    operation = meta.get(run_keys.OPERATION)
+    if isinstance(known, OutputFailed) and operation is not None and not operation.writes:
+        known = tell_of_read(known)
     known = hints.in_words(known, argv)
     known = known.but(hint=hint_account.keep(known.hint or hints.of(known, command, params, argv), argv))
     secrets = redaction.find_secrets(shared, environ, argv)
@@ -143,7 +146,8 @@ def _usage(error: Any, argv: Sequence[str]) -> UsageError:
 
 
 def _for_people(error: AzguardError, *, quiet: bool) -> str:
-    lines = [f"error: {error.message}"]
+    # To decline a question is a choice, and no error.
+    lines = [error.message if error.reason == asking.DECLINED else f"error: {error.message}"]
     # No service tells another's receipt, and what is said of it says all.
     if isinstance(error, Changed) and error.expected_etag and error.reason != "receipt_stale":
         now = f"it is now {error.current_etag}" if error.current_etag else "that is no longer the current version"

@@ -9,6 +9,7 @@ from azguard.errors import OutputFailed
 
 UNDELIVERED = "the operation is done, but its result cannot be written"
 HINT = "do not repeat a write because of this: it is applied; look with the show command"
+_HINT_OF_READ = "nothing was changed; type it again where its output can be written"
 
 
 class ResultStream(io.TextIOWrapper):
@@ -37,6 +38,13 @@ def _fail(error: OSError) -> NoReturn:
 def build_output_failed(error: OSError) -> OutputFailed:
     """Return what it means that a result cannot be written."""
     return OutputFailed(f"{UNDELIVERED}: {error.strerror}", hint=HINT)
+
+
+def tell_of_read(error: OutputFailed) -> OutputFailed:
+    """Word the failure for a command that only reads: there is no write that could be repeated."""
+    return error.but(
+        message=error.message.replace("the operation is done, but", "it was read, but"), hint=_HINT_OF_READ
+    )
 
 
 def open_streams() -> None:

@@ -788,7 +788,10 @@ def test_on_a_terminal_a_break_asks(cli: CliWorld, blob: str, answer: str, code:
         said += os.read(ours, 4096)
     os.write(ours, f"{answer}\n".encode())
     running.communicate(timeout=30)
+    while code and b"nothing was broken" not in said:
+        said += os.read(ours, 4096)
     os.close(ours)
     assert (running.returncode, str(owner()) in said.decode(), state(cli, f"blob:{blob}")) == (
         code, True, "leased" if code else "broken",
     )  # fmt: skip
+    assert "error" not in said.decode()
