@@ -111,14 +111,17 @@ class _Write:
 
     def _run(self) -> TreeItem:
         known = self.known if self.writing.skips_unchanged else None
-        if known is not None and unchanged.is_same(self.file.path, self.target, known, self.writing.reads):
+        same = None if known is None else unchanged.find_same(self.file.path, self.target, known, self.writing.reads)
+        if same is not None:
+            # The file is proved to hold this version whole: an earlier put may have been killed before it recorded it.
+            self.writing.reads.record(self.target, same, same.copy, same.lineage)
             return TreeItem(
                 address=str(self.target.address),
                 file=str(self.file.path),
                 outcome=items.UNCHANGED,
-                etag=known.etag,
-                last_modified=known.last_modified,
-                content_length=known.content_length,
+                etag=same.etag,
+                last_modified=same.last_modified,
+                content_length=same.content_length,
             )
         for _ in range(_RESTARTS - 1):
             try:

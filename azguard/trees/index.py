@@ -19,6 +19,8 @@ class Known(NamedTuple):
     last_modified: datetime | None
     content_length: int | None
     content_md5: str | None
+    #: Of a blob, where the listing tells it.
+    blob_type: str | None = None
 
 
 class NameIndex:
@@ -29,7 +31,7 @@ class NameIndex:
         self._fold = fold or str
         self._database = scratch.connect(
             "CREATE TABLE names (key TEXT PRIMARY KEY, name TEXT, etag TEXT, modified TEXT, length INTEGER, md5 TEXT,"
-            " marked INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID"
+            " blob_type TEXT, marked INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID"
         )
 
     def add_all(self, items: Iterable[ListedItem]) -> None:
@@ -38,17 +40,17 @@ class NameIndex:
         Raises:
             ConfigError: the disk is full.
         """
-        add = "INSERT OR REPLACE INTO names (key, name, etag, modified, length, md5) VALUES (?, ?, ?, ?, ?, ?)"
+        add = "INSERT OR REPLACE INTO names (key, name, etag, modified, length, md5, blob_type) VALUES (?, ?, ?, ?, ?, ?, ?)"
         with scratch.explain_failure():
             self._database.executemany(add, map(self._to_row, items))
 
-    def _to_row(self, item: ListedItem) -> tuple[str, str, str | None, str | None, int | None, str | None]:
-        modified = iso(item.last_modified)
-        return self._fold(item.name), item.name, item.etag, modified, item.content_length, item.content_md5
+    def _to_row(self, item: ListedItem) -> tuple[str, str, str | None, str | None, int | None, str | None, str | None]:
+        modified, kind = iso(item.last_modified), getattr(item, "blob_type", None)
+        return self._fold(item.name), item.name, item.etag, modified, item.content_length, item.content_md5, kind
 
     def find(self, name: str) -> Known | None:
         """Return what is known of a name."""
-        query = "SELECT name, etag, modified, length, md5 FROM names WHERE key = ?"
+        query = "SELECT name, etag, modified, length, md5, blob_type FROM names WHERE key = ?"
         row = self._database.execute(query, (self._fold(name),)).fetchone()
         return None if row is None else _parse(row)
 
@@ -75,7 +77,7 @@ class NameIndex:
 
     def list_unmarked(self) -> Iterator[Known]:
         """Yield what is not marked, in order of name."""
-        query = "SELECT name, etag, modified, length, md5 FROM names WHERE NOT marked ORDER BY key"
+        query = "SELECT name, etag, modified, length, md5, blob_type FROM names WHERE NOT marked ORDER BY key"
         cursor = self._database.execute(query)
         while rows := cursor.fetchmany(_BATCH):
             yield from map(_parse, rows)
@@ -88,6 +90,6 @@ class NameIndex:
         self._database.close()
 
 
-def _parse(row: tuple[str, str | None, str | None, int | None, str | None]) -> Known:
-    name, etag, modified, length, md5 = row
-    return Known(name, etag, None if modified is None else datetime.fromisoformat(modified), length, md5)
+def _parse(row: tuple[str, str | None, str | None, int | None, str | None, str | None]) -> Known:
+    name, etag, modified, length, md5, kind = row
+    return Known(name, etag, None if modified is None else datetime.fromisoformat(modified), length, md5, kind)

@@ -179,9 +179,27 @@ def test_content_written_by_another_tool_is_compared_by_its_md5(cli: CliWorld, s
     cli.call("blob", "put", f"{site}/a", scope="other", stdin=b"same")
     write(cli.root / "dist", a="same")
     assert outcomes(put(cli, "dist", site, "--unchanged", "skip")) == {"a": "unchanged"}
-    # Its version was not delivered here, so that it guards nothing.
+    # The file is proved to hold that version, which guards what is written next.
     write(cli.root / "dist", a="new")
-    assert outcomes(put(cli, "dist", site, "--unchanged", "skip")) == {"a": "failed"}
+    assert outcomes(put(cli, "dist", site, "--unchanged", "skip")) == {"a": "replaced"}
+
+
+def test_a_put_that_was_interrupted_and_run_again_can_be_deleted(cli: CliWorld, site: str) -> None:
+    # What it wrote before it was killed, it did not record: another scope stands for it.
+    write(cli.root / "dist", a="1", b="1")
+    put(cli, "dist", site, scope="killed")
+    assert outcomes(put(cli, "dist", site, "--unchanged", "skip")) == {"a": "unchanged", "b": "unchanged"}
+    ran = cli.call("blob", "delete", site, "--recursive")
+    assert (ran.code, outcomes(ran)) == (0, {"a": "deleted", "b": "deleted"})
+
+
+def test_an_append_blob_that_a_put_found_unchanged_is_still_known_as_one(cli: CliWorld, site: str) -> None:
+    cli.call("blob", "append", f"{site}/log", "--create", stdin=b"1", scope="other")
+    cli.call("blob", "set-properties", f"{site}/log", "--content-md5", "xMpCOKC5I4INzFCab3WEmw==", scope="other")
+    write(cli.root / "dist", log="1")
+    assert outcomes(put(cli, "dist", site, "--unchanged", "skip")) == {"log": "unchanged"}
+    write(cli.root / "dist", log="2")
+    assert items(put(cli, "dist", site))["log"]["error"]["exit_code"] == 40
 
 
 def test_a_mirror_deletes_at_last_what_this_scope_has_seen_and_the_folder_has_no_more(cli: CliWorld, site: str) -> None:

@@ -12,12 +12,12 @@ MOMENT = datetime(2026, 11, 21, 10, tzinfo=UTC)
 
 def index(*names: str) -> NameIndex:
     made = NameIndex()
-    made.add_all(Known(name, f'"{name}"', MOMENT, 3, "bWQ1") for name in names)
+    made.add_all(Known(name, f'"{name}"', MOMENT, 3, "bWQ1", "PageBlob") for name in names)
     return made
 
 
 def test_a_name_is_found_with_all_that_was_listed_of_it() -> None:
-    assert index("a", "b").find("b") == Known("b", '"b"', MOMENT, 3, "bWQ1")
+    assert index("a", "b").find("b") == Known("b", '"b"', MOMENT, 3, "bWQ1", "PageBlob")
     assert index("a").find("nothing") is None
 
 
