@@ -1,6 +1,7 @@
 """The adapters of safe-update for a blob's content and a blob's metadata."""
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class LeasableBlob:
+class LeasableBlob(ABC):
     """What content and metadata have in common: the blob, its lease, the caller's fence, and its versions."""
 
     target: Target
@@ -30,6 +31,14 @@ class LeasableBlob:
     lock_fence: int | None = None
     #: Keeps each version that a write is about to replace.
     keeper: "VersionKeeper | None" = None
+
+    @abstractmethod
+    def read(self, deadline: Deadline) -> CurrentVersion:
+        """Return the current version."""
+
+    def read_unleased(self, deadline: Deadline) -> CurrentVersion:
+        """Return what ``read`` does, asked without the caller's lease id, which may have ended."""
+        return replace(self, lease_id=None).read(deadline)
 
     @property
     def leases(self) -> Leasable:

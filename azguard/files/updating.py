@@ -10,6 +10,7 @@ A request that comes late is refused, because its lease has ended, and no lease 
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 
@@ -140,6 +141,12 @@ class LeasedUpdate(ABC):
     @abstractmethod
     def read(self, deadline: Deadline) -> CurrentVersion:
         """Return the current version."""
+
+    def read_unleased(self, deadline: Deadline) -> CurrentVersion:
+        """Return what ``read`` does, asked without the caller's lease id, which may have ended."""
+        unleased = copy(self)
+        unleased.lease_id = None
+        return unleased.read(deadline)
 
     def clear_once(self, deadline: Deadline) -> None:
         """Before the first read, end what a process on this machine has left that was killed: its writes too."""

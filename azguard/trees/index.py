@@ -31,7 +31,7 @@ class NameIndex:
         self._fold = fold or str
         self._database = scratch.connect(
             "CREATE TABLE names (key TEXT PRIMARY KEY, name TEXT, etag TEXT, modified TEXT, length INTEGER, md5 TEXT,"
-            " blob_type TEXT, marked INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID"
+            " blob_type TEXT, marked INTEGER NOT NULL) WITHOUT ROWID"
         )
 
     def add_all(self, items: Iterable[ListedItem]) -> None:
@@ -40,7 +40,7 @@ class NameIndex:
         Raises:
             ConfigError: the disk is full.
         """
-        add = "INSERT OR REPLACE INTO names (key, name, etag, modified, length, md5, blob_type) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        add = "INSERT OR REPLACE INTO names VALUES (?, ?, ?, ?, ?, ?, ?, 0)"
         with scratch.explain_failure():
             self._database.executemany(add, map(self._to_row, items))
 

@@ -6,7 +6,7 @@ more. A service adds how its metadata are read and sent.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from http import HTTPStatus
 
@@ -124,6 +124,10 @@ class ComparedMetadata(ABC):
             lineage=UnboundLineage(Lineage.parse(found.entries.get(KEY)).entries),
             last_modified=found.last_modified,
         )
+
+    def read_unleased(self, deadline: Deadline) -> CurrentVersion:
+        """Return what ``read`` does, asked without the caller's lease id, which may have ended."""
+        return replace(self, lease_id=None).read(deadline)
 
     def prepare(
         self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline

@@ -121,7 +121,8 @@ def supersede(run: UpdateRun, lease: UpdateLease) -> UpdateResult | None:
     lease_id = lease.in_use
     abort = run.tools.new_op()
     while True:
-        state = run.resource.read(patience)
+        # The caller's lease may have ended, which is no reason to learn nothing.
+        state = run.resource.read_unleased(patience)
         ended = settle(run, lease, state, patience)
         if ended is None and run.refused is not None:
             raise run.build_unknown(PERHAPS_OURS)

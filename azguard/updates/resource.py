@@ -81,6 +81,9 @@ class UpdatableResource(Protocol):
     def read(self, deadline: Deadline) -> CurrentVersion:
         """Return the current version, or a state without ETag where there is none."""
 
+    def read_unleased(self, deadline: Deadline) -> CurrentVersion:
+        """Return what ``read`` does, asked without the caller's lease id, which may have ended."""
+
     def prepare(
         self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
     ) -> Callable[[str | None], CommittedVersion]:

@@ -233,6 +233,8 @@ class FakeResource:
 
     def read(self, deadline: Deadline) -> CurrentVersion:
         self._request("read")
+        if self.lease_id is not None and self.store.active_lease() != self.lease_id:
+            raise Locked("the lease is not held any more")
         if self.silent:
             deadline.sleep(deadline.remaining)
             raise Unavailable("no answer")
@@ -247,6 +249,13 @@ class FakeResource:
             version_id=now.etag if self.store.keeps_versions else None,
             lease_duration=self.store.lease_duration(),
         )
+
+    def read_unleased(self, deadline: Deadline) -> CurrentVersion:
+        lease_id, self.lease_id = self.lease_id, None
+        try:
+            return self.read(deadline)
+        finally:
+            self.lease_id = lease_id
 
     def prepare(
         self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline

@@ -1,5 +1,6 @@
 """``safe-update`` of index tags, and of the metadata of a container or a queue."""
 
+import sys
 import uuid
 from typing import Any
 
@@ -88,6 +89,18 @@ def test_the_lease_of_the_caller_guards_the_tags(cli: CliWorld, blob: str) -> No
     lease = client(cli, blob).acquire_lease(-1).id
     words = (f"blob:{blob}", "--tags", "--set-string", "stage=dead")
     assert (update(cli, *words).code, update(cli, *words, "--lease-id", lease).json["guard"]) == (49, "lease")
+
+
+@pytest.mark.parametrize("part", [(), ("--create",), ("--metadata",), ("--tags",)])
+def test_a_lease_of_the_caller_that_ends_before_the_write_is_told_as_that(
+    cli: CliWorld, blob: str, part: tuple[str, ...]
+) -> None:
+    lease = client(cli, blob).acquire_lease(-1).id
+    release = f"{sys.executable} -m azguard lease release blob:{blob} --lease-id {lease} -o none"
+    before = client(cli, blob).get_blob_properties().etag
+    change = ("--", "sh", "-c", f"""printf '{{"n": "2"}}'; {release}""")
+    ran = update(cli, f"blob:{blob}", "--lease-id", lease, *part, *change)
+    assert (ran.code, client(cli, blob).get_blob_properties().etag) == (49, before), ran.err
 
 
 @pytest.mark.parametrize(("fence", "code"), [("6", 77), ("8", 0)])

@@ -6,6 +6,7 @@ import pytest
 
 from azguard.errors import GaveUp, Unavailable
 from azguard.requests.lineage import new_op
+from tests.support.fake_resource import Fault
 from tests.support.update_case import Case, others_update, plus_one, stored
 
 
@@ -120,3 +121,23 @@ def test_turns_that_others_take_with_leases_are_no_lock() -> None:
 
 def test_the_users_own_lease_that_is_lost_is_said() -> None:
     assert Case(stored()).outcome(lease_id="lost") == "locked"
+
+
+@pytest.mark.parametrize(
+    ("faults", "ends_before", "outcome", "truth"),
+    [
+        ((), 2, "locked", (b"1", 0)),
+        ((Fault.REFUSED,), 2, "locked", (b"1", 0)),
+        ((Fault.LOST,), 3, ("committed", '"E2"'), (b"2", 1)),
+        ((Fault.REPLAYED,), 3, ("committed", '"E2"'), (b"2", 1)),
+        ((Fault.RESET,), 3, "locked", (b"1", 0)),
+    ],
+)
+def test_the_users_own_lease_that_ends_meanwhile_hides_no_outcome(
+    faults: tuple[Fault, ...], ends_before: int, outcome: object, truth: object
+) -> None:
+    store = stored()
+    store.acquire('"E1"', "mine", 60)
+    case = Case(store, faults, {ends_before: lambda: store.release("mine")})
+    case.resource.lease_id = "mine"
+    assert (case.outcome(lease_id="mine"), case.truth()) == (outcome, truth)
