@@ -1,11 +1,14 @@
 """Which account a command line means: options, then environment, then the profile, then an error."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from azguard.accounts import credentials, endpoints
 from azguard.accounts.account import Account, Auth, emulator
+from azguard.accounts.proxies import is_loopback
 from azguard.accounts.well_known import EMULATOR_NAME, SERVICES
 from azguard.cli.secret_files import secret
 from azguard.errors import ConfigError, UsageError
@@ -23,6 +26,8 @@ _FROM_ENVIRONMENT = {
 _PROOF = ("account-key", "sas-token", "auth-mode")
 _SOURCES = ("emulator", "connection-string", "account-name", "profile")
 _ENDPOINTS = tuple(f"{service}-endpoint" for service in SERVICES)
+# What is accepted of endpoints; it names no account, and so goes with every source of one.
+_ACCEPTED = ("allow-http", "trust-endpoint")
 _MODES = ("login", "key", "anonymous")
 _KNOWN_MODES = "login, key or anonymous"
 _SERVICE_ENDPOINT = "AZURE_STORAGE_SERVICE_ENDPOINT"
@@ -36,6 +41,25 @@ def choose(shared: Mapping[str, Any], environ: Mapping[str, str], file: Path, lo
         UsageError: an option is empty, or two options contradict each other.
         ConfigError: no source names an account, or the one that does is malformed.
     """
+    return _accept(_choose(shared, environ, file, local), _list_accepted(shared))
+
+
+def _list_accepted(shared: Mapping[str, Any]) -> dict[str, str]:
+    """Return what is accepted of the account's endpoints, as a profile keeps it."""
+    return {name: "true" for name in _ACCEPTED if shared.get(name.replace("-", "_"))}
+
+
+def _accept(account: Account, settings: Mapping[str, str]) -> Account:
+    """Return an account with what options or a profile accept of its endpoints."""
+    allows, trusts = (settings.get(name, "").lower() == "true" for name in _ACCEPTED)
+    return replace(
+        account,
+        allows_http=account.allows_http or allows,
+        trusts_endpoints=account.trusts_endpoints or trusts,
+    )
+
+
+def _choose(shared: Mapping[str, Any], environ: Mapping[str, str], file: Path, local: Callable[[], Account]) -> Account:
     given = _add_account_name(options(shared))
     if "profile" in given:
         return _of_profile(file, given["profile"], local)
@@ -50,6 +74,21 @@ def choose(shared: Mapping[str, Any], environ: Mapping[str, str], file: Path, lo
         option = next(iter(given))
         raise UsageError(f"--{option} needs --account-name", hint="or set AZURE_STORAGE_ACCOUNT")
     return _of_profile(file, _profile_name(environ), local)
+
+
+def find_unencrypted(account: Account) -> str | None:
+    """Return what to warn of: a key or a SAS goes over http to another machine. The emulator's key is no secret."""
+    if account.allows_http or account.name == EMULATOR_NAME or account.auth not in (Auth.KEY, Auth.SAS):
+        return None
+    plain = (each for each in account.endpoints.values() if each.startswith("http:"))
+    endpoint = next((each for each in plain if not is_loopback(urlsplit(each).hostname)), None)
+    if endpoint is None:
+        return None
+    what = "use the SAS" if account.auth is Auth.SAS else "repeat what the key signed, for 15 minutes"
+    return (
+        f"{endpoint} is not encrypted: who listens on the way there can read and change what is sent, and {what}; "
+        "write https://, or accept that: --allow-http, which azguard profile set keeps"
+    )
 
 
 def find_overruled(shared: Mapping[str, Any], environ: Mapping[str, str], account: Account) -> str | None:
@@ -136,6 +175,7 @@ def to_keep(shared: Mapping[str, Any]) -> dict[str, str]:
         raise UsageError("--profile names a profile, and this writes one", hint="--account-name NAME --auth-mode login")
     if not any(source in _add_account_name(given) for source in _SOURCES):
         raise UsageError("a profile needs an account", hint="--account-name NAME --auth-mode login")
+    given |= _list_accepted(shared)
     kept = {key: f"@{Path(value[1:]).absolute()}" if value.startswith("@") else value for key, value in given.items()}
     from_settings(kept, emulator)
     return kept
@@ -229,6 +269,10 @@ def from_settings(settings: Mapping[str, str], local: Callable[[], Account]) -> 
         UsageError: two settings contradict each other.
         ConfigError: a setting is missing or malformed.
     """
+    accepted = {name: settings[name] for name in _ACCEPTED if name in settings}
+    if accepted:
+        named = {name: value for name, value in settings.items() if name not in accepted}
+        return _accept(from_settings(named, local), accepted)
     if settings.get("emulator", "").lower() == "false":
         settings = {name: value for name, value in settings.items() if name != "emulator"}
     _check_sources(settings)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -99,7 +99,14 @@ class Environment:
         )
         if overruled := accounts.find_overruled(self.shared, self.environ, found):
             self.out.warn(overruled)
+        self._warn_of_http(found)
         return found
+
+    def _warn_of_http(self, account: Account) -> None:
+        from azguard.cli import accounts
+
+        if unencrypted := accounts.find_unencrypted(account):
+            self.out.warn(unencrypted)
 
     @property
     def account_if_known(self) -> Account | None:
@@ -155,11 +162,17 @@ class Environment:
                 f"{location.address.short} is a snapshot or version, which cannot be written",
                 hint="leave ?snapshot=… or ?versionid=… out",
             )
-        account = Account("", {}, Auth.ANONYMOUS) if location.sas is not None else self.account
-        target = Target(account.at(location), location.address)
+        account = self.account.at(location) if location.sas is None else self.find_account_of_url(location)
+        target = Target(account, location.address)
         self.warn_of_end(target, self.deadline)
         self.located[str(target.address)] = target
         return target
+
+    def find_account_of_url(self, location: Location) -> Account:
+        """Return the account that a URL with a SAS is of; one that goes over http to another machine is warned of."""
+        found = Account("", {}, Auth.ANONYMOUS).at(location)
+        self._warn_of_http(replace(found, allows_http=bool(self.shared.get("allow_http"))))
+        return found
 
     def warn_of_end(self, target: Target, deadline: Deadline) -> None:
         """Warn if the credential of a target ends before a deadline."""

@@ -111,7 +111,7 @@ def locate_source(env: Environment, target: Target, source: str, sas: str | None
         token = parse_sas(secret(values.not_empty(sas, "--source-sas") or sas), "--source-sas")
         location = replace(location, endpoint=location.endpoint or target.account.endpoint(kind.service), sas=token)
     if location.sas is not None:
-        return Target(Account("", {}, Auth.ANONYMOUS).at(location), location.address)
+        return Target(env.find_account_of_url(location), location.address)
     if location.endpoint is None or same_host(location.endpoint) == same_host(own):
         return Target(target.account, location.address)
     if kind is Kind.FILE:

@@ -254,6 +254,13 @@ def account(
         typer.Option("--endpoint-suffix", metavar="SUFFIX", help="Use this cloud, such as core.chinacloudapi.cn."),
     ] = None,
     emulator: Annotated[bool, typer.Option("--emulator", help="Use the emulator on this machine.")] = False,
+    allow_http: Annotated[
+        bool, typer.Option("--allow-http", help="Do not warn of a key or SAS that goes over http to another machine.")
+    ] = False,
+    trust_endpoint: Annotated[
+        bool,
+        typer.Option("--trust-endpoint", help="Let an endpoint that is not Azure's own name the tenant of a login."),
+    ] = False,
     timeout: Annotated[
         str | None,
         typer.Option("--timeout", metavar="DURATION", help="Try for this long; by default, 5s."),

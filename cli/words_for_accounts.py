@@ -66,6 +66,11 @@ HINTS: Mapping[str, Words] = {
     "suffix_malformed": "core.windows.net, core.chinacloudapi.cn or such",
     "service_needs_credentials": "--account-key, --sas-token or login",
     "token_service_silent": "check the network, then try again",
+    "token_for_another_service": "what answers there may not be Azure Storage: check the endpoint",
+    "tenant_named_by_stranger": (
+        "log in to the tenant of the account: az login --tenant TENANT; if you trust the endpoint: --trust-endpoint, "
+        "which azguard profile set keeps"
+    ),
     "url_of_another_account": "add a SAS to the URL, or name that account's credentials",
 }
 #: What happened, where the core's own sentence would have to name an option.

@@ -56,6 +56,10 @@ class Account:
     auth: Auth
     secret: str | None = field(default=None, repr=False)
     _shared: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    #: Whether it is meant that a key or a SAS goes over http to another machine.
+    allows_http: bool = False
+    #: Whether its endpoints may say which tenant a login is asked for, although they are not Azure's own hosts.
+    trusts_endpoints: bool = False
 
     def endpoint(self, service: str) -> str:
         """Return the service's endpoint without a trailing slash; it holds no secret.
@@ -84,7 +88,11 @@ class Account:
             from azguard.accounts import clouds, logins
 
             cloud = clouds.cloud(next(iter(self.endpoints.values()), ""))
-            self._shared["login"] = logins.choose(os.environ, cloud, self._shared.get("login_seconds"))
+            made = logins.choose(os.environ, cloud, self._shared.get("login_seconds"))
+            if not self.trusts_endpoints:
+                foreign = (each for each in self.endpoints.values() if not clouds.is_azures_own(each))
+                made.foreign_endpoint = next(foreign, None)
+            self._shared["login"] = made
         found: Login = self._shared["login"]
         if "tell_end" in self._shared:
             found.tell_end = self._shared.pop("tell_end")

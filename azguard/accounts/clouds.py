@@ -1,8 +1,10 @@
 """The clouds of Microsoft's, and what a login needs to know of each."""
 
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from azguard.accounts.endpoints import PUBLIC_SUFFIX, place
+from azguard.accounts.well_known import SERVICES
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,13 @@ CLOUDS = {
     "core.chinacloudapi.cn": Cloud("login.chinacloudapi.cn", "api://AzureADTokenExchangeChina"),
     "core.usgovcloudapi.net": Cloud("login.microsoftonline.us", "api://AzureADTokenExchangeUSGov"),
 }
+
+
+def is_azures_own(endpoint: str) -> bool:
+    """Return whether an endpoint is over https at a host that only Azure Storage answers for, in any cloud."""
+    parts = urlsplit(endpoint)
+    hosts = tuple(f".{service}.{suffix}" for service in SERVICES for suffix in CLOUDS)
+    return parts.scheme == "https" and (parts.hostname or "").endswith(hosts)
 
 
 def cloud(endpoint: str) -> Cloud:

@@ -16,11 +16,11 @@ from urllib.parse import quote, urlencode
 
 from azguard import __version__
 from azguard.accounts.account import Account, Auth
+from azguard.accounts.well_known import STORAGE_SCOPE
 from azguard.address import Address
 
 #: The version of the service that is spoken: the SDK's, whose models take longer to load than a small blob to read.
 API_VERSION = "2026-10-06"
-_SCOPE = "https://storage.azure.com/.default"
 # The headers that a signature covers by their place, after the verb; the service ignores Date beside x-ms-date.
 _SIGNED = (
     "content-encoding",
@@ -119,7 +119,7 @@ def _prove(
         signature = sign(account.name, account.secret or "", method, resource, sent)
         sent["Authorization"] = f"SharedKey {account.name}:{signature}"
     elif account.auth is Auth.LOGIN:
-        sent["Authorization"] = f"Bearer {account.login.get_token_info(_SCOPE).token}"
+        sent["Authorization"] = f"Bearer {account.login.get_token_info(STORAGE_SCOPE).token}"
     asked = [urlencode(query, quote_via=quote)] if query else []
     asked += [(account.secret or "").lstrip("?")] if account.auth is Auth.SAS else []
     return f"{url}?{'&'.join(asked)}" if asked else url, sent

@@ -17,6 +17,7 @@ from typing import Any
 
 from azguard.accounts import proxies
 from azguard.accounts.clouds import Cloud
+from azguard.accounts.well_known import STORAGE_SCOPE
 from azguard.errors import LoginFailed
 from azguard.times import iso
 
@@ -32,6 +33,8 @@ _CHOSEN = (
     "AZURE_FEDERATED_TOKEN_FILE",
     "AZURE_TOKEN_CREDENTIALS",
 )
+# What a service may ask for; the audiences of the clouds that are not the public one are storage's, too.
+_STORAGE_SCOPES = (STORAGE_SCOPE, "https://storage.azure.us/.default", "https://storage.azure.cn/.default")
 # A token with more time left is used again; azure-identity renews in its last five minutes as well.
 _REUSED_SECONDS = 300.0
 _CONNECT_SECONDS = 4.0
@@ -62,34 +65,62 @@ class Login:
     renewable: bool
     #: Is told the end of each token that cannot be renewed, on the clock of ``time.time``, and the ``reason``.
     tell_end: Callable[[float, str], None] = lambda ends, reason: None
-    _tokens: dict[tuple[str, ...], Any] = field(default_factory=dict)
+    #: The endpoint that may not say which tenant's token it takes; None if all may.
+    foreign_endpoint: str | None = None
+    #: The tenant that the service named; None is the login's own.
+    _tenant: str | None = None
+    _tokens: dict[tuple[tuple[str, ...], str | None], Any] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get_token_info(self, *scopes: str, options: Any = None) -> Any:
-        """Return a token for the SDK.
+        """Return a token for the SDK, which may pass on what a service asked for in answer to an earlier token.
 
         Raises:
-            LoginFailed: none could be had, and the last one has ended.
+            LoginFailed: none could be had, and the last one has ended; or it would be for another service than storage,
+                or for a tenant that only a stranger names.
         """
+        asked = dict(options or {})
+        self._check_challenge(scopes, asked.get("tenant_id"))
         with self._lock:
-            known = self._tokens.get(scopes)
-            if known is not None and not (options or {}).get("claims") and _seconds_left(known) > _REUSED_SECONDS:
+            if self._tenant is not None:
+                asked.setdefault("tenant_id", self._tenant)
+            self._tenant = asked.get("tenant_id")
+            known = self._tokens.get((scopes, self._tenant))
+            if known is not None and not asked.get("claims") and _seconds_left(known) > _REUSED_SECONDS:
                 return known
             try:
-                self._tokens[scopes] = self.credential.get_token_info(*scopes, options=options)
+                found = self.credential.get_token_info(*scopes, options=asked)
             except Exception as error:
                 if known is not None and _seconds_left(known) > 0:
                     return known
                 raise self._describe_failure(error, known) from error
             if not self.renewable:
-                self.tell_end(float(self._tokens[scopes].expires_on), self.reason)
-            return self._tokens[scopes]
+                self.tell_end(float(found.expires_on), self.reason)
+            self._tokens[scopes, self._tenant] = found
+            return found
 
-    def get_token(self, *scopes: str, claims: str | None = None, **_: Any) -> Any:
+    def _check_challenge(self, scopes: tuple[str, ...], tenant: str | None) -> None:
+        """Refuse to fetch what nothing of ours needs: the SDK would send it to the endpoint that asked for it."""
+        other = next((each for each in scopes if each.replace("//.", "/.") not in _STORAGE_SCOPES), None)
+        if other is not None:
+            of_tenant = f" of the tenant {tenant}" if tenant else ""
+            raise LoginFailed(
+                f"the service asked for a token{of_tenant} for {other.removesuffix('/.default')}, "
+                "and a login gives away tokens for storage only",
+                reason="token_for_another_service",
+            )
+        if tenant is not None and self.foreign_endpoint is not None:
+            raise LoginFailed(
+                f"{self.foreign_endpoint}, which is not Azure's own host, asked for a token of the tenant {tenant}",
+                reason="tenant_named_by_stranger",
+            )
+
+    def get_token(self, *scopes: str, claims: str | None = None, tenant_id: str | None = None, **_: Any) -> Any:
         """Return a token in the SDK's older form; see ``get_token_info``."""
         from azure.core.credentials import AccessToken
 
-        found = self.get_token_info(*scopes, options={"claims": claims} if claims else None)
+        given = {"claims": claims, "tenant_id": tenant_id}
+        found = self.get_token_info(*scopes, options={name: value for name, value in given.items() if value})
         return AccessToken(found.token, found.expires_on)
 
     def _describe_failure(self, error: Exception, known: Any) -> LoginFailed:

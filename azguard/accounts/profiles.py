@@ -27,7 +27,8 @@ from azguard.folders import make_folder
 from azguard.processes import locked_file
 
 KEYS = ("connection-string", "account-name", "account-key", "sas-token", "auth-mode", "emulator",
-        "blob-endpoint", "queue-endpoint", "table-endpoint", "file-endpoint", "endpoint-suffix")  # fmt: skip
+        "blob-endpoint", "queue-endpoint", "table-endpoint", "file-endpoint", "endpoint-suffix",
+        "allow-http", "trust-endpoint")  # fmt: skip
 
 # Another process changes the file for milliseconds, unless it was stopped.
 _BUSY_SECONDS = 10.0

@@ -38,6 +38,8 @@ class Issuer:
     assertions: list[str] = field(default_factory=list)
     audiences: list[str] = field(default_factory=list)
     exchanged: list[str] = field(default_factory=list)
+    #: The tenant and the scope of each token that was asked for.
+    asked: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def url(self) -> str:
@@ -51,9 +53,11 @@ class Issuer:
         self.assertions.append(f"assertion-{len(self.assertions)}")
         return 200, {"value": self.assertions[-1], "oidcToken": self.assertions[-1]}
 
-    def token(self, body: str) -> tuple[int, dict[str, Any]]:
+    def token(self, tenant: str, body: str) -> tuple[int, dict[str, Any]]:
         """Return a token for the storage in exchange for an assertion, each of which is taken once."""
-        assertion = parse_qs(body)["client_assertion"][0]
+        given = parse_qs(body)
+        assertion = given["client_assertion"][0]
+        self.asked.append((tenant, given["scope"][0]))
         if assertion in self.exchanged:
             return 401, {"error": "invalid_client", "error_description": "AADSTS700024: the assertion has ended"}
         self.exchanged.append(assertion)
@@ -119,7 +123,7 @@ def issuing(certificate: Path) -> Iterator[Issuer]:
             if urlsplit(self.path).path == "/oidc":
                 self.do_GET()
             else:
-                self._answer(*made.token(body))
+                self._answer(*made.token(self.path.split("/")[1], body))
 
         def _answer(self, status: int, content: dict[str, Any]) -> None:
             body = json.dumps(content).encode()
@@ -132,13 +136,45 @@ def issuing(certificate: Path) -> Iterator[Issuer]:
         def log_message(self, *args: object) -> None:
             """Say nothing."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with _serving(Handler, certificate) as port:
+        made = Issuer(port)
+        yield made
+
+
+@contextmanager
+def challenging(certificate: Path, challenge: str) -> Iterator[tuple[str, list[str]]]:
+    """Answer every request with a challenge; yield the endpoint, and the tokens that were sent to it."""
+    tokens: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def _answer(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            tokens.append(self.headers["Authorization"])
+            self.send_response_only(401)
+            code = "InvalidAuthenticationInfo"
+            for name, value in {"x-ms-error-code": code, "x-ms-version": "2025-01-05", "x-ms-request-id": "1",
+                                "WWW-Authenticate": challenge, "Content-Length": "0"}.items():  # fmt: skip
+                self.send_header(name, value)
+            self.end_headers()
+
+        do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _answer
+
+        def log_message(self, *args: object) -> None:
+            """Say nothing."""
+
+    with _serving(Handler, certificate) as port:
+        yield f"https://127.0.0.1:{port}/acc", tokens
+
+
+@contextmanager
+def _serving(handler: type[BaseHTTPRequestHandler], certificate: Path) -> Iterator[int]:
+    """Serve over TLS; yield the port."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate, certificate.with_name("key.pem"))
         server.socket = context.wrap_socket(server.socket, server_side=True)
-        made = Issuer(server.server_address[1])
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield made
+        yield server.server_address[1]
         server.shutdown()
 
 

@@ -1,6 +1,7 @@
 """Which account a command line means: options, then environment, then the profile, then an error."""
 
 import base64
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -317,3 +318,49 @@ def test_a_write_that_no_credential_was_given_for_is_never_in_doubt(offline: Cli
     places = [text for each in ("table", "file") for text in (f"--{each}-endpoint", "http://127.0.0.1:1/contoso")]
     ran = offline.call(*words, *places, "--auth-mode", "anonymous", "-o", "json")
     assert (ran.code, ran.error["message"].endswith("service knows no anonymous access")) == (78, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("container list --account-key {key}", "repeat what the key signed, for 15 minutes"),
+        ("queue list --account-key {key}", "repeat what the key signed, for 15 minutes"),
+        ("container list --sas-token {sas}", "and use the SAS"),
+        ("container list --account-key {key} --allow-http", None),
+        ("container list --account-key {key} -q", None),
+        ("container list --auth-mode anonymous", None),
+    ],
+)
+def test_a_secret_over_http_to_another_machine_is_warned_of(offline: CliWorld, words: str, told: str | None) -> None:
+    places = ("--blob-endpoint", "http://files.invalid/acc", "--queue-endpoint", "http://files.invalid/acc")
+    typed = words.format(key=KEY, sas=SAS).split()
+    ran = offline.call(*typed, "--account-name", "acc", *places, "--timeout", "100ms")
+    warned = re.findall(r"^warning: http://files.invalid/acc is not encrypted: .*", ran.err, re.MULTILINE)
+    assert (len(warned), told is None or told in warned[0]) == (0 if told is None else 1, True), ran.err
+
+
+@pytest.mark.parametrize(("words", "count"), [((), 1), (("--allow-http",), 0)])
+def test_a_url_whose_sas_goes_over_http_is_warned_of(offline: CliWorld, words: tuple[str, ...], count: int) -> None:
+    ran = offline.call("blob", "show", f"http://files.invalid/acc/site/a?{SAS}", *words, "--timeout", "100ms")
+    assert (ran.code, ran.err.count("is not encrypted")) == (53, count), ran.err
+
+
+def test_a_profile_keeps_what_is_accepted_of_its_endpoints(offline: CliWorld) -> None:
+    place = ("--account-name", "acc", "--blob-endpoint", "http://files.invalid/acc")
+    kept = offline.call("profile", "set", "old", *place, "--account-key", KEY, "--allow-http", "--trust-endpoint")
+    ran = offline.call("container", "list", "--profile", "old", "--timeout", "100ms")
+    assert (kept.json["allow_http"], kept.json["trust_endpoint"], "not encrypted" in ran.err) == ("true", "true", False)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "name", "warns"),
+    [
+        ("http://127.0.0.1:10000/acc", "acc", False), ("http://localhost:10000/acc", "acc", False),
+        ("http://[::1]:10000/acc", "acc", False), ("https://nas.corp/acc", "acc", False),
+        ("http://azurite:10000/devstoreaccount1", EMULATOR_NAME, False), ("http://nas.corp/acc", "acc", True),
+        ("http://acc.blob.core.windows.net", "acc", True), ("http://127.0.0.1.nip.example/acc", "acc", True),
+    ],
+)  # fmt: skip
+def test_only_what_leaves_this_machine_in_plain_text_is_warned_of(endpoint: str, name: str, warns: bool) -> None:
+    found = accounts.find_unencrypted(Account(name, {"blob": endpoint}, Auth.KEY, KEY))
+    assert (found is not None) == warns

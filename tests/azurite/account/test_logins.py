@@ -42,6 +42,7 @@ def world(servers: LoginWorld) -> LoginWorld:
     servers.issuer.assertions.clear()
     servers.issuer.exchanged.clear()
     servers.issuer.audiences.clear()
+    servers.issuer.asked.clear()
     servers.issuer.seconds, servers.issuer.refusal = 3600, 200
     return servers
 
@@ -55,6 +56,40 @@ def test_a_job_logs_in_with_its_own_token(offline: CliWorld, world: LoginWorld, 
 def test_github_is_asked_for_the_audience_of_the_cloud(offline: CliWorld, world: LoginWorld) -> None:
     offline.fork("container", "list", *world.account, env=world.github)
     assert world.issuer.audiences == ["api://AzureADTokenExchange"]
+
+
+_STRANGERS_TENANT = "44444444-4444-4444-4444-444444444444"
+_CHALLENGE = "Bearer authorization_uri=https://login.microsoftonline.com/{}/oauth2/authorize resource_id={}"
+_LOGGED_IN = [
+    "blob show site/a", "blob get site/a", "blob put site/a -f a --last-writer-wins", "container list",
+    "queue show work", "entity get Orders/eu/1", "entity delete Orders/eu/1 --last-writer-wins", "file show team/a",
+    "safe-update blob:site/a --set a=1", "lock run a -- true",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("resource", "message"),
+    [
+        ("https://management.azure.com", f"of the tenant {_STRANGERS_TENANT} for https://management.azure.com"),
+        ("https://storage.azure.com", f"asked for a token of the tenant {_STRANGERS_TENANT}"),
+    ],
+)
+@pytest.mark.parametrize("words", _LOGGED_IN)
+def test_a_login_is_given_to_no_stranger_that_asks_for_another_token(
+    offline: CliWorld, world: LoginWorld, words: str, resource: str, message: str
+) -> None:
+    offline.file("a", "{}")
+    challenge = _CHALLENGE.format(_STRANGERS_TENANT, resource)
+    with login_world.challenging(world.certificate, challenge) as (endpoint, tokens):
+        account = [word for kind in ("blob", "queue", "table", "file") for word in (f"--{kind}-endpoint", endpoint)]
+        split = words.split(" -- ")
+        typed = [*split[0].split(), "--auth-mode", "login", *account, *(("--", *split[1:]) if split[1:] else ())]
+        ran = offline.fork(*typed, env=world.github)
+    assert (ran.code, message in ran.err) == (41, True), ran.err
+    assert (len(set(tokens)), set(world.issuer.asked)) == (
+        1,
+        {(login_world.TENANT, "https://storage.azure.com/.default")},
+    )
 
 
 @pytest.mark.parametrize("system", ["github", "pipelines"])
@@ -240,17 +275,72 @@ class Credential:
 def test_a_token_with_time_left_is_fetched_once_for_all_clients() -> None:
     credential = Credential(3600)
     login = Login(credential, "here", None, "log in", renewable=True)
-    assert ([login.get_token_info("s").token for _ in range(3)], credential.asked) == (["token-1"] * 3, 1)
+    assert ([login.get_token_info(STORAGE).token for _ in range(3)], credential.asked) == (["token-1"] * 3, 1)
+
+
+STORAGE = "https://storage.azure.com/.default"
+
+
+@pytest.mark.parametrize(
+    ("foreign", "scope", "reason"),
+    [
+        (None, STORAGE, None),
+        (None, "https://storage.azure.com//.default", None),
+        (None, "https://storage.azure.cn/.default", None),
+        (None, "https://management.azure.com/.default", "token_for_another_service"),
+        (None, "https://storage.azure.com.evil.example/.default", "token_for_another_service"),
+        ("https://data.contoso.com", STORAGE, "tenant_named_by_stranger"),
+        ("https://data.contoso.com", "https://vault.azure.net/.default", "token_for_another_service"),
+    ],
+)
+def test_only_azures_own_hosts_name_a_tenant_and_none_another_service(
+    foreign: str | None, scope: str, reason: str | None
+) -> None:
+    credential = Credential(3600, 3600)
+    login = Login(credential, "here", None, "log in", renewable=True, foreign_endpoint=foreign)
+    login.get_token_info(STORAGE)
+    try:
+        found = login.get_token_info(scope, options={"tenant_id": "t"}).token
+    except LoginFailed as error:
+        found = error.reason
+    assert (found, credential.asked) == ((reason, 1) if reason else ("token-2", 2))
+
+
+def test_a_tenant_that_was_named_once_is_asked_from_then_on() -> None:
+    credential = Credential(3600, 3600)
+    login = Login(credential, "here", None, "log in", renewable=True)
+    tokens = [login.get_token_info(STORAGE, options=each).token for each in ({}, {"tenant_id": "t"}, {})]
+    assert tokens == ["token-1", "token-2", "token-2"]
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "trusts", "foreign"),
+    [
+        ("https://acc.blob.core.windows.net", False, False),
+        ("https://acc-secondary.blob.core.windows.net", False, False),
+        ("https://acc.privatelink.blob.core.usgovcloudapi.net", False, False),
+        ("https://acc.z01.blob.storage.azure.net", False, False),
+        ("https://acc.blob.core.windows.net.evil.example", False, True),
+        ("https://evilblob.core.windows.net", False, True),
+        ("https://data.contoso.com", False, True),
+        ("https://data.contoso.com", True, False),
+    ],
+)
+def test_an_endpoint_is_azures_own_by_its_whole_host_or_is_confirmed(
+    endpoint: str, trusts: bool, foreign: bool
+) -> None:
+    account = Account("acc", {"blob": endpoint}, Auth.LOGIN, trusts_endpoints=trusts)
+    assert account.login.foreign_endpoint == (endpoint if foreign else None)
 
 
 def test_a_token_that_is_about_to_end_serves_while_no_new_one_can_be_had() -> None:
     login = Login(Credential(100), "here", None, "log in", renewable=True)
-    assert [login.get_token_info("s").token for _ in range(2)] == ["token-1", "token-1"]
+    assert [login.get_token_info(STORAGE).token for _ in range(2)] == ["token-1", "token-1"]
 
 
 def test_without_any_token_the_error_says_where_it_was_looked_for() -> None:
     with pytest.raises(LoginFailed) as caught:
-        Login(Credential(), "here", None, "log in", renewable=True).get_token_info("s")
+        Login(Credential(), "here", None, "log in", renewable=True).get_token_info(STORAGE)
     assert (caught.value.message, caught.value.detail, caught.value.reason) == (
         "no login could be had from here: no more",
         ("AzureCliCredential: not logged in",),
