@@ -25,9 +25,11 @@ ACCOUNT = (
     "--auth-mode",
     "--profile",
     "--emulator",
+    "--allow-http",
+    "--trust-endpoint",
     "--scope",
 )
-_WITHOUT_VALUE = ("--emulator",)
+_WITHOUT_VALUE = ("--emulator", "--allow-http", "--trust-endpoint")
 _STDIN = (["-f", "-"], ["--file", "-"], ["-f-"], ["--file=-"])
 _OTHERS_WITH_VALUE = ("-f", "--file", "--lease-id", "--source-lease-id", "--resume")
 _WITH_VALUE = frozenset((*GUARDS, *ACCOUNT, *SECRETS, *_OTHERS_WITH_VALUE)) - {*_WITHOUT_VALUE}

@@ -14,7 +14,7 @@ import typer
 from azguard.accounts import trace
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.cli import completers, ending, guarded_options, lease_options, lock_names, options, values
+from azguard.cli import completers, ending, guarded_options, lease_options, lock_names, options, redaction, values
 from azguard.cli.context import Environment
 from azguard.errors import UsageError
 from azguard.leases.actions import DEFAULT_SECONDS, LONGEST, SHORTEST
@@ -101,7 +101,11 @@ class LockOptions:
     reason: options.Reason = None
     log: KeepLog = True
     publish_command: Annotated[
-        bool, typer.Option("--publish-command", help="Record the arguments too; all readers see them.")
+        bool,
+        typer.Option(
+            "--publish-command",
+            help="Record the arguments too, for all readers; those that are named like a secret are masked.",
+        ),
     ] = False
 
     def check(self) -> CheckedLockOptions:
@@ -281,7 +285,8 @@ def acquire_settings(env: Environment, owner: Owner, seconds: int, *, create: bo
 
 def _owner(env: Environment, command: Sequence[str], given: LockOptions) -> Owner:
     """Return the record of a run: the program's name, and its arguments only if that was asked for."""
-    published = shlex.join(command) if given.publish_command else os.path.basename(command[0])
+    masked = redaction.mask_arguments(command)
+    published = shlex.join(masked) if given.publish_command else os.path.basename(command[0])
     return lease_options.this_process(env, published, given.reason)
 
 

@@ -75,6 +75,14 @@ def _rules() -> tuple[re.Pattern[str], ...]:
     )
 
 
+# The names by which other tools take a secret, as an option or as a variable, and what stands between it and its value.
+# It begins where a word does, so that a long one is not tried from each of its letters.
+_SECRET_WORDS = "password|passwd|passphrase|pwd|token|secret|key|credential"  # noqa: S105  # names, no value
+_SECRET_NAME = rf"(?<![\w.-])(?=[\w.-]*(?:{_SECRET_WORDS}))[\w.-]++"
+_QUOTED = r"\"[^\"]*\"|'[^']*'"
+_SECRET_OPTION = rf"(?=-){_SECRET_NAME}"
+_SECRET_ASSIGNED = rf"(?s)(\W{{0,2}}{_SECRET_NAME}=).+"
+_SECRET_IN_TEXT = rf"({_SECRET_NAME}[\"']?\s*(?:=|:(?!//))\s*|{_SECRET_OPTION}\s+)(?:{_QUOTED}|[^\s;&|]+)"
 _INSIDE = rf"(?i)(?:account_?key|sig|shared_?access_?key)=({_VALUE})"
 _SHARED = tuple(key.replace("-", "_") for key in well_known.SECRETS)
 _VARIABLES = (
@@ -90,6 +98,28 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     for rule in _rules():
         text = rule.sub(rf"\g<1>{STARS}", text)
     return text
+
+
+def mask_arguments(words: Iterable[str]) -> list[str]:
+    """Return the words of another tool's command line without the values that are named like a secret.
+
+    Masked are what follows such an option or variable, as a word of its own or behind ``=``, also in a script that is
+    one word, and ``NAME: value``.
+
+    Not guaranteed: a secret whose name does not tell, such as that of ``-p`` or ``-u user:password``, stays.
+    """
+    option, assigned, in_text = map(_rule, (_SECRET_OPTION, _SECRET_ASSIGNED, _SECRET_IN_TEXT))
+    masked: list[str] = []
+    is_value = False
+    for word in words:
+        if is_value and not word.startswith("--"):
+            is_value = False
+            masked.append(STARS)
+            continue
+        is_value = option.fullmatch(word) is not None
+        whole = assigned.fullmatch(word)
+        masked.append(f"{whole[1]}{STARS}" if whole else in_text.sub(rf"\g<1>{STARS}", word))
+    return masked
 
 
 def redact_values(value: Any, secrets: Iterable[str] = ()) -> Any:

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import shlex
 import string
 from urllib.parse import quote
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from azguard.cli.redaction import find_secrets, redact, redact_values
+from azguard.cli.redaction import find_secrets, mask_arguments, redact, redact_values
 
 KEY = base64.b64encode(bytes(range(64))).decode()
 JWT = "eyJhbGciOiJSUzI1NiJ9.eyJhdWQiOiJzdG9yYWdlIn0.c2lnbmF0dXJl-_x"
@@ -168,3 +169,28 @@ def test_a_key_in_the_place_of_an_address_is_secret_in_each_part_of_it() -> None
     assert parts[0] in found
     # Whole, it goes first: else its short parts would stay.
     assert redact(f"no file {'/'.join(parts)}", found) == "no file ***"
+
+
+@pytest.mark.parametrize(
+    ("typed", "masked"),
+    [
+        ("deploy --password hunter2 --fast", "deploy --password *** --fast"),
+        ("deploy --password=hunter2", "deploy --password=***"),
+        ("deploy --db-passwd hunter2 -api-key hunter2", "deploy --db-passwd *** -api-key ***"),
+        ("deploy --TOKEN hunter2", "deploy --TOKEN ***"),
+        ("env TOKEN=hunter2 DB_PASSWORD=hunter2 deploy", "env TOKEN=*** DB_PASSWORD=*** deploy"),
+        ("docker run -e API_KEY=hunter2 -eTOKEN=hunter2 x", "docker run -e API_KEY=*** -eTOKEN=*** x"),
+        ("docker build --build-arg=NPM_TOKEN=hunter2 .", "docker build --build-arg=NPM_TOKEN=*** ."),
+        ("java -Dkeystore.password=hunter2 -jar a.jar", "java -Dkeystore.password=*** -jar a.jar"),
+        ("curl -H 'X-Api-Key: hunter2' https://a/b", "curl -H 'X-Api-Key: ***' https://a/b"),
+        ('curl -d \'{"password": "hunter2"}\' a', "curl -d '{\"password\": ***}' a"),
+        ("sh -c 'deploy --token hunter2; echo done'", "sh -c 'deploy --token ***; echo done'"),
+        ("sh -c 'echo a; SECRET=\"hunter 2\" deploy'", "sh -c 'echo a; SECRET=*** deploy'"),
+        ("sh -c 'TOKEN=hunter2 deploy'", "sh -c TOKEN=***"),
+        ("deploy --use-token --fast", "deploy --use-token --fast"),
+        ("deploy site/keys --name monkeys keyvault://a", "deploy site/keys --name monkeys keyvault://a"),
+        ("deploy -p hunter2 hunter3", "deploy -p hunter2 hunter3"),
+    ],
+)
+def test_arguments_that_are_named_like_a_secret_are_masked(typed: str, masked: str) -> None:
+    assert mask_arguments(shlex.split(typed)) == shlex.split(masked)

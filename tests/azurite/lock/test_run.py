@@ -136,9 +136,10 @@ def test_the_record_says_who_runs_which_program_and_why(world: Locks) -> None:
 
 def test_the_arguments_of_a_command_are_published_when_asked_for_without_secrets(world: Locks) -> None:
     lock = world.new()
-    ran = world.run(lock, "--publish-command", "--", "sh", "-c", "exit 0", URL, EMULATOR_KEY)
+    ran = world.run(lock, "--publish-command", "--", "sh", "-c", "exit 0", URL, EMULATOR_KEY, "--password", "hunter2")
     record = json.loads(world.metadata(lock)["azguardowner"])
     assert (ran.code, EMULATOR_KEY in record["command"], "c2VjcmV0" in record["command"]) == (0, False, False)
+    assert record["command"].endswith("--password '***'")
     assert record["command"].startswith("sh -c 'exit 0' 'https://acc.blob.core.windows.net/c/b?sv=1&sig=***")
 
 
