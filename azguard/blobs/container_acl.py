@@ -23,7 +23,7 @@ from azguard.requests.access_policies import parse_answer, parse_version
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
-from azguard.requests.verdicts import Verdict
+from azguard.requests.verdicts import Verdict, look_under
 from azguard.requests.written import WriteResult
 from azguard.times import http_date
 
@@ -156,7 +156,9 @@ def _find_outcome(
     target: Target, policies: Policies, access: str, conditions: Conditions, patience: Deadline
 ) -> Finding[Any]:
     try:
-        found = get(target, Conditions(lease_id=conditions.lease_id), patience)
+        found, _ = look_under(
+            conditions.lease_id, lambda lease_id: get(target, Conditions(lease_id=lease_id), patience)
+        )
     except NotFound:
         return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
     same = (_normalize(found.policies), found.public_access) == (_normalize(policies), access)

@@ -49,8 +49,10 @@ def move_version(target: Target, lease_id: str | None, deadline: Deadline) -> Mo
     client, same = target.account.blob(target.address), ContentHeaders.of(found).for_sdk()
 
     def look(patience: Deadline) -> Finding[Mapping[str, Any]]:
-        etag = properties.fetch(target, under, patience).etag
-        return Finding(Verdict.NOT_YET if etag == found.etag else Verdict.COMMITTED, {"etag": etag})
+        current, is_held = properties.fetch_whatever_lease(target, lease_id, patience)
+        if current.etag == found.etag:
+            return Finding(Verdict.NOT_YET)
+        return Finding(Verdict.COMMITTED if is_held else Verdict.UNKNOWN, {"etag": current.etag})
 
     request = WriteRequest(
         target=target,

@@ -224,13 +224,13 @@ def _find_outcome(
     """Return whether pages were written over the version ``etag``."""
     target = given.target
     try:
-        # Under the id the service answers only while the lease is held.
-        found = properties.fetch(target, Conditions(lease_id=None if lease is None else lease.lease_id), patience)
+        lease_id = None if lease is None else lease.lease_id
+        found, is_held = properties.fetch_whatever_lease(target, lease_id, patience)
     except NotFound:
         return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
     if found.etag == etag:
         return Finding(Verdict.NOT_YET, seen=found)
-    if lease is not None:
+    if is_held:
         answer = {
             "etag": found.etag,
             "last_modified": found.last_modified,

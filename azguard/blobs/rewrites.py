@@ -77,14 +77,14 @@ def find_outcome(
     ``equals`` says whether a version has what was sent. Only a lease tells whether it was our write that made it.
     """
     try:
-        current = properties.fetch(target, Conditions(lease_id=lease_id), patience)
+        current, is_held = properties.fetch_whatever_lease(target, lease_id, patience)
     except NotFound:
         return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
     if current.etag == found.etag:
         return Finding(Verdict.NOT_YET, seen=current)
     if Lineage.parse((current.metadata or {}).get(KEY)).successor(found.etag) is not None:
         return Finding(Verdict.NEVER, seen=current)
-    if equals(current) and lease_id is not None:
+    if equals(current) and is_held:
         return Finding(Verdict.COMMITTED, {"etag": current.etag, "last_modified": current.last_modified})
     return Finding(Verdict.UNKNOWN, seen=current, same=equals(current))
 

@@ -27,7 +27,7 @@ from azguard.leases.kept import LeaseRecords
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
-from azguard.requests.verdicts import Verdict
+from azguard.requests.verdicts import Verdict, look_under
 from azguard.requests.written import WriteResult
 
 # Stands between the blob's ETag and the digest of the tags.
@@ -225,10 +225,12 @@ def _find_outcome(
     target: Target, wanted: Mapping[str, str], before: TagsRead, conditions: Conditions, patience: Deadline
 ) -> Finding[Any]:
     try:
-        current = get(target, Conditions(lease_id=conditions.lease_id), patience)
+        current, is_held = look_under(
+            conditions.lease_id, lambda lease_id: get(target, Conditions(lease_id=lease_id), patience)
+        )
     except NotFound:
         return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
-    if conditions.lease_id is None:
+    if not is_held:
         return Finding(Verdict.UNKNOWN, same=current.tags == wanted)
     # While the lease is held, the service takes tags from its holder alone.
     if current.tags == wanted:

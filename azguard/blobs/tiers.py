@@ -137,10 +137,10 @@ class TierChange:
 
     def _find_outcome(self, under: Conditions, patience: Deadline) -> Finding[Any]:
         try:
-            found = properties.fetch(self.target, Conditions(lease_id=under.lease_id), patience)
+            found, is_held = properties.fetch_whatever_lease(self.target, under.lease_id, patience)
         except NotFound:
             return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
-        if under.lease_id is None:
+        if not is_held:
             return Finding(Verdict.UNKNOWN, seen=found, same=self._is_reached(found))
         if not self._is_reached(found):
             return Finding(Verdict.NOT_YET, seen=found)

@@ -13,7 +13,7 @@ from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
-from azguard.errors import AzguardError, BadRequest, Locked, NotFound
+from azguard.errors import BadRequest, Locked, NotFound
 from azguard.files import holders
 from azguard.leases.guard import GuardLease
 from azguard.requests.calls import read
@@ -21,7 +21,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.service_dates import Answers
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.requests.verdicts import Verdict
+from azguard.requests.verdicts import Verdict, look_under
 from azguard.requests.written import WriteResult
 
 # Why a path cannot be looked at, whatever was written to it.
@@ -116,7 +116,8 @@ def send(write: FileWrite, held: Held | None, deadline: Deadline) -> WriteResult
 def _find_outcome(write: FileWrite, held: Held | None, patience: Deadline) -> Finding[Any]:
     is_alone = held is not None and held.lease.is_running
     try:
-        found, is_held = _fetch_whatever_lease(write.target, None if held is None else held.lease.lease_id, patience)
+        lease_id = None if held is None else held.lease.lease_id
+        found, is_held = look_under(lease_id, lambda lease_id: fetch(write.target, lease_id, patience))
     except NotFound:
         # Only the holder of the lease could delete it.
         return Finding(Verdict.COMMITTED if write.is_delete and is_alone else Verdict.UNKNOWN)
@@ -138,15 +139,3 @@ def _find_outcome(write: FileWrite, held: Held | None, patience: Deadline) -> Fi
         return Finding(Verdict.NOT_YET)
     is_ours = write.op is None and not write.is_delete
     return Finding(Verdict.COMMITTED, version) if is_ours else Finding(Verdict.UNKNOWN)
-
-
-def _fetch_whatever_lease(target: Target, lease_id: str | None, patience: Deadline) -> tuple[Any, bool]:
-    """Return the properties, and whether that lease is still held."""
-    try:
-        return fetch(target, lease_id, patience), lease_id is not None
-    except NotFound:
-        raise
-    except AzguardError:
-        if lease_id is None:
-            raise
-        return fetch(target, None, patience), False

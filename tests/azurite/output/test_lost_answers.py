@@ -208,6 +208,31 @@ def test_an_unguarded_delete_of_a_container_with_a_lost_answer_is_unknown(cli: C
     assert (ran.code, ran.error["kind"], committed(between)) == (74, "unknown", [202])
 
 
+@pytest.mark.parametrize("words", [
+    ("put", "{}"), ("metadata", "set", "{}", "--metadata", "a=1"), ("tags", "set", "{}", "--tags", "a=1"),
+    ("set-properties", "{}", "--content-language", "en"), ("tier", "{}", "--tier", "Cool"), ("delete", "{}"),
+])  # fmt: skip
+def test_a_lease_that_ends_just_before_the_write_is_told_as_that(
+    cli: CliWorld, site: str, words: tuple[str, ...]
+) -> None:
+    blob = f"{site}/a"
+    etag = known(cli, blob)
+    lease = client(cli, blob).acquire_lease(-1)
+
+    def decide(request: Request) -> Fault:
+        if request.writes and client(cli, blob).get_blob_properties().lease.state == "leased":
+            lease.release()
+        return Fault.NONE
+
+    with proxy.running(cli.port, decide) as between:
+        world = cli.through(between.port)
+        world.call("blob", "get", blob)
+        world.call("blob", "tags", "get", blob)
+        ran = world.call("blob", *(word.format(blob) for word in words), "--lease-id", lease.id, stdin=b"new")
+    left = client(cli, blob).get_blob_properties()
+    assert (ran.code, left.etag, left.tag_count, left.blob_tier) == (49, etag, None, "Hot"), ran.err
+
+
 @pytest.mark.parametrize("words", [("blob", "get"), ("blob", "show"), ("blob", "exists")])
 def test_a_read_whose_answer_was_lost_is_made_again(cli: CliWorld, site: str, words: tuple[str, str]) -> None:
     known(cli, f"{site}/a")
