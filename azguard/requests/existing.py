@@ -46,12 +46,15 @@ def _create_unless_exists(make: Callable[[], T], look: Callable[[], WriteResult]
     """Return what ``make`` created, or what ``look`` finds where something is already.
 
     Raises:
-        OutcomeUnknown: it cannot be known whether what is there is ours.
+        OutcomeUnknown: the answer was lost, and it cannot be known whether what is there is ours.
     """
     try:
         return make()
     except OutcomeUnknown as error:
-        raise error.but(reason="create_unknown") from error
+        if error.seen is None:
+            raise error.but(reason="create_unknown") from error
+        # Refused, because something is there. Whose it is does not matter to a caller who leaves alone what exists.
+        return look()
     except Exists:
         return look()
     # To a create-only write this says the same, unless it says that its blocks were discarded.

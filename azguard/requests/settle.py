@@ -189,7 +189,7 @@ class _Write(Generic[T]):
             if found.verdict is Verdict.COMMITTED:
                 return self._finish(found.answer)
             if found.same:
-                raise self._build_unknown(error)
+                raise self._build_unknown(error).but(seen=found.seen)
             current = getattr(found.seen, "etag", None)
             refusal = conflicts.judge_unclear(refusal.but(seen=found.seen), self.request.target, current)
         self.open = False

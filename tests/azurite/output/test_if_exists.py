@@ -8,7 +8,7 @@ import pytest
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault
 from tests.support import scripted_service, table_world
-from tests.support.cli_world import CliWorld
+from tests.support.cli_world import CliWorld, Ran
 from tests.support.scripted_service import Answer
 
 SKIP = ("--if-exists", "skip")
@@ -96,6 +96,24 @@ def test_our_own_create_with_a_lost_answer_is_no_stranger(cli: CliWorld, create:
         assert (ran.code, ran.error["hint"]) == (74, "run it again: with --if-exists skip that is safe")
     else:
         assert (ran.code, ran.json["outcome"], len(spoilt)) == (0, "committed", 1)
+
+
+@pytest.mark.parametrize("words", [
+    ("blob", "put", "{site}/a"), ("blob", "copy", "{site}/a", "--source", "{site}/source"),
+    ("entity", "insert", "{table}/eu/1"),
+])  # fmt: skip
+def test_what_equals_ours_and_tells_not_whose_it_is_exists(cli: CliWorld, words: tuple[str, ...]) -> None:
+    """Without a lineage a copy of our own request may have made it, which matters only to a caller who must know."""
+    site, table = cli.container(), table_world.table(cli)
+    cli.call("blob", "put", f"{site}/source", stdin=b'{"n": 1}')
+    line = [word.format(site=site, table=table) for word in words]
+
+    def create(scope: str, *skip: str) -> Ran:
+        return cli.call(*line, "--no-lineage", *skip, "-o", "json", scope=scope, stdin=b'{"n": 1}')
+
+    runs = [create("one", *SKIP), create("two", *SKIP), create("two")]
+    assert [ran.code for ran in runs] == [0, 0, 74]
+    assert [ran.json["outcome"] for ran in runs[:2]] == ["committed", "exists"]
 
 
 # The order of checks: the live service looks at the lease first, the emulator at what exists.

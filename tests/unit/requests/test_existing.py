@@ -88,6 +88,11 @@ def test_a_create_in_doubt_is_never_told_as_exists() -> None:
     assert (ended.reason, looks) == ("create_unknown", 0)
 
 
+def test_a_create_that_something_equal_refused_leaves_it_alone() -> None:
+    # Whether a copy of the request has made it is not known, and does not matter.
+    assert outcome(OutcomeUnknown("refused", seen="what is there")) == (FOUND, 1)
+
+
 @pytest.mark.parametrize(
     ("lineage", "result"),
     [
