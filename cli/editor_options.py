@@ -8,7 +8,7 @@ import typer
 
 from azguard.address import Address
 from azguard.cli import options, update_parts, values
-from azguard.cli.update_options import UpdateOptions
+from azguard.cli.update_options import AnyChange, UpdateOptions
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class EditorOptions:
     op_id: Annotated[
         str | None, typer.Option("--op-id", metavar="KEY", help="Name the change by a key; a key works once.")
     ] = None
+    op_id_any_change: AnyChange = False
     guard: Annotated[
         str | None,
         typer.Option("--guard", metavar="lineage|lease|ledger", help="Choose the guard; see azguard help updates."),
@@ -60,6 +61,7 @@ class EditorOptions:
             allow_empty=self.allow_empty,
             any_content=self.any_content,
             op_id=self.op_id,
+            op_id_any_change=self.op_id_any_change,
             guard=self.guard,
             lease_id=self.lease_id,
             fence=self.fence,

@@ -90,8 +90,10 @@ def _describe_untouched(result: Mapping[str, Any]) -> str | None:
         return f"{_name(result)} exists, and was left alone"
     if result["outcome"] == "unchanged":
         return f"{_name(result)} is unchanged"
-    if "op_id" in result and not result["attempts"]:
-        return f"{_name(result)} was updated already, by an earlier run of this --op-id"
+    if result["outcome"] == "applied_before":
+        when = f" at {result['applied_at']}" if result["applied_at"] else ""
+        followed = ", and another write followed" if result["written_since"] else ""
+        return f"{_name(result)} was left alone: this --op-id was applied before{when}{followed}"
     return None
 
 
@@ -193,8 +195,8 @@ def _describe_broken(result: Mapping[str, Any]) -> str:
 
 def _describe_many(result: Mapping[str, Any]) -> str:
     """Return how many of the entities that matched were updated, and how the others ended."""
-    others = {name: result[name] for name in ("unchanged", "skipped", "failed", "unknown")}
-    details = (f"{count:,} {name}" for name, count in others.items() if count)
+    others = {name: result[name] for name in ("unchanged", "applied_before", "skipped", "failed", "unknown")}
+    details = (f"{count:,} {name.replace('_', ' ')}" for name, count in others.items() if count)
     matched = result["matched"]
     nouns = "entity" if matched == 1 else "entities"
     line = _join(f"updated {result['updated']:,} of {matched:,} {nouns} of {_name(result)}", *details)

@@ -1,6 +1,8 @@
 """From the options of an update to what makes the new content: edits, or a command."""
 
+import hashlib
 from collections.abc import Callable
+from typing import NamedTuple
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
@@ -14,6 +16,7 @@ from azguard.documents.formats import is_yaml
 from azguard.errors import UsageError
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
+from azguard.updates.applied import Change
 
 # ``yq .a=1 {}`` prints the new content, and leaves the file as it was.
 _UNREAD_OUTPUT = (
@@ -22,18 +25,47 @@ _UNREAD_OUTPUT = (
 # ``helm repo index --merge {} .`` reads the file, and writes another.
 _UNTOUCHED = "the command did not write to its file {}, which is what is read back"
 #: Makes new content of a resource's content, within a deadline.
-Change = Callable[[Target, Deadline, bytes], bytes]
+Make = Callable[[Target, Deadline, bytes], bytes]
 
 
-def parse_edits(kind: Kind, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> list[Edit]:
+class TypedChange(NamedTuple):
+    """What was typed to be changed: the edits, and how the change is told from others under the same key."""
+
+    edits: list[Edit]
+    change: Change
+
+
+def parse_edits(kind: Kind, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> TypedChange:
     """Return the edits that were typed; the files of their patches are read here, once."""
-    if kind is Kind.ENTITY:
-        return [edit_options.parse_for_entity(option, text, inputs.read) for option, text in typed]
-    is_of = {"metadata": given.metadata, "tags": given.tags}
-    return [edit_options.parse(each, text, inputs.read, **is_of) for each, text in typed]
+    found: list[Edit] = []
+    #: Of a patch in a file it is the content that tells it from another.
+    parts: list[object] = []
+    for option, text in typed:
+        told = text
+
+        def read(name: str) -> bytes:
+            nonlocal told
+            content = inputs.read(name)
+            told = hashlib.sha256(content).hexdigest()
+            return content
+
+        if kind is Kind.ENTITY:
+            found.append(edit_options.parse_for_entity(option, text, read))
+        else:
+            found.append(edit_options.parse(option, text, read, metadata=given.metadata, tags=given.tags))
+        parts.append([option, told])
+    part = "metadata" if given.metadata else "content"
+    return TypedChange(found, Change.of([part, given.create, given.command, parts], _describe(given, typed)))
 
 
-def build_change(env: Environment, kind: Kind, given: UpdateOptions, chosen: list[Edit]) -> Change:
+def _describe(given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> str:
+    """Return a change for people, without its values."""
+    if given.command:
+        return f"-- {given.command[0]}{' …' if len(given.command) > 1 else ''}"
+    return " ".join(f"{option} {text.partition('=')[0]}{'=…' if '=' in text else ''}" for option, text in typed)
+
+
+def build_change(env: Environment, kind: Kind, given: UpdateOptions, chosen: list[Edit]) -> Make:
     """Return what changes the content of a resource: the command, or the edits."""
     change = _by_command(env, given) if given.command else _by_edits(kind, chosen, given)
     if kind is not Kind.ENTITY:
@@ -47,7 +79,7 @@ def build_change(env: Environment, kind: Kind, given: UpdateOptions, chosen: lis
     return change_entity
 
 
-def _by_command(env: Environment, given: UpdateOptions) -> Change:
+def _by_command(env: Environment, given: UpdateOptions) -> Make:
     command = given.command or []
 
     def filter_content(target: Target, deadline: Deadline, content: bytes) -> bytes:
@@ -89,7 +121,7 @@ def file_name(target: Target, *, metadata: bool) -> str:
     return f"{name}.json" if target.kind is Kind.ENTITY else name
 
 
-def _by_edits(kind: Kind, chosen: list[Edit], given: UpdateOptions) -> Change:
+def _by_edits(kind: Kind, chosen: list[Edit], given: UpdateOptions) -> Make:
     if kind is Kind.ENTITY:
         from azguard.tables import entity_edits
 

@@ -25,6 +25,11 @@ _EDITS = {
 }
 
 
+AnyChange = Annotated[
+    bool, typer.Option("--op-id-any-change", help="Take the key as done, whatever change it was used for.")
+]
+
+
 @dataclass(frozen=True)
 class UpdateOptions:
     """The options of safe-update, as typed."""
@@ -85,6 +90,7 @@ class UpdateOptions:
             help="Name the change by a key; a key works once.",
         ),
     ] = None
+    op_id_any_change: AnyChange = False
     status: Annotated[
         bool,
         typer.Option(
@@ -140,6 +146,11 @@ class UpdateOptions:
         return self.metadata or self.tags
 
     @property
+    def has_change(self) -> bool:
+        """Return whether it says what to change; a question for the outcome of a key need not."""
+        return bool(self._edits or self.command)
+
+    @property
     def by_ledger(self) -> bool:
         """Return whether the update is to be kept in a ledger."""
         return self.guard == "ledger"
@@ -182,6 +193,8 @@ class UpdateOptions:
         if self.where is None and (self.param or self.jobs):
             raise UsageError("--param and --jobs are for many entities", hint="choose them with --where")
         values.not_empty(self.op_id, "--op-id")
+        if self.op_id_any_change and self.op_id is None:
+            raise UsageError("--op-id-any-change is about a key", hint="name it with --op-id KEY")
         if self.status:
             self._check_status()
         if self.where is not None:
@@ -191,7 +204,7 @@ class UpdateOptions:
         update_parts.check(PartOptions(**{each.name: getattr(self, each.name) for each in fields(PartOptions)}), kind)
         self._check_guard()
         self._check_output_options(kind)
-        if not self.status:
+        if not self.status or self.has_change:
             self._check_change()
         self._check_numbers()
 
@@ -201,8 +214,6 @@ class UpdateOptions:
                 "--status asks for the outcome of an update",
                 hint="name it with --op-id KEY, without --dry-run or --where",
             )
-        if self._edits or self.command:
-            raise UsageError("--status changes nothing", hint="leave the edits and the command out")
 
     def _check_where(self, address: Address) -> None:
         if address.kind is not Kind.TABLE:

@@ -1,5 +1,6 @@
 """From the options of an update to what the core runs."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from azguard.accounts import trace
@@ -10,7 +11,7 @@ from azguard.cli.context import Environment
 from azguard.cli.edit_options import TypedEdit
 from azguard.cli.update_options import UpdateOptions
 from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
-from azguard.updates.op_ids import choose_op
+from azguard.updates.op_ids import RAW_OP, choose_op
 from azguard.updates.plan import UpdatePlan
 from azguard.updates.recording import LocalRecords, UpdateRequest
 from azguard.updates.resource import UpdatableResource
@@ -18,6 +19,7 @@ from azguard.updates.resource import UpdatableResource
 if TYPE_CHECKING:
     from azguard.tables.update_many import ManyUpdates
     from azguard.updates.result import UpdateReport
+    from azguard.updates.status import UpdateStatus
 
 # How long an update is tried for, unless --timeout says otherwise.
 _SECONDS = 60.0
@@ -31,12 +33,15 @@ def request(env: Environment, target: Target, given: UpdateOptions, typed: tuple
     """
     until = deadline(env, given)
     env.warn_of_end(target, until)
-    chosen = update_changes.parse_edits(target.kind, given, typed)
+    chosen, change_made = update_changes.parse_edits(target.kind, given, typed)
     change = update_changes.build_change(env, target.kind, given, chosen)
     lease_id = env.reads.choose_lease_id(target, given.lease_id)
     plan = UpdatePlan(
         transform=lambda content: change(target, until, content),
         op=choose_op(target, given.op_id),
+        is_keyed=given.op_id is not None,
+        change=change_made,
+        takes_any_change=given.op_id_any_change,
         typed_transform=update_changes.change_by_type(target, given, chosen),
         create=update_changes.initial_content(target, given, chosen),
         accept=update_changes.output_rule(target, given),
@@ -52,10 +57,9 @@ def request(env: Environment, target: Target, given: UpdateOptions, typed: tuple
         reach_seconds=_reach_seconds(given),
     )
     return UpdateRequest(
-        resource=resource(env, target, given, plan.op, plan.lease_id),
+        resource=resource(env, target, given, plan),
         plan=plan,
         deadline=until,
-        is_keyed=given.op_id is not None,
         is_of_metadata=given.is_of_part,
         shows_content=bool(given.command),
     )
@@ -74,7 +78,9 @@ def run(env: Environment, request: UpdateRequest, given: UpdateOptions, typed: t
     from azguard.blobs import append_updates
     from azguard.cli.lease_options import CacheRecords
 
-    text = append_updates.TextEdits(update_changes.parse_edits(Kind.BLOB, given, typed), CacheRecords(env), env.reads)
+    text = append_updates.TextEdits(
+        update_changes.parse_edits(Kind.BLOB, given, typed).edits, CacheRecords(env), env.reads
+    )
     return append_updates.update(request, records(env), text)
 
 
@@ -85,7 +91,19 @@ def deadline(env: Environment, given: UpdateOptions) -> Deadline:
 
 def records(env: Environment) -> LocalRecords:
     """Return where an update keeps its records; its story is told for --verbose, with the time elapsed."""
-    return LocalRecords(folders=env.folders, reads=env.reads, tell=trace.tell)
+    return LocalRecords(folders=env.folders, reads=env.reads, tell=trace.tell, warn=_warn_once(env))
+
+
+def _warn_once(env: Environment) -> Callable[[str], None]:
+    """Return what prints a warning, but no text twice."""
+    said: set[str] = set()
+
+    def warn(text: str) -> None:
+        if text not in said:
+            said.add(text)
+            env.out.warn(text)
+
+    return warn
 
 
 def many(env: Environment, table: Target, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> "ManyUpdates":
@@ -97,14 +115,15 @@ def many(env: Environment, table: Target, given: UpdateOptions, typed: tuple[Typ
     from azguard.tables import filters
     from azguard.tables.update_many import ManyUpdates
 
+    chosen, change_made = update_changes.parse_edits(Kind.ENTITY, given, typed)
     where = filters.bind_parameters(given.where, given.param or (), "where") or ""
     return ManyUpdates(
         table=table,
         where=where,
-        change=update_changes.build_change(
-            env, Kind.ENTITY, given, update_changes.parse_edits(Kind.ENTITY, given, typed)
-        ),
+        change=update_changes.build_change(env, Kind.ENTITY, given, chosen),
         key=given.op_id,
+        change_made=change_made,
+        takes_any_change=given.op_id_any_change,
         stamps=not given.no_lineage,
         ledger=given.by_ledger,
         max_attempts=given.read_max_attempts(),
@@ -113,20 +132,43 @@ def many(env: Environment, table: Target, given: UpdateOptions, typed: tuple[Typ
         patience=env.patience(given.timeout, _SECONDS),
         journals=env.folders.attempts,
         tell=lambda target, _, text: trace.tell(f"{target}: {text}"),
+        warn=_warn_once(env),
     )
 
 
-def resource(
-    env: Environment, target: Target, given: UpdateOptions, op: str, lease_id: str | None = None
-) -> UpdatableResource:
+def find_status(env: Environment, target: Target, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> "UpdateStatus":
+    """Return the outcome of the key that was given; where a change is typed too, of that change.
+
+    Raises:
+        Exists: the key names another change.
+    """
+    from azguard.updates import status
+
+    is_compared = given.has_change and not given.op_id_any_change
+    key = str(given.op_id)
+    # Unless --timeout says otherwise, it is a read like any other.
+    until = env.deadline if given.timeout is None else deadline(env, given)
+    plan = UpdatePlan(transform=bytes, op=choose_op(target, key), is_keyed=True)
+    return status.find_status(
+        resource(env, target, given, plan),
+        plan.op,
+        until,
+        is_keyed=not key.startswith(RAW_OP),
+        change=update_changes.parse_edits(target.kind, given, typed).change if is_compared else None,
+    )
+
+
+def resource(env: Environment, target: Target, given: UpdateOptions, plan: UpdatePlan) -> UpdatableResource:
     """Return what is updated, as the core knows it."""
+    lease_id = plan.lease_id
     if target.kind is Kind.ENTITY:
         from azguard.tables.ledger import LedgeredEntity
         from azguard.tables.updating import VersionedEntity
 
         if not given.by_ledger:
             return VersionedEntity(target)
-        return LedgeredEntity(target, op=op, asks=given.op_id is not None)
+        change = None if plan.change is None else plan.change.digest
+        return LedgeredEntity(target, op=plan.op, asks=plan.is_keyed, change=change)
     if target.kind is Kind.QUEUE:
         from azguard.queues.updating import QueueMetadataUpdate
 

@@ -11,8 +11,8 @@ from azguard.cli.edit_options import TypedEdit
 from azguard.cli.groups import alone
 from azguard.cli.update_options import UpdateOptions
 from azguard.errors import NotFound, OutcomeUnknown
+from azguard.times import iso
 from azguard.updates import update as updates
-from azguard.updates.op_ids import choose_op
 
 if TYPE_CHECKING:
     from azguard.accounts.target import Target
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # The exit status that stands for the outcome of an op.
 _EXIT_STATUSES = {"committed": 0, "not_committed": NotFound.exit_code, "unknown": OutcomeUnknown.exit_code}
 
-_ALREADY = ": it was updated already, by an earlier run of this --op-id"
+_ALREADY = ": this --op-id was applied before"
 
 
 def safe_update(
@@ -93,7 +93,7 @@ def safe_update(
     given.check(env.location(address).address)
     typed = given.edits_in(ctx.meta[run_keys.ORDER])
     if given.status:
-        _show_status(env, address, given)
+        _show_status(env, address, given, typed)
     elif given.where is not None:
         _update_many(env, address, given, typed)
     elif given.dry_run:
@@ -111,15 +111,11 @@ _SPEC = CommandSpec(
 app = alone(safe_update, "safe-update", _SPEC)
 
 
-def _show_status(env: Environment, address: str, given: UpdateOptions) -> None:
+def _show_status(env: Environment, address: str, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> None:
     """Show the outcome of an op, and end with the exit status that says so."""
-    target = env.locate(address)
-    op = choose_op(target, given.op_id)
-    from azguard.updates import status
-
-    # Unless --timeout says otherwise, it is a read like any other.
-    until = env.deadline if given.timeout is None else update_plans.deadline(env, given)
-    found = status.find_status(update_plans.resource(env, target, given, op), op, until)
+    found = update_plans.find_status(env, env.locate(address), given, typed)
+    if found.oldest_key is not None:
+        env.out.info(f"the oldest key that is remembered is of {iso(found.oldest_key)}; those before are forgotten")
     env.out.answer(found, _EXIT_STATUSES[found.outcome])
 
 
@@ -133,7 +129,7 @@ def _show_preview(env: Environment, address: str, given: UpdateOptions, typed: t
     elif told["diff"]:
         env.out.show_diff(str(told["diff"]))
     else:
-        env.out.info(f"{request.target} would not change{_ALREADY if found.is_done else ''}")
+        env.out.info(f"{request.target} would not change{'' if found.applied is None else _ALREADY}")
 
 
 def _wants_result(env: Environment) -> bool:
@@ -147,9 +143,15 @@ def _describe_preview(target: "Target", found: updates.Preview) -> dict[str, obj
     return {
         "address": str(target.address),
         "etag": found.etag,
-        "outcome": "unchanged" if found.before == found.after else "dry_run",
+        "outcome": _name_outcome(found),
         "diff": diffs.compare(found.before or b"", found.after, target.address.short),
     }
+
+
+def _name_outcome(found: updates.Preview) -> str:
+    if found.applied is not None:
+        return "applied_before"
+    return "unchanged" if found.before == found.after else "dry_run"
 
 
 def _update_many(env: Environment, address: str, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> None:

@@ -27,7 +27,7 @@ from azguard.errors import AzguardError, Changed, Exists, NotFound, UsageError
 from azguard.requests import copied_sources
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, UNSEEN, Lineage
+from azguard.requests.lineage import KEY, UNSEEN, Lineage, with_lineage
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict, verdict_from_lineage
 
@@ -97,7 +97,8 @@ class BlobCopy:
         if parent is None and not self.conditions.creates_only:
             parent = UNSEEN
         # Which tier it gets, only the service knows; so the next writer asks.
-        return str(replace(Lineage.parse(self.conditions.lineage).after(self.op, parent), tiered=True))
+        lineage = replace(Lineage.parse(self.conditions.lineage).after(self.op, parent), tiered=True)
+        return with_lineage(self.settings.metadata or {}, lineage)[KEY]
 
     @property
     def follows_source(self) -> bool:

@@ -21,7 +21,7 @@ from azguard.leases.kept import LeaseRecords
 from azguard.leases.owners import OF_LOCK
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op
+from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict, verdict_from_lineage
 
@@ -105,7 +105,7 @@ def add_own(metadata: Mapping[str, str], before: Mapping[str, str], op: str, eta
     given = {key.lower() for key in metadata}
     kept = {key: value for key, value in before.items() if key.lower() in OF_LOCK and key.lower() not in given}
     lineage = Lineage.parse(before.get(KEY)).after(op, etag)
-    stamped = {**kept, **metadata, KEY: str(lineage)}
+    stamped = with_lineage({**kept, **metadata}, lineage)
     rules.check_size(stamped, own=(*kept, KEY))
     return stamped
 

@@ -8,7 +8,7 @@ from azguard.blobs import properties
 from azguard.blobs.upload import Settings
 from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, NotFound
-from azguard.requests.lineage import KEY, Lineage
+from azguard.requests.lineage import Lineage, with_lineage
 from azguard.updates.resource import CurrentVersion
 
 
@@ -30,7 +30,7 @@ def to_current_version(
     return CurrentVersion(
         content=content,
         etag=found.etag,
-        lineage=Lineage.parse((found.metadata or {}).get(KEY)),
+        lineage=Lineage.find(found.metadata),
         preserved=preserved,
         version_id=found.version_id,
         last_modified=found.last_modified,
@@ -73,10 +73,9 @@ def find_chosen_tier(found: Any) -> str | None:
     return None if found.blob_tier_inferred else properties.name_of(found.blob_tier)
 
 
-def to_lineage_metadata(state: CurrentVersion, lineage: Lineage | None) -> dict[str, str]:
-    """Return the metadata of the lineage: the new one, or the current one if ``lineage`` is None."""
-    kept = str(state.lineage if lineage is None else lineage)
-    return {KEY: kept} if kept else {}
+def add_lineage(metadata: Mapping[str, str], state: CurrentVersion, lineage: Lineage | None) -> dict[str, str]:
+    """Return metadata with the lineage: the new one, or the current one if ``lineage`` is None."""
+    return with_lineage(metadata, state.carry_on(lineage))
 
 
 def guess_settings(target: Target) -> Settings:

@@ -12,6 +12,7 @@ from azguard.blobs.download import Download
 from azguard.blobs.upload import Settings, Upload
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
+from azguard.documents import metadata as rules
 from azguard.errors import Changed, NotFound
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
@@ -91,7 +92,7 @@ class LeasableBlob(ABC):
         deadline: Deadline,
     ) -> CommittedVersion:
         client = self.target.account.blob(self.target.address)
-        stamped = {**metadata, **update_states.to_lineage_metadata(state, lineage)}
+        stamped = update_states.add_lineage(metadata, state, lineage)
         headers = update_states.condition_on(state, lease_id).request_headers
         return CommittedVersion.of(client.set_blob_metadata(stamped, headers=headers, **write_timeouts(deadline)))
 
@@ -160,7 +161,7 @@ class BlobContent(LeasableBlob):
         settings = replace(kept.settings, tags=tags, tier=tier)
         if lineage is not None:
             lineage = replace(lineage, tiered=settings.tier is not None)
-        stamp = update_states.to_lineage_metadata(state, lineage).get(KEY)
+        stamp = update_states.add_lineage(settings.metadata or {}, state, lineage).get(KEY)
         upload = Upload(
             target=self.target,
             settings=settings,
@@ -177,10 +178,22 @@ class BlobContent(LeasableBlob):
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
     ) -> Callable[[], CommittedVersion]:
         """Return a Set Blob Metadata that changes nothing but the ETag and the lineage."""
+        mark = self.mark(state, lineage, lease_id, deadline)
+        return lambda: mark(lease_id)
+
+    def mark(
+        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[str | None], CommittedVersion]:
+        """Return a Set Blob Metadata that changes nothing but the ETag and the lineage."""
         kept: _Preserved = state.preserved
         if lineage is not None and not state.lineage.entries:
             lineage = replace(lineage, tiered=True)  # unknown here, so the next writer asks
-        return lambda: self._set_metadata(state, kept.settings.metadata or {}, lineage, lease_id, deadline)
+        return lambda held: self._set_metadata(state, kept.settings.metadata or {}, lineage, held, deadline)
+
+    def count_room(self, state: CurrentVersion, content: bytes) -> int:
+        """Return how many characters the lineage may have beside the metadata."""
+        kept: _Preserved = state.preserved
+        return rules.count_room(kept.settings.metadata or {}, KEY)
 
     def canonicalize(self, content: bytes) -> bytes:
         """Return the content: a blob takes any."""
@@ -256,8 +269,19 @@ class BlobMetadata(LeasableBlob):
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
     ) -> Callable[[], CommittedVersion]:
         """Return a Set Blob Metadata that changes nothing but the ETag and the lineage."""
+        mark = self.mark(state, lineage, lease_id, deadline)
+        return lambda: mark(lease_id)
+
+    def mark(
+        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[str | None], CommittedVersion]:
+        """Return a Set Blob Metadata that changes nothing but the ETag and the lineage."""
         metadata: dict[str, str] = json.loads(state.content)
-        return lambda: self._set_metadata(state, metadata, lineage, lease_id, deadline)
+        return lambda held: self._set_metadata(state, metadata, lineage, held, deadline)
+
+    def count_room(self, state: CurrentVersion, content: bytes) -> int:
+        """Return how many characters the lineage may have beside the metadata."""
+        return rules.count_room(json.loads(content), KEY)
 
     def canonicalize(self, content: bytes) -> bytes:
         """Return the metadata as indented JSON."""

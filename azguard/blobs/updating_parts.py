@@ -86,6 +86,16 @@ class BlobTags(LeasableBlob):
 
         return send if self.lease_id is None else lambda held: self.single.send(lambda: send(held))
 
+    def mark(
+        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[str | None], CommittedVersion]:
+        """Return the write of the same tags, which hold no lineage."""
+        return self.prepare(state, state.content, lineage, lease_id, deadline)
+
+    def count_room(self, state: CurrentVersion, content: bytes) -> int:
+        """Return 0: tags hold no lineage."""
+        return 0
+
     def _exclude_lower_fences(self, etag: str, lease_id: str | None, deadline: Deadline) -> str:
         """Return the version of the tags, once no holder with a lower fence can replace them any more."""
         moved = fenced_tags.move_version(self.target, lease_id, deadline)

@@ -11,7 +11,7 @@ from azguard.conditions.operations import BLOB_PUT_BLOCK_BLOB
 from azguard.conditions.requested import CREATE_ONLY
 from azguard.conditions.resolve import Conditions, resolve
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, UNSEEN, Lineage
+from azguard.requests.lineage import KEY, UNSEEN, Lineage, with_lineage
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,9 @@ class Upload:
         parent = self.conditions.expected_etag
         if parent is None and not self.conditions.creates_only:
             parent = UNSEEN
-        stamp = Lineage.parse(self.conditions.lineage).after(self.op, parent)
-        return replace(self, stamp=str(replace(stamp, tiered=stamp.tiered or self.settings.tier is not None)))
+        lineage = Lineage.parse(self.conditions.lineage).after(self.op, parent)
+        lineage = replace(lineage, tiered=lineage.tiered or self.settings.tier is not None)
+        return replace(self, stamp=with_lineage(self.settings.metadata or {}, lineage)[KEY])
 
     @property
     def metadata(self) -> dict[str, str]:

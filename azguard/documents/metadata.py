@@ -155,6 +155,11 @@ def refuse_made(made: bytes, reserved: str) -> None:
         raise TransformFailed(f"{reserved} is how azguard knows its own writes; it cannot be edited")
 
 
+def count_room(metadata: Mapping[str, str], name: str) -> int:
+    """Return how many characters the value of one more entry may have; negative where there is no room."""
+    return _MOST_BYTES - sum(len(each) + len(value) for each, value in metadata.items()) - len(name)
+
+
 def check_size(metadata: Mapping[str, str], own: Collection[str]) -> None:
     """Refuse metadata that are too large; ``own`` are the names of azguard's entries among them.
 

@@ -21,7 +21,7 @@ from azguard.files.writes import FileWrite, Held
 from azguard.leases.owners import OF_LOCK, OWNER
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage, fresh_op
+from azguard.requests.lineage import KEY, Lineage, fresh_op, with_lineage
 from azguard.requests.written import WriteResult
 
 
@@ -94,7 +94,7 @@ def _replace(
     own = [key for key in OF_LOCK if held is None or not held.has_note or key != OWNER]
     given = {key.lower() for key in wanted}
     kept = {key: value for key, value in before.items() if key.lower() in own and key.lower() not in given}
-    stamped = {**kept, **wanted, KEY: str(Lineage.parse(before.get(KEY)).after(op, found.etag))}
+    stamped = with_lineage({**kept, **wanted}, Lineage.find(before).after(op, found.etag))
     rules.check_size(stamped, own=(*kept, KEY))
 
     def send(headers: Mapping[str, str], patience: Deadline) -> Any:

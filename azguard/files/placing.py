@@ -27,7 +27,7 @@ from azguard.leases.owners import OF_LOCK
 from azguard.requests import commits
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, UNSEEN, Lineage
+from azguard.requests.lineage import KEY, UNSEEN, Lineage, with_lineage
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict
 
@@ -65,7 +65,7 @@ class NewVersion:
         if found is not None and self.conditions.expected_etag is not None:
             parent = found.etag
         lineage = Lineage.parse(before.get(KEY)).after(self.op, parent)
-        stamped = {**kept, **self.metadata, KEY: str(lineage)}
+        stamped = with_lineage({**kept, **self.metadata}, lineage)
         rules.check_size(stamped, own=(*kept, KEY))
         return stamped
 

@@ -15,7 +15,7 @@ from azguard.conditions.etags import quote
 from azguard.files import writes
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage, fresh_op
+from azguard.requests.lineage import KEY, Lineage, fresh_op, with_lineage
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict
 
@@ -52,7 +52,7 @@ def take(target: Target, metadata: Mapping[str, str], deadline: Deadline) -> Sha
     found = writes.fetch(target, None, deadline)
     kept: Mapping[str, str] = found.metadata or {}
     lineage = Lineage.parse(kept.get(KEY)).after(op, found.etag)
-    stamped = {**(metadata or kept), KEY: str(lineage)}
+    stamped = with_lineage(metadata or kept, lineage)
     client = target.account.share(target.address)
     request = WriteRequest[Any](
         target=target,

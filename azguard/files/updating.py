@@ -22,6 +22,7 @@ from azguard.errors import AzguardError
 from azguard.files import guarding, owner_notes
 from azguard.files.described import drop_own
 from azguard.files.guarding import Guarding
+from azguard.files.metadata import find_setter
 from azguard.leases import actions, owner_records
 from azguard.leases import state as lease_state
 from azguard.leases.owner_records import Version, set_service_time
@@ -31,9 +32,9 @@ from azguard.leases.state import LeaseState
 from azguard.requests import commits, unsent
 from azguard.requests.calls import CallOutcome, outcome_of, send_once, write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage, fresh_op
+from azguard.requests.lineage import KEY, Lineage, fresh_op, with_lineage
 from azguard.requests.service_errors import service_code
-from azguard.updates.compared import RefusedHere
+from azguard.updates.compared import RefusedHere, SingleWrite
 from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion, Leasable
 
 _INFINITE = -1
@@ -72,6 +73,8 @@ class LeasedUpdate(ABC):
     _has_looked: bool = field(default=False, init=False)
     #: The op of the record of our lease, which may be on the file, and what the file was before it.
     _record: tuple[str, tuple[str, Lineage]] | None = field(default=None, init=False)
+    #: For a write of metadata under the caller's lease, which does not end with the update.
+    _single: SingleWrite = field(default_factory=SingleWrite, init=False)
 
     @property
     def leases(self) -> Leasable:
@@ -154,9 +157,9 @@ class LeasedUpdate(ABC):
             self._take_over(deadline)
             self._has_looked = True
 
-    def version_of(self, etag: str, stamp: str | None) -> tuple[str, Lineage]:
+    def version_of(self, etag: str, text: str | None) -> tuple[str, Lineage]:
         """Return the ETag and the lineage, as they were before the record of our own lease was written."""
-        return self._noted.get(quote(etag)) or (quote(etag), Lineage.parse(stamp))
+        return self._noted.get(quote(etag)) or (quote(etag), Lineage.parse(text))
 
     def check_under_callers_lease(self, state: CurrentVersion, deadline: Deadline) -> None:
         """See that a version is still there, where the lease is the caller's and was not acquired on it."""
@@ -175,6 +178,29 @@ class LeasedUpdate(ABC):
     def kept_metadata(self, metadata: Mapping[str, str] | None) -> dict[str, str]:
         """Return the metadata that new content leaves as they are."""
         return {**drop_own(metadata), **self.callers_record(metadata)}
+
+    def set_metadata(
+        self, state: CurrentVersion, stamped: Mapping[str, str], deadline: Deadline
+    ) -> Callable[[str | None], CommittedVersion]:
+        """Return the request that replaces all metadata of the version read."""
+        send = find_setter(self.target)
+
+        def commit(held: str | None) -> CommittedVersion:
+            self.check_under_callers_lease(state, deadline)
+            headers = Conditions(lease_id=self._in_use(held)).request_headers
+
+            def send_metadata() -> CommittedVersion:
+                return CommittedVersion.of(send(dict(stamped), headers=dict(headers), **write_timeouts(deadline)))
+
+            try:
+                done = send_metadata() if self.lease_id is None else self._single.send(send_metadata)
+            except Exception as error:
+                self.note_failure(error)
+                raise
+            self.note_written()
+            return done
+
+        return commit
 
     def note_written(self) -> None:
         """Note that a write of ours has taken the place of the version that has the record of our lease."""
@@ -243,18 +269,18 @@ class LeasedUpdate(ABC):
         owner = self.guarding.owner
         if owner is None:
             return
-        stamp = found.metadata.get(KEY)
-        before = self.version_of(found.etag, stamp)
+        text = found.metadata.get(KEY)
+        before = self.version_of(found.etag, text)
         kept = {key: value for key, value in found.metadata.items() if key.lower() not in (OWNER, KEY)}
         version = Version(found.etag, found.metadata, found.answered_at)
         record = set_service_time(owner, version).as_metadata()
         op = fresh_op()
-        history = Lineage.parse(stamp).after(op, found.etag)
+        history = Lineage.parse(text).after(op, found.etag)
         client = self.target.account.file(self.target.address)
         self._record = op, before
         sent = send_once(
             lambda: client.set_file_metadata(
-                {**kept, OWNER: record, KEY: str(history)},
+                with_lineage({**kept, OWNER: record}, history),
                 headers={"x-ms-lease-id": held.lease_id},
                 **write_timeouts(deadline),
             )

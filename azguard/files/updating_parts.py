@@ -9,21 +9,19 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 
 from azguard.conditions.etags import quote
-from azguard.conditions.resolve import Conditions
 from azguard.documents import metadata as rules
 from azguard.documents.metadata import as_json, from_json
 from azguard.errors import Changed, NotFound, TransformFailed, UsageError
 from azguard.files import replacing, writes
 from azguard.files.described import drop_own
 from azguard.files.download import WHOLE, FileDownload
-from azguard.files.metadata import find_setter
 from azguard.files.replacing import Kept, Replacement
 from azguard.files.updating import LeasedUpdate
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage
+from azguard.requests.lineage import KEY, Lineage, with_lineage
 from azguard.requests.service_errors import service_code
-from azguard.updates.compared import ComparedMetadata, RefusedHere, SingleWrite, StampedMetadata
+from azguard.updates.compared import ComparedMetadata, RefusedHere, StampedMetadata
 from azguard.updates.resource import CommittedVersion, CurrentVersion
 
 # Where a file or a share is to be, there is nothing that could hold it.
@@ -73,8 +71,7 @@ class FileContent(LeasedUpdate):
         """Write the content beside the file, and return the rename."""
         self._discard(deadline)
         kept: Kept | None = state.preserved
-        history = str(state.lineage if lineage is None else lineage)
-        stamped = {**(kept.metadata if kept else {}), **({KEY: history} if history else {})}
+        stamped = with_lineage(kept.metadata if kept else {}, state.carry_on(lineage))
         stem = self._choose_lease(deadline).lease_id
         made = self._made = replacing.prepare(self.target, content, kept, stamped, stem, deadline)
         if self.lease_id is not None:
@@ -101,6 +98,19 @@ class FileContent(LeasedUpdate):
 
         return commit
 
+    def mark(
+        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[str | None], CommittedVersion]:
+        """Return the write of the same metadata with our op; the content is not sent."""
+        self._discard(deadline)
+        kept: Kept = state.preserved
+        return self.set_metadata(state, with_lineage(kept.metadata, state.carry_on(lineage)), deadline)
+
+    def count_room(self, state: CurrentVersion, content: bytes) -> int:
+        """Return how many characters the lineage may have beside the metadata."""
+        kept: Kept | None = state.preserved
+        return rules.count_room(kept.metadata if kept else {}, KEY)
+
     def release(self, lease_id: str, deadline: Deadline) -> None:
         """Release our lease; the file with the temporary name is deleted, if it was not renamed."""
         self._discard(deadline)
@@ -119,9 +129,6 @@ class FileContent(LeasedUpdate):
 @dataclass
 class LeasedMetadata(LeasedUpdate):
     """The metadata of a share or a file, as a JSON object of strings."""
-
-    #: For a write under the caller's lease, which does not end with the update.
-    _single: SingleWrite = field(default_factory=SingleWrite, init=False)
 
     def read(self, deadline: Deadline) -> CurrentVersion:
         """Read the metadata and their version."""
@@ -145,30 +152,22 @@ class LeasedMetadata(LeasedUpdate):
         """Return the write of all metadata."""
         if state.etag is None:
             raise NotFound(f"there is no {self.target.kind.noun} {self.target}", address=str(self.target.address))
-        history = str(state.lineage if lineage is None else lineage)
-        stamped = {**from_json(content), **state.preserved, **({KEY: history} if history else {})}
+        stamped = with_lineage({**from_json(content), **state.preserved}, state.carry_on(lineage))
         try:
-            rules.check_size(stamped, own=(KEY,) if history else ())
+            rules.check_size(stamped, own=(KEY,) if KEY in stamped else ())
         except UsageError as error:
             raise error.as_kind(TransformFailed) from None
+        return self.set_metadata(state, stamped, deadline)
 
-        def commit(held: str | None) -> CommittedVersion:
-            self.check_under_callers_lease(state, deadline)
-            headers = Conditions(lease_id=self._in_use(held)).request_headers
-            send = find_setter(self.target)
+    def mark(
+        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[str | None], CommittedVersion]:
+        """Return the write of the same metadata with our op."""
+        return self.prepare(state, state.content, lineage, lease_id, deadline)
 
-            def send_once() -> CommittedVersion:
-                return CommittedVersion.of(send(dict(stamped), headers=dict(headers), **write_timeouts(deadline)))
-
-            try:
-                done = send_once() if self.lease_id is None else self._single.send(send_once)
-            except Exception as error:
-                self.note_failure(error)
-                raise
-            self.note_written()
-            return done
-
-        return commit
+    def count_room(self, state: CurrentVersion, content: bytes) -> int:
+        """Return how many characters the lineage may have beside the metadata."""
+        return rules.count_room({**from_json(content), **state.preserved}, KEY)
 
     def canonicalize(self, content: bytes) -> bytes:
         """Return the metadata as indented JSON."""

@@ -17,7 +17,7 @@ from azguard.leases import state
 from azguard.leases.owners import OWNER, SERVICE_CLOCK, Owner
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage, fresh_op
+from azguard.requests.lineage import KEY, Lineage, fresh_op, with_lineage
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.requests.verdicts import verdict_from_lineage
 from azguard.times import iso
@@ -142,7 +142,7 @@ def change_metadata(
     send = _sender(target)
     others = {key: value for key, value in version.metadata.items() if key.lower() not in (*added, KEY)}
     lineage = Lineage.parse(version.metadata.get(KEY)).after(op, version.etag)
-    metadata = {**others, **{key: value for key, value in added.items() if value is not None}, KEY: str(lineage)}
+    metadata = with_lineage({**others, **{key: value for key, value in added.items() if value is not None}}, lineage)
 
     def look(patience: Deadline, lease_id: str | None = conditions.lease_id) -> Finding[Any]:
         found = read_version(target, patience, lease_id)

@@ -18,7 +18,7 @@ from azguard.errors import Changed, NotFound
 from azguard.queues import queues
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op
+from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict
 from azguard.requests.written import WriteResult, without_time
@@ -71,7 +71,7 @@ def replace_all(target: Target, wanted: Mapping[str, str], conditions: Condition
             reason="metadata_changed",
         )
     op = fresh_op()
-    stamped = {**wanted, KEY: str(Lineage.parse(before.get(KEY)).after(op, current))}
+    stamped = with_lineage(wanted, Lineage.find(before).after(op, current))
     rules.check_size(stamped, own=(KEY,))
     request = WriteRequest[object](
         target=target,

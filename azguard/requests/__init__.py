@@ -6,6 +6,7 @@
 ``verdicts``        what a look at the resource says about a write in doubt
 ``commits``         tells that a write is committed, so that no interruption denies it
 ``lineage``         the last writes of a resource, kept in its metadata, by which an outcome is known
+``applied_keys``    the keys whose changes were applied to a resource, in few bytes each
 ``service_codes``  the codes of the service that say more than their status
 ``service_errors``  what a refusal says → one of our errors
 ``conflicts``       what an answer 409 or 412 means

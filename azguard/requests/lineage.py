@@ -1,4 +1,4 @@
-"""The last writes of a resource, kept in its own metadata: which write replaced which version.
+"""The last writes of a resource, kept in its own metadata: which write replaced which version, and under which keys.
 
 Every azguard write stamps the pairs *(op id, ETag it replaced)*, newest first. An ETag has at most one successor and
 ETags do not recur, so a successor recorded for someone else proves that our write on that ETag never commits.
@@ -10,6 +10,9 @@ read finds it, and no further attempt is made. (2) An attempt on another ETag is
 another op x was seen: P's one successor is x's write, so the attempt on P can never commit. (3) Two attempts on the
 same P exclude each other. What none of this decides, because a foreign writer wiped the metadata or more than sixteen
 wrote, is *unknown*.
+
+An update that its caller named by a key is remembered longer, see ``applied_keys``: the keys stand behind the entries,
+so that each writer who carries the lineage on carries them on too, and a write is one of both or of neither.
 """
 
 import base64
@@ -17,10 +20,15 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
+
+from azguard.documents.metadata import count_room
+from azguard.requests import applied_keys
+from azguard.requests.applied_keys import AppliedKey
 
 KEY = "azguardlineage"
-# Eight writers and 25 % faults need four entries; sixteen cost 560 bytes of the 8 KiB for metadata.
+# Eight writers and 25 % faults need four entries; sixteen cost 560 bytes of the 8 KiB for metadata, 128 keys 2,390.
 DEPTH = 16
 # What a write replaces when there was nothing: no ETag looks like it.
 ABSENT = "-"
@@ -33,42 +41,80 @@ _ENTRY = re.compile(rf"({_OP})\.([!-+\--~]+)")
 
 # Stands behind the entries of a resource whose access tier was chosen, where its writer knew.
 _TIERED = "tier"
+# Stands before the keys where none was left out since the resource was created.
+_ALL_KEYS = "all"
+_KEYS = "keys:"
 
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
     """The last writes of a resource."""
 
+    #: Whether each write depends on the version that it replaces, so that one over a replaced version never commits.
+    binds: ClassVar[bool] = True
+
     #: Pairs of op id and replaced ETag, newest first.
     entries: tuple[tuple[str, str], ...] = ()
     #: Whether the resource's tier was chosen. A write of the content has to ask which tier it is, because a read of the
     #: content does not tell. It is no part of the history.
     tiered: bool = field(default=False, compare=False)
+    #: The keys of the last keyed updates, newest first. They too are no part of the history.
+    keys: tuple[AppliedKey, ...] = field(default=(), compare=False)
+    #: Whether these are all keys since the resource was created.
+    has_all_keys: bool = field(default=False, compare=False)
 
     @classmethod
-    def parse(cls, text: str | None) -> "Lineage":
+    def parse(cls, text: str | None) -> Self:
         """Read the metadata value; what is not ours, or damaged, counts as no history."""
         pieces = [piece for piece in (text or "").split(",") if piece]
-        matches = [_ENTRY.fullmatch(piece) for piece in pieces if piece != _TIERED]
-        if not all(matches):
+        keys = applied_keys.decode(next((piece for piece in pieces if piece.startswith(_KEYS)), _KEYS)[len(_KEYS) :])
+        rest = [piece for piece in pieces if piece not in (_TIERED, _ALL_KEYS) and not piece.startswith(_KEYS)]
+        matches = [_ENTRY.fullmatch(piece) for piece in rest]
+        if keys is None or not all(matches):
             return cls()
-        return cls(tuple((match[1], match[2]) for match in matches if match), _TIERED in pieces)
+        entries = tuple((match[1], match[2]) for match in matches if match)
+        return cls(entries, _TIERED in pieces, keys, _ALL_KEYS in pieces)
 
     @classmethod
-    def find(cls, metadata: Mapping[str, str] | None) -> "Lineage":
+    def find(cls, metadata: Mapping[str, str] | None) -> Self:
         """Read the lineage among metadata, whatever the case of its name: a listing tells it as it was written."""
         return cls.parse(next((value for key, value in (metadata or {}).items() if key.lower() == KEY), None))
 
     def __str__(self) -> str:
-        entries = [f"{op}.{parent}" for op, parent in self.entries]
-        return ",".join([*entries, _TIERED] if self.tiered else entries)
+        pieces = [f"{op}.{parent}" for op, parent in self.entries]
+        pieces += [_TIERED] if self.tiered else []
+        pieces += [_ALL_KEYS] if self.has_all_keys else []
+        pieces += [_KEYS + applied_keys.encode(self.keys)] if self.keys else []
+        return ",".join(pieces)
 
     def __contains__(self, op: object) -> bool:
-        return any(op == entry for entry, _ in self.entries)
+        return any(op == entry for entry, _ in self.entries) or (isinstance(op, str) and self.find_key(op) is not None)
 
-    def after(self, op: str, parent: str | None) -> "Lineage":
+    def find_key(self, op: str) -> AppliedKey | None:
+        """Return what is remembered of a keyed update; None if nothing is."""
+        if not self.keys:
+            return None
+        wanted = applied_keys.shorten_op(op)
+        return next((key for key in self.keys if key.op == wanted), None)
+
+    def after(self, op: str, parent: str | None) -> Self:
         """Return the lineage of the version that ``op`` writes over ``parent``; None is nothing there."""
-        return Lineage(((op, bare(parent)), *self.entries)[:DEPTH], self.tiered)
+        # An unconditional write may replace versions with keys that it has not seen.
+        has_all_keys = self.has_all_keys and parent != UNSEEN
+        begins = parent is None and not self.entries
+        return replace(self, entries=((op, bare(parent)), *self.entries)[:DEPTH], has_all_keys=has_all_keys or begins)
+
+    def with_key(self, key: AppliedKey, most: int) -> Self:
+        """Return the lineage with one more key; of more than ``most`` the oldest is left out."""
+        keys = (key, *(each for each in self.keys if each.op != key.op))
+        return replace(self, keys=keys[:most], has_all_keys=self.has_all_keys and len(keys) <= most)
+
+    def fit(self, room: int) -> Self:
+        """Return the lineage in at most so many characters, if that can be, by leaving out the oldest keys."""
+        fitting = self
+        while fitting.keys and len(str(fitting)) > room:
+            fitting = replace(fitting, keys=fitting.keys[:-1], has_all_keys=False)
+        return fitting
 
     def successor(self, parent: str | None) -> str | None:
         """Return the op that replaced ``parent``, if it is remembered."""
@@ -79,6 +125,13 @@ class Lineage:
     def reaches_creation(self) -> bool:
         """Return whether the whole history since the resource was created is here."""
         return bool(self.entries) and self.entries[-1][1] == ABSENT
+
+
+def with_lineage(metadata: Mapping[str, str], lineage: Lineage) -> dict[str, str]:
+    """Return metadata with the lineage beside them, and as many of its keys as they leave room for."""
+    others = drop_lineage(metadata)
+    text = str(lineage.fit(count_room(others, KEY)))
+    return {**others, KEY: text} if text else others
 
 
 def drop_lineage(metadata: Mapping[str, str] | None) -> dict[str, str]:

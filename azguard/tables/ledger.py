@@ -18,12 +18,13 @@ from azguard.accounts.exchanges import TRUNCATED
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.errors import NotFound, UsageError
+from azguard.requests.applied_keys import AppliedKey, shorten_op
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage
 from azguard.tables import calls, edm
 from azguard.tables.edm import ANNOTATION, DATETIME, PARTITION_KEY, ROW_KEY, Entity
-from azguard.tables.updating import VersionedEntity, add_lineage
+from azguard.tables.updating import VersionedEntity, add_lineage, to_lineage_property
 from azguard.times import iso
 from azguard.updates.resource import CommittedVersion, CurrentVersion
 
@@ -34,6 +35,8 @@ _NAME = "entity"
 _OUTCOME = "outcome"
 _COMMITTED = "committed"
 _VOID = "void"
+_TIME = "time"
+_CHANGE = "change"
 _Change = tuple[str, dict[str, Any], dict[str, Any]]
 
 
@@ -49,22 +52,37 @@ class LedgeredEntity(VersionedEntity):
     op: str = field(kw_only=True)
     #: Whether a read asks for the row as well: where an earlier run may have written it, and after each attempt.
     asks: bool = field(kw_only=True)
+    #: The digest of the change, for whoever uses the key again.
+    change: bytes | None = None
     now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
     #: The ETag of the row, where it is void.
     _void: str | None = field(default=None, init=False)
+    #: What the row tells, where it is not void.
+    _key: AppliedKey | None = field(default=None, init=False)
 
     def read(self, deadline: Deadline) -> CurrentVersion:
         """Read the entity, then the row: only in this order is a missing row a proof."""
         state = super().read(deadline)
-        return replace(state, in_ledger=self._has_row(deadline)) if self.asks else state
+        if not self.asks:
+            return state
+        is_in_ledger = self._has_row(deadline)
+        return replace(state, in_ledger=is_in_ledger, ledger_key=self._key)
 
     def prepare(
         self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
     ) -> Callable[[str | None], CommittedVersion]:
         """Return the transaction that writes the entity and the row."""
-        entity = add_lineage(content, state, lineage)
-        row = self._row(_COMMITTED)
-        changes = [_change(entity, state.etag), _change(row, self._void)]
+        return self._write_with_row(_change(add_lineage(content, state, lineage), state.etag), deadline)
+
+    def mark(
+        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[str | None], CommittedVersion]:
+        """Return the transaction that writes the row, and of the entity the ETag and the lineage alone."""
+        touch: Entity = self.keys | to_lineage_property(state, lineage)
+        return self._write_with_row(_change(touch, state.etag, merges=True), deadline)
+
+    def _write_with_row(self, change: _Change, deadline: Deadline) -> Callable[[str | None], CommittedVersion]:
+        changes = [change, _change(self._row(_COMMITTED), self._void)]
         self.asks = True
         return lambda _: CommittedVersion(_transaction(self.target, changes, deadline))
 
@@ -89,11 +107,12 @@ class LedgeredEntity(VersionedEntity):
         try:
             found = calls.get(row, deadline)
         except NotFound:
-            self._void = None
+            self._void = self._key = None
             return False
         self._require_own(found.entity)
         is_void = found.entity.get(_OUTCOME) == _VOID
         self._void = found.etag if is_void else None
+        self._key = None if is_void else _read_key(self.op, found.entity)
         return not is_void
 
     def _require_own(self, row: Entity) -> None:
@@ -113,18 +132,30 @@ class LedgeredEntity(VersionedEntity):
             ROW_KEY: PREFIX + self.op,
             _NAME: name,
             _OUTCOME: outcome,
-            "time": iso(self.now()),
-            "time" + ANNOTATION: DATETIME,
+            _TIME: iso(self.now()),
+            _TIME + ANNOTATION: DATETIME,
+            **({_CHANGE: self.change.hex()} if self.change is not None and outcome == _COMMITTED else {}),
         }
 
 
-def _change(entity: Entity, etag: str | None) -> _Change:
+def _read_key(op: str, row: Entity) -> AppliedKey | None:
+    """Return what a row tells; None where another program has changed it."""
+    try:
+        at = datetime.fromisoformat(str(row.get(_TIME)))
+        change = row.get(_CHANGE)
+        return AppliedKey(shorten_op(op), None if change is None else bytes.fromhex(change), at)
+    except (ValueError, TypeError):
+        return None
+
+
+def _change(entity: Entity, etag: str | None, *, merges: bool = False) -> _Change:
     """Return the write of an entity over a version, None for none, as the SDK takes it in a transaction."""
     from azure.data.tables import UpdateMode
 
     if etag is None:
         return "create", edm.for_sdk(entity), {}
-    return "update", edm.for_sdk(entity), {"mode": UpdateMode.REPLACE, **calls.to_condition(etag)}
+    mode = UpdateMode.MERGE if merges else UpdateMode.REPLACE
+    return "update", edm.for_sdk(entity), {"mode": mode, **calls.to_condition(etag)}
 
 
 def _transaction(target: Target, changes: Sequence[_Change], deadline: Deadline) -> str:

@@ -52,7 +52,7 @@ def check(entity: Mapping[str, Any]) -> None:
             reason="too_many_properties",
         )
     sizes = {name: _count_bytes(name, kind, value) for name, kind, value in properties}
-    total = _ENTITY_BYTES + sum(_utf16(str(entity.get(key, ""))) for key in KEYS) + sum(sizes.values())
+    total = _count_key_bytes(entity) + sum(sizes.values())
     if total > ENTITY_BYTES:
         largest = max(sizes, key=lambda name: sizes[name])
         raise UsageError(
@@ -60,6 +60,18 @@ def check(entity: Mapping[str, Any]) -> None:
             f"the largest property is {largest}, with {sizes[largest]:,}",
             reason="entity_too_large",
         )
+
+
+def count_room(entity: Mapping[str, Any], name: str) -> int:
+    """Return how many characters one more string property may have; negative where there is no room."""
+    others = sum(_count_bytes(*each) for each in edm.iterate_properties(entity) if each[0] not in KEYS)
+    left = ENTITY_BYTES - _count_key_bytes(entity) - others - _count_bytes(name, edm.STRING, "")
+    return min(left, VALUE_BYTES) // 2
+
+
+def _count_key_bytes(entity: Mapping[str, Any]) -> int:
+    """Return the bytes that an entity counts for without its properties."""
+    return _ENTITY_BYTES + sum(_utf16(str(entity.get(key, ""))) for key in KEYS)
 
 
 def _check_keys(entity: Mapping[str, Any]) -> None:

@@ -11,6 +11,7 @@ from azguard.updates.plan import UpdateHooks, UpdatePlan
 
 UPDATED = "updated"
 UNCHANGED = "unchanged"
+APPLIED_BEFORE = "applied_before"
 SKIPPED = "skipped"
 
 
@@ -41,5 +42,4 @@ class Update:
             if error.service_code is not None:
                 raise
             return Done(address, SKIPPED)  # It was deleted meanwhile.
-        # Without an attempt it was an earlier run of the same key that wrote it.
-        return Done(address, UPDATED if ended.outcome == "committed" and ended.attempts else UNCHANGED)
+        return Done(address, UPDATED if ended.outcome == "committed" else ended.outcome)

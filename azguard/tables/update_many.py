@@ -23,9 +23,10 @@ from azguard.tables import calls, filters, ledger
 from azguard.tables.calls import Stored
 from azguard.tables.edm import PARTITION_KEY, ROW_KEY
 from azguard.tables.ledger import LedgeredEntity
-from azguard.tables.update_jobs import SKIPPED, UNCHANGED, UPDATED, NoLongerMatches, Update
+from azguard.tables.update_jobs import APPLIED_BEFORE, SKIPPED, UNCHANGED, UPDATED, NoLongerMatches, Update
 from azguard.tables.updating import VersionedEntity
 from azguard.updates import update as updates
+from azguard.updates.applied import Change
 from azguard.updates.journal import WriteJournal
 from azguard.updates.op_ids import choose_op
 from azguard.updates.plan import UpdateHooks, UpdatePlan
@@ -40,6 +41,8 @@ class Summary:
     matched: int
     updated: int
     unchanged: int
+    #: An earlier run of the key updated them.
+    applied_before: int
     #: They did not match any more, or were deleted.
     skipped: int
     failed: int
@@ -53,6 +56,7 @@ class Summary:
             matched=counts.total(),
             updated=counts[UPDATED],
             unchanged=counts[UNCHANGED],
+            applied_before=counts[APPLIED_BEFORE],
             skipped=counts[SKIPPED],
             failed=counts[FAILED],
             unknown=counts[UNKNOWN],
@@ -82,6 +86,10 @@ class ManyUpdates:
     change: Callable[[Target, Deadline, bytes], bytes]
     #: The key of the caller's, of which each entity gets an op of its own; None for fresh ones.
     key: str | None
+    #: What each update changes, compared with what an earlier run of the key did.
+    change_made: Change
+    #: Whether what an earlier run of the key did counts even if it was another change.
+    takes_any_change: bool
     stamps: bool
     #: Whether each op is kept in a ledger.
     ledger: bool
@@ -96,6 +104,8 @@ class ManyUpdates:
     journals: Path
     #: Called with each event of an update.
     tell: Callable[[Target, Deadline, str], None] = lambda target, deadline, text: None
+    #: Called with what the caller has to know although an update ended well.
+    warn: Callable[[str], None] = lambda text: None
 
     def updates(self, clock: StoppableClock) -> Iterator[Update]:
         """Yield the update of each entity; its deadline goes by the clock."""
@@ -115,10 +125,13 @@ class ManyUpdates:
         matched = Matched(found, self.where)
         resource = VersionedEntity(target, matched)
         if self.ledger:
-            resource = LedgeredEntity(target, matched, op=op, asks=self.key is not None)
+            resource = LedgeredEntity(target, matched, op=op, asks=self.key is not None, change=self.change_made.digest)
         plan = UpdatePlan(
             transform=matched.guard(lambda content: self.change(target, deadline, content)),
             op=op,
+            is_keyed=self.key is not None,
+            change=self.change_made,
+            takes_any_change=self.takes_any_change,
             stamps=self.stamps,
             ledger=self.ledger,
             max_attempts=self.max_attempts,
@@ -130,6 +143,7 @@ class ManyUpdates:
         return UpdateHooks(
             journal=WriteJournal(self.journals, plan.op, keyed=self.key is not None),
             tell=lambda text: self.tell(target, deadline, text),
+            warn=self.warn,
         )
 
 

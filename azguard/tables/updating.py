@@ -9,7 +9,7 @@ from azguard.errors import NotFound
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
-from azguard.tables import calls, entity_json, reads
+from azguard.tables import calls, entity_json, limits, reads
 from azguard.tables.calls import Stored
 from azguard.tables.edm import KEYS, Entity
 from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion
@@ -57,6 +57,17 @@ class VersionedEntity:
         """Return the Update Entity, which replaces it, or the Insert Entity where there is none."""
         entity = add_lineage(content, state, lineage)
         return lambda _: self._write(entity, state, deadline)
+
+    def mark(
+        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[str | None], CommittedVersion]:
+        """Return a Merge Entity that changes nothing but the ETag and the lineage."""
+        touch = self.fence(state, lineage, lease_id, deadline)
+        return lambda _: touch()
+
+    def count_room(self, state: CurrentVersion, content: bytes) -> int:
+        """Return how many characters the lineage may have beside the other properties."""
+        return limits.count_room(json.loads(content), KEY)
 
     def fence(
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
@@ -107,5 +118,5 @@ def add_lineage(content: bytes, state: CurrentVersion, lineage: Lineage | None) 
 
 def to_lineage_property(state: CurrentVersion, lineage: Lineage | None) -> Entity:
     """Return the property of the lineage: the new one, or the current one if ``lineage`` is None."""
-    kept = str(state.lineage if lineage is None else lineage)
+    kept = str(state.carry_on(lineage))
     return {KEY: kept} if kept else {}

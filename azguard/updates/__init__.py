@@ -10,6 +10,7 @@
 ``result``       what an update reports
 ``status``       the outcome of an earlier update
 ``op_ids``       the identity of an update
+``applied``      what an earlier run of the same key did
 ``run``          one update under way
 ``resource``     what the loop needs of a resource
 ``compared``     metadata of which the service compares no version

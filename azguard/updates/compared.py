@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from http import HTTPStatus
+from typing import ClassVar
 
 from azguard.accounts.target import Target
 from azguard.documents import metadata as rules
@@ -17,7 +18,7 @@ from azguard.errors import TransformFailed, UsageError
 from azguard.requests import unsent
 from azguard.requests.calls import CallOutcome, outcome_of
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage
+from azguard.requests.lineage import KEY, Lineage, drop_lineage, with_lineage
 from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion
 
 
@@ -71,13 +72,11 @@ class SingleWrite:
 class UnboundLineage(Lineage):
     """The lineage of writes that depend on no version: a write over a version that was replaced can still come."""
 
+    binds: ClassVar[bool] = False
+
     def successor(self, parent: str | None) -> str | None:
         """Return nothing."""
         return None
-
-    def after(self, op: str, parent: str | None) -> "Lineage":
-        """Return the lineage of the version that ``op`` writes over ``parent``."""
-        return UnboundLineage(Lineage.after(self, op, parent).entries)
 
     @property
     def reaches_creation(self) -> bool:
@@ -119,9 +118,9 @@ class ComparedMetadata(ABC):
         """Read the metadata and their version."""
         found = self.fetch(deadline)
         return CurrentVersion(
-            content=as_json({name: value for name, value in found.entries.items() if name != KEY}),
+            content=as_json(drop_lineage(found.entries)),
             etag=found.etag,
-            lineage=UnboundLineage(Lineage.parse(found.entries.get(KEY)).entries),
+            lineage=UnboundLineage.find(found.entries),
             last_modified=found.last_modified,
         )
 
@@ -133,10 +132,9 @@ class ComparedMetadata(ABC):
         self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
     ) -> Callable[[str | None], CommittedVersion]:
         """Return the write, before which the version is compared once more."""
-        history = str(state.lineage if lineage is None else lineage)
-        stamped = {**from_json(content), **({KEY: history} if history else {})}
+        stamped = with_lineage(from_json(content), state.carry_on(lineage))
         try:
-            rules.check_size(stamped, own=(KEY,) if history else ())
+            rules.check_size(stamped, own=(KEY,) if KEY in stamped else ())
         except UsageError as error:
             raise error.as_kind(TransformFailed) from None
 
@@ -149,6 +147,16 @@ class ComparedMetadata(ABC):
             return self.single.send(lambda: self.send(stamped, held, deadline))
 
         return commit
+
+    def mark(
+        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[str | None], CommittedVersion]:
+        """Return the write of the same metadata with our op."""
+        return self.prepare(state, state.content, lineage, lease_id, deadline)
+
+    def count_room(self, state: CurrentVersion, content: bytes) -> int:
+        """Return how many characters the lineage may have beside the metadata."""
+        return rules.count_room(from_json(content), KEY)
 
     def fence(
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline

@@ -6,11 +6,13 @@ replaced the version that the attempt would have replaced. Everything else is un
 
 from collections.abc import Sequence
 
+from azguard.errors import Exists
 from azguard.requests.calls import CallOutcome, send_once
 from azguard.requests.deadline import SHORTEST_SETTLE_SECONDS, Deadline
 from azguard.requests.lineage import bare
 from azguard.requests.service_errors import is_conflict, is_lease_problem, translate
 from azguard.requests.verdicts import Verdict, verdict_from_lineage
+from azguard.updates.applied import Applied, check_change, find_applied
 from azguard.updates.leases import UpdateLease
 from azguard.updates.plan import UpdateResult
 from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion
@@ -29,9 +31,11 @@ def settle(run: UpdateRun, lease: UpdateLease, state: CurrentVersion, deadline: 
 
     Raises:
         OutcomeUnknown: the chain from the version in doubt to the current one is broken.
+        Exists: another run applied another change under the same key.
     """
-    if run.plan.op in state.lineage or state.in_ledger:
-        return _end_by_own_op(run, state)
+    applied = find_applied(state, run.plan.op)
+    if applied is not None:
+        return _end_by_own_op(run, state, applied)
     if run.refused is not None and (proved := _find_first_copy(run, lease, state, deadline)) is not None:
         return proved
     if run.doubted is None:
@@ -95,7 +99,7 @@ def _ask_kept_versions(run: UpdateRun, parent: str | None, deadline: Deadline) -
 
 def _end_by_kept_version(run: UpdateRun) -> UpdateResult:
     run.tell("settled: our write is among the kept versions")
-    return run.end(CommittedVersion(None), "committed", None)
+    return run.end_written(CommittedVersion(None), None)
 
 
 def prove_by_lease(run: UpdateRun, lease: UpdateLease, over: CurrentVersion | None) -> UpdateResult | None:
@@ -103,9 +107,9 @@ def prove_by_lease(run: UpdateRun, lease: UpdateLease, over: CurrentVersion | No
     etag = None if over is None else lease.new_etag(over)
     if over is None or etag is None:
         return None
-    lineage = str(over.lineage.after(run.plan.op, over.etag)) if run.plan.stamps else None
+    lineage = run.extend_lineage(over, b"" if run.work is None else run.work.content)
     run.tell(f"settled: no other writer could write under our lease, so {etag} is ours")
-    return run.end(CommittedVersion(etag), "committed", lineage)
+    return run.end_written(CommittedVersion(etag), lineage)
 
 
 def supersede(run: UpdateRun, lease: UpdateLease) -> UpdateResult | None:
@@ -180,18 +184,36 @@ def judge_by_versions(history: Sequence[KeptVersion], op: str, parent: str | Non
     return Verdict.NEVER
 
 
-def _end_by_own_op(run: UpdateRun, state: CurrentVersion) -> UpdateResult:
-    """End because our op is in the lineage: we, or another run with the same key, committed it."""
-    committed = CommittedVersion(None)
-    lineage = None
-    if _is_ours(run, state):
-        committed = CommittedVersion(state.etag, state.last_modified, state.version_id)
-        lineage = str(state.lineage)
+def _end_by_own_op(run: UpdateRun, state: CurrentVersion, applied: Applied) -> UpdateResult:
+    """End because our op is in the lineage: we, or another run with the same key, committed it.
+
+    Raises:
+        Exists: another run did, with another change.
+    """
     where = "ledger" if state.in_ledger else "lineage"
-    run.tell(
-        f"settled: our write is in the {where}" if run.attempts else f"the {where} has this op: it was done before"
-    )
-    return run.end(committed, "committed", lineage)
+    _check_change(run, state, applied)
+    if not run.attempts:
+        run.tell(f"the {where} has this op: it was done before")
+        if applied.written_since:
+            run.tools.warn("another write followed the change of this key, so what is there may be something else")
+        return run.end_applied(applied)
+    run.tell(f"settled: our write is in the {where}")
+    if _is_ours(run, state):
+        return run.end_written(CommittedVersion(state.etag, state.last_modified, state.version_id), state.lineage)
+    return run.end_written(CommittedVersion(None), None)
+
+
+def _check_change(run: UpdateRun, state: CurrentVersion, applied: Applied) -> None:
+    change = run.plan.compared_change
+    try:
+        check_change(run.resource.target, applied, change)
+    except Exists:
+        # No attempt is made over a version with our op, so that each of ours was over one that is replaced.
+        if state.lineage.binds:
+            run.doubted = run.refused = None
+        raise
+    if change is not None and applied.change is None:
+        run.tools.warn("what the key changed was not recorded, so it is not compared with this change")
 
 
 def _is_ours(run: UpdateRun, state: CurrentVersion) -> bool:

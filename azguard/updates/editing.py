@@ -17,6 +17,7 @@ from azguard.errors import AzguardError, TransformFailed, UsageError
 from azguard.folders import make_private
 from azguard.processes.scratch import ScratchFile
 from azguard.requests.deadline import Deadline
+from azguard.updates.applied import find_applied
 from azguard.updates.op_ids import RAW_OP
 from azguard.updates.recording import LocalRecords, UpdateRequest, update_and_record
 from azguard.updates.result import UpdateReport
@@ -239,7 +240,7 @@ def _run(
     plan = request.plan
     state = request.resource.read(request.deadline)
     # With a key of an earlier run that is done there is nothing to edit: the loop finds that out, too.
-    if plan.op not in state.lineage and not state.in_ledger:
+    if find_applied(state, plan.op) is None:
         require_existing(request.resource, plan, state)
         check_fence(request.resource, plan, state)
         source = plan.create if state.etag is None and plan.create is not None else state.source

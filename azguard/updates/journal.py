@@ -8,14 +8,16 @@ Not guaranteed: on another machine, or with another cache folder, only the linea
 the disk: it outlives the process, not a power failure.
 """
 
+import re
 from pathlib import Path
 
 from azguard.atomic_files import write_atomically
 from azguard.folders import make_private
 from azguard.requests.lineage import bare
 
-# Behind the version, where the write was one that a ledger tells of.
-_IN_LEDGER = " ledger"
+# Behind the version, where the write was one that a ledger tells of; behind both stands the digest of the change.
+_IN_LEDGER = "ledger"
+_CHANGE = "change:"
 
 
 class WriteJournal:
@@ -35,24 +37,39 @@ class WriteJournal:
         ``-`` is a write over nothing, and None is no such write.
         """
         try:
-            self._kept = self._file.read_text("ascii") or None
+            self._kept = self._file.read_text("ascii").strip() or None
         except (OSError, ValueError):
             return None
-        return None if self._kept is None else self._kept.removesuffix(_IN_LEDGER)
+        return None if self._kept is None else self._kept.split()[0]
 
     @property
     def is_in_ledger(self) -> bool:
         """Return whether a ledger tells of the write that is recorded."""
-        return self._kept is not None and self._kept.endswith(_IN_LEDGER)
+        return _IN_LEDGER in self._words
 
-    def record_sending(self, etag: str | None, *, in_ledger: bool = False) -> None:
+    @property
+    def change(self) -> bytes | None:
+        """Return the digest of the change that was sent, if it is recorded."""
+        found = next((word.removeprefix(_CHANGE) for word in self._words if word.startswith(_CHANGE)), "")
+        return bytes.fromhex(found) if re.fullmatch("([0-9a-f]{2})+", found) else None
+
+    @property
+    def _words(self) -> list[str]:
+        """Return what stands behind the version."""
+        return (self._kept or "").split()[1:]
+
+    def record_sending(self, etag: str | None, change: bytes | None = None, *, in_ledger: bool = False) -> None:
         """Record that a write is about to be sent over this version; ``in_ledger`` says that a ledger tells of it."""
         if self._keyed:
-            self.record_unknown(etag, in_ledger=in_ledger)
+            self.record_unknown(etag, change, in_ledger=in_ledger)
 
-    def record_unknown(self, etag: str | None, *, in_ledger: bool = False) -> None:
+    def record_unknown(self, etag: str | None, change: bytes | None = None, *, in_ledger: bool = False) -> None:
         """Record that a write over this version was sent, and that its outcome is not known."""
-        text = bare(etag) + (_IN_LEDGER if in_ledger else "")
+        text = bare(etag)
+        if in_ledger:
+            text += f" {_IN_LEDGER}"
+        if change is not None:
+            text += f" {_CHANGE}{change.hex()}"
         if text == self._kept:
             return
         try:

@@ -46,7 +46,7 @@ class Loop:
             if self.lease.is_due(state) and not self._acquire_lease(state):
                 continue
             work = self._make_content(state)
-            if state.etag is not None and work.content == state.content and not state.must_rewrite:
+            if work.is_unchanged and not run.plan.is_remembered:
                 ended = self._end_unchanged(state)
             else:
                 ended = self._attempt(state, work)
@@ -82,7 +82,7 @@ class Loop:
                 return self.leave(interruption)
             return run.build_unknown("interrupted again before it was settled")  # Do not ask a third time.
         except AzguardError as failure:
-            return run.build_unknown("its outcome could not be asked for", failure)
+            return run.build_unknown("its outcome could not be asked for", failure) if run.unsettled else failure
         return error if ended is None else ended
 
     # The steps of one round.
@@ -134,14 +134,14 @@ class Loop:
         run = self.run
         if run.refused is not None:
             raise run.build_unknown(PERHAPS_OURS)
-        lineage = state.lineage.after(run.plan.op, state.etag) if run.plan.stamps else None
+        lineage = run.extend_lineage(state, work.content)
         if not self._prepare(state, work, lineage):
             return None
         if self.lease.is_wanted(state) and not self._acquire_lease(state):
             return None
         sent = self._transmit(state, work)
         if sent.outcome is CallOutcome.COMMITTED:
-            return run.end(sent.answer or CommittedVersion(None), "committed", _format(lineage))
+            return run.end_written(sent.answer or CommittedVersion(None), lineage)
         if sent.outcome is CallOutcome.REFUSED and sent.error is not None and is_lease_problem(sent.error):
             run.waits += 1
         # A refusal because of the lease says that the lease is not ours any more, so that it proves nothing.
@@ -178,7 +178,10 @@ class Loop:
         run = self.run
         began = run.deadline.clock()
         try:
-            work.commit = run.resource.prepare(state, work.content, lineage, self.lease.in_use, run.deadline)
+            if work.is_unchanged:
+                work.commit = run.resource.mark(state, lineage, self.lease.in_use, run.deadline)
+            else:
+                work.commit = run.resource.prepare(state, work.content, lineage, self.lease.in_use, run.deadline)
         finally:
             run.work_time += run.deadline.clock() - began  # Blocks sent in vain cost as much as a slow transform.
 
@@ -193,7 +196,8 @@ class Loop:
         lease_id = self.lease.in_use
         assert commit is not None
         run.guard = self._choose_guard(state)
-        run.tell(f"attempt {run.attempts + 1}: writing {pluralize(len(work.content), 'byte')} over {state.label}")
+        what = "that it is done" if work.is_unchanged else pluralize(len(work.content), "byte")
+        run.tell(f"attempt {run.attempts + 1}: writing {what} over {state.label}")
         before = run.doubted
         run.note_sending(state)
         run.attempts += 1
@@ -274,7 +278,3 @@ class Loop:
     def _reset_failures(self) -> None:
         self.run.failure = None
         self.run.unanswered = 0
-
-
-def _format(lineage: Lineage | None) -> str | None:
-    return None if lineage is None else str(lineage)

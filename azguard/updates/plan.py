@@ -5,10 +5,12 @@ import uuid
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from azguard.errors import AzguardError
 from azguard.requests.lineage import fresh_op
+from azguard.updates.applied import Applied, Change
 from azguard.updates.journal import WriteJournal
 from azguard.updates.resource import CommittedVersion
 
@@ -21,6 +23,12 @@ class UpdatePlan:
     transform: Callable[[bytes], bytes]
     #: The identity of the update: a resource with this op in its lineage is never written again for it.
     op: str
+    #: Whether the op comes from a key of the caller's, who may run it again.
+    is_keyed: bool = False
+    #: What it changes, compared with what an earlier run of the op did; None compares nothing.
+    change: Change | None = None
+    #: Whether what an earlier run of the op did counts even if it was another change.
+    takes_any_change: bool = False
     #: The content to start from where there is nothing; None if nothing may be created.
     create: bytes | None = None
     #: The transform for content of this type, where that depends on it; it then takes the place of ``transform``.
@@ -58,6 +66,16 @@ class UpdatePlan:
         return made
 
     @property
+    def compared_change(self) -> Change | None:
+        """Return the change that an earlier run of the op must have made; None compares nothing."""
+        return None if self.takes_any_change else self.change
+
+    @property
+    def is_remembered(self) -> bool:
+        """Return whether it is written that the op is done, even where it changes nothing."""
+        return self.is_keyed and self.leaves_trace
+
+    @property
     def leaves_trace(self) -> bool:
         """Return whether a later run of the op can find what this one did."""
         return self.stamps or self.ledger
@@ -75,6 +93,9 @@ class UpdateHooks:
     queue: Callable[[], AbstractContextManager[Any]] = nullcontext
     #: Called with each event of the update, as a line of text.
     tell: Callable[[str], None] = lambda text: None
+    #: Called with what the caller has to know although the update ended well, as a line of text.
+    warn: Callable[[str], None] = lambda text: None
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
     #: Called with the error that ends the update and the content that was not written, None if there is none yet;
     #: returns the error to raise.
     keep: Callable[[AzguardError, bytes | None], AzguardError] = lambda error, content: error
@@ -87,7 +108,7 @@ class UpdateResult(NamedTuple):
 
     #: The version that we wrote. Its ETag is None where an earlier run wrote it, or others may have written since.
     committed: CommittedVersion
-    #: ``committed`` or ``unchanged``.
+    #: ``committed``, ``unchanged``, or ``applied_before`` by an earlier run of the op.
     outcome: str
     guard: str
     attempts: int
@@ -101,3 +122,5 @@ class UpdateResult(NamedTuple):
     base: str | None
     #: The bytes of that version; None where there was none.
     base_length: int | None
+    #: What the earlier run did.
+    applied: Applied | None = None

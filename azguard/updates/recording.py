@@ -42,8 +42,6 @@ class UpdateRequest:
     resource: UpdatableResource
     plan: UpdatePlan
     deadline: Deadline
-    #: Whether the op comes from a key of the caller's, who may run it again.
-    is_keyed: bool
     #: Whether it is the metadata that is updated; the content then stays as it is.
     is_of_metadata: bool = False
     #: Whether a command of the caller's is given the content, so that the caller has read it.
@@ -64,6 +62,8 @@ class LocalRecords(NamedTuple):
     reads: ReadRecords
     #: Called with each event of the update, as a line of text.
     tell: Callable[[str], None] = lambda text: None
+    #: Called with what the caller has to know although the update ended well, as a line of text.
+    warn: Callable[[str], None] = lambda text: None
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
 
@@ -84,8 +84,10 @@ def _hooks(request: UpdateRequest, records: LocalRecords) -> UpdateHooks:
     return UpdateHooks(
         queue=lambda: join_queue(request, records),
         tell=records.tell,
+        warn=records.warn,
+        now=records.now,
         keep=lambda error, content: _save(request, records, error, content),
-        journal=WriteJournal(records.folders.attempts, request.plan.op, keyed=request.is_keyed),
+        journal=WriteJournal(records.folders.attempts, request.plan.op, keyed=request.plan.is_keyed),
     )
 
 
@@ -121,7 +123,11 @@ def _record(request: UpdateRequest, ended: UpdateResult, reads: ReadRecords) -> 
         # The content did not change: a scope that has read the version before has read this one too.
         reads.follow(request.target, ended.base, ended.committed.etag, ended.lineage)
         return
-    if ended.outcome == "unchanged" and not request.shows_content:
-        return  # The edits saw the content, and nothing else did.
+    if ended.outcome == "unchanged":
+        # Where the op was recorded, the same content has a new version.
+        if ended.attempts:
+            reads.follow(request.target, ended.base, ended.committed.etag, ended.lineage)
+        if not request.shows_content:
+            return  # The edits saw the content, and nothing else did.
     reads.follow_parts(request.target, ended.base, ended.committed.etag, ended.lineage)
     reads.record_content(request.target, ended.committed, ended.content, ended.lineage)

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from azguard.accounts.target import Target
+from azguard.requests.applied_keys import AppliedKey
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage
 
@@ -37,12 +38,18 @@ class CurrentVersion:
     transform_input: bytes | None = None
     #: Whether the ledger has our op, read after everything else here; None if no ledger was asked.
     in_ledger: bool | None = None
+    #: What the ledger tells of our op, where it is in it.
+    ledger_key: AppliedKey | None = None
     content_type: str | None = None
 
     @property
     def source(self) -> bytes:
         """Return the input of the transform."""
         return self.content if self.transform_input is None else self.transform_input
+
+    def carry_on(self, lineage: Lineage | None) -> Lineage:
+        """Return the lineage to send: the new one, or where none is stamped that of this version."""
+        return self.lineage if lineage is None else lineage
 
     @property
     def label(self) -> str:
@@ -95,6 +102,14 @@ class UpdatableResource(Protocol):
         Raises:
             AzguardError: what comes before failed; nothing of the new content shows.
         """
+
+    def mark(
+        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[str | None], CommittedVersion]:
+        """Return the one request that writes our op over ``state``, and changes nothing else: see ``prepare``."""
+
+    def count_room(self, state: CurrentVersion, content: bytes) -> int:
+        """Return how many characters the lineage may have beside ``content``."""
 
     def fence(
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline

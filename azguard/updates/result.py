@@ -29,6 +29,10 @@ class UpdateReport:
     outcome: str
     created: bool
     op_id: str
+    #: Of ``applied_before``: when the earlier run applied it, to the minute; None where that was not recorded.
+    applied_at: datetime | None = None
+    #: Of ``applied_before``: whether another write followed.
+    written_since: bool | None = None
     #: The bytes of the version that was replaced, where the content has a length of its own.
     replaced_length: int | None = field(default=None, metadata=columns.UNPRINTED)
 
@@ -48,5 +52,7 @@ class UpdateReport:
             outcome=ended.outcome,
             created=ended.created,
             op_id=f"{RAW_OP}{op}",
+            applied_at=None if ended.applied is None else ended.applied.at,
+            written_since=None if ended.applied is None else ended.applied.written_since,
             replaced_length=ended.base_length if has_length else None,
         )

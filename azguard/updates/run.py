@@ -3,11 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from azguard.errors import AzguardError, GaveUp, NotFound, OutcomeUnknown, TransformFailed, Unavailable
+from azguard.errors import AzguardError, GaveUp, NotFound, OutcomeUnknown, TransformFailed, Unavailable, UsageError
 from azguard.requests import commits
+from azguard.requests.applied_keys import AppliedKey, shorten_op
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import ABSENT, Lineage
 from azguard.requests.service_errors import translate
+from azguard.updates.applied import Applied, count_remembered
+from azguard.updates.journal import WriteJournal
 from azguard.updates.op_ids import RAW_OP
 from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.resource import CommittedVersion, CurrentVersion, UpdatableResource
@@ -22,6 +25,12 @@ class Work:
     content: bytes
     #: The request that commits the content; None until it is prepared.
     commit: Callable[[str | None], CommittedVersion] | None = None
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Return whether the content stays, so that at most the op is written."""
+        base = self.base
+        return base.etag is not None and self.content == base.content and not base.must_rewrite
 
 
 @dataclass
@@ -69,7 +78,44 @@ class UpdateRun:
         self.doubted = CurrentVersion(b"", None if pending == ABSENT else f'"{pending}"', Lineage())
         if journal is not None and self.plan.ledger and not journal.is_in_ledger:
             self.unledgered = self.doubted
+        self._check_pending(journal)
         self.tell(f"an earlier run sent a write over {self.doubted.etag or 'nothing'}: settling that first")
+
+    def _check_pending(self, journal: WriteJournal | None) -> None:
+        """Refuse a key with which an earlier run sent another change, whose outcome is not known.
+
+        Raises:
+            UsageError: it is such a key.
+        """
+        change = self.plan.compared_change
+        sent = None if journal is None else journal.change
+        if change is None or sent in (None, change.digest):
+            return
+        target = self.resource.target
+        raise UsageError(
+            f"the key names another change of {target}, which an earlier run sent and whose outcome is not known, than "
+            f"this one ({change.text})",
+            argument="op_id",
+            address=str(target.address),
+            reason="key_of_another_change",
+            facts={"outcome": "key_of_another_change"},
+        )
+
+    def extend_lineage(self, state: CurrentVersion, content: bytes) -> Lineage | None:
+        """Return the lineage of the version that we write over ``state``; None where we stamp none."""
+        plan = self.plan
+        if not plan.stamps:
+            return None
+        lineage = state.lineage.after(plan.op, state.etag)
+        if not plan.is_keyed or plan.change is None:
+            return lineage
+        key = AppliedKey(shorten_op(plan.op), plan.change.digest, self.tools.now())
+        longest = lineage.with_key(key, count_remembered(self.resource.target.kind))
+        fitting = longest.fit(self.resource.count_room(state, content))
+        if len(fitting.keys) < len(longest.keys):
+            count = pluralize(len(fitting.keys), "key")
+            self.tools.warn(f"{self.resource.target} remembers the last {count} only: there is no room for more")
+        return fitting
 
     def note_sending(self, state: CurrentVersion) -> None:
         """Note that a write is about to be sent over a version. From now on it is in doubt, until it is settled."""
@@ -78,7 +124,7 @@ class UpdateRun:
         stays = before is not None and (before.etag is None or before is self.unledgered)
         over = before if before is not None and stays else state
         if self.tools.journal is not None and self.plan.leaves_trace:
-            self.tools.journal.record_sending(over.etag, in_ledger=self._is_in_ledger(over))
+            self.tools.journal.record_sending(over.etag, self._digest, in_ledger=self._is_in_ledger(over))
         self.doubted = over
 
     def close(self) -> None:
@@ -88,7 +134,11 @@ class UpdateRun:
         if journal is not None and left is None:
             journal.forget()
         elif journal is not None and left is not None and self.plan.leaves_trace:
-            journal.record_unknown(left.etag, in_ledger=self._is_in_ledger(left))
+            journal.record_unknown(left.etag, self._digest, in_ledger=self._is_in_ledger(left))
+
+    @property
+    def _digest(self) -> bytes | None:
+        return None if self.plan.change is None else self.plan.change.digest
 
     def _is_in_ledger(self, over: CurrentVersion) -> bool:
         """Return whether a ledger tells of the write that was sent over a version."""
@@ -107,7 +157,20 @@ class UpdateRun:
         """Return a new deadline of so many seconds, by the same clock."""
         return self.deadline.restart(seconds=seconds)
 
-    def end(self, committed: CommittedVersion, outcome: str, lineage: str | None) -> UpdateResult:
+    def end_written(self, committed: CommittedVersion, lineage: Lineage | str | None) -> UpdateResult:
+        """End because our write is there: of new content, or of our op alone."""
+        is_unchanged = self.work is not None and self.work.is_unchanged
+        outcome = "unchanged" if is_unchanged else "committed"
+        return self.end(committed, outcome, None if lineage is None else str(lineage))
+
+    def end_applied(self, applied: Applied) -> UpdateResult:
+        """End because an earlier run of the op is there, which is ours no more: what was made now is not written."""
+        self.work = None
+        return self.end(CommittedVersion(None), "applied_before", None, applied)
+
+    def end(
+        self, committed: CommittedVersion, outcome: str, lineage: str | None, applied: Applied | None = None
+    ) -> UpdateResult:
         """Record the result and return it. From now on it stands, whatever interrupts us."""
         work = self.work
         self.result = UpdateResult(
@@ -122,6 +185,7 @@ class UpdateRun:
             created=outcome == "committed" and work is not None and work.base.etag is None,
             base=None if work is None else work.base.etag,
             base_length=None if work is None or work.base.etag is None else len(work.base.content),
+            applied=applied,
         )
         self.doubted = self.refused = None
         commits.announce()

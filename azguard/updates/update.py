@@ -8,6 +8,7 @@ never be committed. What cannot be proved is reported as *unknown*.
 from typing import NamedTuple
 
 from azguard.requests.deadline import Deadline
+from azguard.updates.applied import Applied, check_change, find_applied
 from azguard.updates.leases import GUARD_ANSWER_SECONDS
 from azguard.updates.loop import Loop
 from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
@@ -21,8 +22,8 @@ class Preview(NamedTuple):
     etag: str | None
     before: bytes | None
     after: bytes
-    #: Whether an earlier run of the op was committed, so that the update would do nothing.
-    is_done: bool = False
+    #: What an earlier run of the op did, so that the update would do nothing.
+    applied: Applied | None = None
 
 
 def update(
@@ -40,6 +41,8 @@ def update(
         GaveUp: contended until the deadline; provably not applied.
         Unavailable: no answer until the deadline; provably not applied.
         OutcomeUnknown: it cannot be known whether it was applied.
+        Exists: an earlier run applied another change under the same key.
+        UsageError: an earlier run sent another change under the same key, and its outcome is not known.
     """
     tools = tools or UpdateHooks()
     if plan.guard_by_lease:
@@ -63,10 +66,13 @@ def preview(resource: UpdatableResource, plan: UpdatePlan, deadline: Deadline) -
         NotFound: there is nothing, and no ``create``.
         TransformFailed: the transform failed.
         LockLost: a holder with a higher fence has written.
+        Exists: an earlier run applied another change under the same key.
     """
     state = resource.read(deadline)
-    if plan.op in state.lineage or state.in_ledger:
-        return Preview(state.etag, state.content, state.content, is_done=True)
+    applied = find_applied(state, plan.op)
+    if applied is not None:
+        check_change(resource.target, applied, plan.compared_change)
+        return Preview(state.etag, state.content, state.content, applied)
     require_existing(resource, plan, state)
     check_fence(resource, plan, state)
     return Preview(state.etag, None if state.etag is None else state.content, transform(resource, plan, state))

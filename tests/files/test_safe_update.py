@@ -4,6 +4,7 @@ import json
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -204,6 +205,39 @@ def test_a_key_says_after_a_kill_whether_its_update_was_done(files_cli: CliWorld
         assert ([ran.code for ran in again], status["outcome"]) == ([0, 0], "committed")
         assert is_clean(killer.world, file)
     assert content(files_cli, file) == {"n": 2}
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        ("file:{share}/dir.json",),
+        ("file:{share}/dir.json", "--metadata"),
+        ("share:{share}", "--metadata"),
+        ("dir:{share}/d", "--metadata", "--allow-race"),
+    ],
+)
+def test_a_run_whose_change_was_there_turns_nothing_back_and_a_key_names_one_change(
+    files_cli: CliWorld, file: str, place: tuple[str, ...]
+) -> None:
+    share = file.partition("/")[0]
+    files_cli.call("dir", "create", f"{share}/d")
+
+    def update(*words: str) -> Any:
+        ran = files_cli.call("safe-update", *(word.format(share=share) for word in place), *words, "-o", "json")
+        return ran.code, (ran.json if ran.code == 0 else ran.error)["outcome"]
+
+    def run(key: str, value: str) -> Any:
+        return update("--op-id", key, "--set-string", f"v={value}")
+
+    update("--set-string", "v=1")
+    before = files_world.client(files_cli, file).get_file_properties()
+    assert [run("a", "1"), run("b", "2"), run("a", "1"), run("a", "3")] == [
+        (0, "unchanged"), (0, "committed"), (0, "applied_before"), (45, "key_of_another_change"),
+    ]  # fmt: skip
+    assert (update("--op-id", "a", "--status"), update("--set-string", "v=2")) == ((0, "committed"), (0, "unchanged"))
+    after = files_world.client(files_cli, file).get_file_properties()
+    assert (after.creation_time, after.metadata["kept"]) == (before.creation_time, "yes")
+    assert is_clean(files_cli, file)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import random
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
 
@@ -19,6 +20,7 @@ from azguard.accounts.account import emulator
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, Locked, Unavailable
+from azguard.requests.applied_keys import AppliedKey
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage
 from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion, Leasable
@@ -89,6 +91,8 @@ class Row:
 
     version: int
     void: bool
+    #: The digest of the change.
+    change: bytes | None = None
 
 
 @dataclass
@@ -222,6 +226,7 @@ class FakeResource:
     lease_id: str | None = None
     requests: list[str] = field(default_factory=list)
     silent: bool = False  # whether reads get no answer
+    room: int = 8192  # for the lineage
 
     @property
     def target(self) -> Target:
@@ -263,6 +268,14 @@ class FakeResource:
         op = None if lineage is None else lineage.entries[0][0]
         text = None if lineage is None else str(lineage)
         return lambda held: self._send("put", lambda: self.store.put(state.etag, content, op, text, held))
+
+    def mark(
+        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[str | None], CommittedVersion]:
+        return self.prepare(state, state.content, lineage, lease_id, deadline)
+
+    def count_room(self, state: CurrentVersion, content: bytes) -> int:
+        return self.room
 
     def fence(
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
@@ -339,7 +352,9 @@ class LedgeredResource(FakeResource):
         self._request("row")
         row = self.store.rows.get(self.op)
         self._seen = row if row is not None and row.void else None
-        return replace(state, in_ledger=row is not None and not row.void)
+        if row is None or row.void:
+            return replace(state, in_ledger=False)
+        return replace(state, in_ledger=True, ledger_key=AppliedKey(b"", row.change, datetime.now(UTC)))
 
     def prepare(
         self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline

@@ -35,6 +35,7 @@ class Case:
     queue: Callable[[], AbstractContextManager[Any]] = nullcontext
     kept: list[tuple[str, bytes | None]] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
+    warned: list[str] = field(default_factory=list)
     seen: int = 0
 
     def __post_init__(self) -> None:
@@ -47,6 +48,7 @@ class Case:
             new_lease_id=lambda: "our lease",
             queue=self.queue,
             tell=self.told.append,
+            warn=self.warned.append,
             keep=self._keep,
         )
         return update(self.resource, UpdatePlan(transform, OP, **plan), self.store.clock.deadline(self.timeout), tools)

@@ -159,7 +159,7 @@ def test_a_new_blob_gets_the_type_of_its_name(target: Target, client: BlobClient
         True,
         found.etag,
         "application/json",
-        {KEY: f"{OP}.-"},
+        {KEY: f"{OP}.-,all"},
     )
 
 

@@ -69,6 +69,8 @@ def test_an_update_says_all_there_is_to_say(cli: CliWorld, address: str) -> None
         "outcome": "committed",
         "created": False,
         "op_id": None,
+        "applied_at": None,
+        "written_since": None,
     }
     assert (ran.code, ran.err, content(cli, address)) == (0, "", {"n": 2})
 
@@ -84,7 +86,7 @@ def test_texts_and_lines_are_applied_once_and_told_when_nothing_changes(cli: Cli
     assert [first.json["outcome"], again.json["outcome"]] == ["committed", "unchanged"]
     assert (content(cli, address), [each.json["outcome"] for each in keyed]) == (
         {"n": 2, "owner": "null"},
-        ["committed", "committed"],
+        ["committed", "applied_before"],
     )
     assert cli.call("blob", "get", log.removeprefix("blob:")).out == "deployed 1.4\ndeployed 1.5\n"
 
@@ -125,8 +127,8 @@ def test_a_dry_run_of_a_key_that_is_done_shows_that_nothing_would_be_done(cli: C
     words = ("safe-update", address, "--increment", "n", "--op-id", "k")
     assert cli.call(*words).code == 0
     shown, told = cli.call(*words, "--dry-run"), cli.call(*words, "--dry-run", "-o", "json").json
-    assert (shown.code, shown.out, "by an earlier run of this --op-id" in shown.err) == (0, "", True)
-    assert (told["outcome"], told["diff"]) == ("unchanged", "")
+    assert (shown.code, shown.out, "this --op-id was applied before" in shown.err) == (0, "", True)
+    assert (told["outcome"], told["diff"]) == ("applied_before", "")
 
 
 def test_what_is_not_there_is_44_and_created_only_if_asked_for(cli: CliWorld) -> None:
@@ -159,7 +161,7 @@ def test_the_same_key_is_applied_once(cli: CliWorld, address: str) -> None:
     runs = [cli.call("safe-update", address, "--increment", "n", "--op-id", "run 7") for _ in range(2)]
     assert [(ran.code, ran.json["outcome"], ran.json["attempts"]) for ran in runs] == [
         (0, "committed", 1),
-        (0, "committed", 0),
+        (0, "applied_before", 0),
     ]
     assert content(cli, address) == {"n": 2}
 

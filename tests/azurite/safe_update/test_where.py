@@ -48,7 +48,7 @@ def update(cli: CliWorld, orders: TableClient, *words: str, where: str = NEW, **
 
 def summary(orders: TableClient, **counts: int) -> dict[str, object]:
     """Return the summary that says so; what is not named is 0."""
-    names = ("matched", "updated", "unchanged", "skipped", "failed", "unknown")
+    names = ("matched", "updated", "unchanged", "applied_before", "skipped", "failed", "unknown")
     return {"address": f"table:{orders.table_name}", **dict.fromkeys(names, 0), **counts}
 
 
@@ -179,14 +179,14 @@ def test_one_whose_fate_cannot_be_known_is_told_as_unknown(cli: CliWorld, orders
 
 def test_a_key_makes_a_second_run_a_no_op(cli: CliWorld, orders: TableClient) -> None:
     runs = [update(cli, orders, *INCREMENT, "--op-id", "k").json for _ in range(2)]
-    assert runs == [summary(orders, matched=10, updated=10), summary(orders, matched=10, unchanged=10)]
+    assert runs == [summary(orders, matched=10, updated=10), summary(orders, matched=10, applied_before=10)]
     assert counts(orders) == every(2)
 
 
 def test_the_rows_of_a_ledger_are_no_entities(cli: CliWorld, orders: TableClient) -> None:
     words = (*INCREMENT, "--guard", "ledger", "--op-id", "k")
     runs = [update(cli, orders, *words, where="PartitionKey eq 'eu'").json for _ in range(2)]
-    assert runs == [summary(orders, matched=10, updated=10), summary(orders, matched=10, unchanged=10)]
+    assert runs == [summary(orders, matched=10, updated=10), summary(orders, matched=10, applied_before=10)]
     assert len(list(orders.list_entities())) == 20
 
 

@@ -32,7 +32,7 @@ REFUSED: list[tuple[str, dict[str, Any], str, str | None]] = [
      "name it with --op-id KEY, without --dry-run or --where"),
     (TABLE, {"status": True, "op_id": "k", "where": FILTER}, "--status asks for the outcome of an update",
      "name it with --op-id KEY, without --dry-run or --where"),
-    (BLOB, {"status": True, "op_id": "k"}, "--status changes nothing", "leave the edits and the command out"),
+    (BLOB, {"op_id_any_change": True}, "--op-id-any-change is about a key", "name it with --op-id KEY"),
     # Of the kind of resource.
     (TABLE, {}, "which entities of the table?",
      "entity:TABLE/PARTITION/ROW, or safe-update with --where FILTER"),
@@ -99,6 +99,7 @@ def test_a_malformed_fence_is_refused() -> None:
         (ENTITY, {"guard": "ledger", "no_lineage": True, "op_id": "k"}),
         (TABLE, {"where": FILTER, "jobs": "64", "dry_run": True}),
         (BLOB, {"status": True, "op_id": "k", "increment": None}),
+        (BLOB, {"status": True, "op_id": "k"}),
         (BLOB, {"increment": None, "command": ["jq", "."], "allow_empty": True, "any_content": True}),
         (BLOB, {"guard": "lease", "fence": "7", "wait_lease": True, "create": "", "max_attempts": "3"}),
     ],

@@ -15,7 +15,7 @@ from azguard.requests.lineage import Lineage, new_op
 from azguard.requests.verdicts import Verdict, verdict_from_lineage
 from azguard.updates.doubt import judge_by_versions
 from azguard.updates.resource import KeptVersion
-from azguard.updates.status import find_outcome
+from azguard.updates.status import find_status
 from tests.support.fake_resource import FakeResource, Fault, Refusal, Store
 
 
@@ -123,12 +123,12 @@ class Blob(RuleBasedStateMachine):
     def what_became_of_a_key_is_true(self) -> None:
         for attempt in self.attempts[-5:]:
             try:
-                became = find_outcome(self.resource, attempt.op, self.store.clock.deadline(1.0))
+                became = find_status(self.resource, attempt.op, self.store.clock.deadline(1.0)).outcome
             except NotFound:
                 continue
-            if became is Verdict.COMMITTED:
+            if became == "committed":
                 assert self.landed(attempt)
-            if became is Verdict.NOT_YET and not self.deleted:
+            if became == "not_committed" and not self.deleted:
                 assert not self.landed(attempt)
 
     @invariant()

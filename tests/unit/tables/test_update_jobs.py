@@ -21,6 +21,7 @@ from azguard.tables import update_many
 from azguard.tables.update_jobs import NoLongerMatches, Update
 from azguard.tables.update_many import ManyUpdates, Summary
 from azguard.updates import update as updates
+from azguard.updates.applied import Change
 
 TABLE = Target(emulator(), Address(Kind.TABLE, ("orders",)))
 COMMITTED = SimpleNamespace(outcome="committed", attempts=1)
@@ -93,7 +94,7 @@ def orders(monkeypatch: pytest.MonkeyPatch) -> Orders:
 
 
 def summary(matched: int, **counts: int) -> Summary:
-    none = {"updated": 0, "unchanged": 0, "skipped": 0, "failed": 0, "unknown": 0}
+    none = {"updated": 0, "unchanged": 0, "applied_before": 0, "skipped": 0, "failed": 0, "unknown": 0}
     return Summary(address="table:orders", matched=matched, **{**none, **counts})
 
 
@@ -283,6 +284,8 @@ def test_a_timeout_that_was_asked_for_bounds_the_questions_after_each_update(
         where="",
         change=lambda target, deadline, content: content,
         key=None,
+        change_made=Change(b"abc", "--increment n"),
+        takes_any_change=False,
         stamps=True,
         ledger=False,
         max_attempts=None,

@@ -63,7 +63,6 @@ class Desk:
             resource=FakeResource(self.store, iter(faults)),
             plan=UpdatePlan(lambda content: content, OP, **plan),
             deadline=self.store.clock.deadline(5),
-            is_keyed=True,
             shows_content=True,
         )
         tools = EditTools(
@@ -180,7 +179,7 @@ def test_all_attempts_of_a_session_are_one_op(desk: Desk) -> None:
 def test_an_op_that_is_done_opens_no_editor(desk: Desk) -> None:
     desk.edit(write(b"C\n"))
     desk.shown.clear()
-    assert (desk.edit().outcome, desk.shown, desk.content) == ("committed", [], b"C\n")
+    assert (desk.edit().outcome, desk.shown, desk.content) == ("applied_before", [], b"C\n")
 
 
 def test_marks_that_are_left_are_refused_and_both_sides_kept(desk: Desk) -> None:

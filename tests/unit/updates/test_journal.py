@@ -126,11 +126,15 @@ def test_a_write_of_a_killed_run_that_sixteen_others_covered_is_unknown_and_not_
     assert len(store.commits_of(OP)) == 1
 
 
-def test_a_write_of_a_killed_run_that_is_there_is_committed(tmp_path: Path) -> None:
+def test_a_write_of_a_killed_run_that_is_there_was_applied_before(tmp_path: Path) -> None:
     store = Store.holding(b"")
     with pytest.raises(Killed):
         run(store, tmp_path, Fault.LOST, killed_at=3)
-    assert (run(store, tmp_path).outcome, len(store.commits_of(OP)), list(tmp_path.iterdir())) == ("committed", 1, [])
+    assert (run(store, tmp_path).outcome, len(store.commits_of(OP)), list(tmp_path.iterdir())) == (
+        "applied_before",
+        1,
+        [],
+    )
 
 
 def test_a_write_of_a_killed_run_that_arrives_later_is_done_once(tmp_path: Path) -> None:

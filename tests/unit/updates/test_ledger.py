@@ -13,7 +13,7 @@ from azguard.updates.doubt import judge_by_ledger
 from azguard.updates.journal import WriteJournal
 from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.resource import CurrentVersion
-from azguard.updates.status import find_outcome
+from azguard.updates.status import find_status
 from azguard.updates.update import update
 from tests.support.fake_resource import Fault, LedgeredResource, Store
 
@@ -147,7 +147,7 @@ def test_an_op_in_the_ledger_is_not_applied_again_though_a_foreign_writer_wiped_
     Run(store).end()
     store.foreign_write()
     run = Run(store, again=True)
-    assert (run.outcome(), run.resource.requests, run.truth()) == ("committed", ["read", "row"], (b"oldx", 1))
+    assert (run.outcome(), run.resource.requests, run.truth()) == ("applied_before", ["read", "row"], (b"oldx", 1))
     assert run.told[-2] == "the ledger has this op: it was done before"
 
 
@@ -162,15 +162,12 @@ def test_of_an_op_the_ledger_tells_committed_or_not_committed_and_never_unknown(
     Run(store, Fault.LATE, op=OTHER).outcome(max_attempts=1)
     store.foreign_write()
 
-    def became(op: str) -> Verdict:
+    def became(op: str) -> str:
         resource = LedgeredResource(store, iter(()), op=op, asks=True)
-        return find_outcome(resource, op, store.clock.deadline())
+        return find_status(resource, op, store.clock.deadline()).outcome
 
-    assert [became(op) for op in (OP, OTHER, new_op(b"c" * 12))] == [
-        Verdict.COMMITTED,
-        Verdict.NOT_YET,
-        Verdict.NOT_YET,
-    ]
+    never = "not_committed"
+    assert [became(op) for op in (OP, OTHER, new_op(b"c" * 12))] == ["committed", never, never]
 
 
 @pytest.mark.parametrize(

@@ -59,9 +59,8 @@ class Room:
     ) -> Any:
         made = UpdateRequest(
             resource=FakeResource(self.store, iter(faults)),
-            plan=UpdatePlan(transform, OP, **(plan or {})),
+            plan=UpdatePlan(transform, OP, is_keyed=request.pop("is_keyed", False), **(plan or {})),
             deadline=self.store.clock.deadline(timeout),
-            is_keyed=request.pop("is_keyed", False),
             **request,
         )
         return update_and_record(made, LocalRecords(folders=self.folders, reads=self.reads, now=lambda: NOON))
@@ -103,7 +102,7 @@ def test_unchanged_content_was_read_only_if_a_command_was_given_it(room: Room, s
 def test_what_an_earlier_run_of_the_key_wrote_is_not_recorded(room: Room) -> None:
     room.update(is_keyed=True)
     room.reads.calls.clear()
-    assert (room.update(is_keyed=True).outcome, room.reads.calls) == ("committed", [])
+    assert (room.update(is_keyed=True).outcome, room.reads.calls) == ("applied_before", [])
 
 
 def test_the_content_that_could_not_be_written_is_saved_and_named(room: Room) -> None:

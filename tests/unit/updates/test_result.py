@@ -31,7 +31,7 @@ def test_no_length_is_told_of_content_that_an_earlier_run_wrote() -> None:
     for _ in range(2):
         ended = update(FakeResource(store, iter(())), plan, store.clock.deadline())
     report = UpdateReport.of(TARGET, OP, ended, has_length=True)
-    assert (report.content_length, report.etag, report.outcome) == (None, None, "committed")
+    assert (report.content_length, report.etag, report.outcome) == (None, None, "applied_before")
 
 
 def test_the_outcome_of_an_op_is_committed_or_not_or_unknown_without_its_whole_history() -> None:

@@ -63,14 +63,19 @@ def test_what_is_there_is_changed_and_not_made_anew_though_it_might_have_been_cr
 def test_what_is_not_there_is_created_if_asked_for() -> None:
     case = Case(Store())
     ended = case.end(create=b"41")
-    assert (ended.created, ended.guard, ended.lineage, case.truth()) == (True, "if-none-match", f"{OP}.-", (b"42", 1))
+    assert (ended.created, ended.guard, ended.lineage, case.truth()) == (
+        True,
+        "if-none-match",
+        f"{OP}.-,all",
+        (b"42", 1),
+    )
 
 
 def test_an_op_that_is_in_the_lineage_is_not_applied_again() -> None:
     store = stored()
     Case(store).end()
     again = Case(store)
-    assert (again.outcome(), again.resource.requests, again.truth()) == (("committed", None), ["read"], (b"2", 1))
+    assert (again.outcome(), again.resource.requests, again.truth()) == (("applied_before", None), ["read"], (b"2", 1))
 
 
 def test_the_users_lease_is_written_under() -> None:
