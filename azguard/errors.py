@@ -12,7 +12,7 @@
     │   └── Gone                                      …or deleted it
     ├── Forbidden              43   forbidden
     ├── NotFound               44   not_found
-    ├── Exists                 45   exists            create-only, and it exists
+    ├── Exists                 45   exists            create-only, and it exists; a key of another change
     ├── Locked                 49   locked            leased by another, wrong or missing lease id
     ├── Unavailable            53   unavailable       unreachable, throttled or failing; nothing was applied
     ├── TransformFailed        65   transform_failed  your command or patch failed; nothing written
@@ -210,7 +210,7 @@ class NotFound(AzguardError):
 
 
 class Exists(AzguardError):
-    """Create-only, and it exists."""
+    """Create-only, and it exists; or a key that was used for another change."""
 
     kind, exit_code = "exists", 45
 

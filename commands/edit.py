@@ -38,7 +38,7 @@ def edit(
     goes on with it. If azguard was killed, the file is in the folder kept of the cache folder.
 
     The write is that of safe-update: exactly once, also if answers get lost. With --op-id an edit that is done already
-    opens no editor.
+    opens no editor; nor does a key of another change (exit 45).
 
     Examples:
         azguard edit blob:site/config.json

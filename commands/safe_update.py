@@ -62,6 +62,12 @@ def safe_update(
     can bring back a blob that was deleted meanwhile; where blobs are deleted, keep an empty blob as a tombstone
     instead.
 
+    --op-id names the change by a key. A second run with the key and the same change does nothing and ends with 0; its
+    outcome is applied_before. With another change it is refused (exit 45, key_of_another_change), unless
+    --op-id-any-change is given. A key whose change was there already is recorded too. The last 128 keys are remembered,
+    of an entity the last 512; fewer where the other metadata leave no room. --status asks for the outcome of a key:
+    exit 0, 44 if it was not applied, 74 if it may have been forgotten.
+
     --fence is kept in an index tag, which needs t in a SAS or the role Storage Blob Data Owner, and an account
     without hierarchical namespace. It is recorded even where the content stays as it is. A write of metadata cannot
     carry tags: with --metadata it is compared only, and does not stop a holder with a lower one afterwards.

@@ -4,10 +4,11 @@
 #
 #   0 * * * * once-an-hour.sh ops/hours.txt
 #
-# It is found among the blob's last 16 writes, so no other job should write to this log.
+# Each machine writes another line under the key of the hour: the first one counts (--op-id-any-change). The blob remembers
+# its last 128 keys.
 set -eu
 log=${1:?usage: once-an-hour.sh CONTAINER/NAME}
 hour=$(date -u +%Y-%m-%dT%HZ)
 
 azguard safe-update "blob:$log" --append "$hour $(uname -n)
-" --create --op-id "hour-$hour"
+" --create --op-id "hour-$hour" --op-id-any-change

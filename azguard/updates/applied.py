@@ -67,13 +67,12 @@ def check_change(target: Target, applied: Applied, change: Change | None) -> Non
     Raises:
         Exists: it was.
     """
-    if change is None or applied.change in (None, change.digest):
+    if change is None or applied.change is None or applied.change == change.digest:
         return
-    when = "" if applied.at is None else f", applied {applied.at:%Y-%m-%d %H:%M} UTC"
-    earlier = "" if applied.change is None else applied.change.hex()
+    when = "" if applied.at is None else f", applied at {iso(applied.at)}"
     raise Exists(
-        f"the key names another change of {target} ({earlier}{when}) than this one "
-        f"({change.digest.hex()}, {change.text}); nothing was written",
+        f"the key names another change of {target}: {applied.change.hex()}{when}; this one is {change.digest.hex()}, {change.text}; "
+        "nothing was written",
         address=str(target.address),
         reason="key_of_another_change",
         facts={
