@@ -71,8 +71,8 @@ def check_change(target: Target, applied: Applied, change: Change | None) -> Non
         return
     when = "" if applied.at is None else f", applied at {iso(applied.at)}"
     raise Exists(
-        f"the key names another change of {target}: {applied.change.hex()}{when}; this one is {change.digest.hex()}, {change.text}; "
-        "nothing was written",
+        f"the key names another change of {target}: {applied.change.hex()}{when}; this one is {change.digest.hex()}, "
+        f"{change.text}; nothing was written",
         address=str(target.address),
         reason="key_of_another_change",
         facts={

@@ -134,6 +134,7 @@ def _note_equals(chain: Iterable[Write], equal: dict[str, set[str]]) -> None:
 def _check_ops(history: History, equal: Mapping[str, set[str]], found: list[Violation]) -> int:
     """Each op at most once; as often as its callers were told. Return how many keys were forgotten."""
     writes: dict[str, list[Write]] = defaultdict(list)
+    left = {(write.blob, write.etag): write.stamped for write in history.writes}
     for write in history.writes:
         if write.op:
             writes[write.op].append(write)
@@ -143,7 +144,7 @@ def _check_ops(history: History, equal: Mapping[str, set[str]], found: list[Viol
         _check_told(told, made, equal.get(told.op, set()), found)
     for op in {told.op for told in history.told}:
         made = writes[op]
-        excused = len(made) > 1 and not history.one_host and _was_forgotten(op, made)
+        excused = len(made) > 1 and not history.one_host and _was_forgotten(op, made, left)
         forgotten += excused
         if len(made) > 1 and not excused:
             evidence = (*some(made), *(str(told) for told in history.told if told.op == op))
@@ -151,12 +152,19 @@ def _check_ops(history: History, equal: Mapping[str, set[str]], found: list[Viol
     return forgotten
 
 
-def _was_forgotten(op: str, made: Sequence[Write]) -> bool:
-    """Return whether each further write was another run's, over a version that had forgotten the op."""
+def _was_forgotten(op: str, made: Sequence[Write], left: Mapping[tuple[str, str], Lineage]) -> bool:
+    """Return whether each further write was another run's, over a version that had forgotten the op.
+
+    ``left`` is the lineage of each version, its keys included.
+    """
     runs = {write.run for write in made}
     first = min(made, key=lambda write: write.answered)
-    later = (write for write in made if write is not first)
-    return len(runs) == len(made) and all(op not in Lineage(write.stamped.entries[1:]) for write in later)
+    later = [write for write in made if write is not first]
+    seen = any(
+        op in Lineage(write.stamped.entries[1:]) or op in left.get((write.blob, write.replaced or ""), Lineage())
+        for write in later
+    )
+    return len(runs) == len(made) and not seen
 
 
 def _check_told(told: Told, made: Sequence[Write], equal: set[str], found: list[Violation]) -> None:

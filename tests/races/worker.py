@@ -26,6 +26,7 @@ from azguard.processes import filter_command
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, op_of_key
 from azguard.updates import update
+from azguard.updates.applied import Change
 from azguard.updates.journal import WriteJournal
 from azguard.updates.local_queue import LocalQueue
 from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
@@ -73,6 +74,8 @@ def _update(job: dict[str, Any], folders: Folders) -> UpdateResult:
     plan = UpdatePlan(
         transform=_transform(how, op, deadline),
         op=op,
+        is_keyed=True,
+        change=Change.of([how], how),
         create=b'{"count": 0}' if how is How.CREATE else None,
         guard_by_lease=how is How.LEASE,
         wait_lease=how is How.LEASE,
