@@ -139,3 +139,58 @@ def test_what_makes_a_change_another_one(cli: CliWorld) -> None:
     assert [run(cli, place, *words).code for words in others] == [45] * 5
     patch.write_text('{"n": 6}')
     assert run(cli, place, *base).code == 45
+
+
+# Each writes the blob {0} in its own way, after the scope has read it.
+WRITERS = [
+    ("blob put {0} -f {file}",),
+    ("blob metadata set {0} --metadata a=1",),
+    ("blob set-properties {0} --content-type text/plain",),
+    ("blob block stage {0} -f {file} --block-id cGFydA==", "blob block commit {0} --block-id cGFydA=="),
+    ("blob copy {0} --source {1}",),
+    ("blob snapshot {0}", "blob restore {0} --from snapshot"),
+    ("lease acquire blob:{0} --reason why",),
+    ("lock run blob:{0} --no-wait -- true",),
+]
+
+
+@pytest.mark.parametrize("lines", WRITERS, ids=lambda lines: lines[0].split(" {")[0])
+def test_a_key_outlives_each_other_way_to_write_a_blob(cli: CliWorld, lines: tuple[str, ...]) -> None:
+    place = _blob(cli)
+    source = make(cli, b"other")
+    name = place[0].removeprefix("blob:")
+    run(cli, place, "--op-id", "k", "--increment", "n")
+    file = cli.root / "file"
+    assert cli.call("blob", "get", name, "-f", str(file)).code == 0
+    file.write_text('{"n": 7}')
+    for line in lines:
+        ran = cli.fork(*line.format(name, source, file=file).split())
+        assert ran.code == 0, ran.err
+    assert run(cli, place, "--op-id", "k", "--status").json["outcome"] == "committed"
+
+
+@pytest.mark.parametrize("words", [("replace", "-f", "-"), ("merge", "-f", "-"), ("transaction", "-")])
+def test_a_key_outlives_each_other_way_to_write_an_entity(cli: CliWorld, words: tuple[str, ...]) -> None:
+    place = _entity(cli)
+    name = place[0].removeprefix("entity:")
+    run(cli, place, "--op-id", "k", "--increment", "n")
+    copy = cli.call("entity", "get", name, "-o", "json").json
+    verb, *rest = words
+    if verb == "transaction":
+        line = json.dumps({"op": "replace", "address": name, "entity": copy})
+        ran = cli.call("entity", verb, *rest, stdin=line.encode())
+    else:
+        ran = cli.call("entity", verb, name, *rest, stdin=json.dumps(copy).encode())
+    assert (ran.code, run(cli, place, "--op-id", "k", "--status").json["outcome"]) == (0, "committed")
+
+
+@pytest.mark.parametrize(("make_place", "noun"), [(_container, "container"), (_queue, "queue")])
+def test_a_key_outlives_metadata_that_are_set(
+    cli: CliWorld, make_place: Callable[[CliWorld], Place], noun: str
+) -> None:
+    place = make_place(cli)
+    name = place[0].partition(":")[2]
+    run(cli, place, "--op-id", "k", "--increment", "n")
+    cli.call(noun, "metadata", "get", name)
+    assert cli.call(noun, "metadata", "set", name, "--metadata", "a=1", "--allow-race").code == 0
+    assert run(cli, place, "--op-id", "k", "--status").json["outcome"] == "committed"
