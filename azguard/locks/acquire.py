@@ -19,6 +19,7 @@ from azguard.locks.settings import AcquireSettings, LockRequest
 from azguard.locks.slot_leases import SlotLeases, explain_not_acquired
 from azguard.locks.waiting import WaitReporter
 from azguard.requests.deadline import Deadline
+from azguard.requests.service_dates import ServiceClock
 
 # The shortest and the longest pause between two attempts on a busy lock without a queue: a release is noticed within a
 # second, mostly within half a second.
@@ -57,11 +58,12 @@ class LockAcquisition:
         self._place: QueuePlace | None = None
         #: Why there is no queue for us, until that is said.
         self._obstacle: str | None = queue.find_obstacle(request.target) if settings.is_fair else None
+        clock = ServiceClock(settings.now)
         if settings.is_fair and self._obstacle is None:
-            self._place = QueuePlace(request, settings, self._time)
+            self._place = QueuePlace(request, settings, self._time, clock)
         #: How long the service may still be silent; None while it answers.
         self._silence: Deadline | None = None
-        self._overdue = OverdueLock(request.target, settings.say)
+        self._overdue = OverdueLock(request.target, clock, settings.say)
         self._reporter = WaitReporter(request, self._leases.slots, settings)
 
     def run(self) -> HeldLock:

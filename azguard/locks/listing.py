@@ -84,7 +84,7 @@ def _look_at_queue(target: Target, deadline: Deadline) -> QueueLook | None:
 
 
 def _describe_waiters(seen: QueueLook) -> Iterator[Waiter]:
-    for place, each in enumerate(seen.waiters, start=1):
+    for place, each in enumerate(seen.seen_at(seen.answered_at).waiters, start=1):
         yield _describe(place, each.owner, iso(each.since), each.target, is_shared=each.is_shared)
 
 

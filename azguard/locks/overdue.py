@@ -1,8 +1,9 @@
 """Take a lock that is held without a process, once the time is over that its holder wrote on it.
 
-The service's clock decides. The holder's lease is ended by its own id, which stands in the record, and only at the very
-version that carries this record. So a holder that has prolonged its time since, and the lease of a next holder, are
-never hit; nor is the lease of another program that left the record of an earlier holder there.
+The service's clock decides: by our own ticket if we have one, else by a refusal that tells the time; never by the Date
+of an answer, which a gateway may write. The holder's lease is ended by its own id, which stands in the record, and only
+at the very version that carries this record. So a holder that has prolonged its time since, and the lease of a next
+holder, are never hit; nor is the lease of another program that left the record of an earlier holder there.
 """
 
 from collections.abc import Callable
@@ -11,12 +12,13 @@ from datetime import UTC, datetime
 from azguard.accounts.target import Target
 from azguard.conditions import lease_ids
 from azguard.conditions.resolve import Conditions
-from azguard.errors import AzguardError, Changed, Locked, NotFound
+from azguard.errors import AzguardError, Changed, Locked, NotFound, Unavailable
 from azguard.leases import actions, owners
 from azguard.leases.owners import Owner
 from azguard.leases.state import LeaseState
-from azguard.requests import commits
+from azguard.requests import commits, service_dates
 from azguard.requests.deadline import Deadline
+from azguard.requests.service_dates import ServiceClock
 
 # A finite lease ends by itself.
 _INFINITE = "infinite"
@@ -25,16 +27,17 @@ _INFINITE = "infinite"
 class OverdueLock:
     """A lock that is waited for, which may be overdue."""
 
-    def __init__(self, target: Target, say: Callable[[str], None]) -> None:
+    def __init__(self, target: Target, clock: ServiceClock, say: Callable[[str], None]) -> None:
         self._target = target
+        self._clock = clock
         self._say = say
         #: The versions whose lease has ended, or is another's: nothing is to be done about them any more.
         self._settled: set[str] = set()
 
     def end(self, state: LeaseState | None, deadline: Deadline) -> bool:
         """End the lease if its holder's time is over; return whether that was done."""
-        owner = None if state is None else find_overdue(state)
-        if state is None or owner is None or state.etag in self._settled:
+        owner = None if state is None else _find_holder(state)
+        if state is None or owner is None or state.etag in self._settled or not self._is_over(owner, deadline):
             return False
         conditions = Conditions({"If-Match": state.etag}, "if-match", state.etag, lease_id=owner.lease_id)
         try:
@@ -49,23 +52,25 @@ class OverdueLock:
         self._say(f"the time of its holder is over, so {self._target.address} is free: {owner}")
         return True
 
+    def _is_over(self, owner: Owner, deadline: Deadline) -> bool:
+        """Return whether a holder's time is over for certain."""
+        if not self._clock.is_known:
+            try:
+                moment = service_dates.ask(self._target.account, self._target.kind, deadline)
+            except Unavailable:
+                return False  # The next attempt shows.
+            if moment is not None:
+                self._clock.set(moment)
+        end, now = _find_end(owner), self._clock.read()
+        return end is not None and now is not None and end < now
 
-def find_overdue(state: LeaseState) -> Owner | None:
-    """Return the holder of a lease without a term, if its time is over by the service's clock."""
-    left = count_left(state)
-    owner = owners.read_owner(state.metadata)
-    if owner is None or left is None or left >= 0:
+
+def _find_holder(state: LeaseState) -> Owner | None:
+    """Return the holder of a lease without a term whose record tells the lease."""
+    if state.state != "leased" or state.duration != _INFINITE:
         return None
-    return owner if lease_ids.is_guid(owner.lease_id or "") else None
-
-
-def count_left(state: LeaseState) -> float | None:
-    """Return how many seconds of its time the holder of a lease without a term had left; None if it has no end."""
     owner = owners.read_owner(state.metadata)
-    if owner is None or state.state != "leased" or state.duration != _INFINITE or state.answered_at is None:
-        return None
-    end = _find_end(owner)
-    return None if end is None else (end - state.answered_at).total_seconds()
+    return owner if owner is not None and lease_ids.is_guid(owner.lease_id or "") else None
 
 
 def _find_end(owner: Owner) -> datetime | None:

@@ -6,6 +6,8 @@ from azguard.locks.queue import QueueLook, Ticket
 from azguard.locks.request_time import RequestTime
 from azguard.locks.settings import AcquireSettings, LockRequest
 from azguard.locks.ticket import OwnTicket
+from azguard.requests import service_dates
+from azguard.requests.service_dates import ServiceClock
 
 # The first waiter asks for the lock blindly in between: a listing costs more than a request for a lease.
 _LOOK_SECONDS = 5.0
@@ -28,11 +30,12 @@ _LEFT_SECONDS_EACH = 3.0
 class QueuePlace:
     """Our place in the queue of one lock."""
 
-    def __init__(self, request: LockRequest, settings: AcquireSettings, time: RequestTime) -> None:
+    def __init__(self, request: LockRequest, settings: AcquireSettings, time: RequestTime, clock: ServiceClock) -> None:
         self._target = request.target
         self._settings = settings
         self._time = time
-        self._ticket = OwnTicket(request, settings, time)
+        self._clock = clock
+        self._ticket = OwnTicket(request, settings, time, clock)
         self._is_shared = request.is_shared
         #: What was seen last; None before the first look.
         self.seen: QueueLook | None = None
@@ -99,7 +102,10 @@ class QueuePlace:
             return False
         before, ahead_before = self.known, self._list_ahead()
         seen = queue.look(self._target, self._time.start())
-        self.seen = self._ticket.adopt(seen, asked_at=now)
+        self._ticket.adopt(seen)
+        self._learn_time(seen)
+        # Up to when it was asked for: a sign that was given since is not in it.
+        self.seen = seen.seen_at(self._clock.read(now))
         self._seen_at = now
         if not self.is_lock_free or self.known is None:
             self._free_since = None
@@ -126,6 +132,18 @@ class QueuePlace:
     def leave(self) -> None:
         """Delete our ticket, if we have one."""
         self._ticket.leave()
+
+    def _learn_time(self, seen: QueueLook) -> None:
+        """Ask for the service's time where it matters before we have a ticket: those ahead of a free lock may be dead.
+
+        Raises:
+            Unavailable: the service does not answer.
+        """
+        is_free = seen.lock is None or seen.lock.free
+        if is_free and not self._clock.is_known and any(not self._ticket.is_own(each) for each in seen.waiters):
+            moment = service_dates.ask(self._target.account, self._target.kind, self._time.start())
+            if moment is not None:
+                self._clock.set(moment)
 
     @property
     def _is_left_alone(self) -> bool:

@@ -6,8 +6,9 @@ after that one. (That is the order of Lamport's bakery.)
 
 Every few seconds a waiter writes to its ticket, and the service notes the time. That is its sign of life. A look shows
 which waiters gave none for a while. They have died, however many they are: they are passed over, and the first of the
-living deletes their tickets. A lease on the ticket would tell less: its term is 15 s at least, and how much of it is
-left cannot be seen. A waiter that leaves a free lock alone for some seconds is passed over too, and keeps its ticket.
+living deletes their tickets. What time it is, its own ticket tells it, and not the Date of an answer. A lease on the
+ticket would tell less: its term is 15 s at least, and how much of it is left cannot be seen. A waiter that leaves a
+free lock alone for some seconds is passed over too, and keeps its ticket.
 
 The queue gives the order and nothing else. Who holds the lock is decided by the lease on the lock alone.
 """
@@ -62,8 +63,8 @@ class Ticket:
     #: When it was made, and when its waiter gave the last sign of life; both by the service's clock.
     since: datetime
     signed_at: datetime
-    #: For how long its waiter has given no sign of life.
-    silent_seconds: float
+    #: For how long its waiter has given no sign of life; 0 until the time is known.
+    silent_seconds: float = 0.0
 
     @property
     def is_alive(self) -> bool:
@@ -98,6 +99,8 @@ class QueueLook:
     #: In the order of their numbers.
     tickets: tuple[Ticket, ...]
     readers: tuple[Reader, ...]
+    #: The Date of the answer; None if it has none that may be right.
+    answered_at: datetime | None
 
     @property
     def waiters(self) -> list[Ticket]:
@@ -109,8 +112,13 @@ class QueueLook:
         """Return the number of the next ticket: it comes after all that are there, dead ones too."""
         return max((each.number for each in self.tickets), default=0) + 1
 
-    def seen_at(self, moment: datetime) -> "QueueLook":
-        """Return the same look, with the silence of each waiter counted up to this moment by the service's clock."""
+    def seen_at(self, moment: datetime | None) -> "QueueLook":
+        """Return the same look, with the silence of each waiter counted up to this moment by the service's clock.
+
+        Where the moment is not known, each waiter counts as alive.
+        """
+        if moment is None:
+            return self
         return replace(self, tickets=tuple(_count_silence(each, moment) for each in self.tickets))
 
     def ahead_of(self, number: int | None) -> list[Ticket]:
@@ -159,8 +167,10 @@ def look(lock: Target, deadline: Deadline) -> QueueLook:
     own: LeaseState | None = None
     tickets: list[Ticket] = []
     readers: list[Reader] = []
+    answered_at: datetime | None = None
     try:
         for suffix, state in _list(lock, deadline):
+            answered_at = state.answered_at
             metadata = {key.lower() for key in state.metadata}
             if not suffix:
                 own = state
@@ -170,7 +180,7 @@ def look(lock: Target, deadline: Deadline) -> QueueLook:
                 readers.append(Reader(state, _beside(lock, suffix)))
     except NotFound:
         pass  # There is no container yet: the lock is made with it.
-    return QueueLook(own, tuple(sorted(tickets, key=lambda each: each.number)), tuple(readers))
+    return QueueLook(own, tuple(sorted(tickets, key=lambda each: each.number)), tuple(readers), answered_at)
 
 
 def _list(lock: Target, deadline: Deadline) -> Iterable[tuple[str, LeaseState]]:
@@ -184,12 +194,10 @@ def _list(lock: Target, deadline: Deadline) -> Iterable[tuple[str, LeaseState]]:
             yield "", state
         elif found.startswith(name + _MARK):
             yield found[len(name) + len(_MARK) :], state
-        elif found > name + _MARK:
-            return
 
 
 def _read_ticket(lock: Target, number: int, state: LeaseState) -> Ticket:
-    ticket = Ticket(
+    return Ticket(
         target=name_ticket(lock, number),
         number=number,
         waiter=owners.find_value(state.metadata, TICKET),
@@ -198,9 +206,7 @@ def _read_ticket(lock: Target, number: int, state: LeaseState) -> Ticket:
         owner=owners.read_owner(state.metadata),
         since=state.created_at or state.last_modified,
         signed_at=state.last_modified,
-        silent_seconds=0.0,
     )
-    return ticket if state.answered_at is None else _count_silence(ticket, state.answered_at)
 
 
 def _count_silence(ticket: Ticket, moment: datetime) -> Ticket:

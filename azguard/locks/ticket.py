@@ -5,7 +5,7 @@ holds up the others for some seconds.
 """
 
 import uuid
-from datetime import datetime, timedelta
+from datetime import datetime
 from http import HTTPStatus
 
 from azguard.accounts.target import Target
@@ -20,6 +20,7 @@ from azguard.locks.settings import AcquireSettings, LockRequest
 from azguard.requests import commits
 from azguard.requests.calls import CallOutcome, CallResult, describe, send_once
 from azguard.requests.deadline import Deadline
+from azguard.requests.service_dates import ServiceClock
 from azguard.requests.service_errors import status
 
 # One that is lost is followed by another before the waiter counts as silent.
@@ -36,10 +37,12 @@ _MOST_DELETED = 10
 class OwnTicket:
     """The ticket of one acquisition. It is lost if its waiter was silent for long and another waiter deleted it."""
 
-    def __init__(self, request: LockRequest, settings: AcquireSettings, time: RequestTime) -> None:
+    def __init__(self, request: LockRequest, settings: AcquireSettings, time: RequestTime, clock: ServiceClock) -> None:
         self._request = request
         self._settings = settings
         self._time = time
+        #: Is set by each sign of life.
+        self._clock = clock
         #: By which we know our own, however often we have to make one.
         self._waiter = uuid.uuid4().hex
         #: The blob asked for last; None if none may be there.
@@ -48,8 +51,6 @@ class OwnTicket:
         self._etag: str | None = None
         #: When the next sign of life is due.
         self._due = 0.0
-        #: A moment by the service's clock, and when we heard of it by ours; None before the first.
-        self._heard: tuple[datetime, float] | None = None
         #: Whether the service has refused to delete a ticket for want of a permission.
         self._may_not_delete = False
         #: Its number; None while we have none.
@@ -88,12 +89,8 @@ class OwnTicket:
         self.number = number
         self._note(made.etag, made.answered_at)
 
-    def adopt(self, seen: QueueLook, asked_at: float) -> QueueLook:
-        """Learn from a look what is ours: a ticket whose answer was lost, or that there is none any more.
-
-        Return the look with the silence of the others counted up to the moment when it was asked for. That is told from
-        our own last sign, whose time comes from where theirs come from, and not from a proxy with a clock of its own.
-        """
+    def adopt(self, seen: QueueLook) -> None:
+        """Learn from a look what is ours: a ticket whose answer was lost, or that there is none any more."""
         own = [each for each in seen.tickets if self.is_own(each)]
         if self.number is None and own:
             self.number = own[0].number
@@ -107,10 +104,6 @@ class OwnTicket:
                 self._etag = each.etag
             else:
                 self._delete(each.target, each.etag)  # One that was made late, by a lost request.
-        if self._heard is None:
-            return seen
-        moment, heard_at = self._heard
-        return seen.seen_at(moment + timedelta(seconds=asked_at - heard_at))
 
     def keep(self) -> None:
         """Give a sign of life, if that is due: write to the ticket, as long as it is the version that we know.
@@ -157,7 +150,7 @@ class OwnTicket:
         self._etag = etag
         self._due = now + _SIGN_SECONDS
         if moment is not None:
-            self._heard = moment, now
+            self._clock.set(moment)
 
     def _sign(self, target: Target, etag: str) -> CallResult[tuple[str, datetime]]:
         from azure.storage.blob import ContentSettings

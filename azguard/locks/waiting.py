@@ -6,7 +6,6 @@ from azguard.accounts.target import Target
 from azguard.errors import AzguardError, GaveUp
 from azguard.leases import state as lease_state
 from azguard.leases.state import LeaseState
-from azguard.locks import overdue
 from azguard.locks.place import QueuePlace
 from azguard.locks.settings import AcquireSettings, LockRequest
 from azguard.requests.deadline import Deadline
@@ -37,25 +36,17 @@ class WaitReporter:
     def ask(self, patience: Callable[[], Deadline]) -> bool:
         """Find out who holds the lock, unless that is known and our place is the same; return whether it was done.
 
-        What is known is good for a minute, or until the time of the holder is over.
+        What is known is good for a minute.
         """
         now = self._settings.now()
         number = None if self._place is None else self._place.number
-        is_recent = self._told_at is not None and now - self._told_at < self._good_for_seconds
+        is_recent = self._told_at is not None and now - self._told_at < _REMINDER_SECONDS
         if is_recent and number == self._told_place:
             return False
         self._told = self._describe_holders(patience)
         self._told_at = now
         self._told_place = number
         return True
-
-    @property
-    def _good_for_seconds(self) -> float:
-        left = None if self.seen is None else overdue.count_left(self.seen)
-        # The service tells whole seconds: one more is over for certain, and what was seen after that is settled.
-        if left is None or left <= -1:
-            return _REMINDER_SECONDS
-        return min(_REMINDER_SECONDS, max(0.0, left) + 1)
 
     def note_readers(self, count: int) -> None:
         """Take note that so many readers are still under the lock, which is held already."""

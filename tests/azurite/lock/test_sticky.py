@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,6 +22,7 @@ from azguard.faultproxy.faults import Fault, Request
 from azguard.leases import state as lease_state
 from azguard.locks.overdue import OverdueLock
 from azguard.requests.deadline import Deadline
+from azguard.requests.service_dates import ServiceClock
 from azguard.times import iso
 from tests.faults.rules import Rule, by_rules
 from tests.support.cli_world import CliWorld, Ran
@@ -61,7 +63,7 @@ def overdue(world: Locks, lock: str) -> tuple[OverdueLock, Target, list[str]]:
     said: list[str] = []
     at = account.emulator({"blob": world.cli.port})
     target = Target(at, address.parse(lock, Kind.BLOB).address)
-    return OverdueLock(target, said.append), target, said
+    return OverdueLock(target, ServiceClock(time.monotonic), said.append), target, said
 
 
 def test_a_frozen_environment_refuses_with_its_reason_until_it_is_released(world: Locks) -> None:
