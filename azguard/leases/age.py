@@ -7,11 +7,14 @@ Such a record proves one thing: it was there when the resource was last written,
 Not guaranteed: a record that an earlier holder left tells the age of that holder's lease.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from azguard.accounts.target import Target
 from azguard.leases.owners import HOLDER_CLOCK, SERVICE_CLOCK
 from azguard.leases.state import Holder, LeaseState
+from azguard.requests import service_dates
+from azguard.requests.deadline import Deadline
 
 # Times are in whole seconds, and the clocks of the service's machines are not the same to the second.
 _SLACK_SECONDS = 5.0
@@ -36,6 +39,20 @@ class LeaseAge:
         return None if self.seconds is None else round(self.seconds)
 
 
+_UNKNOWN_TIME = LeaseAge(None, None, "what time it is by the service's clock is not known")
+
+
+def ask_time(state: LeaseState, target: Target, deadline: Deadline) -> LeaseState:
+    """Return the state of a lease with the service's own time instead of the Date of its answer.
+
+    The Date may be that of a gateway: no lease is taken from its holder because of it.
+
+    Raises:
+        Unavailable: the service does not answer.
+    """
+    return replace(state, answered_at=service_dates.ask(target.account, target.kind, deadline))
+
+
 def measure(state: LeaseState) -> LeaseAge:
     """Return how long ago the lease was taken, from what one answer of the service says."""
     holder = state.holder
@@ -43,7 +60,7 @@ def measure(state: LeaseState) -> LeaseAge:
     if holder is None:
         return LeaseAge(None, None, "there is no record of who holds it")
     if now is None:
-        return LeaseAge(None, None, "the answer has no Date, and no other clock can be trusted")
+        return _UNKNOWN_TIME
     unwritten = max(0.0, (now - state.last_modified).total_seconds())
     claimed = _seconds_since(holder, now)
     if claimed is None:
@@ -64,7 +81,7 @@ def measure(state: LeaseState) -> LeaseAge:
 def measure_since_written(state: LeaseState) -> LeaseAge:
     """Return how long ago the resource was written last, for a holder whose own write is the last."""
     if state.answered_at is None:
-        return LeaseAge(None, None, "the answer has no Date, and no other clock can be trusted")
+        return _UNKNOWN_TIME
     seconds = max(0.0, (state.answered_at - state.last_modified).total_seconds())
     return LeaseAge(seconds, seconds, None, SERVICE_CLOCK)
 

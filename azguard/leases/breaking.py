@@ -41,7 +41,7 @@ class Safeguards:
     run_check: RunCheck | None = None
 
     def check(self, state: LeaseState, target: Target) -> None:
-        """Check the record that the holder left, by the service's clock.
+        """Check the record that the holder left, by the service's time in the state.
 
         Raises:
             Changed: the record contradicts the safeguards, does not prove them, or is missing.
@@ -126,6 +126,8 @@ def break_after_showing(
             "breaking a lease takes it from its holder, so say that it is meant", reason="break_not_confirmed"
         )
     state = look_at_breakable(request.target, deadline)
+    if request.safeguards.older_than is not None:
+        state = lease_age.ask_time(state, request.target, deadline)
     show(f"{request.target} is {facts.describe(state)}")
     _check_disk(request, state)
     request.safeguards.check(state, request.target)

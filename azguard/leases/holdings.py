@@ -11,9 +11,9 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from queue import Full, Queue
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from azguard.accounts.account import Account
 from azguard.accounts.target import Target
@@ -23,9 +23,13 @@ from azguard.leases import conventions, listing, owners, share_holdings
 from azguard.leases.conventions import UNKNOWN, Claim
 from azguard.leases.holding import Holding, build_holding
 from azguard.leases.state import LeaseState
+from azguard.requests import service_dates
 from azguard.requests.calls import page_timeouts, pages, read
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_dates import Answers
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 # So many containers are listed at the same time; a page of each is in memory.
 _PARALLEL = 8
@@ -101,6 +105,8 @@ class HoldingsList:
         self._deadline = deadline
         self._report = report
         self._gone = threading.Event()
+        #: The service's time before what is listed now, by which stale ones are chosen; None if it is not known.
+        self._began_at: datetime | None = None
         #: Complete when the listing is over.
         self.tally = ListingTally()
 
@@ -123,7 +129,9 @@ class HoldingsList:
             self._report(error)
 
     def _list_shares(self, account: Account) -> Iterator[Holding]:
-        for state in share_holdings.list_states(account, self._deadline, self._selection.prefix):
+        self._note_time(account, Kind.SHARE)
+        for listed in share_holdings.list_states(account, self._deadline, self._selection.prefix):
+            state = self._add_time(listed)
             claim = conventions.find(state, bytes)
             if claim is None and state.state in (self._selection.states or ()) and state.state != _NEVER_LEASED:
                 claim = _NO_CLAIM
@@ -131,6 +139,7 @@ class HoldingsList:
                 yield from self._choose(state, claim)
 
     def _of_containers(self, account: Account) -> Iterator[Holding]:
+        self._note_time(account, Kind.BLOB)
         waiting = deque[tuple[LeaseState, Queue[Holding | _End]]]()
         containers = self._list_containers(account)
         with ThreadPoolExecutor(_PARALLEL, "containers") as pool:
@@ -150,6 +159,7 @@ class HoldingsList:
         Raises:
             AzguardError: it cannot be listed.
         """
+        self._note_time(container.account, Kind.BLOB)
         for state in listing.list_states(container, self._deadline, self._selection.prefix or None):
             if (found := self._find(container.account, state)) is not None:
                 yield from self._choose(*found)
@@ -223,9 +233,18 @@ class HoldingsList:
         states = self._selection.states
         return not container.free if states is None else container.state in states
 
-    def _find(self, account: Account, state: LeaseState) -> tuple[LeaseState, Claim] | None:
-        if owners.is_ticket(state.metadata):
+    def _note_time(self, account: Account, kind: Kind) -> None:
+        if self._selection.stale_seconds is not None:
+            self._began_at = service_dates.ask(account, kind, self._deadline.fresh())
+
+    def _add_time(self, state: LeaseState) -> LeaseState:
+        """Return a state that was listed, of an age by the service's own time where stale ones are asked for."""
+        return state if self._selection.stale_seconds is None else replace(state, answered_at=self._began_at)
+
+    def _find(self, account: Account, listed: LeaseState) -> tuple[LeaseState, Claim] | None:
+        if owners.is_ticket(listed.metadata):
             return None  # It keeps a place in the queue of a lock.
+        state = self._add_time(listed)
 
         def read_record() -> bytes:
             target = Target(account, Address(Kind.BLOB, _parts(state.address)))
