@@ -1,7 +1,8 @@
 """Temporary files that a crash left in a directory, listed and deleted.
 
 Another machine may still be writing one. So only those of a killed process of this machine are deleted, and those that
-were not written for as long as the operator says. Each is deleted as the version that was judged, under a lease.
+were not written for as long as the operator says, by the service's own time. Each is deleted as the version that was
+judged, under a lease.
 """
 
 import re
@@ -21,7 +22,7 @@ from azguard.files.guarding import Guarding
 from azguard.processes.notes import ProcessNotes
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_copies import PENDING
-from azguard.requests.service_dates import Answers
+from azguard.requests.service_dates import ServiceClock
 
 # Of a put or a copy: a number, by which it is noted. Of safe-update: the id of its lease, by which that is noted.
 _NAME = re.compile(rf"{re.escape(temporary_notes.PREFIX)}(?:([0-9a-f]{{16}})\.tmp|([0-9a-f-]{{36}})-[0-9a-f]{{8}})")
@@ -62,7 +63,7 @@ def prune(folder: Target, pruning: Pruning, *, recursive: bool) -> Iterator[Left
         NotFound: there is no such directory.
         OutcomeUnknown: an answer was lost, and whether one was deleted cannot be known.
     """
-    folders = [folder.address.path]
+    folders, clock = [folder.address.path], ServiceClock(pruning.deadline.clock)
     while folders:
         path = folders.pop()
         place = Target(folder.account, Address(Kind.DIR, (folder.address.container, path)))
@@ -73,21 +74,23 @@ def prune(folder: Target, pruning: Pruning, *, recursive: bool) -> Iterator[Left
                 folders += [name] if recursive else []
                 continue
             named = _NAME.fullmatch(entry.name)
-            found = named and _prune_one(place, name, named, pruning)
+            found = named and _prune_one(place, name, named, pruning, clock)
             if found is not None:
                 yield found
 
 
-def _prune_one(folder: Target, path: str, named: re.Match[str], pruning: Pruning) -> Leftover | None:
+def _prune_one(
+    folder: Target, path: str, named: re.Match[str], pruning: Pruning, clock: ServiceClock
+) -> Leftover | None:
     """Judge one file and delete it if it may be deleted; return None if it is gone, or goes when it is closed."""
     target = Target(folder.account, Address(Kind.FILE, (folder.address.container, path)))
-    answers = Answers()
     try:
-        found = writes.fetch(target, None, pruning.deadline, answers)
+        found = writes.fetch(target, None, pruning.deadline)
     except (NotFound, Locked):
         return None
-    is_told = answers.date is not None and found.last_modified is not None
-    age = answers.date - found.last_modified if is_told else None
+    clock.learn(target.account, target.kind, pruning.deadline)
+    now = clock.read()
+    age = None if now is None or found.last_modified is None else now - found.last_modified
     reason = _judge(named, age, pruning)
     outcome = "would delete" if pruning.only_tells else "deleted"
     if reason not in (_ENDED, _OLD):

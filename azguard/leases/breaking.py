@@ -126,7 +126,7 @@ def break_after_showing(
             "breaking a lease takes it from its holder, so say that it is meant", reason="break_not_confirmed"
         )
     state = look_at_breakable(request.target, deadline)
-    if request.safeguards.older_than is not None:
+    if request.safeguards.older_than is not None and state.holder is not None:
         state = lease_age.ask_time(state, request.target, deadline)
     show(f"{request.target} is {facts.describe(state)}")
     _check_disk(request, state)

@@ -129,8 +129,9 @@ class HoldingsList:
             self._report(error)
 
     def _list_shares(self, account: Account) -> Iterator[Holding]:
-        self._note_time(account, Kind.SHARE)
-        for listed in share_holdings.list_states(account, self._deadline, self._selection.prefix):
+        for number, listed in enumerate(share_holdings.list_states(account, self._deadline, self._selection.prefix)):
+            if number == 0:  # Now it is known that there are shares to ask for it.
+                self._note_time(account, Kind.SHARE)
             state = self._add_time(listed)
             claim = conventions.find(state, bytes)
             if claim is None and state.state in (self._selection.states or ()) and state.state != _NEVER_LEASED:

@@ -6,7 +6,7 @@ from writing between a look and a write.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from azguard.accounts.target import Target
@@ -24,6 +24,8 @@ from azguard.times import iso
 
 # Whose metadata no other writer can overwrite while the lease is held.
 _CARRIERS = (Kind.BLOB, Kind.SHARE, Kind.FILE)
+# A record is written soon after the answer by which it is dated.
+_NEAR = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
@@ -97,11 +99,47 @@ def leave(target: Target, lease_id: str, owner: Owner, deadline: Deadline) -> Mo
         Changed: it is written, under the same lease, faster than it can be read before the deadline.
         OutcomeUnknown: it was sent, and whether it was applied cannot be known.
     """
+    left, moved = _write_record(target, lease_id, lambda version: set_service_time(owner, version), deadline)
+    return correct_time(target, lease_id, left, moved, deadline)[1]
+
+
+def correct_time(target: Target, lease_id: str, owner: Owner, moved: Moved, deadline: Deadline) -> tuple[Owner, Moved]:
+    """Return a record that was just written, with how that moved the version; first write it again if its time is off.
+
+    Its time came from the Date of an answer, which a gateway may write. When it was written, the service tells itself.
+
+    Raises:
+        Locked, Changed, OutcomeUnknown: as ``leave``.
+    """
+    if moved.last_modified is None or _is_about(owner, moved.last_modified):
+        return owner, moved
+    dated = replace(owner, since=iso(moved.last_modified), clock=SERVICE_CLOCK)
+    _, again = _write_record(target, lease_id, lambda _: dated, deadline)
+    is_next = again.before == moved.after
+    return dated, replace(
+        again,
+        before=moved.before if is_next else again.before,
+        attempts=max(moved.attempts, again.attempts),
+    )
+
+
+def _is_about(owner: Owner, moment: datetime) -> bool:
+    """Return whether a record has the service's time, and one that is near a moment."""
+    if owner.clock != SERVICE_CLOCK or owner.since is None:
+        return False
+    return abs(datetime.fromisoformat(owner.since) - moment) <= _NEAR
+
+
+def _write_record(
+    target: Target, lease_id: str, choose: Callable[[Version], Owner], deadline: Deadline
+) -> tuple[Owner, Moved]:
+    """Write a record under a lease, on the version that is there; ``choose`` makes it for that version."""
     while True:
         version = read_version(target, deadline, lease_id)
-        record = set_service_time(owner, version).as_metadata()
+        owner = choose(version)
+        conditions = tie_to(target, lease_id, version)
         try:
-            return change_metadata(target, version, {OWNER: record}, tie_to(target, lease_id, version), deadline)
+            return owner, change_metadata(target, version, {OWNER: owner.as_metadata()}, conditions, deadline)
         except Changed:
             if deadline.passed:
                 raise

@@ -191,6 +191,7 @@ def write_owner_and_fence(
                 raise
             known = None  # Another writer changed it before the lease was ours: read it again.
             continue
+        ours, moved = owner_records.correct_time(target, lease_id, ours, moved, deadline)
         return LockRecord(
             fence=fence,
             owner=ours,

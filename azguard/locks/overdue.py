@@ -16,7 +16,7 @@ from azguard.errors import AzguardError, Changed, Locked, NotFound, Unavailable
 from azguard.leases import actions, owners
 from azguard.leases.owners import Owner
 from azguard.leases.state import LeaseState
-from azguard.requests import commits, service_dates
+from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_dates import ServiceClock
 
@@ -54,13 +54,10 @@ class OverdueLock:
 
     def _is_over(self, owner: Owner, deadline: Deadline) -> bool:
         """Return whether a holder's time is over for certain."""
-        if not self._clock.is_known:
-            try:
-                moment = service_dates.ask(self._target.account, self._target.kind, deadline)
-            except Unavailable:
-                return False  # The next attempt shows.
-            if moment is not None:
-                self._clock.set(moment)
+        try:
+            self._clock.learn(self._target.account, self._target.kind, deadline)
+        except Unavailable:
+            return False  # The next attempt shows.
         end, now = _find_end(owner), self._clock.read()
         return end is not None and now is not None and end < now
 

@@ -6,7 +6,6 @@ from azguard.locks.queue import QueueLook, Ticket
 from azguard.locks.request_time import RequestTime
 from azguard.locks.settings import AcquireSettings, LockRequest
 from azguard.locks.ticket import OwnTicket
-from azguard.requests import service_dates
 from azguard.requests.service_dates import ServiceClock
 
 # The first waiter asks for the lock blindly in between: a listing costs more than a request for a lease.
@@ -140,10 +139,8 @@ class QueuePlace:
             Unavailable: the service does not answer.
         """
         is_free = seen.lock is None or seen.lock.free
-        if is_free and not self._clock.is_known and any(not self._ticket.is_own(each) for each in seen.waiters):
-            moment = service_dates.ask(self._target.account, self._target.kind, self._time.start())
-            if moment is not None:
-                self._clock.set(moment)
+        if is_free and any(not self._ticket.is_own(each) for each in seen.waiters):
+            self._clock.learn(self._target.account, self._target.kind, self._time.start())
 
     @property
     def _is_left_alone(self) -> bool:

@@ -163,8 +163,8 @@ def delete(target: Target, receipt: str, deadline: Deadline, *, hidden_until: da
 
     After a lost answer the same request is sent again. That the message is not found then is no proof by itself: Azure
     says the same of a message that another reader has received meanwhile. ``hidden_until`` is when others could receive
-    it, if the receipt is the last one that was given out: before that moment, by the service's clock, the message is
-    gone, and not received again.
+    it, if the receipt is the last one that was given out: before that moment, by the time in the refusal, the message
+    is gone, and not received again.
 
     Raises:
         Changed: the receipt is stale.
@@ -178,7 +178,7 @@ def delete(target: Target, receipt: str, deadline: Deadline, *, hidden_until: da
             target.address.name, receipt, raw_response_hook=answers.hear, **write_timeouts(deadline)
         ),
         look=lambda _: Finding(Verdict.NOT_YET),
-        judge_refusal=lambda refusal, _: Finding(_judge_delete(refusal, answers.date, hidden_until)),
+        judge_refusal=lambda refusal, _: Finding(_judge_delete(refusal, answers.refused_at, hidden_until)),
         unknown=OutcomeUnknown(
             f"the delete of {target} was sent, and whether it was applied cannot be known: another reader "
             "may have received it meanwhile",

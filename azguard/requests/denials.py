@@ -5,7 +5,7 @@ Source: Common REST API error codes; Delegate access with a SAS; Authorize with 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -16,8 +16,6 @@ from azguard.accounts.target import Target
 from azguard.requests import sas_needs, service_codes, service_dates
 from azguard.times import iso, span
 
-# The service accepts a signed request whose date is at most so far from its own clock.
-_CLOCK_SKEW = timedelta(minutes=15)
 # Which service the resource types of a service SAS are of.
 _SERVICE_OF = {"b": "blob", "bs": "blob", "bv": "blob", "c": "blob", "d": "blob", "f": "file", "s": "file"}
 # What a SAS of one resource is of, for the services whose containers take one of the account.
@@ -54,7 +52,8 @@ def explain(error: Any, code: str | None, target: Target, said: str) -> Denial:
     response = getattr(error, "response", None)
     if response is None:
         return Denial(f"the service does not allow this to {_describe(target)}", reason="not_allowed")
-    now = service_dates.parse(response.headers.get("Date")) or datetime.now(UTC)
+    told = service_dates.find_time(str(error)) or service_dates.parse(response.headers.get("Date"))
+    now = told or datetime.now(UTC)
     account = target.account
     if code == "KeyBasedAuthenticationNotPermitted":
         return Denial(
@@ -218,7 +217,7 @@ def _explain_key(request: Any, code: str | None, target: Target, now: datetime) 
     if code not in ("AuthenticationFailed", "AuthorizationFailure"):
         return None
     sent = _find_date(request)
-    if sent is not None and abs(now - sent) > _CLOCK_SKEW:
+    if sent is not None and abs(now - sent) > service_dates.CLOCK_SKEW:
         off = span(abs(now - sent).total_seconds())
         return Denial(
             f"this machine's clock is {off} {'behind' if sent < now else 'ahead'}: it says {_format_time(sent)}, "

@@ -52,10 +52,14 @@ class ServiceClock:
         self._now = now
         self._heard: tuple[datetime, float] | None = None
 
-    @property
-    def is_known(self) -> bool:
-        """Return whether the service has told the time."""
-        return self._heard is not None
+    def learn(self, account: Account, kind: Kind, deadline: Deadline) -> None:
+        """Ask for the time, unless it was told before; see ``ask``.
+
+        Raises:
+            Unavailable: the service does not answer.
+        """
+        if self._heard is None and (moment := ask(account, kind, deadline)) is not None:
+            self.set(moment)
 
     def set(self, moment: datetime) -> None:
         """Take note of a time that the service has just told."""

@@ -15,8 +15,8 @@ class AnsweringTransport(HttpTransport[Any, Any]):
 
     def send(self, request: Any, **kwargs: Any) -> Any:
         answer = self.answer(request)
-        answer.headers["content-length"] = "0"
-        answer._content = b""
+        answer._content = answer._content or b""
+        answer.headers["content-length"] = str(len(answer._content))
         return RequestsTransportResponse(request, answer)
 
     def send_open(self, *_: Any) -> None:

@@ -13,6 +13,9 @@ from tests.support.answering_transport import AnsweringTransport
 #: What the service answers: its status, its code, its headers.
 Answer = tuple[int, str | None, dict[str, str]]
 
+#: The name under which the headers of an answer have the text of a refusal.
+MESSAGE = "message"
+
 #: The ETag of ``now_is``.
 ETAG = '"0x8D6D418B6C08663"'
 
@@ -37,6 +40,7 @@ class Scripted(AnsweringTransport):
         answer = requests.Response()
         answer.status_code = status
         answer.headers.update({**headers, **({"x-ms-error-code": code} if code else {})})
+        answer._content = f"<Error><Message>{headers.get(MESSAGE, '')}</Message></Error>".encode() if code else b""
         return answer
 
 
@@ -56,3 +60,8 @@ def now_is(state: str, metadata: Mapping[str, str] | None = None, **headers: str
     told = {"etag": ETAG, "last-modified": "Thu, 09 May 2019 00:53:12 GMT", **headers}
     told |= {f"x-ms-meta-{name}": value for name, value in (metadata or {}).items()}
     return 200, None, {**told, "x-ms-lease-state": state, "x-ms-lease-status": locked}
+
+
+def it_is(moment: str) -> Answer:
+    """Return a refusal that tells the service's time, such as ``2026-11-21T12:00:00.0000000Z``."""
+    return 404, "BlobNotFound", {MESSAGE: f"The specified blob does not exist.\nRequestId:0\nTime:{moment}"}

@@ -44,6 +44,13 @@ def refusal(status: int, code: str) -> HttpResponseError:
     return error
 
 
+def _answer(hook: Callable[[Any], None], status: int) -> None:
+    request = SimpleNamespace(headers={})
+    body = b"" if status == 200 else b"The specified blob does not exist.\nTime:2026-11-22T12:00:00.0000000Z"
+    answer = SimpleNamespace(status_code=status, headers=_DATE, request=request, body=lambda: body)
+    hook(SimpleNamespace(http_response=answer))
+
+
 @dataclass(frozen=True)
 class _Pager:
     """A listing of the SDK's: a page, or the error instead of it."""
@@ -57,7 +64,7 @@ class _Pager:
         pages = iter(lambda: list(islice(items, _PAGE)), [])
 
         def fetch() -> list[Any] | None:
-            self.hook(SimpleNamespace(http_response=SimpleNamespace(headers=_DATE)))
+            _answer(self.hook, 200)
             if self.error is not None:
                 raise self.error
             return next(pages, None)
@@ -102,5 +109,11 @@ class ListedAccount:
         return SimpleNamespace(list_blobs=list_blobs)
 
     def blob(self, address: Any) -> Any:
-        content = self.contents[f"{address.container}/{address.name}"]
-        return SimpleNamespace(download_blob=lambda **_: SimpleNamespace(readall=lambda: content))
+        def get_block_list(raw_response_hook: Any, **_: Any) -> None:
+            _answer(raw_response_hook, 404)
+            raise refusal(404, "BlobNotFound")
+
+        content = self.contents.get(f"{address.container}/{address.name}", b"")
+        return SimpleNamespace(
+            download_blob=lambda **_: SimpleNamespace(readall=lambda: content), get_block_list=get_block_list
+        )

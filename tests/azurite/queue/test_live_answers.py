@@ -16,6 +16,7 @@ MESSAGE = f"jobs/{ID}"
 # Received at 01:20:08, and hidden until 01:20:39.
 RECEIVED = Answer.recorded("test_queue.test_update_message", 2)
 RECEIPT = "AgAAAAMAAAAAAAAApfesaQUG1QE="
+CONTENT = "application/xml"
 BUSY = Answer(503, "ServerBusy")
 EXISTS = Answer.recorded("test_queue.test_create_queue_fail_on_exist_different_metadata", 1)
 # The same metadata again.
@@ -25,8 +26,13 @@ DONE = Answer(204)
 
 
 def not_found(at: str) -> Answer:
-    """Return how the live service refuses a stale receipt, and one of a message that is gone."""
-    return Answer(404, "MessageNotFound", {"Date": f"Thu, 09 May 2019 {at} GMT"})
+    """Return how the live service refuses a stale receipt, and one of a message that is gone.
+
+    The Date is a gateway's: before the message could be received by others.
+    """
+    words = f"The specified message does not exist.\nRequestId:1\nTime:2019-05-09T{at}.1234567Z"
+    body = f"<Error><Code>MessageNotFound</Code><Message>{words}</Message></Error>".encode()
+    return Answer(404, "MessageNotFound", {"Date": "Thu, 09 May 2019 01:20:10 GMT", "Content-Type": CONTENT}, body)
 
 
 def play(root: Path, *steps: tuple[tuple[str, ...], tuple[Answer, ...]]) -> tuple[list[Ran], list[str]]:
@@ -72,7 +78,10 @@ def test_a_clock_that_the_service_does_not_tell_proves_nothing(tmp_path: Path) -
     ran, _ = play(
         tmp_path,
         (("message", "get", "jobs"), (RECEIVED,)),
-        (("message", "delete", MESSAGE), (BUSY, Answer(404, "MessageNotFound"))),
+        (
+            ("message", "delete", MESSAGE),
+            (BUSY, Answer(404, "MessageNotFound", {"Date": "Thu, 09 May 2019 01:20:10 GMT"})),
+        ),
     )
     assert ran[1].code == 74
 

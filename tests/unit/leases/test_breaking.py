@@ -13,18 +13,25 @@ from azguard.leases import breaking
 from azguard.leases.breaking import BreakDone, BreakRequest, Safeguards
 from azguard.leases.owners import OWNER, SERVICE_CLOCK, Owner
 from tests.support.fake_resource import Clock
-from tests.support.lease_script import ETAG, Answer, Scripted, now_is, scripted
+from tests.support.lease_script import ETAG, Answer, Scripted, it_is, now_is, scripted
 
 DONE: Answer = (HTTPStatus.ACCEPTED, None, {"etag": ETAG, "x-ms-lease-time": "0"})
 CHANGED: Answer = (HTTPStatus.PRECONDITION_FAILED, "ConditionNotMet", {})
+NOON = it_is("2026-11-21T12:00:00.0000000Z")
 VERSION = Conditions({"If-Match": ETAG}, "if-match", ETAG)
 LOOK, BREAK = ("HEAD", None), ("PUT", "break")
 
 
-def held_by(who: str, etag: str = ETAG, duration: str = "infinite", state: str = "leased") -> Answer:
+def held_by(
+    who: str,
+    etag: str = ETAG,
+    duration: str = "infinite",
+    state: str = "leased",
+    date: str = "Sat, 21 Nov 2026 12:00:00 GMT",
+) -> Answer:
     """Return the answer to a look at a lease with a record of its holder."""
     record = Owner(who, "build1", 7, "deploy.sh", "2026-11-21T09:00:00+00:00", clock=SERVICE_CLOCK).as_metadata()
-    told = {"etag": etag, "Date": "Sat, 21 Nov 2026 12:00:00 GMT", "x-ms-lease-duration": duration}
+    told = {"etag": etag, "Date": date, "x-ms-lease-duration": duration}
     return now_is(state, {OWNER: record}, **told)
 
 
@@ -182,10 +189,11 @@ def test_a_person_who_says_no_breaks_nothing() -> None:
 def test_who_confirms_or_names_what_must_hold_is_not_asked(
     conditions: Conditions, safeguards: Safeguards, is_confirmed: bool
 ) -> None:
-    target, service = scripted(Kind.BLOB, held_by("alice"), DONE)
+    told = [NOON] if safeguards.older_than else []
+    target, service = scripted(Kind.BLOB, held_by("alice"), *told, DONE)
     operator = Operator()
     run(target, conditions=conditions, safeguards=safeguards, is_confirmed=is_confirmed, operator=operator)
-    assert (len(operator.seen), service.asked) == (1, [LOOK, BREAK])
+    assert (len(operator.seen), service.asked) == (1, [LOOK, *[("GET", None) for _ in told], BREAK])
 
 
 # Safeguards
@@ -197,7 +205,6 @@ def test_who_confirms_or_names_what_must_hold_is_not_asked(
         (held_by("alice"), Safeguards(owner="bob"), "is not held by bob"),
         (held_without_record(), Safeguards(owner="alice"), "there is no record on"),
         (held_without_record(), Safeguards(older_than=1), "there is no record on"),
-        (held_by("alice"), Safeguards(older_than=4 * 3600), "was taken 3h ago, which is not long enough"),
     ],
 )
 def test_a_safeguard_that_does_not_hold_breaks_nothing(shown: Answer, safeguards: Safeguards, words: str) -> None:
@@ -206,9 +213,24 @@ def test_a_safeguard_that_does_not_hold_breaks_nothing(shown: Answer, safeguards
     assert (words in error.message, error.reason, asked) == (True, "lease_not_broken", [LOOK])
 
 
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        (NOON, "was taken 3h ago, which is not long enough"),
+        # What is no answer of the service, and so does not tell its time: the Date of the look is not believed.
+        (CHANGED, "what time it is by the service's clock is not known"),
+    ],
+)
+def test_an_age_is_counted_from_the_time_in_a_refusal_and_from_no_date(told: Answer, words: str) -> None:
+    for date in ("Sat, 21 Nov 2026 12:00:00 GMT", "Sat, 21 Nov 2026 22:00:00 GMT"):
+        target, service = scripted(Kind.BLOB, held_by("alice", date=date), told)
+        error, asked = refused(target, service, safeguards=Safeguards(older_than=4 * 3600))
+        assert (words in error.message, error.reason, asked) == (True, "lease_not_broken", [LOOK, ("GET", None)])
+
+
 @pytest.mark.parametrize("name", ["alice", "build1", "alice@build1"])
 def test_a_holder_has_several_names(name: str) -> None:
-    target, _ = scripted(Kind.BLOB, held_by("alice"), DONE)
+    target, _ = scripted(Kind.BLOB, held_by("alice"), NOON, DONE)
     assert run(target, safeguards=Safeguards(owner=name, older_than=3 * 3600)).broken.held_by == "alice@build1"
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.errors import AzguardError, Changed, Locked, OutcomeUnknown, UsageError
 from azguard.leases import owner_records
-from azguard.leases.owners import HOLDER_CLOCK, OWNER, SERVICE_CLOCK, Owner
+from azguard.leases.owners import OWNER, SERVICE_CLOCK, Owner
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, new_op
 from tests.support.fake_resource import Clock
@@ -63,17 +64,23 @@ def test_a_record_replaces_an_earlier_one_and_leaves_other_metadata() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "since", "clock"),
+    ("answer", "writes"),
     [
-        (found(), "2026-11-21T12:00:00Z", SERVICE_CLOCK),
-        (now_is("leased"), "2026-11-21T03:00:00Z", HOLDER_CLOCK),
+        (found(), 1),
+        (now_is("leased", Date="Sat, 21 Nov 2026 11:59:01 GMT"), 1),
+        # Of a gateway whose clock is wrong, or of one that tells none: when it was written, the service says.
+        (now_is("leased", Date="Sat, 21 Nov 2026 10:00:00 GMT"), 2),
+        (now_is("leased", Date="Sat, 21 Nov 2026 14:00:00 GMT"), 2),
+        (now_is("leased"), 2),
     ],
 )
-def test_the_time_of_a_record_is_the_services_where_it_told_it(answer: Answer, since: str, clock: str) -> None:
-    target, service = scripted(Kind.BLOB, answer, DONE)
-    owner_records.leave(target, LEASE, ALICE, Clock().deadline())
+def test_the_time_of_a_record_is_about_the_services_when_it_was_written(answer: Answer, writes: int) -> None:
+    target, service = scripted(Kind.BLOB, answer, DONE, found(etag='"2"'), (*DONE[:2], {**DONE[2], "etag": '"3"'}))
+    moved = owner_records.leave(target, LEASE, ALICE, Clock().deadline())
     record = json.loads(written(service)[OWNER])
-    assert (record["since"], record["clock"]) == (since, clock)
+    off = datetime.fromisoformat(record["since"]) - datetime(2026, 11, 21, 12, tzinfo=UTC)
+    assert (abs(off) < timedelta(minutes=1), record["clock"]) == (True, SERVICE_CLOCK)
+    assert (moved.before, moved.after, len(service.asked)) == (ETAG, f'"{writes + 1}"', 2 * writes)
 
 
 def test_a_write_under_the_same_lease_that_came_between_is_not_overwritten() -> None:
