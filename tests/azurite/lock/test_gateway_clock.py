@@ -113,7 +113,7 @@ def test_a_freeze_that_is_made_and_prolonged_behind_it_lasts_as_long_as_was_aske
 
 
 def look_once(world: Locks, gateway: Locks, silent: float) -> tuple[int, list[str]]:
-    """Run under a free lock for which another waits that was silent for so long; return the exit status, and who waits."""
+    """Run under a free lock for which another waits, silent for so long; return the exit status, and who waits."""
     lock = world.new()
     world.blob(lock).upload_blob(b"")
     world.blob(f"{lock}!0000000003").upload_blob(b"", metadata={TICKET: "another"})

@@ -14,7 +14,6 @@ from azguard.leases.age import LeaseAge
 from azguard.leases.breaking import Safeguards
 from azguard.leases.owners import HOLDER_CLOCK, OWNER, SERVICE_CLOCK, Owner
 from azguard.leases.state import LeaseState
-from azguard.requests import service_dates
 from azguard.requests.deadline import Deadline
 from tests.support.lease_script import now_is, scripted
 
@@ -101,14 +100,3 @@ def test_the_time_is_that_of_the_very_answer(kind: Kind, date: str | None) -> No
     target, _ = scripted(kind, (status, code, told))
     state = lease_state.look(target, Deadline(0))
     assert (state.answered_at, lease_age.measure(state).seconds) == ((NOW, 3 * HOUR) if date else (None, None))
-
-
-@pytest.mark.parametrize(
-    ("text", "moment"),
-    [
-        ("Sat, 21 Nov 2026 12:00:00 GMT", NOW), ("Sat, 21 Nov 2026 12:00:00 -0000", NOW), (None, None), ("", None),
-        ("soon", None), ("Sat, 99 Nov 2026 12:00:00 GMT", None), ("Sat, 21 Nov 99999999999 12:00:00 GMT", None),
-    ],
-)  # fmt: skip
-def test_a_date_is_read_or_missing(text: str | None, moment: datetime | None) -> None:
-    assert service_dates.parse(text) == moment
