@@ -84,13 +84,20 @@ def ask(account: Account, kind: Kind, deadline: Deadline) -> datetime | None:
     Raises:
         Unavailable: the service does not answer.
     """
-    is_file = kind.service == "file"
-    # The name of a resource that is not there.
-    nothing = Address(Kind.FILE if is_file else Kind.BLOB, ("azguard", uuid.uuid4().hex))
-    fetch: Any = account.file(nothing).get_ranges if is_file else account.blob(nothing).get_block_list
+    # A name that nothing has.
+    name = uuid.uuid4().hex
+    ask_nothing: Any
+    if kind.service == "file":
+        nothing = Address(Kind.SHARE, (name,))
+        ask_nothing = account.share(nothing).get_share_stats
+    else:
+        nothing = Address(Kind.BLOB, (name, name))
+        ask_nothing = account.blob(nothing).get_block_list
     answers = Answers()
     try:
-        read(lambda timeouts: fetch(raw_response_hook=answers.hear, **timeouts), Target(account, nothing), deadline)
+        read(
+            lambda timeouts: ask_nothing(raw_response_hook=answers.hear, **timeouts), Target(account, nothing), deadline
+        )
     except Unavailable:
         raise
     except AzguardError:

@@ -40,7 +40,8 @@ class Scripted(AnsweringTransport):
         answer = requests.Response()
         answer.status_code = status
         answer.headers.update({**headers, **({"x-ms-error-code": code} if code else {})})
-        answer._content = f"<Error><Message>{headers.get(MESSAGE, '')}</Message></Error>".encode() if code else b""
+        if MESSAGE in headers:
+            answer._content = f"<Error><Code>{code}</Code><Message>{headers[MESSAGE]}</Message></Error>".encode()
         return answer
 
 
