@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from azguard.accounts.target import Target
 from azguard.leases.owners import HOLDER_CLOCK, SERVICE_CLOCK
 from azguard.leases.state import Holder, LeaseState
-from azguard.requests import service_dates
+from azguard.requests import service_clock
 from azguard.requests.deadline import Deadline
 
 # Times are in whole seconds, and the clocks of the service's machines are not the same to the second.
@@ -50,7 +50,7 @@ def ask_time(state: LeaseState, target: Target, deadline: Deadline) -> LeaseStat
     Raises:
         Unavailable: the service does not answer.
     """
-    return replace(state, answered_at=service_dates.ask(target.account, target.kind, deadline))
+    return replace(state, answered_at=service_clock.ask(target.account, target.kind, deadline))
 
 
 def measure(state: LeaseState) -> LeaseAge:

@@ -23,7 +23,7 @@ from azguard.leases import conventions, listing, owners, share_holdings
 from azguard.leases.conventions import UNKNOWN, Claim
 from azguard.leases.holding import Holding, build_holding
 from azguard.leases.state import LeaseState
-from azguard.requests import service_dates
+from azguard.requests import service_clock
 from azguard.requests.calls import page_timeouts, pages, read
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_dates import Answers
@@ -236,7 +236,7 @@ class HoldingsList:
 
     def _note_time(self, account: Account, kind: Kind) -> None:
         if self._selection.stale_seconds is not None:
-            self._began_at = service_dates.ask(account, kind, self._deadline.fresh())
+            self._began_at = service_clock.ask(account, kind, self._deadline.fresh())
 
     def _add_time(self, state: LeaseState) -> LeaseState:
         """Return a state that was listed, of an age by the service's own time where stale ones are asked for."""

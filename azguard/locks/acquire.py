@@ -19,7 +19,7 @@ from azguard.locks.settings import AcquireSettings, LockRequest
 from azguard.locks.slot_leases import SlotLeases, explain_not_acquired
 from azguard.locks.waiting import WaitReporter
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_dates import ServiceClock
+from azguard.requests.service_clock import ServiceClock
 
 # The shortest and the longest pause between two attempts on a busy lock without a queue: a release is noticed within a
 # second, mostly within half a second.

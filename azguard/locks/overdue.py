@@ -18,7 +18,7 @@ from azguard.leases.owners import Owner
 from azguard.leases.state import LeaseState
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_dates import ServiceClock
+from azguard.requests.service_clock import ServiceClock
 
 # A finite lease ends by itself.
 _INFINITE = "infinite"

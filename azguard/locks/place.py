@@ -6,7 +6,7 @@ from azguard.locks.queue import QueueLook, Ticket
 from azguard.locks.request_time import RequestTime
 from azguard.locks.settings import AcquireSettings, LockRequest
 from azguard.locks.ticket import OwnTicket
-from azguard.requests.service_dates import ServiceClock
+from azguard.requests.service_clock import ServiceClock
 
 # The first waiter asks for the lock blindly in between: a listing costs more than a request for a lease.
 _LOOK_SECONDS = 5.0

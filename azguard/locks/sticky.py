@@ -24,7 +24,7 @@ from azguard.locks.known import KnownLock
 from azguard.locks.renewal import HeldLock
 from azguard.locks.settings import ANSWER_SECONDS
 from azguard.processes.signals import ignore_ending, raise_at_end
-from azguard.requests import commits, service_dates
+from azguard.requests import commits, service_clock
 from azguard.requests.deadline import Deadline
 from azguard.times import iso
 
@@ -119,7 +119,7 @@ class StickyHold:
             if found.state != "leased":
                 self.plan.holds.close(lock.hold, HoldState.LOST, f"its lease is {found.state}")
                 return None
-            now = service_dates.ask(lock.target.account, lock.target.kind, patience)
+            now = service_clock.ask(lock.target.account, lock.target.kind, patience)
             version = Version(found.etag, found.metadata, now)
             owner = self.until.write_on(owner_records.set_service_time(plan.settings.owner, version), lock.lease_id)
             moved = owner_records.leave(lock.target, lock.lease_id, owner, patience)

@@ -20,7 +20,7 @@ from azguard.locks.settings import AcquireSettings, LockRequest
 from azguard.requests import commits
 from azguard.requests.calls import CallOutcome, CallResult, describe, send_once
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_dates import ServiceClock
+from azguard.requests.service_clock import ServiceClock
 from azguard.requests.service_errors import status
 
 # One that is lost is followed by another before the waiter counts as silent.

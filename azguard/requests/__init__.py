@@ -28,4 +28,5 @@
 ``denials``         why the service refused these credentials
 ``sas_needs``       the permissions that a SAS needs for a request
 ``service_dates``   the service's clock, as its answers tell it
+``service_clock``   the service's own time, asked for once
 """

@@ -22,7 +22,7 @@ from azguard.faultproxy.faults import Fault, Request
 from azguard.leases import state as lease_state
 from azguard.locks.overdue import OverdueLock
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_dates import ServiceClock
+from azguard.requests.service_clock import ServiceClock
 from azguard.times import iso
 from tests.faults.rules import Rule, by_rules
 from tests.support.cli_world import CliWorld, Ran

@@ -8,8 +8,9 @@ import pytest
 
 from azguard.address import Kind
 from azguard.errors import Unavailable
-from azguard.requests import service_dates
-from azguard.requests.service_dates import Answers, ServiceClock
+from azguard.requests import service_clock, service_dates
+from azguard.requests.service_clock import ServiceClock
+from azguard.requests.service_dates import Answers
 from tests.support.fake_resource import Clock
 from tests.support.lease_script import MESSAGE, Answer, it_is, scripted
 
@@ -74,7 +75,7 @@ def test_a_refusal_tells_when_the_service_wrote_it(status: int, body: bytes, mom
 )
 def test_the_time_is_asked_for_by_a_read_that_is_refused(answer: Answer, moment: datetime | None) -> None:
     target, service = scripted(Kind.BLOB, answer)
-    assert (service_dates.ask(target.account, Kind.BLOB, Clock().deadline()), service.asked) == (
+    assert (service_clock.ask(target.account, Kind.BLOB, Clock().deadline()), service.asked) == (
         moment,
         [("GET", None)],
     )
@@ -83,7 +84,7 @@ def test_the_time_is_asked_for_by_a_read_that_is_refused(answer: Answer, moment:
 def test_a_service_that_does_not_answer_is_no_clock_that_is_unknown() -> None:
     target, _ = scripted(Kind.BLOB, *[(503, "ServerBusy", it_is(TOLD)[2])] * 99)
     with pytest.raises(Unavailable):
-        service_dates.ask(target.account, Kind.BLOB, Clock().deadline(1))
+        service_clock.ask(target.account, Kind.BLOB, Clock().deadline(1))
 
 
 def test_a_clock_is_asked_for_once_and_counts_on() -> None:
