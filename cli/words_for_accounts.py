@@ -12,6 +12,8 @@ HINTS: Mapping[str, Words] = {
     "certificate_not_trusted": _CA,
     "certificate_not_valid_now": "check this machine's clock: date -u",
     "certificate_of_another_host": f"check the endpoint; {_CA}",
+    "answer_of_another_request": "a proxy or a gateway mixes answers up: leave it out, as with NO_PROXY, or try again",
+    "answer_too_long": "what answers there is not Azure Storage, or a proxy stands in between: check the endpoint",
     "cut_off": "try again",
     "dns_down": "check the network's DNS",
     "emulator_stopped": 'azguard emulator start, then eval "$(azguard emulator env)"',

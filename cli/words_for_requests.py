@@ -57,6 +57,8 @@ HINTS: Mapping[str, Words] = {
     "not_allowed": "check the key, the SAS or the login",
     "answer_altered": "a proxy or a cache stands in between: leave it out, as with NO_PROXY, or name the real endpoint",
     "answer_unreadable": "a proxy or a firewall may stand in between; --debug shows what could not be read",
+    "listing_never_ends": "what answers there is not Azure Storage, or a proxy stands in between: check the endpoint",
+    "redirected": "check the endpoint; a proxy or a login page may stand in between",
     "not_azure_storage": "a proxy, a firewall or a login page stands in between, or the endpoint is wrong",
     "not_public": "--auth-mode login, --account-key or --sas-token",
     "outcome_unknown": _look_first,

@@ -7,6 +7,7 @@ an answer must be to count, is the same; only success is read here, and a refusa
 import base64
 import hmac
 import time
+import uuid
 from collections.abc import Mapping
 from email.utils import formatdate
 from functools import lru_cache
@@ -16,6 +17,7 @@ from urllib.parse import quote, urlencode
 
 from azguard import __version__
 from azguard.accounts.account import Account, Auth
+from azguard.accounts.exchanges import REQUEST_ID
 from azguard.accounts.well_known import STORAGE_SCOPE
 from azguard.address import Address
 
@@ -106,6 +108,7 @@ def _prove(
     url = f"{account.endpoint('blob')}/{'/'.join(quote(part, safe='~/') for part in address.parts)}"
     sent = {
         "x-ms-version": API_VERSION,
+        REQUEST_ID: str(uuid.uuid4()),
         "x-ms-date": _format_date(int(time.time())),
         "User-Agent": f"azguard/{__version__}",
         "Accept": "application/xml",

@@ -7,23 +7,45 @@ Python's HTTP client takes a head that ends in the middle for a whole one: an ET
 and missing metadata like none. Here every line of an answer must have its end: the status, the headers up to the empty
 line, the sizes of chunks. And a head may have more than a hundred lines, which the client refuses: a blob with eighty
 metadata keys has as many.
+
+Nor does it ask whose answer it reads. A gateway, or a connection that is one answer behind, can give that of an earlier
+request. The service repeats the id that each request carries, so an answer with another id is no answer, and its
+connection is closed.
 """
 
 import io
 import threading
 import time
+import zlib
+from collections.abc import Mapping
 from contextvars import ContextVar
 from functools import cache
-from http.client import HTTPResponse, IncompleteRead, RemoteDisconnected
+from http import HTTPStatus
+from http.client import HTTPException, HTTPResponse, IncompleteRead, RemoteDisconnected
 from typing import Any
 
 TRUNCATED = "the answer was cut short"
+OF_ANOTHER_REQUEST = "the answer belongs to another request"
+TOO_LONG = "the answer is longer than any of Azure Storage"
+#: What each transmission carries, and the service repeats.
+REQUEST_ID = "x-ms-client-request-id"
 # What one process keeps open to a service: as many as it ever has requests under way. The SDK's own pool keeps ten, and
 # closes the others after each request.
 CONNECTIONS = 64
 # An exchange may take longer than its limit by the time that what it moves takes at this pace, which any network that
 # can be worked with keeps.
 PACE_BYTES_PER_SECOND = 64 * 1024
+# What one request reads of content, or a page of a listing, is a tenth of that; an error is a few sentences.
+MOST_BYTES = 64 * 1024 * 1024
+MOST_ERROR_BYTES = 1024 * 1024
+# An answer that is received adds at most the time of the longest that is asked for, a range of 8 MiB.
+_MOST_ADDED_SECONDS = 8 * 1024 * 1024 / PACE_BYTES_PER_SECOND
+# Of zlib: a head of gzip or of zlib, whichever there is.
+_ANY_HEAD = 32 + zlib.MAX_WBITS
+_RANGE = "x-ms-range"
+#: What a head says of a body that is compressed, and is not true of it inflated.
+OF_COMPRESSED = ("Content-Encoding", "Content-Length")
+_CODINGS = ("gzip", "x-gzip", "deflate")
 # What is handed to the socket at once: one TLS record, so that the limit is looked at between two of them.
 PIECE = 16 * 1024
 # Twice what the service takes for metadata, names and all; http.client refuses a longer line, and takes it for one.
@@ -41,16 +63,61 @@ def spell(name: str) -> str:
     return _LINEAGE if len(name) == len(_LINEAGE) and name.lower() == _LINEAGE else name
 
 
+class RejectedAnswer(HTTPException):
+    """A whole answer that is none to this request; its text says why."""
+
+
+def check_echo(asked: Mapping[str, str], answered: Mapping[str, str]) -> None:
+    """Make sure that an answer is to this request, by the headers of both. Some gateways take the id away.
+
+    Raises:
+        RejectedAnswer: it repeats the id of another request.
+    """
+    if (echo := answered.get(REQUEST_ID)) and (given := asked.get(REQUEST_ID)) and echo != given:
+        raise RejectedAnswer(OF_ANOTHER_REQUEST)
+
+
+def is_of_content(method: str, headers: Mapping[str, str]) -> bool:
+    """Return whether a request asks for content, which is what was stored; azguard always asks for a range of it."""
+    return method == "GET" and _RANGE in headers
+
+
+def inflate(coding: str, body: bytes, status: int) -> bytes:
+    """Return the body of an answer as it was before it was compressed.
+
+    Raises:
+        IncompleteRead: it is cut, or compressed in a way that was not asked for.
+        RejectedAnswer: it would be longer than any.
+    """
+    if coding.lower() not in _CODINGS:
+        raise IncompleteRead(coding.encode())
+    most = MOST_ERROR_BYTES if status >= HTTPStatus.BAD_REQUEST else MOST_BYTES
+    stream = zlib.decompressobj(_ANY_HEAD)
+    try:
+        found = stream.decompress(body, most + 1)
+    except zlib.error as error:
+        raise IncompleteRead(body[:PIECE]) from error
+    if len(found) > most:
+        raise RejectedAnswer(TOO_LONG)
+    if not stream.eof or stream.unused_data:
+        raise IncompleteRead(found[:PIECE])
+    return found
+
+
 class Exchange:
     """One request and its answer, from the connection to the last byte, within ``seconds`` of wall-clock time.
 
     What is moved adds to that, at ``PACE_BYTES_PER_SECOND``, so that the same limit serves a byte and a block. So the
-    longest, a range or a block of 8 MiB, may take two minutes more, if it keeps that pace to its end.
+    longest, a range or a block of 8 MiB, may take two minutes more, if it keeps that pace to its end. An error adds
+    nothing, and without ``adds_time`` no answer does. No answer has more than ``MOST_BYTES``, and no error more than
+    ``MOST_ERROR_BYTES``.
     """
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, *, adds_time: bool) -> None:
         self._seconds = seconds
         self._ends = time.monotonic() + seconds
+        self._bytes_left = MOST_BYTES + LONGEST_HEAD
+        self._seconds_to_add = _MOST_ADDED_SECONDS if adds_time else 0.0
 
     @property
     def left(self) -> float:
@@ -73,13 +140,32 @@ class Exchange:
         """
         return min(self.left, self._seconds)
 
-    def add_time_for(self, count: int) -> None:
-        """Add the time for so many bytes that were sent or received."""
+    def add_sent(self, count: int) -> None:
+        """Add the time for so many bytes that were sent."""
         self._ends += count / PACE_BYTES_PER_SECOND
 
     def start_answer(self) -> None:
         """Note that the request was handed over: from here on the answer has ``seconds``."""
         self._ends = min(self._ends, time.monotonic() + self._seconds)
+
+    def start_body(self, status: int) -> None:
+        """Note that the head of an answer was read, with this status."""
+        if status >= HTTPStatus.BAD_REQUEST:
+            self._bytes_left = MOST_ERROR_BYTES
+            self._seconds_to_add = 0.0
+
+    def add_received(self, count: int) -> None:
+        """Add the time for so many bytes that were received.
+
+        Raises:
+            RejectedAnswer: no answer of the service is that long.
+        """
+        self._bytes_left -= count
+        if self._bytes_left < 0:
+            raise RejectedAnswer(TOO_LONG)
+        added = min(count / PACE_BYTES_PER_SECOND, self._seconds_to_add)
+        self._seconds_to_add -= added
+        self._ends += added
 
 
 #: The exchange that this thread is in.
@@ -101,7 +187,7 @@ class _Timed(io.RawIOBase):
             self._socket.settimeout(exchange.left)
         count: int | None = self._raw.readinto(buffer)
         if exchange is not None and count:
-            exchange.add_time_for(count)
+            exchange.add_received(count)
         return count
 
     def fileno(self) -> int:
@@ -173,6 +259,8 @@ class _WholeResponse(HTTPResponse):
             super().begin(*arguments, **options)
         finally:
             lines.in_head = False
+        if (exchange := CURRENT.get()) is not None:
+            exchange.start_body(self.status)
 
 
 class _Connection:
@@ -195,7 +283,7 @@ class _Connection:
             piece = view[start : start + PIECE]
             this.sock.settimeout(exchange.patience)
             parent.send(piece)
-            exchange.add_time_for(len(piece))
+            exchange.add_sent(len(piece))
 
     def getresponse(self, *arguments: Any, **options: Any) -> Any:
         """Wait for the answer, now that the request was sent."""

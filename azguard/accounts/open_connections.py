@@ -47,6 +47,10 @@ class Headers(Mapping[str, str]):
     def __len__(self) -> int:
         return len(self._found)
 
+    def discard(self, name: str) -> None:
+        """Leave a header out, if it is there."""
+        self._found.pop(name.lower(), None)
+
     def items(self) -> ItemsView[str, str]:
         """Return the names, as they came, with their values."""
         return dict(self._found.values()).items()
@@ -132,19 +136,19 @@ class OpenConnection:
         """Close it."""
         self._connection.close()
 
-    def exchange(self, method: str, head: bytes, body: bytes | None, seconds: float) -> Reply:
+    def exchange(self, method: str, head: bytes, body: bytes | None, limit: Exchange) -> Reply:
         """Send a request and return its answer; ``head`` is of ``OpenConnections.write_head``.
 
         Raises:
             OSError: it could not be sent, or there was no answer in time.
-            HTTPException: the answer was cut short.
+            HTTPException: the answer was cut short, or has no end.
         """
         self.is_reusable = False
-        exchange = Exchange(seconds)
-        self._send(head, body or b"", exchange)
-        exchange.start_answer()
-        reader = _Reader(self._connection.sock, exchange)
+        self._send(head, body or b"", limit)
+        limit.start_answer()
+        reader = _Reader(self._connection.sock, limit)
         version, status, reason, found = reader.read_head()
+        limit.start_body(status)
         content = reader.read_body(found) if method != "HEAD" and status not in _NO_BODY else b""
         is_kept = version == "HTTP/1.1" and found.get("Connection", "").lower() != "close"
         self.is_reusable = is_kept and not reader.pending
@@ -159,7 +163,7 @@ class OpenConnection:
                 piece = content[start : start + PIECE]
                 socket.settimeout(exchange.patience)
                 socket.sendall(piece)
-                exchange.add_time_for(len(piece))
+                exchange.add_sent(len(piece))
 
 
 def _close_all(connections: list[OpenConnection]) -> None:
@@ -260,5 +264,5 @@ class _Reader:
         if not found:
             raise IncompleteRead(self.pending)
         self._has_begun = True
-        self._exchange.add_time_for(len(found))
+        self._exchange.add_received(len(found))
         return found

@@ -35,7 +35,7 @@ def get(url: str, authorization: str | None, seconds: float) -> Answered:
             request.headers["Authorization"] = authorization
         return request
 
-    token = exchanges.CURRENT.set(exchanges.Exchange(seconds))
+    token = exchanges.CURRENT.set(exchanges.Exchange(seconds, adds_time=False))
     try:
         with requests.Session() as session:
             adapter = Adapter()

@@ -7,6 +7,7 @@ take a sixth of the time. What is not so simple, such as a body that is no bytes
 
 import io
 from collections.abc import Callable, Mapping
+from http.client import HTTPException
 from typing import Any
 
 from requests import PreparedRequest, Response, Session
@@ -19,7 +20,7 @@ from urllib3.exceptions import HTTPError, ProtocolError
 from urllib3.response import HTTPResponse
 
 from azguard.accounts import exchanges
-from azguard.accounts.exchanges import CONNECTIONS, TRUNCATED
+from azguard.accounts.exchanges import CONNECTIONS, OF_ANOTHER_REQUEST, TOO_LONG, TRUNCATED
 from azguard.accounts.open_connections import OpenConnections, Reply
 
 # These have no body whatever their head says.
@@ -164,29 +165,42 @@ class Adapter(HTTPAdapter):
         """Send a request and read its answer to the end.
 
         Raises:
-            ConnectionError: the answer was cut short.
+            ConnectionError: the answer was cut short, has no end, or is that to another request.
         """
         response = super().send(request, *arguments, **options)
         try:
-            response.raw = _read(str(request.method), response.raw)
-        except (HTTPError, OSError) as error:
+            exchanges.check_echo(request.headers, response.headers)
+            response.raw = _read(request, response.raw)
+        except (HTTPError, OSError, HTTPException) as error:
             response.close()
             # This is what requests says, and the SDK understands, of a connection that broke under an answer.
-            raise NoAnswer(ProtocolError(TRUNCATED, error), request=request) from error
+            raise NoAnswer(ProtocolError(_describe(error), error), request=request) from error
         return response
 
 
-def _read(method: str, raw: Any) -> Any:
+def _describe(error: Exception) -> str:
+    return next((words for words in (OF_ANOTHER_REQUEST, TOO_LONG) if words in str(error)), TRUNCATED)
+
+
+def _read(request: Any, raw: Any) -> Any:
     """Return an answer with its whole body in memory: at most a range of a blob, or a page of a listing.
 
     Raises:
         HTTPError: the body is not as long as was announced, or its length was not announced where it matters.
+        HTTPException: it is longer than any answer, or was compressed and cannot be read.
     """
+    method = str(request.method)
     announced = "Content-Length" in raw.headers or "Transfer-Encoding" in raw.headers
     if method in ("GET", "POST") and raw.status not in _NO_BODY and not announced:
         raise ProtocolError(TRUNCATED)
     body = raw.read(decode_content=False)
     raw.release_conn()
+    coding = raw.headers.get("Content-Encoding")
+    if body and coding and not exchanges.is_of_content(method, request.headers):
+        # Else urllib3 would, however much comes of it.
+        body = exchanges.inflate(coding, body, raw.status)
+        for name in exchanges.OF_COMPRESSED:
+            raw.headers.discard(name)
     return HTTPResponse(
         io.BytesIO(body),
         headers=raw.headers,

@@ -9,15 +9,17 @@ service's one whose ETag a proxy took away or made weak: nothing could be guarde
 Some methods of the SDK, such as ``get_blob_tags``, drop the timeouts they are given; then those of ``within`` hold.
 """
 
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from http import HTTPStatus
 from http.client import HTTPException, IncompleteRead
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
 
 from azguard.accounts import exchanges, trace
-from azguard.accounts.exchanges import TRUNCATED
+from azguard.accounts.exchanges import REQUEST_ID, TRUNCATED, RejectedAnswer
 from azguard.accounts.open_connections import OpenConnection, OpenConnections, Reply
 from azguard.accounts.proxies import request_settings
 
@@ -36,12 +38,18 @@ _WEAK = "W/"
 # Only a proxy says this, of a request that it did not pass on.
 _BY_A_PROXY = 407
 _TIMEOUTS: ContextVar[Mapping[str, Any]] = ContextVar("timeouts")
+# Beside the timeouts: whether they are the wall clock's, which no answer but content outlives.
+_IS_STRICT = "is_strict"
+_SIGNED_BY_KEY = "SharedKey"
 
 
 @contextmanager
-def default_timeouts(timeouts: Mapping[str, Any]) -> Iterator[None]:
-    """Give every request made in this block these timeouts, in seconds, unless it has some of its own."""
-    before = _TIMEOUTS.set(timeouts)
+def default_timeouts(timeouts: Mapping[str, Any], *, is_strict: bool = False) -> Iterator[None]:
+    """Give every request made in this block these timeouts, in seconds, unless it has some of its own.
+
+    With ``is_strict`` no answer but content outlives them, however fast it comes.
+    """
+    before = _TIMEOUTS.set({**timeouts, _IS_STRICT: is_strict})
     try:
         yield
     finally:
@@ -55,6 +63,8 @@ class NotOfTheService(Exception):
         self.status = status
         #: What something in between did to an answer of the service's; None if it is another's.
         self.altered = altered
+        #: Where a redirection leads, without a query, which may hold a SAS, and without a user; None if it is none.
+        self.leads_to = _describe_location(headers.get("Location", "")) if is_redirection(status) else None
         kind = headers.get("Content-Type", "").partition(";")[0].strip()
         facts = [str(status), kind, f"by {server}" if (server := headers.get("Server")) else ""]
         #: What is known of it, such as ``200 text/html by nginx``.
@@ -65,6 +75,12 @@ class NotOfTheService(Exception):
     def may_pass(self) -> bool:
         """Return whether asking again may be answered by the service: a gateway says so while it cannot reach it."""
         return self.status >= HTTPStatus.INTERNAL_SERVER_ERROR or self.status in (408, 429)
+
+
+def is_redirection(status: int) -> bool:
+    """Return whether a status sends the client elsewhere, which the service never does."""
+    is_other = HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST
+    return is_other and status != HTTPStatus.NOT_MODIFIED
 
 
 def not_of_the_service(error: BaseException) -> NotOfTheService | None:
@@ -87,9 +103,14 @@ class PastUrllib3:
         if connections is None or (found := _take(connections, method, url, headers)) is None:
             return None
         connection, head = found
-        limit = {**_TIMEOUTS.get({}), **timeouts}.get("read_timeout", self.connection_config.read_timeout)
+        settings = {**_TIMEOUTS.get({}), **timeouts}
+        limit = _make_exchange(method, headers, settings, self.connection_config)
+
+        def exchange() -> Reply:
+            return _check_reply(connection, method, headers, connection.exchange(method, head, body, limit))
+
         try:
-            reply: Reply = trace.send(lambda: connection.exchange(method, head, body, limit), method, url)
+            reply: Reply = trace.send(exchange, method, url)
         except (OSError, HTTPException) as error:
             raise _explain(error) from error
         finally:
@@ -125,8 +146,12 @@ def transport(**settings: Any) -> "RequestsTransport":
 
         def send(self, request: Any, **kwargs: Any) -> Any:
             settings = {**request_settings(request.url), **_TIMEOUTS.get({}), **kwargs}
-            limit = settings.get("read_timeout", self.connection_config.read_timeout)
-            token = exchanges.CURRENT.set(exchanges.Exchange(limit))
+            limit = _make_exchange(request.method, request.headers, settings, self.connection_config)
+            settings.pop(_IS_STRICT, None)
+            # The SDK gives a key a new id to sign each time; what it sends again for a challenge has its first one.
+            if not request.headers.get("Authorization", "").startswith(_SIGNED_BY_KEY):
+                request.headers[REQUEST_ID] = str(uuid.uuid4())
+            token = exchanges.CURRENT.set(limit)
             try:
                 send = super().send
                 response: Any = trace.send(lambda: send(request, **settings), request.method, request.url)
@@ -153,6 +178,35 @@ def _take(
     return None if connection is None else (connection, head)
 
 
+def _make_exchange(
+    method: str, headers: Mapping[str, str], settings: Mapping[str, Any], configured: Any
+) -> exchanges.Exchange:
+    """Return the limit of a request with these settings."""
+    is_strict = settings.get(_IS_STRICT, False)
+    adds_time = exchanges.is_of_content(method, headers) or (method == "GET" and not is_strict)
+    return exchanges.Exchange(settings.get("read_timeout", configured.read_timeout), adds_time=adds_time)
+
+
+def _check_reply(connection: OpenConnection, method: str, headers: Mapping[str, str], reply: Reply) -> Reply:
+    """Return a reply with a body that is not compressed, unless it is content.
+
+    Raises:
+        HTTPException: it is that to another request, or longer than any; then the connection is not used again.
+    """
+    try:
+        exchanges.check_echo(headers, reply.headers)
+        coding = reply.headers.get("Content-Encoding")
+        if not reply.content or coding is None or exchanges.is_of_content(method, headers):
+            return reply
+        content = exchanges.inflate(coding, reply.content, reply.status_code)
+    except HTTPException:
+        connection.is_reusable = False
+        raise
+    for name in exchanges.OF_COMPRESSED:
+        reply.headers.discard(name)
+    return reply._replace(content=content)
+
+
 def _check_origin(response: Any) -> None:
     """Make sure that an answer is the service's.
 
@@ -164,7 +218,7 @@ def _check_origin(response: Any) -> None:
     status, headers = response.status_code, response.headers
     is_named = status == _BY_A_PROXY or any(name in headers for name in _OF_THE_SERVICE)
     altered = _find_alteration(status, headers)
-    if not is_named or altered is not None:
+    if not is_named or altered is not None or is_redirection(status):
         foreign = NotOfTheService(status, headers, altered if is_named else None)
         raise ServiceResponseError(str(foreign), error=foreign)
 
@@ -181,6 +235,14 @@ def _find_alteration(status: int, headers: Mapping[str, str]) -> str | None:
     return "its ETag is weak" if headers[_VERSION].startswith(_WEAK) else None
 
 
+def _describe_location(location: str) -> str:
+    try:
+        parts = urlsplit(location)
+    except ValueError:
+        return "a malformed URL"
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")) or "nowhere"
+
+
 def _explain(error: Exception) -> "AzureError":
     """Return what the SDK says of a connection that broke under a request or its answer."""
     from azure.core.exceptions import ServiceResponseError, ServiceResponseTimeoutError
@@ -188,6 +250,6 @@ def _explain(error: Exception) -> "AzureError":
 
     if isinstance(error, TimeoutError):
         return ServiceResponseTimeoutError(str(error), error=error)
-    words = TRUNCATED if isinstance(error, IncompleteRead) else "Connection aborted."
+    words = {IncompleteRead: TRUNCATED, RejectedAnswer: str(error)}.get(type(error), "Connection aborted.")
     broken = ProtocolError(words, error)
     return ServiceResponseError(str(broken), error=broken)

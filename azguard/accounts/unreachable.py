@@ -8,7 +8,7 @@ from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from azguard.accounts import proxies
-from azguard.accounts.exchanges import TRUNCATED
+from azguard.accounts.exchanges import OF_ANOTHER_REQUEST, TOO_LONG, TRUNCATED
 from azguard.accounts.proxies import NamedProxy
 from azguard.accounts.well_known import EMULATOR_NAME
 from azguard.errors import LoginFailed
@@ -33,6 +33,8 @@ _PLAIN = {
     "Connection refused": NoAnswer("connection refused: nothing listens there", reason="nothing_listens"),
     "timed out": NoAnswer("timed out", reason="timed_out"),
     "Remote end closed": NoAnswer("the connection was closed before an answer came", reason="cut_off"),
+    OF_ANOTHER_REQUEST: NoAnswer(OF_ANOTHER_REQUEST, reason="answer_of_another_request"),
+    TOO_LONG: NoAnswer(TOO_LONG, reason="answer_too_long"),
     TRUNCATED: NoAnswer(TRUNCATED, reason="cut_off"),
     "Connection reset": NoAnswer("the connection was reset", reason="cut_off"),
 }
@@ -71,8 +73,8 @@ def never_sent(cause: BaseException) -> bool:
 
 
 def is_final(error: BaseException) -> bool:
-    """Return whether asking again soon cannot help: the settings of this machine or of the proxy must change."""
-    return any(never_sent(cause) for cause in _causes(error))
+    """Return whether asking again soon cannot help: what answers there, or a setting of this machine, must change."""
+    return TOO_LONG in str(error) or any(never_sent(cause) for cause in _causes(error))
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

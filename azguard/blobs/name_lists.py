@@ -12,7 +12,7 @@ from azguard.accounts import direct
 from azguard.accounts.target import Target
 from azguard.conditions.etags import quote
 from azguard.errors import NotFound
-from azguard.requests.calls import page_timeouts, read
+from azguard.requests.calls import Markers, page_timeouts, read
 from azguard.requests.deadline import Deadline
 
 if TYPE_CHECKING:
@@ -46,14 +46,15 @@ def list_names(target: Target, deadline: Deadline, prefix: str) -> Iterator[List
         ChallengeReceived: see ``direct.send``.
     Source: https://learn.microsoft.com/rest/api/storageservices/list-blobs
     """
-    marker = ""
+    marker, markers = "", Markers(target)
     while True:
         try:
             page = read(lambda _: _fetch(target, deadline, prefix, marker), target, deadline.fresh())  # noqa: B023  # called at once
         except NotFound as error:
             raise error.but(message=f"there is no container {target.address.container}") from error.__cause__
-        yield from page.blobs
         marker = page.marker
+        markers.note(marker)
+        yield from page.blobs
         if not marker:
             return
 

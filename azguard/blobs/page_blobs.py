@@ -10,7 +10,7 @@ from azguard.blobs import existing, properties, types
 from azguard.blobs.page_write import PAGE_BLOB, PageWrite, check_range
 from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Changed, Exists, GaveUp, NotFound
-from azguard.requests.calls import read, write_timeouts
+from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
@@ -120,7 +120,7 @@ def _create(given: PageWrite, length: int, deadline: Deadline) -> str:
 
 def _has_pages(target: Target, etag: str, deadline: Deadline) -> bool:
     client, headers = target.account.blob(target.address), {"If-Match": etag}
-    return read(lambda timeouts: any(client.list_page_ranges(headers=headers, **timeouts)), target, deadline)
+    return any(pages(client.list_page_ranges(headers=headers, **page_timeouts(deadline)), target, deadline))
 
 
 def _build_never_read(target: Target) -> Exists:
@@ -159,12 +159,10 @@ def list_ranges(
         # All pages of the answer are of this version.
         pinned = Conditions({"If-Match": found.etag}, lease_id=conditions.lease_id).request_headers
 
-        def list_all(timeouts: Any, sent: Any = pinned) -> list[Any]:
-            asked = {"headers": dict(sent), **timeouts}
-            return list(client.list_page_ranges(offset=offset, length=length, previous_snapshot=previous, **asked))
-
+        asked = {"headers": dict(pinned), **page_timeouts(deadline)}
+        listed = client.list_page_ranges(offset=offset, length=length, previous_snapshot=previous, **asked)
         try:
-            ranges = read(list_all, target, deadline)
+            ranges = list(pages(listed, target, deadline))
         except Changed as error:
             if deadline.passed:
                 raise _build_changing(target) from error

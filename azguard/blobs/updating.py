@@ -14,7 +14,7 @@ from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.documents import metadata as rules
 from azguard.errors import Changed, NotFound
-from azguard.requests.calls import read, write_timeouts
+from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op
 from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion, Leasable
@@ -66,12 +66,10 @@ class LeasableBlob(ABC):
         """Return the blob's kept versions, oldest first."""
         container = self.target.account.container(self.target.address)
         name = self.target.address.name
-
-        def list_all(timeouts: Any) -> list[Any]:
-            found = container.list_blobs(name_starts_with=name, include=["versions", "metadata"], **timeouts)
-            return [item for item in found if item.name == name and item.version_id]
-
-        items = sorted(read(list_all, self.target, deadline), key=lambda item: item.version_id)
+        include = ["versions", "metadata"]
+        found = container.list_blobs(name_starts_with=name, include=include, **page_timeouts(deadline))
+        items = [item for item in pages(found, self.target, deadline) if item.name == name and item.version_id]
+        items.sort(key=lambda item: item.version_id)
         return [KeptVersion(quote(item.etag), Lineage.find(item.metadata)) for item in items]
 
     def _keep(self, state: CurrentVersion, lease_id: str | None, deadline: Deadline) -> None:

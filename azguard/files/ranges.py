@@ -10,7 +10,7 @@ from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, NotFound
 from azguard.files import writes
-from azguard.requests.calls import read
+from azguard.requests.calls import page_timeouts, pages
 from azguard.requests.deadline import Deadline
 
 
@@ -71,7 +71,7 @@ def list_ranges(target: Target, asked: RangesAsked, conditions: Conditions, dead
 def _find(target: Target, asked: RangesAsked, conditions: Conditions, deadline: Deadline) -> list[Any]:
     """Return the SDK's ranges; the share itself was there just now, so that one that is missing is the snapshot."""
     try:
-        return read(lambda timeouts: _list_all(target, asked, conditions, timeouts), target, deadline)
+        return list(pages(_ask(target, asked, conditions, page_timeouts(deadline)), target, deadline))
     except NotFound as error:
         if asked.previous is None or error.service_code != "ShareNotFound":
             raise
@@ -83,10 +83,10 @@ def _find(target: Target, asked: RangesAsked, conditions: Conditions, deadline: 
         ) from error
 
 
-def _list_all(target: Target, asked: RangesAsked, conditions: Conditions, timeouts: Mapping[str, Any]) -> list[Any]:
+def _ask(target: Target, asked: RangesAsked, conditions: Conditions, timeouts: Mapping[str, Any]) -> Any:
     client, sent = target.account.file(target.address), {"headers": dict(conditions.request_headers), **timeouts}
     # The SDK takes a length only beside an offset.
     offset = 0 if asked.offset is None and asked.length is not None else asked.offset
     if asked.previous is None:
-        return list(client.list_ranges(offset=offset, length=asked.length, **sent))
-    return list(client.list_ranges_diff(asked.previous, offset=offset, length=asked.length, **sent))
+        return client.list_ranges(offset=offset, length=asked.length, **sent)
+    return client.list_ranges_diff(asked.previous, offset=offset, length=asked.length, **sent)

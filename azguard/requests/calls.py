@@ -12,7 +12,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from azguard.accounts.account import CONNECT_SECONDS
 from azguard.accounts.target import Target
 from azguard.accounts.transport import default_timeouts, not_of_the_service
-from azguard.errors import ConfigError
+from azguard.errors import ConfigError, Unavailable
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import BUSY
 from azguard.requests.service_errors import NOT_IMPLEMENTED, is_unreadable, service_code, status, translate
@@ -142,7 +142,7 @@ def read(call: Callable[[Mapping[str, Any]], T], target: Target, deadline: Deadl
             "read_timeout": min(deadline.answer_seconds, left),
         }
         try:
-            with default_timeouts(timeouts):
+            with default_timeouts(timeouts, is_strict=deadline.ends is not None):
                 return call(timeouts)
         except Exception as error:  # whatever a read raises, asking again is safe
             if not _is_transient(error) or deadline.remaining <= pause:
@@ -156,15 +156,54 @@ def pages(pager: Any, target: Target, deadline: Deadline) -> Iterator[Any]:
 
     The pages are walked one by one: the SDK's own chain of them takes the first failure for the end, so that
     a listing asked again would quietly be cut short.
+
+    Raises:
+        Unavailable: see ``walk``.
     """
-    walk = pager.by_page()
-    while (page := read(lambda _: _page(walk), target, deadline.fresh())) is not None:
+    for page in walk(pager.by_page(), list, target, deadline):
         yield from page
 
 
-def _page(walk: Iterator[Any]) -> list[Any] | None:
-    page = next(walk, None)
-    return None if page is None else list(page)
+def walk(listing: Any, take: Callable[[Any], T], target: Target, deadline: Deadline) -> Iterator[T]:
+    """Yield what ``take`` makes of each page of the SDK's; a page that failed is asked for again.
+
+    Raises:
+        Unavailable: the service gave no page in time, or one that leads back to an earlier one.
+    """
+    markers = Markers(target)
+
+    def ask(_: object) -> tuple[T] | None:
+        page = next(listing, None)
+        return None if page is None else (take(page),)
+
+    while (taken := read(ask, target, deadline.fresh())) is not None:
+        markers.note(listing.continuation_token)
+        yield taken[0]
+
+
+class Markers:
+    """What the pages of one listing of ``target`` have named as the begin of the next one."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._seen: set[str] = set()
+
+    def note(self, marker: object) -> None:
+        """Note the marker of a page; the last page has none.
+
+        Raises:
+            Unavailable: an earlier page had it, so that the listing would never end.
+        """
+        if not marker:
+            return
+        text = str(marker)
+        if text in self._seen:
+            raise Unavailable(
+                f"the list of {self._target} never ends: {self._target.endpoint} names the same next page again",
+                str(self._target.address),
+                reason="listing_never_ends",
+            )
+        self._seen.add(text)
 
 
 def _is_transient(error: BaseException) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 from azguard.accounts.target import Target
 from azguard.errors import Changed, Forbidden
-from azguard.requests.calls import read
+from azguard.requests.calls import walk
 from azguard.requests.deadline import Deadline
 
 
@@ -65,19 +65,16 @@ def count_first_page(pages: Any, target: Target, deadline: Deadline, one: str, m
     """
     try:
         # A page may be empty, and still another may follow it.
-        while (found := read(lambda _: _page(pages), target, deadline.fresh())) == 0:
-            pass
+        found = next(filter(None, walk(pages, _count, target, deadline)), 0)
     except Forbidden as error:
         raise error.but(
             message=f"{error.message}: so it is not known whether {target} is empty",
             reason="contents_not_listed",
         ) from error
-    if found is None:
+    if not found:
         return Contents(0, many)
     return Contents(found, one if found == 1 else many, more=bool(pages.continuation_token))
 
 
-def _page(pages: Any) -> int | None:
-    """Return how many items the next page has, None if there is no page."""
-    page = next(pages, None)
-    return None if page is None else sum(1 for _ in page)
+def _count(page: Any) -> int:
+    return sum(1 for _ in page)

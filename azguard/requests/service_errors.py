@@ -195,6 +195,13 @@ def _not_asked(foreign: NotOfTheService, target: Target, facts: dict[str, Any]) 
         reason = unreachable.describe_proxy_refusal(proxy, host, foreign.status)
         return errors.Unavailable(reason.message, reason=reason.reason, values=reason.values, **facts)
     through = "" if proxy is None else f", through the proxy {proxy.address}"
+    if foreign.leads_to is not None:
+        return errors.Unavailable(
+            f"{target.endpoint}{through} answered {foreign.status}, a redirection to {foreign.leads_to}; "
+            "it was not followed",
+            reason="redirected",
+            **facts,
+        )
     if foreign.altered is not None:
         return errors.Unavailable(
             f"the answer of {target.endpoint}{through} was changed on its way: {foreign.altered}",

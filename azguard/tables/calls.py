@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from azguard.accounts.exchanges import TRUNCATED
 from azguard.accounts.target import Target
-from azguard.requests.calls import page_timeouts, read
+from azguard.requests.calls import page_timeouts, read, walk
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
 from azguard.tables import edm
@@ -78,9 +78,8 @@ def pages(
     keep = _keep(answers, lambda answer: [Stored.of(each) for each in answer["value"]])
     asked = {"select": select, "results_per_page": page, "raw_response_hook": keep, **page_timeouts(deadline)}
     found = client.list_entities(**asked) if query is None else client.query_entities(query, **asked)
-    walk = found.by_page()
-    while read(lambda _: next(walk, None), target, deadline.fresh()) is not None:
-        yield answers[-1]
+    for found_page in walk(found.by_page(), lambda _: answers[-1], target, deadline):
+        yield found_page
         answers.clear()
 
 

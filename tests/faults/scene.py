@@ -199,7 +199,7 @@ class Scene:
             headers = {name.lower(): value for name, value in sent.headers.items()}
             if not self._next(Request(sent.method, f"{url.path}?{url.query}", headers)):
                 return send(transport, sent, **settings)
-            before = exchanges.CURRENT.set(exchanges.Exchange(_SILENCE_SECONDS))
+            before = exchanges.CURRENT.set(exchanges.Exchange(_SILENCE_SECONDS, adds_time=False))
             try:
                 return send(transport, sent, **{**settings, "read_timeout": _SILENCE_SECONDS})
             finally:

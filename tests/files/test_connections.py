@@ -4,6 +4,7 @@ import dataclasses
 import http.client
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from azure.storage.fileshare import generate_file_sas, generate_share_sas
 
 from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
@@ -43,3 +44,12 @@ def test_a_sas_in_a_url_of_any_port_opens_its_share_and_what_it_lacks_is_told(fi
     ]
     said = ("it needs list (l), and has sp=rw", "an account SAS with ss=f", "a SAS of the share (sr=s)")
     assert [words in err for words, err in zip(said, refused, strict=True)] == [True] * 3, refused
+
+
+@pytest.mark.parametrize("path", ["?comp=list", "/nothing/x"])
+def test_an_answer_repeats_the_id_of_its_request(files_cli: CliWorld, path: str) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", files_world.port(files_cli))
+    connection.request("GET", f"/{EMULATOR_NAME}{path}", headers={"x-ms-client-request-id": "1c2a"})
+    repeated = connection.getresponse().getheader("x-ms-client-request-id")
+    connection.close()
+    assert repeated == "1c2a"

@@ -29,6 +29,8 @@ class RangeAnswer:
     md5: str | None = None
     #: Whether the body is sent in chunks, without its length, as proxies do.
     chunked: bool = False
+    #: The request that it says it belongs to.
+    request_id: str | None = None
 
 
 #: Takes the first byte asked for and the honest answer; returns the one that is sent.
@@ -96,6 +98,7 @@ def serving(content: bytes, spoil: Spoil | None = None) -> Iterator[RangedServic
                 "Last-Modified": "Sat, 21 Nov 2026 10:00:00 GMT",
                 "Content-Range": answer.content_range,
                 "Content-MD5": answer.md5,
+                "x-ms-client-request-id": answer.request_id,
                 "Content-Length": None if answer.chunked else str(len(answer.body)),
                 "Transfer-Encoding": "chunked" if answer.chunked else None,
             }

@@ -1,4 +1,4 @@
-"""A service of a few lines: each request for blobs, queues or files gets the next answer of a script."""
+"""A service of a few lines: each request gets the next answer of a script."""
 
 import json
 import threading
@@ -73,7 +73,7 @@ def running(*script: Answer) -> Iterator[Service]:
     thread.start()
     try:
         endpoint = f"http://127.0.0.1:{server.server_address[1]}/acc"
-        places = "".join(f";{kind}Endpoint={endpoint}" for kind in ("Blob", "Queue", "File"))
+        places = "".join(f";{kind}Endpoint={endpoint}" for kind in ("Blob", "Queue", "File", "Table"))
         service.connection_string = f"AccountName=acc;AccountKey=a2V5{places}"
         yield service
     finally:

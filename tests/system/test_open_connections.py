@@ -4,7 +4,7 @@ import queue
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from http.client import HTTPException, IncompleteRead, RemoteDisconnected
 from types import SimpleNamespace
@@ -14,6 +14,7 @@ import pytest
 from azure.core.exceptions import HttpResponseError, ServiceResponseError, ServiceResponseTimeoutError
 
 from azguard.accounts import direct
+from azguard.accounts.exchanges import Exchange
 from azguard.accounts.open_connections import OpenConnection, OpenConnections
 from azguard.accounts.transport import _explain
 from tests.support.ranged_service import RangeAnswer, serving
@@ -49,7 +50,7 @@ def exchange(
     answer: bytes, method: str = "GET", *, ends: bool = False
 ) -> tuple[int, str, Mapping[str, str], bytes, bool]:
     with connect(answer, ends=ends) as (connection, _):
-        found = connection.exchange(method, b"", None, 0.2)
+        found = connection.exchange(method, b"", None, Exchange(0.2, adds_time=True))
         return found.status_code, found.reason, dict(found.headers.items()), found.content, connection.is_reusable
 
 
@@ -124,7 +125,7 @@ def test_a_connection_is_not_used_again_if_its_other_side_does_not_say_so(answer
 def test_a_cut_or_malformed_answer_is_none(answer: bytes) -> None:
     with connect(answer, ends=True) as (connection, _):
         with pytest.raises(IncompleteRead):
-            connection.exchange("GET", b"", None, 5)
+            connection.exchange("GET", b"", None, Exchange(5, adds_time=True))
         assert not connection.is_reusable
 
 
@@ -142,7 +143,7 @@ def test_a_large_body_arrives_whole() -> None:
     body = bytes(range(256)) * 160
     with connect(OK + LENGTH + BODY) as (connection, theirs):
         head = OpenConnections(None, "host:1").write_head("PUT", "/site/a?comp=x", {"x-ms-a": "ü"})
-        connection.exchange("PUT", head, body, 5)
+        connection.exchange("PUT", head, body, Exchange(5, adds_time=False))
         theirs.settimeout(5)
         sent = b""
         while len(sent) < len(head) + len(body):
@@ -202,6 +203,21 @@ def test_the_second_request_goes_over_the_connection_of_the_first_and_ends_as_it
         second = ask(asked)
         with closing(connections.take()) as used:
             assert (first, used is not None) == (second, True)
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_a_connection_that_gave_the_answer_to_another_request_is_closed(is_open: bool) -> None:
+    with serving(BODY) as service:
+        target, honest = service.target, service.spoil
+        asked = SimpleNamespace(target=target)
+        if is_open:
+            ask(asked)
+        service.spoil = lambda _, answer: replace(answer, request_id="1c2a")
+        with pytest.raises(ServiceResponseError, match="belongs to another request"):
+            ask(asked)
+        assert target.account.sender.session.find_open(target.endpoint).take() is None
+        service.spoil = honest
+        assert ask(asked) == (206, BODY)
 
 
 @pytest.mark.parametrize(

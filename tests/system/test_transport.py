@@ -1,8 +1,11 @@
 """Answers that end too soon, are not the service's or never end, from a real socket, through the real SDK."""
 
+import gzip
 import signal
 import socket
 import threading
+import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -218,13 +221,19 @@ def test_what_the_sdk_cannot_read_is_read_again_and_is_no_fault_of_azguard() -> 
         properties.fetch_tags(target, None, Deadline(0))
 
 
-def test_a_redirection_is_not_followed() -> None:
+@pytest.mark.parametrize("origin", [b"", _SERVICE], ids=["a proxy's", "the service's"])
+@pytest.mark.parametrize("status", [300, 301, 302, 303, 307, 308])
+def test_a_redirection_is_not_followed(status: int, origin: bytes) -> None:
     with socket.create_server(("127.0.0.1", 0)) as login:
         login.settimeout(0)
-        where = b"Location: http://127.0.0.1:%d/login\r\n" % login.getsockname()[1]
-        page = b"HTTP/1.1 302 Found\r\n" + where + _EMPTY + b"\r\n"
-        with _serving(_say(page)) as target, pytest.raises(Unavailable, match="302"):
+        port = login.getsockname()[1]
+        where = b"Location: http://user:word@127.0.0.1:%d/login?sig=secret#x\r\n" % port
+        page = b"HTTP/1.1 %d Elsewhere\r\n" % status + origin + where + _EMPTY + b"\r\n"
+        words = rf"answered {status}, a redirection to http://127.0.0.1:{port}/login; it was not followed"
+        with _serving(_say(page)) as target, pytest.raises(Unavailable, match=words):
             properties.fetch(target, Conditions(), Deadline())
+        with _serving(_say(page)) as target:
+            assert _fate(target) is CallOutcome.IN_DOUBT
         with pytest.raises(BlockingIOError):
             login.accept()
 
@@ -232,6 +241,80 @@ def test_a_redirection_is_not_followed() -> None:
 def test_a_gateway_that_cannot_reach_the_service_is_asked_again() -> None:
     with _serving(_say(b"HTTP/1.1 502 Bad Gateway\r\n" + _EMPTY + b"\r\n"), _say(_METADATA + b"\r\n")) as target:
         assert properties.fetch(target, Conditions(), Deadline()).metadata == {"a": "1", "b": "2"}
+
+
+# Of another request
+
+_OTHER = b"x-ms-client-request-id: 1c2a\r\n"
+
+
+def test_an_answer_to_another_request_is_asked_for_again() -> None:
+    with _serving(_say(_METADATA + _OTHER + b"\r\n"), _say(_METADATA + b"\r\n")) as target:
+        assert properties.fetch(target, Conditions(), Deadline()).metadata == {"a": "1", "b": "2"}
+    with _serving(_say(_METADATA + _OTHER + b"\r\n")) as target, pytest.raises(Unavailable, match="another request"):
+        properties.fetch(target, Conditions(), Deadline(0))
+
+
+@pytest.mark.parametrize("said", [_CREATED + _ETAG, b"HTTP/1.1 412 Precondition Failed\r\n" + _SERVICE])
+def test_a_write_is_in_doubt_after_an_answer_to_another_request(said: bytes) -> None:
+    with _serving(_say(said + _EMPTY + _OTHER + b"\r\n")) as target:
+        assert _fate(target) is CallOutcome.IN_DOUBT
+
+
+# Without an end
+
+_LIST = b"HTTP/1.1 200 OK\r\n" + _SERVICE + b"Content-Type: application/xml\r\n"
+_ERROR = b"HTTP/1.1 503 Server Busy\r\n" + _SERVICE + b"Content-Type: application/xml\r\n"
+_CHUNK = b"10000\r\n" + bytes(65536) + b"\r\n"
+_BOMB = gzip.compress(bytes(70_000_000))
+
+
+def _repeat(head: bytes, piece: bytes, pause: float = 0) -> Answer:
+    def answer(connection: socket.socket) -> None:
+        connection.sendall(head)
+        while not (pause and _GONE.wait(pause)):
+            connection.sendall(piece)
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        _repeat(_ERROR + _CHUNKS, _CHUNK),
+        _repeat(_LIST + _CHUNKS, _CHUNK),
+        _repeat(_LIST + _CHUNKS + b"0\r\n", b"a: b\r\n" * 10_000),
+        _say(_LIST + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(_BOMB) + _BOMB),
+        _say(_ERROR + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(_BOMB) + _BOMB),
+    ],
+    ids=["error", "list", "trailers", "list in gzip", "error in gzip"],
+)
+def test_no_answer_is_longer_than_any_of_the_service(answer: Answer) -> None:
+    with _serving(answer) as target, pytest.raises(Unavailable, match="is longer than any of Azure Storage"):
+        properties.fetch_tags(target, None, Deadline(30))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [_repeat(_LIST + _CHUNKS, _CHUNK, 0.05), _repeat(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100, 0.01)],
+    ids=["list", "continue"],
+)
+def test_what_keeps_coming_ends_with_the_time_that_was_asked_for(answer: Answer) -> None:
+    began = time.monotonic()
+    with _serving(answer) as target, pytest.raises(Unavailable):
+        properties.fetch_tags(target, None, Deadline.strict(0.6))
+    assert time.monotonic() - began < 3
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+def test_a_list_may_be_compressed_but_in_no_way_that_was_not_asked_for(coding: str) -> None:
+    body = gzip.compress(_TAGS) if coding == "gzip" else zlib.compress(_TAGS)
+    head = _LIST + b"Content-Encoding: %b\r\nContent-Length: %d\r\n\r\n"
+    with _serving(_say(head % (coding.encode(), len(body)) + body)) as target:
+        assert properties.fetch_tags(target, None, Deadline()) == {"a": "1"}
+    for said in (head % (b"gzip, gzip", len(body)) + body, head % (coding.encode(), len(body) - 9) + body[:-9]):
+        with _serving(_say(said)) as target, pytest.raises(Unavailable, match="cut short"):
+            properties.fetch_tags(target, None, Deadline(0))
 
 
 # Peers that are slow
