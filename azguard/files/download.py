@@ -164,6 +164,7 @@ class FileDownload:
             stream = self._client.download_file(
                 offset=offset,
                 length=most,
+                decompress=False,
                 headers=dict(self._headers),
                 raw_response_hook=lambda answer: self._check(answers, answer, offset, etag),
                 **timeouts,

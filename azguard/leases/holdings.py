@@ -280,7 +280,7 @@ def _read_record(target: Target, deadline: Deadline) -> bytes:
     client = target.account.blob(target.address)
 
     def fetch(timeouts: Any) -> bytes:
-        content: bytes = client.download_blob(offset=0, length=_RECORD_BYTES, **timeouts).readall()
+        content: bytes = client.download_blob(offset=0, length=_RECORD_BYTES, decompress=False, **timeouts).readall()
         return content
 
     try:

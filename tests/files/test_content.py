@@ -1,6 +1,7 @@
 """Content of files: read as one version, and written whole or not at all, under its guard."""
 
 import base64
+import gzip
 import hashlib
 import random
 
@@ -31,6 +32,12 @@ def content_of(cli: CliWorld, file: str) -> bytes:
 
 def leftovers(cli: CliWorld, file: str) -> list[str]:
     return [name for name in files_world.names(cli, file.partition("/")[0]) if name.startswith(".azguard-")]
+
+
+def test_compressed_content_comes_as_it_is_stored(files_cli: CliWorld, file: str) -> None:
+    packed = gzip.compress(bytes(50_000_000))
+    files_cli.call("file", "put", file, ANYHOW, "--content-encoding", "gzip", stdin=packed)
+    assert files_cli.call("file", "get", file).stdout == packed
 
 
 def test_what_was_never_read_is_only_created(files_cli: CliWorld, file: str) -> None:

@@ -69,9 +69,21 @@ class _Pager:
                 raise self.error
             return next(pages, None)
 
-        # Not a generator, which a failure would end: the SDK's own can be asked again.
-        found: Iterator[Any] = iter(fetch, None)
-        return found
+        return _Pages(fetch)
+
+
+@dataclass
+class _Pages(Iterator[list[Any]]):
+    """The pages of a listing; no generator, which a failure would end: the SDK's own can be asked again."""
+
+    fetch: Callable[[], list[Any] | None]
+    #: Where the next page begins: none of a test is long enough to lead back.
+    continuation_token: None = None
+
+    def __next__(self) -> list[Any]:
+        if (page := self.fetch()) is None:
+            raise StopIteration
+        return page
 
 
 @dataclass

@@ -165,6 +165,11 @@ class Listing:
     def __init__(self, *pages: list[str] | Exception) -> None:
         self._pages = list(pages)
 
+    @property
+    def continuation_token(self) -> str:
+        """Return where the next page begins."""
+        return str(len(self._pages))
+
     def by_page(self) -> "Listing":
         return self
 
