@@ -13,7 +13,7 @@ from typing import Any
 #: The service accepts a request that is signed with a key if its date is at most so far from the service's clock.
 CLOCK_SKEW = timedelta(minutes=15)
 # Source: https://learn.microsoft.com/rest/api/storageservices/status-and-error-codes2
-_TOLD = re.compile(r"\bTime:(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)")
+_TOLD = re.compile(r"Time:(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)")
 _REFUSED_KEY = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
 

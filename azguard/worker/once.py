@@ -4,10 +4,10 @@ The partition is the queue; its poison queue has the same. All writes are condit
 inserted, every later write is of the version that was read. Each carries its op in the lineage, so that a lost answer
 is settled. The row also names its claim, so that its owner knows it again after a write of unknown outcome.
 
-When a claim expires is said by the service's clocks alone: the row's Timestamp, which the service sets with each
-write, and the term in the row. Who wants to take it over compares that with the date of the answer that brought the
-row. The owner counts its term from before it sent the request, which is earlier. So no clock has to be right; the
-owner's must only run evenly.
+When a claim expires is said by the service's clocks alone: the row's Timestamp, which the service sets with each write,
+and the term in the row. Who wants to take it over counts from the Timestamp of the last row that it wrote itself, or
+from the time in a refusal; the Date of an answer can be that of a gateway. The owner counts its term from before it
+sent the request, which is earlier. So no clock has to be right; the owner's must only run evenly.
 
 Not guaranteed: an effect is done once only if it is recorded once it is done. If a worker is killed, or loses the
 service, between the end of a command and the record, the key runs again when the claim has expired. A command that is
@@ -23,9 +23,11 @@ from azguard.address import Address, Kind
 from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, ConfigError, Exists, NotFound, OutcomeUnknown, Unavailable
+from azguard.processes import clock
 from azguard.queues.moving import POISON_SUFFIX
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op
+from azguard.requests.service_clock import ServiceClock
 from azguard.requests.service_dates import Answers
 from azguard.tables import calls, reads, writes
 from azguard.tables.calls import Stored
@@ -70,18 +72,23 @@ class OnceTable:
     by: str
     #: Claims whose outcome was not known, by their rows. They are not used, so each may be taken over at once.
     _unused: dict[str, str] = field(default_factory=dict)
+    #: Is set by each row that was written, and by the check.
+    _clock: ServiceClock = field(default_factory=lambda: ServiceClock(clock.now))
 
     def check(self, deadline: Deadline) -> None:
-        """Refuse a table that is not there: with a wrong one, every key would be new.
+        """Refuse a table that is not there: with a wrong one, every key would be new. Note the time of the refusal.
 
         Raises:
             NotFound: there is no such table.
         """
+        answers = Answers()
         try:
-            calls.get(self._locate("-", "-"), deadline)
+            calls.get(self._locate("-", "-"), deadline, hear=answers.hear)
         except NotFound as error:
             if error.service_code == _NO_TABLE:
                 raise self._missing(error) from error
+        if answers.refused_at is not None:
+            self._clock.set(answers.refused_at)
 
     def claim(
         self, key: str, message: MessageFacts, seconds: float, deadline: Deadline
@@ -139,22 +146,20 @@ class OnceTable:
         return Target(self.table.account, Address(Kind.ENTITY, parts))
 
     def _insert(self, key: str, target: Target, row: Entity, deadline: Deadline) -> OnceClaim:
-        claimed = _claim_of(key, _write(Verb.INSERT, target, row, None, None, deadline))
-        return replace(claimed, is_first=True)
+        return replace(self._write(key, _insert(target, row), deadline), is_first=True)
 
     def _take_over(
         self, key: str, target: Target, row: Entity, deadline: Deadline
     ) -> OnceClaim | DoneBefore | HeldByAnother:
         """Claim a key that has a row, if it may be claimed."""
         for _ in range(_MOST_CONFLICTS):
-            found, now = _read(target, deadline)
+            found = _read(target, deadline)
             try:
                 if found is None:
                     return self._insert(key, target, row, deadline)
-                if (held := self._judge(key, found, now)) is not None:
+                if (held := self._judge(key, found, self._read_clock(deadline))) is not None:
                     return held
-                lineage = str(found.lineage)
-                claimed = _claim_of(key, _write(Verb.REPLACE, target, row, found.etag, lineage, deadline))
+                claimed = self._write(key, _replace(target, row, found.etag, str(found.lineage)), deadline)
                 return replace(claimed, is_first=self._is_unused_insert(found))
             except (Exists, Changed, NotFound) as error:
                 if error.service_code == _NO_TABLE:
@@ -182,8 +187,13 @@ class OnceTable:
             until = written + timedelta(seconds=float(row.get("seconds", 0)) + _SKEW_SECONDS)
         except (ValueError, OverflowError):
             raise self._make_foreign(key, row) from None
-        # An answer without a date proves nothing.
+        # A time that is not known proves nothing.
         return None if now is not None and now >= until else HeldByAnother(key, until, str(row.get("by", "")))
+
+    def _read_clock(self, deadline: Deadline) -> datetime | None:
+        if self._clock.read() is None:
+            self.check(deadline)
+        return self._clock.read()
 
     def _is_unused(self, found: Stored) -> bool:
         claim = found.entity.get("claim")
@@ -205,11 +215,11 @@ class OnceTable:
         for _ in range(_MOST_CONFLICTS):
             if own.etag is not None:
                 try:
-                    return _claim_of(own.key, _write(Verb.REPLACE, own.target, row, own.etag, own.lineage, deadline))
+                    return self._write(own.key, _replace(own.target, row, own.etag, own.lineage), deadline)
                 except (Changed, NotFound) as error:
                     if error.service_code == _NO_TABLE:
                         raise
-            found, _ = _read(own.target, deadline)
+            found = _read(own.target, deadline)
             if found is None or found.entity.get("claim") != own.claim:
                 raise _taken_over(own, found)
             own = replace(own, etag=found.etag, lineage=str(found.lineage))
@@ -217,6 +227,21 @@ class OnceTable:
                 # By an earlier write of ours, of which the outcome was not known. What is done stays done.
                 return own
         raise Unavailable(f"{own.target} changed {_MOST_CONFLICTS} times", address=str(own.target.address))
+
+    def _write(self, key: str, made: EntityWrite, deadline: Deadline) -> OnceClaim:
+        """Write a row, and return the claim that it is."""
+        made = made.add_lineage()
+        etag = writes.write(made, deadline).etag
+        if (moment := writes.parse_timestamp(etag)) is not None:
+            self._clock.set(moment)
+        return OnceClaim(
+            key=key,
+            target=made.target,
+            claim=str(made.entity["claim"]),
+            row=made.entity,
+            etag=etag,
+            lineage=made.stamp,
+        )
 
 
 def find_partition(queue: str) -> str:
@@ -234,38 +259,25 @@ def _own(claimed: Claimed) -> OnceClaim:
     return claimed
 
 
-def _read(target: Target, deadline: Deadline) -> tuple[Stored | None, datetime | None]:
-    """Return a row, None if there is none, and when the service answered, by its own clock."""
-    answers = Answers()
+def _read(target: Target, deadline: Deadline) -> Stored | None:
+    """Return a row; None if there is none."""
     try:
-        return calls.get(target, deadline, hear=answers.hear), answers.date
+        return calls.get(target, deadline)
     except NotFound as error:
         if error.service_code == _NO_TABLE:
             raise
-        return None, None
+        return None
 
 
-def _write(
-    verb: Verb, target: Target, row: Entity, etag: str | None, lineage: str | None, deadline: Deadline
-) -> tuple[EntityWrite, str | None]:
-    """Write a row where there is none, or over one version, and return the write with the ETag it made, if known."""
-    conditions = Conditions(guard="if-none-match")
-    if etag is not None:
-        conditions = Conditions({Condition.IF_MATCH.header: etag}, "if-match", etag, lineage=lineage)
-    made = EntityWrite(target, verb, row, conditions, fresh_op()).add_lineage()
-    return made, writes.write(made, deadline).etag
+def _insert(target: Target, row: Entity) -> EntityWrite:
+    """Return the write of a row where there is none."""
+    return EntityWrite(target, Verb.INSERT, row, Conditions(guard="if-none-match"), fresh_op())
 
 
-def _claim_of(key: str, written: tuple[EntityWrite, str | None]) -> OnceClaim:
-    made, etag = written
-    return OnceClaim(
-        key=key,
-        target=made.target,
-        claim=str(made.entity["claim"]),
-        row=made.entity,
-        etag=etag,
-        lineage=made.stamp,
-    )
+def _replace(target: Target, row: Entity, etag: str, lineage: str | None) -> EntityWrite:
+    """Return the write of a row over one version of it."""
+    conditions = Conditions({Condition.IF_MATCH.header: etag}, "if-match", etag, lineage=lineage)
+    return EntityWrite(target, Verb.REPLACE, row, conditions, fresh_op())
 
 
 def _taken_over(own: OnceClaim, found: Stored | None) -> Changed:

@@ -279,3 +279,32 @@ def test_an_extension_of_unknown_outcome_leaves_the_claim_usable(cli: CliWorld, 
         broken[0] = False
         through.finish(by_way_of(through, mine), patience())
     assert claim(worker(cli, table, "b")) == DoneBefore(KEY)
+
+
+# Behind a gateway that writes a Date of its own.
+
+
+@pytest.mark.parametrize("ahead_seconds", [7200, -7200])
+def test_a_claim_that_lives_is_not_taken_over_whatever_the_date_of_an_answer(
+    cli: CliWorld, table: str, ahead_seconds: int
+) -> None:
+    claim(worker(cli, table))
+    with proxy.running(port(cli), lambda _: Chosen(ahead_seconds=ahead_seconds)) as between:
+        other = worker(cli, table, "b", between.port)
+        assert isinstance(claim(other), HeldByAnother)
+        assert isinstance(claim(other, "another key"), OnceClaim)  # which tells the time, too
+        assert isinstance(claim(other), HeldByAnother)
+
+
+@pytest.mark.parametrize("ahead_seconds", [7200, -7200])
+@pytest.mark.parametrize("checks", [True, False])
+def test_a_claim_that_is_over_is_taken_over_whatever_the_date_of_an_answer(
+    cli: CliWorld, table: str, ahead_seconds: int, *, checks: bool
+) -> None:
+    claim(worker(cli, table))
+    expire(cli, table)
+    with proxy.running(port(cli), lambda _: Chosen(ahead_seconds=ahead_seconds)) as between:
+        other = worker(cli, table, "b", between.port)
+        if checks:
+            other.check(patience())
+        assert isinstance(claim(other), OnceClaim)
