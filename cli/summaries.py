@@ -256,8 +256,9 @@ def _describe_move(result: Mapping[str, Any]) -> str:
 
 def _describe_work(result: Mapping[str, Any]) -> str:
     """Return how many messages were handled, and how they ended."""
-    outcomes = ("done", "retried", "failed", "poisoned", "lost", "held", "duplicates", "released", "unsettled")
-    counts = [f"{result[name]:,} {name}" for name in outcomes if result[name]]
+    named = ("done", "retried", "failed", "poisoned", "lost", "held", "duplicates", "released", "unsettled")
+    outcomes = {**{name: name for name in named}, "duplicate_differs": "of a done key with another body"}
+    counts = [f"{result[name]:,} {words}" for name, words in outcomes.items() if result[name]]
     line = _join(f"handled {terminal.count(result['received'], 'message')} of {_name(result)}", *counts)
     return _MARK + line if result["received"] == result["done"] + result["duplicates"] else line
 

@@ -83,6 +83,9 @@ class WorkOptions:
         str | None,
         typer.Option("--once-key", metavar="JMESPATH", help="Claim this value of the JSON body instead of the id."),
     ] = None
+    strict_key: Annotated[
+        bool, typer.Option("--strict-key", help="A key that was done with another body goes to the poison queue.")
+    ] = False
     events: Annotated[
         str | None, typer.Option("--events", metavar="FILE", help="Append what happens to each message, as JSON lines.")
     ] = None
@@ -98,6 +101,11 @@ class WorkOptions:
         """
         if self.once_key is not None and self.once_table is None:
             raise UsageError("--once-key says what is claimed, and not where", hint="add --once-table TABLE")
+        if self.strict_key and self.once_key is None:
+            raise UsageError(
+                "--strict-key compares the bodies of one key, and no key of theirs is named",
+                hint="add --once-key JMESPATH",
+            )
         return WorkSettings(
             queue=queue,
             poison=_find_poison(queue, poison),
@@ -110,6 +118,8 @@ class WorkOptions:
             drain=self.drain,
             max_messages=values.count(self.max_messages, "--max-messages"),
             strict=self.strict,
+            key_in_body=self.once_key is not None,
+            strict_key=self.strict_key,
             stop_after=values.count(self.stop_after, "--stop-after"),
             max_time=None if self.max_time is None else _duration(self.max_time, "--max-time", 0.1),
             grace=values.duration(self.grace, "--grace"),

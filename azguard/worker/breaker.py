@@ -5,6 +5,8 @@ import threading
 from azguard.worker.protocol import HandledMessage, Outcome
 
 _FAILURES = (Outcome.RETRIED, Outcome.FAILED, Outcome.POISONED)
+# Why a message is poisoned whose command has not run.
+_NOT_RUN = ("received_too_often", "duplicate_differs")
 
 
 class Breaker:
@@ -24,7 +26,7 @@ class Breaker:
         with self._lock:
             if settled.outcome is Outcome.DONE:
                 self._in_a_row = 0
-            elif settled.outcome in _FAILURES and settled.reason != "received_too_often":
+            elif settled.outcome in _FAILURES and settled.reason not in _NOT_RUN:
                 self._in_a_row += 1
             if self.tripped is not None:
                 return

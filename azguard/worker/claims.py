@@ -20,6 +20,8 @@ class MessageFacts:
     dequeue_count: int
     insertion_time: datetime
     expiration_time: datetime
+    #: A digest of the body, where the key is a part of it; None where two messages of one key are the same message.
+    digest: str | None = None
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class DoneBefore:
     """The key was done: the message is to be deleted without running the command."""
 
     key: str
+    #: The id of the message that was done, if its body is known to be another one than that of this message.
+    differs_from: str | None = None
 
 
 @dataclass(frozen=True)

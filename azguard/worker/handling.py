@@ -27,6 +27,8 @@ _AGAIN_SECONDS = 1.0
 _LOOK_SECONDS = 0.25
 # So long the message has to stay hidden while it is moved to the poison queue.
 _MOVE_SECONDS = 30
+# Of a key, which its sender may have made long.
+_SHOWN_CHARACTERS = 100
 _STALE = "receipt_stale"
 _TAKEN_OVER = "claim_taken_over"
 
@@ -95,8 +97,8 @@ class MessageHandling:
             self._hide(self._retry_seconds)
             return _leave_unsettled("not_claimed", None, error)
         match found:
-            case DoneBefore(key=key):
-                return replace(self._delete(Outcome.DUPLICATE, "done_before", None), facts={"key": key})
+            case DoneBefore():
+                return self._settle_duplicate(found)
             case HeldByAnother(key=key, until=until, by=by):
                 self._hide(taken.find_held_seconds(until, settings.visibility, self._retry_seconds, self._now()))
                 return HandledMessage(
@@ -104,6 +106,19 @@ class MessageHandling:
                 )
         self._due = min(self._due, self._halve(self._now()))
         return None
+
+    def _settle_duplicate(self, found: DoneBefore) -> HandledMessage:
+        """Delete a message whose key was done; one with another body goes to the poison queue, if keys are strict."""
+        facts: dict[str, object] = {"key": found.key}
+        if found.differs_from is None:
+            return replace(self._delete(Outcome.DUPLICATE, "done_before", None), facts=facts)
+        key = repr(found.key[:_SHOWN_CHARACTERS])
+        facts["why"] = f"its key {key} was done with another body, by message {found.differs_from}"
+        if self._settings.strict_key:
+            settled = self._settle(MessageVerdict(Outcome.POISONED, "duplicate_differs"), None)
+            return replace(settled, facts={**facts, **settled.facts})
+        facts["why"] = f"{facts['why']}; it is deleted, and was not run"
+        return replace(self._delete(Outcome.DUPLICATE_DIFFERS, "done_before", None), facts=facts)
 
     @property
     def _retry_seconds(self) -> int:

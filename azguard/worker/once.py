@@ -17,6 +17,7 @@ stopped in the middle has had a part of its effect.
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from math import ceil
+from typing import Any
 
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
@@ -108,6 +109,8 @@ class OnceTable:
             "message": message.id,
             "dequeue_count": message.dequeue_count,
         }
+        if message.digest is not None:
+            row["body"] = message.digest
         try:
             return self._insert(key, target, row, deadline)
         except NotFound as error:
@@ -157,7 +160,7 @@ class OnceTable:
             try:
                 if found is None:
                     return self._insert(key, target, row, deadline)
-                if (held := self._judge(key, found, self._read_clock(deadline))) is not None:
+                if (held := self._judge(key, found, row.get("body"), self._read_clock(deadline))) is not None:
                     return held
                 claimed = self._write(key, _replace(target, row, found.etag, str(found.lineage)), deadline)
                 return replace(claimed, is_first=self._is_unused_insert(found))
@@ -171,13 +174,14 @@ class OnceTable:
             f"{target} was changed by others {_MOST_CONFLICTS} times while it was claimed", address=str(target.address)
         )
 
-    def _judge(self, key: str, found: Stored, now: datetime | None) -> DoneBefore | HeldByAnother | None:
-        """Return why a key may not be claimed; None if it may."""
+    def _judge(self, key: str, found: Stored, digest: Any, now: datetime | None) -> DoneBefore | HeldByAnother | None:
+        """Return why a key may not be claimed by a message of this digest; None if it may."""
         row = found.entity
         if row.get("state") not in _STATES:
             raise self._make_foreign(key, row)  # Claimed, it would lose what it holds.
         if row.get("state") == DONE:
-            return DoneBefore(key)
+            is_other = None not in (digest, row.get("body")) and row["body"] != digest
+            return DoneBefore(key, str(row.get("message", "")) if is_other else None)
         if row.get("state") != CLAIMED or self._is_unused(found):
             return None
         written = reads.read_timestamp(found) or writes.parse_timestamp(found.etag) or now

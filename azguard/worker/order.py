@@ -1,5 +1,6 @@
 """What a command is told of its message."""
 
+import hashlib
 import json
 
 from azguard.processes.command_place import CommandOrder
@@ -11,6 +12,8 @@ from azguard.worker.settings import WorkSettings
 #: The variable that names the file with all of it.
 FILE = "AZGUARD_MESSAGE_FILE"
 _SCOPE = "AZGUARD_SCOPE"
+# 128 bits: no two bodies that a sender makes have the same ones.
+_DIGITS = 32
 
 
 def find_facts(taken: Taken, settings: WorkSettings) -> MessageFacts:
@@ -22,6 +25,7 @@ def find_facts(taken: Taken, settings: WorkSettings) -> MessageFacts:
         dequeue_count=shown.dequeue_count,
         insertion_time=shown.insertion_time,
         expiration_time=shown.expiration_time,
+        digest=_digest(taken, settings) if settings.key_in_body else None,
     )
 
 
@@ -57,6 +61,11 @@ def build_order(taken: Taken, settings: WorkSettings, key: str | None, ends: flo
         ends=ends,
         grace=settings.grace,
     )
+
+
+def _digest(taken: Taken, settings: WorkSettings) -> str:
+    """Return by which the bodies of two messages are compared."""
+    return hashlib.sha256(taken.received.body.read(settings.encoding)).hexdigest()[:_DIGITS]
 
 
 def _fits_variable(text: str) -> bool:

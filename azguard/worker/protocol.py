@@ -30,6 +30,8 @@ class Outcome(Enum):
     HELD = "held"
     #: Its key was done before: it is deleted, and nothing was run.
     DUPLICATE = "duplicate"
+    #: Its key was done before with another body: it is deleted, and nothing was run.
+    DUPLICATE_DIFFERS = "duplicate_differs"
     #: It was given back, because the worker was told to stop.
     RELEASED = "released"
     #: Its outcome is not known, or could not be told to the service: it may be received again.

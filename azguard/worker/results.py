@@ -30,6 +30,8 @@ class WorkSummary:
     lost: int
     held: int
     duplicates: int
+    #: Of a key that was done with another body.
+    duplicate_differs: int
     released: int
     unsettled: int
     #: Receives whose answers were lost: what they received is hidden until its time is over.
@@ -64,6 +66,7 @@ def summarize(address: str, counts: WorkCounts, stopped_by: str, events_lost: in
         lost=found[Outcome.LOST],
         held=found[Outcome.HELD],
         duplicates=found[Outcome.DUPLICATE],
+        duplicate_differs=found[Outcome.DUPLICATE_DIFFERS],
         released=found[Outcome.RELEASED],
         unsettled=found[Outcome.UNSETTLED],
         receives_in_doubt=counts.receives_in_doubt,

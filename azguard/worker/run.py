@@ -31,7 +31,7 @@ from azguard.worker.results import WorkEnd, summarize
 from azguard.worker.settings import WorkSettings
 
 # What people are told of at once.
-_TOLD = (Outcome.POISONED, Outcome.LOST, Outcome.UNSETTLED)
+_TOLD = (Outcome.POISONED, Outcome.LOST, Outcome.UNSETTLED, Outcome.DUPLICATE_DIFFERS)
 # How often counts are shown.
 _TICK_SECONDS = 1.0
 

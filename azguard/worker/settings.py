@@ -55,6 +55,10 @@ class WorkSettings:
     claims: Claims | None = None
     #: The key to claim, of the bytes of a body and the id of its message.
     choose_key: Callable[[bytes, str], str] = lambda body, message_id: message_id
+    #: Whether that key is a part of the body, so that two bodies can have the same one.
+    key_in_body: bool = False
+    #: Whether a message goes to the poison queue whose key was done with another body.
+    strict_key: bool = False
     #: Is called before the first message is received, once the places for commands are there.
     prepare: Callable[[], None] = lambda: None
     #: Is told how the worker goes on.

@@ -194,6 +194,7 @@ def test_a_queue_that_is_not_there_is_said(cli: CliWorld) -> None:
     (("queue", "work", "jobs", "--poison-queue", "A_b", "--", "true"), "is not a queue name"),
     (("queue", "work", "j" * 60, "--", "true"), "too long for the name of a queue"),
     (("queue", "work", "jobs", "--once-key", "id", "--", "true"), "--once-table"),
+    (("queue", "work", "jobs", "--once-table", "T", "--strict-key", "--", "true"), "--once-key"),
     (("queue", "work", "jobs", "--events", "", "--", "true"), "--events"),
     (("queue", "work", "jobs", "--if-match", "x", "--", "true"), "--if-match"),
 ])  # fmt: skip
@@ -215,6 +216,31 @@ def test_a_key_that_was_done_is_deleted_and_not_run_again(cli: CliWorld, script:
     ran = work(cli, queue, script, options=("--once-table", table, "--once-key", "id"))
     assert (ran.json["done"], ran.json["duplicates"], count(cli, queue)) == (2, 1, 0)
     assert len((cli.root / "log").read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "counted", "poisoned"),
+    [
+        ((), 0, {"done": 1, "duplicates": 1, "duplicate_differs": 1, "poisoned": 0}, []),
+        (
+            ("--strict-key", "--stop-after", "1"),
+            20,
+            {"done": 1, "duplicates": 1, "duplicate_differs": 0, "poisoned": 1},
+            ['{"id": 1, "to": "b"}'],
+        ),
+    ],
+)
+def test_a_key_that_was_done_with_another_body_is_told_and_not_run(
+    cli: CliWorld, script: str, options: tuple[str, ...], code: int, counted: dict[str, int], poisoned: list[str]
+) -> None:
+    table = f"T{queue_world.queue(cli)}"
+    cli.call("table", "create", table)
+    queue = queue_world.queue(cli, '{"id": 1, "to": "a"}', '{"id": 1, "to": "b"}', '{"id": 1, "to": "a"}')
+    ran = work(cli, queue, script, options=("--once-table", table, "--once-key", "id", *options))
+    assert (ran.code, {name: ran.json[name] for name in counted}) == (code, counted)
+    assert "its key '1' was done with another body, by message " in ran.err
+    assert (len((cli.root / "log").read_text().splitlines()), count(cli, queue)) == (1, 0)
+    assert (bodies(cli, f"{queue}-poison") if poisoned else []) == poisoned
 
 
 def test_claims_without_their_table_take_no_message(cli: CliWorld) -> None:

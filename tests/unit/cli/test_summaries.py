@@ -214,8 +214,10 @@ def test_a_summary_cannot_drive_the_terminal() -> None:
     ({"received": 1, "done": 1}, "✓ handled 1 message of queue jobs: 1 done"),
     ({"received": 3, "done": 1, "failed": 2}, "handled 3 messages of queue jobs: 1 done, 2 failed"),
     ({"received": 0}, "✓ handled 0 messages of queue jobs"),
+    ({"received": 1, "duplicates": 1}, "✓ handled 1 message of queue jobs: 1 duplicates"),
+    ({"received": 1, "duplicate_differs": 1}, "handled 1 message of queue jobs: 1 of a done key with another body"),
 ])  # fmt: skip
 def test_a_worker_says_how_the_messages_ended(counts: dict[str, int], line: str) -> None:
     outcomes = ("done", "retried", "failed", "poisoned", "lost", "held", "duplicates", "released", "unsettled")
-    result = {"address": "queue:jobs", **dict.fromkeys(outcomes, 0), **counts}
+    result = {"address": "queue:jobs", **dict.fromkeys((*outcomes, "duplicate_differs"), 0), **counts}
     assert summaries.summarize(result, "queue work") == line

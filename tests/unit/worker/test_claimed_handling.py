@@ -87,6 +87,26 @@ def test_a_key_that_was_done_is_deleted_and_nothing_runs() -> None:
     assert (settled.outcome, inbox.asked, place.orders) == (Outcome.DUPLICATE, [("delete", "r0")], [])
 
 
+@pytest.mark.parametrize(
+    ("strict_key", "outcome", "reason", "asked"),
+    [
+        (False, Outcome.DUPLICATE_DIFFERS, "done_before", [("delete", "r0")]),
+        (True, Outcome.POISONED, "duplicate_differs", [("poison",), ("delete", "r0")]),
+    ],
+)
+def test_a_key_that_was_done_with_another_body_is_told(
+    strict_key: bool,  # pytest passes it by name
+    outcome: Outcome,
+    reason: str,
+    asked: list[Any],
+) -> None:
+    inbox, place = FakeInbox(), FakePlace()
+    settled = handle(FakeClaims(DoneBefore("17", "m0")), inbox, place, strict_key=strict_key)
+    assert (settled.outcome, settled.reason, place.orders) == (outcome, reason, [])
+    assert (inbox.asked, settled.facts["key"]) == (asked, "17")
+    assert "its key '17' was done with another body, by message m0" in str(settled.facts["why"])
+
+
 @pytest.mark.parametrize(("is_first", "outcome"), [(True, Outcome.DONE), (False, Outcome.POISONED)])
 def test_a_message_that_could_not_be_claimed_for_long_runs_once_before_it_is_poisoned(
     is_first: bool, outcome: Outcome

@@ -9,7 +9,7 @@ from azguard.address import Address, Kind
 from azguard.errors import ConfigError
 from azguard.requests.lineage import Lineage
 from azguard.tables.calls import Stored
-from azguard.worker.claims import Claimed, HeldByAnother, MessageFacts
+from azguard.worker.claims import Claimed, DoneBefore, HeldByAnother, MessageFacts
 from azguard.worker.holding import ClaimHold
 from azguard.worker.once import OnceTable
 from tests.support.fake_resource import TARGET, Clock
@@ -28,9 +28,9 @@ def claimed() -> Stored:
     ("after", "is_free"), [(0.0, False), (SECONDS, False), (SECONDS + 2.9, False), (SECONDS + 3.0, True), (None, False)]
 )
 def test_a_claim_is_taken_over_only_once_it_is_certainly_over(after: float | None, is_free: bool) -> None:
-    # None is an answer that does not tell the service's clock.
+    # None is a service that does not tell its time.
     now = None if after is None else WRITTEN + timedelta(seconds=after)
-    found = ONCE._judge("k", claimed(), now)
+    found = ONCE._judge("k", claimed(), None, now)
     assert found == (None if is_free else HeldByAnother("k", WRITTEN + timedelta(seconds=SECONDS + 3), "they"))
 
 
@@ -39,7 +39,19 @@ def test_a_row_whose_term_is_none_was_written_by_no_worker(term: object) -> None
     found = claimed()
     found.entity["seconds"] = term
     with pytest.raises(ConfigError, match="no worker wrote"):
-        ONCE._judge("k", found, WRITTEN)
+        ONCE._judge("k", found, None, WRITTEN)
+
+
+@pytest.mark.parametrize(
+    ("body", "digest", "differs_from"),
+    [("a", "a", None), ("a", "b", "m1"), (None, "b", None), ("a", None, None), (None, None, None)],
+)
+def test_a_done_key_says_whether_its_body_is_known_to_be_another_one(
+    body: str | None, digest: str | None, differs_from: str | None
+) -> None:
+    found = claimed()
+    found.entity.update({"state": "done", "message": "m1"} | ({} if body is None else {"body": body}))
+    assert ONCE._judge("k", found, digest, None) == DoneBefore("k", differs_from)
 
 
 class SlowClaims:
