@@ -137,7 +137,8 @@ def break_(
     By default a finite lease runs to its end, and cannot be renewed. So its holder notices before the next holder
     starts. An infinite lease ends at once. In a script, confirm with --yes, --if-owner, --if-older-than,
     --if-run-finished or --if-match.
-    Only the lease that was shown is broken. If another holder with a record took it since, the exit status is 42. Not
+    Only the lease that was shown is broken. If another holder with a record took it since, the exit status is 42. So it
+    is if the record is of an earlier lease, and --if-owner, --if-older-than or --if-run-finished is given. Not
     guaranteed: azguard cannot see that the holder changed if the next holder leaves no record.
 
     --if-older-than uses the clock of the service. The record of Terraform has the time of the holder's own machine, so
@@ -157,9 +158,9 @@ def break_(
 def show(ctx: typer.Context, address: _Leasable) -> None:
     """Show the state of a lease, who says to hold it, and since when: azguard's owner record, or Terraform's lock info.
 
-    With --lease-id it says whether that one is held (exit 49 if not). A record can be left over from an earlier holder.
-    Where the lease is free it is shown as last_owner. Ages are by the service's clock; Terraform notes the time of its
-    own machine, which can be wrong (clock: holder).
+    With --lease-id it says whether that one is held (exit 49 if not). A record speaks for the lease under which it was
+    written. If the lease is free, or the record is of an earlier lease, it is shown as last_owner. Ages are by the
+    service's clock; Terraform notes the time of its own machine, which can be wrong (clock: holder).
 
     Examples:
         azguard lease show blob:site/config.json

@@ -88,8 +88,9 @@ def show(
 ) -> None:
     """Show who holds a lock, since when, and with which fence; if it is free, who held it last (last_owner).
 
-    A lock with several slots has one entry for each slot. After a crash the holder is shown until its lease ends, at
-    most 60 seconds later by default. Ages are counted by the clock of the service.
+    last_owner has the record of an earlier holder too, where another program holds the lock. A lock with several slots
+    has one entry for each slot. After a crash the holder is shown until its lease ends, at most 60 seconds later by
+    default. Ages are counted by the clock of the service.
 
     Examples:
         azguard lock show deploy-prod

@@ -35,7 +35,7 @@ def leave(target: Target, held: Held, owner: Owner, deadline: Deadline) -> Held:
     """
     lease_id = held.lease.lease_id
     version = Version(held.found.etag, held.found.metadata or {}, held.answered_at)
-    record = owner_records.set_service_time(owner, version).as_metadata()
+    record = owner_records.set_service_time(owner, version).tie_to_lease(lease_id, None).as_metadata()
     with commits.step():
         moved = owner_records.change_metadata(target, version, {OWNER: record}, Conditions(lease_id=lease_id), deadline)
     found = copy.copy(held.found)

@@ -273,7 +273,7 @@ class LeasedUpdate(ABC):
         before = self.version_of(found.etag, text)
         kept = {key: value for key, value in found.metadata.items() if key.lower() not in (OWNER, KEY)}
         version = Version(found.etag, found.metadata, found.answered_at)
-        record = set_service_time(owner, version).as_metadata()
+        record = set_service_time(owner, version).tie_to_lease(held.lease_id, None).as_metadata()
         op = fresh_op()
         history = Lineage.parse(text).after(op, found.etag)
         client = self.target.account.file(self.target.address)

@@ -4,14 +4,14 @@ The service does not say when a lease was taken; a record in the metadata does. 
 time. Terraform's, and those of earlier versions of azguard, have the time of the holder's machine, which may be wrong.
 Such a record proves one thing: it was there when the resource was last written, which is by the service's clock.
 
-Not guaranteed: a record that an earlier holder left tells the age of that holder's lease.
+Not guaranteed: a record of an earlier holder that is taken for one of the present lease tells the age of that holder's.
 """
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 from azguard.accounts.target import Target
-from azguard.leases.owners import HOLDER_CLOCK, SERVICE_CLOCK
+from azguard.leases.owners import HOLDER_CLOCK, SERVICE_CLOCK, parse_moment
 from azguard.leases.state import Holder, LeaseState
 from azguard.requests import service_clock
 from azguard.requests.deadline import Deadline
@@ -87,11 +87,5 @@ def measure_since_written(state: LeaseState) -> LeaseAge:
 
 
 def _seconds_since(holder: Holder, now: datetime) -> float | None:
-    try:
-        then = datetime.fromisoformat(holder.since or "")
-    except ValueError:
-        return None
-    # Every record is in UTC, also one that does not say so.
-    if then.tzinfo is None:
-        then = then.replace(tzinfo=UTC)
-    return (now - then).total_seconds()
+    then = parse_moment(holder.since)
+    return None if then is None else (now - then).total_seconds()

@@ -51,7 +51,10 @@ class Safeguards:
         if self == Safeguards():
             return
         if holder is None:
-            raise _build_refusal(state, target, f"there is no record on {target} by which to judge")
+            words = f"there is no record on {target} by which to judge"
+            if state.earlier_holder is not None:
+                words = f"the record on {target} is not of the lease that is held"
+            raise _build_refusal(state, target, words)
         if self.owner is not None and not holder.is_named(self.owner):
             raise _build_refusal(state, target, f"the lease on {target} is not held by {self.owner}")
         if self.older_than is not None:
@@ -218,10 +221,11 @@ def _tie_to_version(target: Target, state: LeaseState) -> Conditions:
 
 
 def _build_refusal(state: LeaseState, target: Target, words: str, known: tuple[str, ...] = ()) -> Changed:
+    holder = state.describe_holder()
     return Changed(
         words,
         address=str(target.address),
-        detail=known if state.holder is None else (*known, f"held by {state.holder}"),
+        detail=known if holder is None else (*known, f"held by {holder}"),
         current_etag=state.etag,
         lease_state=state.state,
         reason="lease_not_broken",

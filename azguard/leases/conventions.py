@@ -13,7 +13,7 @@ from azguard.leases import age as lease_age
 from azguard.leases import foreign, other_holders, owners
 from azguard.leases.age import LeaseAge
 from azguard.leases.other_holders import OtherHolder
-from azguard.leases.owners import FENCE, SLOTS
+from azguard.leases.owners import FENCE, SLOTS, Owner, TerraformLock
 from azguard.leases.state import LeaseState
 from azguard.times import iso
 
@@ -64,11 +64,12 @@ class Azguard:
     """azguard's own record, and its locks, which are known by their fence or their slots also while they are free."""
 
     def find(self, state: LeaseState, _read: Read) -> Claim | None:
-        """Return the claim of the owner record."""
-        owner = owners.read_owner(state.metadata)
-        if owner is None:
+        """Return the claim of the owner record, if it is of the lease that is held."""
+        owner = state.holder
+        if not isinstance(owner, Owner):
             is_lock = bool({FENCE, SLOTS} & {key.lower() for key in state.metadata})
-            return Claim("azguard", None, UNKNOWN_AGE) if is_lock else None
+            is_known = is_lock or (state.free and owners.read_owner(state.metadata) is not None)
+            return Claim("azguard", None, UNKNOWN_AGE, why=_describe_earlier(state)) if is_known else None
         return Claim(
             "azguard",
             owner.name,
@@ -86,9 +87,9 @@ class Terraform:
     """
 
     def find(self, state: LeaseState, _read: Read) -> Claim | None:
-        """Return the claim of the lock info."""
-        lock = owners.read_terraform(state.metadata)
-        if lock is None:
+        """Return the claim of the lock info, if it is of the lease that is held."""
+        lock = state.holder
+        if not isinstance(lock, TerraformLock):
             return None
         why = " ".join(filter(None, (lock.operation, lock.info)))
         return Claim("terraform", lock.who, lease_age.measure(state), since=lock.since, why=why)
@@ -193,7 +194,12 @@ def find(state: LeaseState, read: Read) -> Claim | None:
     for each in CONVENTIONS:
         if (claim := each.find(state, read)) is not None:
             return claim
-    return None if state.free else Claim(UNKNOWN, None, UNKNOWN_AGE)
+    return None if state.free else Claim(UNKNOWN, None, UNKNOWN_AGE, why=_describe_earlier(state))
+
+
+def _describe_earlier(state: LeaseState) -> str | None:
+    """Return who held a lease before the one whose holder is not known."""
+    return None if state.earlier_holder is None else f"unknown; before: {state.earlier_holder}"
 
 
 def _split(state: LeaseState) -> tuple[str, str]:

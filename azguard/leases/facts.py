@@ -43,7 +43,7 @@ class LeaseFacts:
     #: azguard's record of who holds it now, and Terraform's.
     owner: Owner | None
     terraform: TerraformLock | None
-    #: The same two where the lease is free: who held it last.
+    #: The same two of who held it before: where it is free, or where that record is not of the lease that is held.
     last_owner: Owner | None
     last_terraform: TerraformLock | None
     #: The service's words.
@@ -72,22 +72,22 @@ class BrokenLease:
 
 def summarize(state: LeaseState) -> LeaseFacts:
     """Return what one answer of the service says about a lease."""
+    holder = None if state.free else state.holder
+    age = None if state.free else lease_age.measure(state)
     owner = owners.read_owner(state.metadata)
     terraform = owners.read_terraform(state.metadata)
-    holder = state.holder
-    age = None if state.free else lease_age.measure(state)
     return LeaseFacts(
         address=state.address,
         state="free" if state.free else "held",
         held=not state.free,
-        held_by=None if holder is None or state.free else holder.name,
+        held_by=None if holder is None else holder.name,
         age=None if age is None else age.whole,
         clock=None if age is None else age.clock,
         fence=owners.read_number(state.metadata, FENCE),
-        owner=None if state.free else owner,
-        terraform=None if state.free else terraform,
-        last_owner=owner if state.free else None,
-        last_terraform=terraform if state.free else None,
+        owner=holder if isinstance(holder, Owner) else None,
+        terraform=holder if isinstance(holder, TerraformLock) else None,
+        last_owner=None if isinstance(holder, Owner) else owner,
+        last_terraform=None if isinstance(holder, TerraformLock) else terraform,
         lease_state=state.state,
         lease_status=state.status,
         lease_duration=state.duration,
@@ -105,8 +105,8 @@ def summarize_broken(state: LeaseState) -> BrokenLease:
         age=age.whole,
         clock=age.clock,
         fence=owners.read_number(state.metadata, FENCE),
-        owner=owners.read_owner(state.metadata),
-        terraform=owners.read_terraform(state.metadata),
+        owner=holder if isinstance(holder, Owner) else None,
+        terraform=holder if isinstance(holder, TerraformLock) else None,
         lease_state=state.state,
         lease_duration=state.duration,
     )
@@ -115,11 +115,13 @@ def summarize_broken(state: LeaseState) -> BrokenLease:
 def describe(state: LeaseState) -> str:
     """Return in a few words what the state of a lease is, for how long it has been held, and by whom."""
     words = state.state + (f", {state.duration}" if state.duration else "")
-    holder = state.holder
+    holder = state.describe_holder()
     if state.free:
         return f"{words}; it is free" + ("" if holder is None else f", and was held last by {holder}")
     if holder is None:
         return f"{words}; no record says who holds it"
+    if state.holder is None:
+        return f"{words}, held by {holder}"
     age = lease_age.measure(state)
     if age.seconds is None:
         return f"{words}, held by {holder}; for how long is not known: {age.doubt}"

@@ -6,7 +6,7 @@ The record is written before the lease is asked for, so that a lease left behind
 import random
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Protocol
@@ -14,7 +14,7 @@ from typing import Protocol
 from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.conditions.resolve import Conditions
-from azguard.errors import AzguardError, Locked, NotFound, OutcomeUnknown
+from azguard.errors import AzguardError, Forbidden, Locked, NotFound, OutcomeUnknown
 from azguard.leases import actions, owner_records, waiting
 from azguard.leases.actions import LeaseDone
 from azguard.leases.owner_records import Moved, Version
@@ -148,7 +148,9 @@ class KeptLease:
             raise
         if done.attempts > 1:
             self.warn("an answer was lost, and its request may come late: after a release, look whether it is leased")
-        return done if owner is None else self._leave_record(request, owner, done, was_ours=was_ours)
+        if owner is not None:
+            return self._leave_record(request, owner, done, was_ours=was_ours)
+        return done if was_ours else self._end_earlier_record(done)
 
     def renew(self, conditions: Conditions) -> LeaseDone:
         """Renew the lease that ``conditions`` names, and record since when its term counts.
@@ -177,7 +179,11 @@ class KeptLease:
         since = None if known is None else datetime.fromisoformat(known.time)
         # A change that is repeated finds the new id already in place: its one record stays.
         is_other = proposed != lease_id
-        self.records.add(self.target, proposed, seconds, has_reason=known is not None and known.has_reason)
+        has_reason = known is not None and known.has_reason
+        # Under the old id: a copy that comes late is refused once the id is changed.
+        if has_reason and is_other and not conditions.headers:
+            self._change_record(lambda within: owner_records.move(self.target, lease_id, proposed, within))
+        self.records.add(self.target, proposed, seconds, has_reason=has_reason)
         try:
             with self._drop_if_not_held(lease_id):
                 done = actions.change(self.target, proposed, conditions, self.deadline)
@@ -202,8 +208,11 @@ class KeptLease:
         lease_id = str(conditions.lease_id)
         known = self._find_record(conditions)
         # Removing the record makes a new version, for which a condition of the caller's would not hold.
-        if known is not None and known.has_reason and not conditions.headers:
-            self._remove_record(lease_id)
+        if not conditions.headers:
+            if known is not None and known.has_reason:
+                self._change_record(lambda within: owner_records.remove(self.target, lease_id, within))
+            else:
+                self._end_record(lease_id)
         with self._drop_if_not_held(lease_id):
             done = actions.release(self.target, conditions, self.deadline)
         self.records.remove(self.target, lease_id)
@@ -223,6 +232,7 @@ class KeptLease:
     def _leave_record(self, request: LeaseRequest, owner: Owner, done: LeaseDone, *, was_ours: bool) -> LeaseDone:
         """Write the owner record under a lease just acquired. If that fails, release the lease if it is new."""
         lease_id = str(done.lease_id)
+        owner = owner.tie_to_lease(lease_id, request.seconds)
         try:
             moved = owner_records.leave(self.target, lease_id, owner, self.deadline.fresh())
         except BaseException as error:
@@ -233,7 +243,7 @@ class KeptLease:
         self.records.record_move(self.target, moved)
         if moved.attempts > 1 and self.target.kind is not Kind.BLOB:
             done = self._exclude_late(request, done)
-        return replace(done, etag=moved.after, last_modified=moved.last_modified or done.last_modified)
+        return _add_version(done, moved)
 
     def _exclude_late(self, request: LeaseRequest, done: LeaseDone) -> LeaseDone:
         """Change the id of the lease, so that a copy of the record that comes late undoes nothing written under it.
@@ -254,17 +264,40 @@ class KeptLease:
                 self._give_back(lease_id)
             raise
 
-    def _remove_record(self, lease_id: str) -> None:
-        """Remove the owner record of a lease that is about to be released."""
+    def _end_earlier_record(self, done: LeaseDone) -> LeaseDone:
+        """See that no record of an earlier holder speaks for a lease just acquired, which has none."""
+        lease_id = str(done.lease_id)
         try:
-            moved = owner_records.remove(self.target, lease_id, self.deadline.fresh())
+            moved = self._end_record(lease_id)
+        except KeyboardInterrupt:
+            self._give_back(lease_id)
+            raise
+        return done if moved is None else _add_version(done, moved)
+
+    def _end_record(self, lease_id: str) -> Moved | None:
+        """Let the record that is there speak for no lease any more, if there is one that may be read."""
+        if not owner_records.can_carry(self.target):
+            return None
+
+        def end(within: Deadline) -> Moved | None:
+            with suppress(Forbidden):
+                return owner_records.end(self.target, lease_id, within)
+            return None
+
+        return self._change_record(end)
+
+    def _change_record(self, change: Callable[[Deadline], Moved | None]) -> Moved | None:
+        """Change the owner record under a lease that is held; that this fails is no error."""
+        try:
+            moved = change(self.deadline.fresh())
         except (Locked, NotFound):
-            return  # The release reports it.
+            return None  # The operation on the lease reports it.
         except AzguardError as error:
             self.warn(f"the record of who held {self.target} stays there: {error.message}")
-            return
+            return None
         if moved is not None:
             self.records.record_move(self.target, moved)
+        return moved
 
     @contextmanager
     def _drop_if_not_held(self, lease_id: str) -> Iterator[None]:
@@ -275,6 +308,10 @@ class KeptLease:
             if isinstance(error, NotFound) or (error.service_code or "").startswith("LeaseIdMismatch"):
                 self.records.remove(self.target, lease_id)
             raise
+
+
+def _add_version(done: LeaseDone, moved: Moved) -> LeaseDone:
+    return replace(done, etag=moved.after, last_modified=moved.last_modified or done.last_modified)
 
 
 def _add_term(done: LeaseDone, known: LeaseRecord | None) -> LeaseDone:

@@ -48,7 +48,7 @@ class LeasedBlob:
     lease_duration: str | None
     etag: str
     last_modified: datetime
-    #: Who says to hold it: ``user@host``, and all that its record has.
+    #: Who holds it by its record: ``user@host``, and all that the record has; also of a record of an earlier lease.
     held_by: str | None
     holder: str | None
     #: How many seconds ago it was taken by its record; None if it is free, or that is not known.
@@ -111,7 +111,6 @@ def parse_state(item: Any, address: Address, answered_at: datetime | None) -> Le
 
 def _build_leased_blob(state: LeaseState, name: str) -> LeasedBlob:
     found = facts.summarize(state)
-    holder = None if state.free else state.holder
     return LeasedBlob(
         address=state.address,
         name=name,
@@ -121,7 +120,7 @@ def _build_leased_blob(state: LeaseState, name: str) -> LeasedBlob:
         etag=state.etag,
         last_modified=state.last_modified,
         held_by=found.held_by,
-        holder=None if holder is None else str(holder),
+        holder=None if state.free else state.describe_holder(),
         age=found.age,
         clock=found.clock,
     )

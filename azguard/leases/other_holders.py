@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from azguard.leases.foreign import escape
-from azguard.leases.owners import HOLDER_CLOCK, find_value
+from azguard.leases.owners import HOLDER_CLOCK, INFINITE, PresentLease, find_value
 
 WEBJOBS = "webjobs"
 VM_DISK = "vm-disk"
@@ -36,6 +36,11 @@ class OtherHolder:
     def is_named(self, name: str) -> bool:
         """Return whether a name is this holder's."""
         return name == self.name
+
+    def find_doubt(self, held: PresentLease) -> str | None:
+        """Return why the record is not believed to be of the lease that is held; None if it is believed."""
+        is_endless = held.duration == INFINITE
+        return "that lease had a term, and this one has none" if self.kind == WEBJOBS and is_endless else None
 
 
 def read(metadata: Mapping[str, str], address: str, *, is_disk: bool) -> OtherHolder | None:

@@ -94,7 +94,7 @@ def explain(target: Target, error: AzguardError, deadline: Deadline) -> AzguardE
         return state
     if state is None:
         return error
-    holder = None if state.free else state.holder
+    holder = None if state.free else state.describe_holder()
     return error.but(
         lease_state=state.state,
         current_etag=state.etag if isinstance(error, Changed) else error.current_etag,

@@ -13,7 +13,7 @@ from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, UsageError
-from azguard.leases import state
+from azguard.leases import owners, state
 from azguard.leases.owners import OWNER, SERVICE_CLOCK, Owner
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
@@ -50,6 +50,11 @@ class Moved:
     lineage: str | None
     #: How often it was sent: a copy that was sent before the last one may come late.
     attempts: int = 1
+
+
+def can_carry(target: Target) -> bool:
+    """Return whether the metadata of a resource can carry an owner record."""
+    return target.kind in _CARRIERS and not target.address.snapshot
 
 
 def check_kind(target: Target) -> None:
@@ -151,15 +156,75 @@ def remove(target: Target, lease_id: str, deadline: Deadline) -> Moved | None:
     Raises:
         Locked, Changed, OutcomeUnknown: as ``leave``.
     """
+
+    def choose(version: Version) -> dict[str, str | None]:
+        return {OWNER: None} if owners.find_value(version.metadata, OWNER) else {}
+
+    return _change_under_lease(target, lease_id, choose, deadline)
+
+
+def end(target: Target, lease_id: str, deadline: Deadline, known: Version | None = None) -> Moved | None:
+    """Let the record that is there speak for no lease any more, under the lease with this id.
+
+    For a lease that leaves no record of its own, and for one that is about to be released: the next holder may be a
+    program that leaves none. Return None if there is no record that speaks for a lease. ``known`` is the version that
+    was just read.
+
+    Raises:
+        Locked, Changed, OutcomeUnknown: as ``leave``.
+    """
+    return _rewrite(target, lease_id, lambda owner: owner.end() if owner.lease else None, deadline, known)
+
+
+def move(target: Target, lease_id: str, proposed: str, deadline: Deadline) -> Moved | None:
+    """Tie the record of a lease to the id that it is about to get; return None if that lease has no record.
+
+    Raises:
+        Locked, Changed, OutcomeUnknown: as ``leave``.
+    """
+    digest = owners.make_digest(lease_id)
+
+    def tie(owner: Owner) -> Owner | None:
+        return owner.tie_to_lease(proposed, owner.term) if owner.lease == digest else None
+
+    return _rewrite(target, lease_id, tie, deadline)
+
+
+def _rewrite(
+    target: Target,
+    lease_id: str,
+    change: Callable[[Owner], Owner | None],
+    deadline: Deadline,
+    known: Version | None = None,
+) -> Moved | None:
+    """Change the record that is there; ``change`` returns None where it is to stay."""
+
+    def choose(version: Version) -> dict[str, str | None]:
+        owner = owners.read_owner(version.metadata)
+        changed = None if owner is None else change(owner)
+        return {} if changed is None else {OWNER: changed.as_metadata()}
+
+    return _change_under_lease(target, lease_id, choose, deadline, known)
+
+
+def _change_under_lease(
+    target: Target,
+    lease_id: str,
+    choose: Callable[[Version], Mapping[str, str | None]],
+    deadline: Deadline,
+    known: Version | None = None,
+) -> Moved | None:
+    """Change the metadata of the version that is there; ``choose`` returns nothing where all is to stay."""
     while True:
-        version = read_version(target, deadline, lease_id)
-        if OWNER not in {key.lower() for key in version.metadata}:
+        version = known or read_version(target, deadline, lease_id)
+        if not (added := choose(version)):
             return None
         try:
-            return change_metadata(target, version, {OWNER: None}, tie_to(target, lease_id, version), deadline)
+            return change_metadata(target, version, added, tie_to(target, lease_id, version), deadline)
         except Changed:
             if deadline.passed:
                 raise
+            known = None
 
 
 def change_metadata(

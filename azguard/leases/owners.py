@@ -1,16 +1,17 @@
 """Who holds a lease, and who we are: the owner record that azguard leaves in a blob's metadata, and Terraform's.
 
 Both are for people. A holder that crashed leaves its record behind, and no lock is ever granted or released because of
-one.
+one. A record speaks for the lease under which it was written, and for no other.
 """
 
 import base64
+import hashlib
 import json
 import os
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from azguard import columns
@@ -39,10 +40,29 @@ _LONGEST_COMMAND = 500
 # In characters, each of which can take 12 bytes of the 8 KiB.
 _LONGEST_REASON = 200
 
+# 128 bits: no other lease has the same.
+_DIGEST_CHARACTERS = 32
+# The service's word for a lease without a term.
+INFINITE = "infinite"
+# The times of records are in whole seconds.
+_SLACK = timedelta(seconds=1)
+
 # A record whose time is by the service's clock, which ages are counted on.
 SERVICE_CLOCK = "service"
 # A record whose time is by the holder's clock, which may be wrong.
 HOLDER_CLOCK = "holder"
+
+
+@dataclass(frozen=True)
+class PresentLease:
+    """What the service tells of the lease that is held now: never its id."""
+
+    #: Infinite or fixed; None where that is not told, as of a lease that is free or being broken.
+    duration: str | None
+    #: The service's clock when it answered.
+    answered_at: datetime | None = None
+    #: Its id, where the service has confirmed the one that was asked about.
+    lease_id: str | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +86,11 @@ class Owner:
     until: str | None = None
     #: The lease of a lock with such an end: a record that an earlier holder left ends no other lease.
     lease_id: str | None = field(default=None, metadata=columns.UNPRINTED, repr=False)
+    #: The digest of the lease under which it was written: with the id itself, each reader could release that lease.
+    #: Empty once that lease is over, None in the records of versions that wrote none.
+    lease: str | None = field(default=None, metadata=columns.UNPRINTED, repr=False)
+    #: The term of that lease in seconds; None is infinite.
+    term: int | None = field(default=None, metadata=columns.UNPRINTED, repr=False)
 
     @property
     def name(self) -> str:
@@ -83,7 +108,7 @@ class Owner:
         """Return the record as a metadata value, which is ASCII."""
         command = self.command if len(self.command) <= _LONGEST_COMMAND else self.command[: _LONGEST_COMMAND - 1] + "…"
         record = {**asdict(self), "command": command}
-        for name in ("until", "lease_id"):
+        for name in ("until", "lease_id", "lease", "term"):
             if record[name] is None:
                 del record[name]
         return json.dumps(record, separators=(",", ":"))
@@ -91,6 +116,41 @@ class Owner:
     def is_named(self, name: str) -> bool:
         """Return whether a name is this owner's: the user, the host, ``user@host`` or the CI run's URL."""
         return name in (self.who, self.host, self.name, self.run)
+
+    def tie_to_lease(self, lease_id: str, seconds: int | None) -> "Owner":
+        """Return the record of the lease with this id and term; None is infinite."""
+        return replace(self, lease=make_digest(lease_id), term=seconds)
+
+    def end(self) -> "Owner":
+        """Return the record of a lease that is over, which speaks for no lease any more."""
+        return replace(self, lease_id=None, lease="", term=None)
+
+    def find_doubt(self, held: PresentLease) -> str | None:
+        """Return why the record is not believed to be of the lease that is held; None if it is believed.
+
+        Not guaranteed: the service never tells whose a lease is. Where the lease of the record has ended without a
+        word, another with a term of any length cannot be told from one that its process renews.
+        """
+        if self.lease is None:
+            return "the record of an earlier version of azguard does not say of which lease it is"
+        if not self.lease:
+            return "that lease is over"
+        if held.lease_id is not None and make_digest(held.lease_id) != self.lease:
+            return "that was another lease"
+        if held.duration is None:
+            return None
+        if (held.duration == INFINITE) is not (self.term is None):
+            return f"that lease {_describe_term(self.term)}, and this one has {_describe_kind(held.duration)}"
+        # No process renews a lease that outlives the process that took it.
+        if self.pid is None and self.term is not None and held.answered_at is not None:
+            end = self._find_end(self.term)
+            if end is None or end + _SLACK < held.answered_at:
+                return f"that lease {_describe_term(self.term)}, and has ended unless it was renewed since"
+        return None
+
+    def _find_end(self, term: int) -> datetime | None:
+        since = parse_moment(self.since)
+        return None if since is None else since + timedelta(seconds=term)
 
 
 @dataclass(frozen=True)
@@ -126,6 +186,12 @@ class TerraformLock:
     def is_named(self, name: str) -> bool:
         """Return whether a name is this holder's: ``user@host``, either part of it, or the lock's id."""
         return name in (self.who, *self.who.split("@"), self.id)
+
+    def find_doubt(self, held: PresentLease) -> str | None:
+        """Return why the lock info is not believed to be of the lease that is held; None if it is believed."""
+        if held.lease_id is not None and held.lease_id.lower() != self.id.lower():
+            return "that was another lease"
+        return None if held.duration in (None, INFINITE) else "that lease had no term, and this one has one"
 
 
 def describe_this_process(
@@ -214,6 +280,8 @@ def read_owner(metadata: Mapping[str, str]) -> Owner | None:
             clock=SERVICE_CLOCK if found.get("clock") == SERVICE_CLOCK else HOLDER_CLOCK,
             until=_escape_optional(found.get("until")),
             lease_id=_escape_optional(found.get("lease_id")),
+            lease=_escape_optional(found.get("lease")),
+            term=None if found.get("term") is None else int(found["term"]),
         )
     except (KeyError, TypeError, ValueError):
         return None
@@ -231,9 +299,26 @@ def read_terraform(metadata: Mapping[str, str]) -> TerraformLock | None:
     return TerraformLock(*(escape(found.get(name) or "") for name in names))
 
 
-def read_holder(metadata: Mapping[str, str]) -> Owner | TerraformLock | None:
-    """Return what tells who holds the lease: the owner record, else Terraform's lock info, else None."""
-    return read_owner(metadata) or read_terraform(metadata)
+def make_digest(lease_id: str) -> str:
+    """Return by what a record names a lease: its holder can tell, and a reader cannot release it."""
+    return hashlib.sha256(lease_id.lower().encode()).hexdigest()[:_DIGEST_CHARACTERS]
+
+
+def parse_moment(text: str | None) -> datetime | None:
+    """Return the time in a record, in UTC unless it says otherwise; None if it has none that can be read."""
+    try:
+        found = datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+def _describe_term(seconds: int | None) -> str:
+    return "had no term" if seconds is None else f"had a term of {seconds} s"
+
+
+def _describe_kind(duration: str) -> str:
+    return "none" if duration == INFINITE else "one"
 
 
 def read_number(metadata: Mapping[str, str], key: str) -> int | None:

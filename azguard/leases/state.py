@@ -14,7 +14,7 @@ from azguard.errors import AzguardError, Changed, NotFound
 from azguard.leases import other_holders, owners
 from azguard.leases.kinds import kind_of
 from azguard.leases.other_holders import OtherHolder
-from azguard.leases.owners import Owner, TerraformLock
+from azguard.leases.owners import Owner, PresentLease, TerraformLock
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_dates import Answers
@@ -44,6 +44,8 @@ class LeaseState:
     blob_type: str | None = None
     #: When the blob was made; None if that is not told.
     created_at: datetime | None = None
+    #: The id of the lease, where the service was asked about that one and confirmed it.
+    lease_id: str | None = None
 
     @property
     def free(self) -> bool:
@@ -52,9 +54,30 @@ class LeaseState:
 
     @property
     def holder(self) -> Holder | None:
-        """Return who says to hold it; a record can be left over from an earlier holder."""
+        """Return whose record is believed to be of this lease, or of the last one where it is free."""
+        return next((each for each in self._records if self._find_doubt(each) is None), None)
+
+    @property
+    def earlier_holder(self) -> Holder | None:
+        """Return whose record is there, and is not believed to be of this lease; None if there is none."""
+        return None if self.holder is not None else next(iter(self._records), None)
+
+    def describe_holder(self) -> str | None:
+        """Return in words who holds it, or held it last where it is free; None if no record says so."""
+        if (holder := self.holder) is not None:
+            return str(holder)
+        if (earlier := self.earlier_holder) is None:
+            return None
+        return str(earlier) if self.free else f"an unknown holder; before: {earlier} – {self._find_doubt(earlier)}"
+
+    @property
+    def _records(self) -> list[Holder]:
         others = other_holders.read(self.metadata, self.address, is_disk=self.is_vm_disk)
-        return owners.read_holder(self.metadata) or others
+        found = (owners.read_owner(self.metadata), owners.read_terraform(self.metadata), others)
+        return [each for each in found if each is not None]
+
+    def _find_doubt(self, record: Holder) -> str | None:
+        return record.find_doubt(PresentLease(self.duration, self.answered_at, self.lease_id))
 
     @property
     def is_vm_disk(self) -> bool:
@@ -102,6 +125,7 @@ def look(
         metadata=found.metadata or {},
         answered_at=answers.date,
         blob_type=read_blob_type(found),
+        lease_id=lease_id,
     )
 
 

@@ -33,7 +33,7 @@ def until_free(
         state = look(target, deadline)
         if state.free:
             return state
-        if told is None or told.holder != state.holder:
+        if told is None or told.describe_holder() != state.describe_holder():
             tell(state)
             told = state
         return None
@@ -41,7 +41,8 @@ def until_free(
     if (free := poll(look_once, patience, uniform)) is not None:
         return free
     assert state is not None
-    detail = () if state.holder is None else (f"held by {state.holder}",)
+    holder = state.describe_holder()
+    detail = () if holder is None else (f"held by {holder}",)
     raise build_gave_up(target, patience, state.state, detail)
 
 

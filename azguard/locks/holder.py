@@ -269,7 +269,9 @@ class _Holder:
         """Release the lock, and return why that failed; that it was lost before is noted."""
         try:
             patience = Deadline(_RELEASE_SECONDS, answer_seconds=ANSWER_SECONDS)
-            self._lost = own_lease.find_loss(own_lease.release(held.target, held.lease_id, patience))
+            self._lost = own_lease.find_loss(
+                own_lease.release(held.target, held.lease_id, self._plan.settings.records, patience)
+            )
             if held.is_shared:
                 readers.delete(held.target)
         except (Locked, NotFound) as error:

@@ -130,23 +130,23 @@ def release(known: KnownLock, holds: Holds, records: LeaseRecords, deadline: Dea
     if known.hold is not None and known.hold.process is not None:
         _end(known.hold.process)
     with nullcontext() if known.hold is None else holds.lock(known.lease_id, deadline.remaining / 2):
-        outcome = _release_unless_released(known, holds, deadline)
+        outcome = _release_unless_released(known, holds, records, deadline)
     records.remove(known.target, known.lease_id)
     address = str(known.target.address)
     return LockReleased(address=address, lease_id=known.lease_id, fence=known.fence, outcome=outcome)
 
 
-def _release_unless_released(known: KnownLock, holds: Holds, deadline: Deadline) -> str:
+def _release_unless_released(known: KnownLock, holds: Holds, records: LeaseRecords, deadline: Deadline) -> str:
     """Release a lock, unless its process or another release at the same time has; return the outcome."""
     hold = of_lease(known.target, known.lease_id, known.fence, holds).hold
     if hold is not None and hold.state is HoldState.LOST:
-        why = _end_broken(known, deadline) or hold.why or ""
+        why = _end_broken(known, records, deadline) or hold.why or ""
         raise build_lost(known.target, why).but(reason="lock_lost_before_release")
     if hold is not None and hold.state is HoldState.RELEASED:
         was_known = known.is_sticky or _is_in_state(known, HoldState.RELEASED)
         return "already_released" if was_known else "released"
     try:
-        outcome = _release(known, deadline)
+        outcome = _release(known, records, deadline)
     except LockLost as error:
         if hold is not None:
             holds.close(hold, HoldState.LOST, "; ".join(error.detail))
@@ -181,17 +181,17 @@ def _is_slot(text: str, lock: str) -> bool:
     return text == lock or re.fullmatch(rf"{re.escape(lock)}\.slot[0-9]+", text) is not None
 
 
-def _end_broken(known: KnownLock, deadline: Deadline) -> str | None:
+def _end_broken(known: KnownLock, records: LeaseRecords, deadline: Deadline) -> str | None:
     """Release what is left of a lease whose lock was lost, and return why it was lost, if the lease tells."""
     try:
-        return own_lease.find_loss(own_lease.release(known.target, known.lease_id, deadline))
+        return own_lease.find_loss(own_lease.release(known.target, known.lease_id, records, deadline))
     except AzguardError:
         return None  # It ends by itself, if it has not ended.
 
 
-def _release(known: KnownLock, deadline: Deadline) -> str:
+def _release(known: KnownLock, records: LeaseRecords, deadline: Deadline) -> str:
     try:
-        found = own_lease.release(known.target, known.lease_id, deadline)
+        found = own_lease.release(known.target, known.lease_id, records, deadline)
     except NotFound as error:
         raise build_lost(known.target, error.message).but(reason="lock_lost_before_release") from error
     except Locked as error:

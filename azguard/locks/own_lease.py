@@ -4,17 +4,24 @@ from contextlib import suppress
 
 from azguard.accounts.target import Target
 from azguard.conditions.resolve import Conditions
-from azguard.errors import Locked, NotFound
-from azguard.leases import actions, owners, state
+from azguard.errors import AzguardError, Locked, NotFound
+from azguard.leases import actions, owner_records, owners, state
+from azguard.leases.kept import LeaseRecords
+from azguard.leases.owner_records import Version
 from azguard.leases.owners import FENCE
 from azguard.leases.state import LeaseState
+from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 
+# Bounded: most of the time is for the release.
+_RECORD_SECONDS = 2.0
 BROKEN = "it was broken, and released before its end"
 
 
-def release(target: Target, lease_id: str, patience: Deadline) -> LeaseState:
+def release(target: Target, lease_id: str, records: LeaseRecords, patience: Deadline) -> LeaseState:
     """Release a lease, if it is still held, and return the state in which it was found before.
+
+    The record of its holder speaks for no lease from then on: the next holder may be a program that leaves none.
 
     To be called when what ran under it has ended: what is refused after the look was not lost before that end. The
     network may have sent the release twice, and another may hold the lock by now.
@@ -25,22 +32,39 @@ def release(target: Target, lease_id: str, patience: Deadline) -> LeaseState:
     """
     # Looked at first: the service releases a broken lease without an error.
     found = state.look(target, patience, lease_id)
+    if find_loss(found) is None:
+        _end_record(target, lease_id, found, records, patience)
     with suppress(Locked, NotFound):
         actions.release(target, Conditions(lease_id=lease_id), patience)
     return found
+
+
+def _end_record(target: Target, lease_id: str, found: LeaseState, records: LeaseRecords, patience: Deadline) -> None:
+    """Let the record speak for no lease any more; it is not worth the release if that fails."""
+    if not owner_records.can_carry(target) or owners.is_reader(found.metadata):
+        return  # The blob of a reader is deleted.
+    within = patience.restart(seconds=min(_RECORD_SECONDS, patience.remaining / 2))
+    known = Version(found.etag, found.metadata, found.answered_at)
+    with suppress(AzguardError), commits.suppress():
+        moved = owner_records.end(target, lease_id, within, known)
+        if moved is not None:
+            records.record_move(target, moved)
 
 
 def was_released(found: LeaseState, fence: int | None, version: str | None = None) -> bool:
     """Return whether a lock that is not held any more was released by its id, and not lost.
 
     A lease that was released leaves this state, and the next holder raises the fence. A write to what is not leased any
-    more leaves this state, too: ``version`` is the one with the holder's record, where that is known.
+    more leaves this state, too: ``version`` is the one with the holder's record, where that is known. Only a release of
+    azguard's lets that record speak for no lease.
 
     Not guaranteed: where it is not known, a lock is called released that was lost, and then written without a lock.
     """
-    if found.state != "available" or (version is not None and found.etag != version):
+    if found.state != "available" or fence is None or owners.read_number(found.metadata, FENCE) != fence:
         return False
-    return fence is not None and owners.read_number(found.metadata, FENCE) == fence
+    owner = owners.read_owner(found.metadata)
+    is_ended = owner is not None and owner.lease == ""
+    return version is None or found.etag == version or is_ended
 
 
 def find_loss(found: LeaseState) -> str | None:

@@ -148,7 +148,8 @@ class SharedLease:
         self._lease_id = str(uuid.uuid4())
         self._blob = blob = queue.name_reader(self._lock, uuid.uuid4().hex)
         self._settings.records.add(blob, self._lease_id, self._settings.seconds)
-        metadata = {READER: "1", OWNER: self._settings.owner.as_metadata()}
+        owner = self._settings.owner.tie_to_lease(self._lease_id, self._settings.seconds)
+        metadata = {READER: "1", OWNER: owner.as_metadata()}
         with commits.suppress():
             lock_blobs.create_lock_blob(blob, self._time.start(), metadata)
             actions.acquire(blob, self._lease_id, self._settings.seconds, Conditions(), self._time.start())

@@ -197,7 +197,7 @@ class LeaseLocks:
         patience = Deadline(_RELEASE_SECONDS, answer_seconds=ANSWER_SECONDS)
         lost: tuple[str, ...] = ()
         try:
-            own_lease.release(held.target, held.lease_id, patience)
+            own_lease.release(held.target, held.lease_id, self._plan.settings.records, patience)
             if held.is_shared:
                 readers.delete(held.target)
         except (Locked, NotFound) as error:

@@ -161,7 +161,8 @@ class SlotLeases:
         lease_id = self._ids[slot.address]
         patience = self._time.start(settings.seconds * _PART_OF_TERM)
         try:
-            record = lock_blobs.write_owner_and_fence(self._request, slot, lease_id, settings.owner, known, patience)
+            owner = settings.owner.tie_to_lease(lease_id, settings.seconds if kind_of(slot).finite else None)
+            record = lock_blobs.write_owner_and_fence(self._request, slot, lease_id, owner, known, patience)
             # What this scope has read of the blob guards a write inside: the content is the same.
             settings.records.record_move(slot, record.moved)
         except (Locked, NotFound):

@@ -55,7 +55,8 @@ class HeldUntil:
             raise UsageError(
                 f"{iso(end)} is over: it is {iso(since)}, by the service's clock", reason="sticky_until_is_over"
             )
-        return replace(owner, pid=None, until=iso(end), lease_id=None if end is None else lease_id)
+        lasting = replace(owner, pid=None, until=iso(end), lease_id=None if end is None else lease_id)
+        return lasting.tie_to_lease(lease_id, None)
 
 
 @dataclass(frozen=True)

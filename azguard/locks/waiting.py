@@ -103,6 +103,5 @@ def format_place(number: int) -> str:
 def _describe_holder(slot: Target, state: LeaseState) -> str:
     if state.free:
         return f"{slot} is free now"
-    if state.holder is None:
-        return f"{slot} is leased, and no record says to whom"
-    return f"{slot} is held by {state.holder}"
+    holder = state.describe_holder()
+    return f"{slot} is leased, and no record says to whom" if holder is None else f"{slot} is held by {holder}"

@@ -44,14 +44,15 @@ def state(cli: CliWorld, address: str) -> str:
 
 def owner(who: str = "alice", since: datetime = LONG_AGO) -> Owner:
     moment = since.isoformat().replace("+00:00", "Z")
-    return Owner(who=who, host="build1", pid=7, command="./deploy.sh", since=moment, clock=SERVICE_CLOCK)
+    found = Owner(who=who, host="build1", pid=7, command="./deploy.sh", since=moment, clock=SERVICE_CLOCK)
+    return found.tie_to_lease(A, None)
 
 
 def take(cli: CliWorld, address: str, record: Owner, lease_id: str = A) -> None:
     """Lease a blob as azguard's locks do: with an owner record in its metadata."""
     client = sdk(cli, address)
     client.acquire_lease(-1, lease_id)
-    client.set_blob_metadata({OWNER: record.as_metadata()}, lease=lease_id)
+    client.set_blob_metadata({OWNER: record.tie_to_lease(lease_id, None).as_metadata()}, lease=lease_id)
 
 
 def test_a_lease_is_acquired_renewed_changed_and_released(cli: CliWorld, blob: str) -> None:

@@ -46,7 +46,7 @@ def untouched(request: Request) -> Fault:
 
 ACQUIRED = ["GET list", "PUT lease:acquire", "PUT metadata", "command"]
 # Its history is written once the lock is free.
-RELEASED = ["HEAD blob", "PUT lease:release", "PUT appendblock"]
+RELEASED = ["HEAD blob", "PUT metadata", "PUT lease:release", "PUT appendblock"]
 RELEASED_FIRST = [*RELEASED, "PUT blob", "PUT appendblock"]
 
 

@@ -150,7 +150,7 @@ def test_the_record_has_the_time_of_the_service_whatever_the_clock_of_the_holder
     made = lock_blobs.create_lock_blob(target, Deadline())
     world.blob(lock).acquire_lease(60, lease_id)
     ahead = (datetime.now(UTC) + timedelta(hours=9)).isoformat()
-    owner = Owner("alice", "build1", 7, "sh", ahead)
+    owner = Owner("alice", "build1", 7, "sh", ahead).tie_to_lease(lease_id, 60)
     record = lock_blobs.write_owner_and_fence(
         LockRequest(target), target, lease_id, owner, made if new else None, Deadline()
     )

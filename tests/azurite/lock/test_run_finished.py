@@ -80,7 +80,9 @@ def hold(cli: CliWorld, run: str | None) -> str:
     client = BlobClient.from_connection_string(str(cli.connection_string), container, "deploy")
     client.upload_blob(b"")
     client.acquire_lease(-1, A)
-    record = Owner("ci", "runner", 7, "deploy.sh", "2026-11-21T09:00:00Z", run=run, clock=SERVICE_CLOCK)
+    record = Owner("ci", "runner", 7, "deploy.sh", "2026-11-21T09:00:00Z", run=run, clock=SERVICE_CLOCK).tie_to_lease(
+        A, None
+    )
     client.set_blob_metadata({OWNER: record.as_metadata()}, lease=A)
     return f"blob:{container}/deploy"
 
@@ -181,7 +183,7 @@ def test_the_next_run_that_took_the_lock_meanwhile_keeps_it(
             "2026-11-21T09:05:00Z",
             run=f"{ci.url}/contoso/shop/actions/runs/72",
             clock=SERVICE_CLOCK,
-        )
+        ).tie_to_lease(A, None)
         client.set_blob_metadata({OWNER: record.as_metadata()}, lease=A)
 
     monkeypatch.setattr(RunCheck, "check", check_and_hand_over)

@@ -24,7 +24,7 @@ HOUR = 3600.0
 
 def leased(since: str | None, clock: str, written_hours_ago: float, answered_at: datetime | None = NOW) -> LeaseState:
     """Return a lease with a record, on a blob that was written so long ago."""
-    record = Owner("alice", "build1", 7, "deploy.sh", since, clock=clock).as_metadata()
+    record = Owner("alice", "build1", 7, "deploy.sh", since, clock=clock).tie_to_lease("id", 60).as_metadata()
     written = NOW - timedelta(hours=written_hours_ago)
     return LeaseState("blob:site/a", "leased", "locked", "fixed", '"0x1"', written, {OWNER: record}, answered_at)
 
@@ -94,7 +94,7 @@ def test_a_break_by_age_is_let_through_where_the_age_is_certain(state: LeaseStat
 @pytest.mark.parametrize("kind", [Kind.BLOB, Kind.CONTAINER])
 @pytest.mark.parametrize("date", ["Sat, 21 Nov 2026 12:00:00 GMT", None])
 def test_the_time_is_that_of_the_very_answer(kind: Kind, date: str | None) -> None:
-    record = Owner("alice", "build1", 7, "deploy.sh", hours_ago(3), clock=SERVICE_CLOCK)
+    record = Owner("alice", "build1", 7, "deploy.sh", hours_ago(3), clock=SERVICE_CLOCK).tie_to_lease("id", 60)
     status, code, headers = now_is("leased")
     told = {**headers, f"x-ms-meta-{OWNER}": record.as_metadata(), **({"Date": date} if date else {})}
     target, _ = scripted(kind, (status, code, told))

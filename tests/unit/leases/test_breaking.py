@@ -30,7 +30,8 @@ def held_by(
     date: str = "Sat, 21 Nov 2026 12:00:00 GMT",
 ) -> Answer:
     """Return the answer to a look at a lease with a record of its holder."""
-    record = Owner(who, "build1", 7, "deploy.sh", "2026-11-21T09:00:00+00:00", clock=SERVICE_CLOCK).as_metadata()
+    owner = Owner(who, "build1", 7, "deploy.sh", "2026-11-21T09:00:00+00:00", clock=SERVICE_CLOCK)
+    record = owner.tie_to_lease(who, None if duration == "infinite" else 60).as_metadata()
     told = {"etag": etag, "Date": date, "x-ms-lease-duration": duration}
     return now_is(state, {OWNER: record}, **told)
 

@@ -16,7 +16,9 @@ NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 WRITTEN = NOW - timedelta(hours=3)
 RUN = "https://github.com/o/r/actions/runs/7"
 RECORD = Owner("alice", "build1", 7, "deploy.sh", "2026-11-22T11:00:00Z", run=RUN, clock=SERVICE_CLOCK)
-LOCKED = {OWNER: RECORD.as_metadata()}
+LOCKED = {OWNER: RECORD.tie_to_lease("id", 60).as_metadata()}
+BEFORE = f"unknown; before: {RECORD}"
+TERRAFORM_CLAIM = ("terraform", "ci@runner", 14400, "OperationTypeApply", False)
 LOCK = {"ID": "c0ffee", "Operation": "OperationTypeApply", "Who": "ci@runner", "Created": "2026-11-22T08:00:00.5Z"}
 LOCK_INFO = base64.b64encode(json.dumps(LOCK).encode()).decode()
 PULUMI = json.dumps({"pid": 7, "username": "ann", "hostname": "laptop", "timestamp": "2026-11-22T09:00:00Z"}).encode()
@@ -52,9 +54,13 @@ def told(found: LeaseState, content: bytes = b"") -> tuple[Any, ...] | None:
             ("azguard", "alice@build1", 3600, "deploy.sh", False),
         ),
         (state("locks/a", {FENCE: "7"}), ("azguard", None, None, None, False)),
+        # The record of an earlier lease names no holder of this one.
+        (state("locks/a", {**LOCKED, FENCE: "7"}, "infinite"), ("azguard", None, None, BEFORE, False)),
+        (state("site/a", LOCKED, "infinite"), ("unknown", None, None, BEFORE, False)),
+        (state("site/a", {**LOCKED, TERRAFORM: LOCK_INFO}, "infinite"), TERRAFORM_CLAIM),
         (
             state("tfstate/prod", {TERRAFORM: LOCK_INFO}, "infinite"),
-            ("terraform", "ci@runner", 14400, "OperationTypeApply", False),
+            TERRAFORM_CLAIM,
         ),
         (
             state("azure-webjobs-hosts/locks/app/host", {"FunctionInstance": "A1"}, "fixed"),

@@ -9,7 +9,7 @@ import pytest
 
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, GaveUp, Locked, NotFound, OutcomeUnknown, Unavailable
-from azguard.leases import actions, waiting
+from azguard.leases import actions, owner_records, waiting
 from azguard.leases.actions import LeaseDone
 from azguard.leases.kept import KeptLease, LeaseRequest
 from azguard.leases.owner_records import Moved
@@ -92,6 +92,12 @@ def answering(records: Records, end: object) -> Callable[..., LeaseDone]:
 OTHERS = Locked("leased", service_code="LeaseAlreadyPresent")
 WRONG = Locked("another id", service_code="LeaseIdMismatchWithLeaseOperation")
 BREAKING = Locked("breaking", service_code="LeaseIsBreakingAndCannotBeChanged")
+
+
+@pytest.fixture(autouse=True)
+def no_earlier_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no record of an earlier holder be there."""
+    monkeypatch.setattr(owner_records, "end", lambda *_: None)
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,11 @@ class FakeLease:
             raise Locked(f"{target} is leased under another id")
         state = "available" if self.holder is None else "leased"
         return SimpleNamespace(
-            state=state, free=self.holder is None, holder=None, etag=self.etag, last_modified=self.last_modified
+            state=state,
+            free=self.holder is None,
+            describe_holder=lambda: None,
+            etag=self.etag,
+            last_modified=self.last_modified,
         )
 
 

@@ -13,7 +13,7 @@ from tests.support.lease_script import Answer, now_is, scripted
 
 
 def held_by(who: str) -> Answer:
-    return now_is("leased", {OWNER: Owner(who, "build1", 7, "deploy.sh", None).as_metadata()})
+    return now_is("leased", {OWNER: Owner(who, "build1", 7, "deploy.sh", None).tie_to_lease(who, None).as_metadata()})
 
 
 def wait(target: Target, clock: Clock, told: list[str | None], seconds: float = 60) -> LeaseState:

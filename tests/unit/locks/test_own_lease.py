@@ -5,11 +5,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from azguard.leases.owners import FENCE
+from azguard.leases.owners import FENCE, OWNER, Owner
 from azguard.leases.state import LeaseState
 from azguard.locks import own_lease
 
 FREE = LeaseState("blob:a/b", "available", "unlocked", None, "0x1", datetime.now(UTC), {FENCE: "1"})
+
+OWNER_RECORD = Owner("me", "here", 1, "sh", None).tie_to_lease("id", 60)
+HELD, ENDED = ({FENCE: "1", OWNER: each.as_metadata()} for each in (OWNER_RECORD, OWNER_RECORD.end()))
 
 
 @pytest.mark.parametrize(
@@ -21,6 +24,9 @@ FREE = LeaseState("blob:a/b", "available", "unlocked", None, "0x1", datetime.now
         (replace(FREE, metadata={FENCE: "2"}), None, False),
         # It was written without the lock, or deleted, and made anew by the next holder, whose fence is the first too.
         (replace(FREE, etag="0x2"), "0x1", False),
+        # Only a release by azguard leaves a record that speaks for no lease.
+        (replace(FREE, etag="0x2", metadata=ENDED), "0x1", True),
+        (replace(FREE, etag="0x2", metadata=HELD), "0x1", False),
     ],
 )
 def test_only_what_the_holder_left_itself_was_released(found: LeaseState, version: str | None, expected: bool) -> None:
