@@ -1,4 +1,9 @@
-"""stdout as a stream for results: where it cannot be written, what was asked for is done all the same."""
+"""stdout as a stream for results: where it cannot be written, what was asked for is done all the same.
+
+In a job of GitHub Actions or Azure Pipelines both streams let no name be a command to the runner: a blob may be called
+``##vso[task.setvariable variable=PATH]/tmp``. In JSON the escape reads as the same name; elsewhere it is seen. Content,
+which is written as bytes, stays as it is.
+"""
 
 import io
 import os
@@ -12,13 +17,17 @@ HINT = "do not repeat a write because of this: it is applied; look with the show
 _HINT_OF_READ = "nothing was changed; type it again where its output can be written"
 
 
+# A runner sets one of these in each job, and reads what its steps print.
+_RUNNERS = ("GITHUB_ACTIONS", "TF_BUILD")
+
+
 class ResultStream(io.TextIOWrapper):
     """A text stream whose failures are ``OutputFailed``, whichever library writes to it."""
 
     def write(self, text: str, /) -> int:
         """Write text, or say that it cannot be written."""
         try:
-            return super().write(text)
+            return super().write(_escape_commands(text) if _has_runner() else text)
         except OSError as error:
             _fail(error)
 
@@ -28,6 +37,31 @@ class ResultStream(io.TextIOWrapper):
             super().flush()
         except OSError as error:
             _fail(error)
+
+
+class MessageStream(io.TextIOWrapper):
+    """A text stream for messages."""
+
+    def write(self, text: str, /) -> int:
+        """Write text."""
+        return super().write(_escape_commands(text) if _has_runner() else text)
+
+    def write_command(self, text: str) -> None:
+        """Write a command that is meant for the runner."""
+        super().write(text)
+
+
+def _has_runner() -> bool:
+    return any(os.environ.get(name) for name in _RUNNERS)
+
+
+def _escape_commands(text: str) -> str:
+    """Return text with the first letter of each mark of a command spelled as JSON may spell it."""
+    if "##" not in text and "::" not in text:
+        return text
+    from azguard.leases.foreign import RUNNER_COMMAND
+
+    return RUNNER_COMMAND.sub(lambda found: f"{found[0][:-2]}\\u{ord(found[0][-1]):04x}{found[0][-1]}", text)
 
 
 def _fail(error: OSError) -> NoReturn:
@@ -48,7 +82,7 @@ def tell_of_read(error: OutputFailed) -> OutputFailed:
 
 
 def open_streams() -> None:
-    """Make stdout a ``ResultStream``, and stand in for a stream that is closed (``>&-``)."""
+    """Put a ``ResultStream`` and a ``MessageStream`` in place, and stand in for a stream that is closed (``>&-``)."""
     _occupy_closed()
     if sys.stdout is None:
         # A write must fail instead of going nowhere.
@@ -63,7 +97,12 @@ def open_streams() -> None:
         }
         sys.stdout = ResultStream(_write_all(sys.stdout.detach()), errors="backslashreplace", **settings)
     if isinstance(sys.stderr, io.TextIOWrapper):
-        sys.stderr.reconfigure(errors="backslashreplace")
+        settings = {
+            "encoding": sys.stderr.encoding,
+            "line_buffering": sys.stderr.line_buffering,
+            "write_through": sys.stderr.write_through,
+        }
+        sys.stderr = MessageStream(sys.stderr.detach(), errors="backslashreplace", **settings)
 
 
 def _occupy_closed() -> None:

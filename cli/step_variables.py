@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from azguard.cli import values
+from azguard.cli.result_stream import MessageStream
 from azguard.errors import ConfigError
 
 _GITHUB = "GITHUB_ENV"
@@ -76,7 +77,7 @@ class StepVariables:
         if self.is_azure_pipelines:
             for name, value in variables.items():
                 # Not on stdout, which a script may read; --quiet does not silence it, since it is no message.
-                sys.stderr.write(f"##vso[task.setvariable variable={name}]{_escape(value)}\n")
+                _command(f"##vso[task.setvariable variable={name}]{_escape(value)}\n")
             sys.stderr.flush()
             where.append("azure-pipelines")
         return tuple(where)
@@ -93,6 +94,11 @@ def _format_for_github(name: str, value: str) -> str:
     # A value cannot end this by itself.
     end = f"azguard-{uuid.uuid4().hex}"
     return f"{name}<<{end}\n{value}\n{end}\n"
+
+
+def _command(text: str) -> None:
+    write = sys.stderr.write_command if isinstance(sys.stderr, MessageStream) else sys.stderr.write
+    write(text)
 
 
 def _escape(value: str) -> str:
