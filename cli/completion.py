@@ -23,6 +23,10 @@ COMMAND_OF_SHELL = "--"
 # What bash gives a meaning, and a backslash takes it away.
 _SPECIAL = re.compile(r"""[\s"'`$!&*?()<>\[\]{}|;,^\\]|^[~#]""")
 _SPECIAL_IN_QUOTES = re.compile(r"""["`$\\]""")
+# What PowerShell takes as it is; of an option, a dot would begin the next word.
+_PLAIN_IN_POWERSHELL = re.compile(r"[A-Za-z0-9_/][\w./:+-]*|--?[A-Za-z0-9-]+", re.ASCII)
+# Each of these ends a text in single quotes there, and doubled is one.
+_POWERSHELL_QUOTE = re.compile("['\u2018\u2019\u201a\u201b]")
 # Words in capitals stand for a value: TIME|DURATION.
 _CHOICE = r"[A-Za-z][a-z][a-z0-9]*"
 _CHOICES = re.compile(rf"{_CHOICE}(\|{_CHOICE})+")
@@ -59,7 +63,10 @@ def answer(root: Any, environ: Mapping[str, str]) -> Iterator[str]:
             continue
         if environ[SHELL] == "bash":
             yield value if value == COMMAND_OF_SHELL else quote_for_bash(value[kept:], quote)
-        elif value != COMMAND_OF_SHELL or environ[SHELL] != "powershell":  # It completes nothing of its own there.
+        elif environ[SHELL] == "powershell":
+            if value != COMMAND_OF_SHELL:  # It completes nothing of its own there.
+                yield f"{quote_for_powershell(value)}\t{meaning}"
+        else:
             yield f"{value}\t{meaning}"
 
 
@@ -88,7 +95,20 @@ def quote_for_bash(value: str, quote: str) -> str:
     """Return a value as it has to stand in a line, where this quote may be open."""
     if quote == "'":
         return value.replace("'", r"'\''")
-    return (_SPECIAL_IN_QUOTES if quote else _SPECIAL).sub(r"\\\g<0>", value)
+    if quote == '"':
+        # Inside of these quotes a ! is a word of the history, and a backslash before it would stay.
+        return _SPECIAL_IN_QUOTES.sub(r"\\\g<0>", value).replace("!", r'"\!"')
+    return _SPECIAL.sub(r"\\\g<0>", value)
+
+
+def quote_for_powershell(value: str) -> str:
+    """Return a value as one word of a line, in which nothing is expanded.
+
+    Source: about_Parsing and about_Quoting_Rules, in the documentation of PowerShell.
+    """
+    if _PLAIN_IN_POWERSHELL.fullmatch(value):
+        return value
+    return f"'{_POWERSHELL_QUOTE.sub(lambda found: found[0] * 2, value)}'"
 
 
 def candidates(root: Any, words: Sequence[str], incomplete: str, environ: Mapping[str, str]) -> list[Candidate]:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import termios
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,17 +21,20 @@ CTRL_C, CTRL_Z = "\x03", "\x1a"
 _SECONDS = 40.0
 
 
-class Shell:
-    """A bash with job control."""
+_BASH = ("bash", "--norc", "--noprofile", "-i")
 
-    def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
+
+class Shell:
+    """A shell with job control; by default bash."""
+
+    def __init__(self, folder: Path, environ: Mapping[str, str], words: Sequence[str] = _BASH) -> None:
         self._ours, theirs = pty.openpty()
 
         def own_terminal() -> None:
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
         self._process = subprocess.Popen(
-            ["bash", "--norc", "--noprofile", "-i"], cwd=folder, env={**environ, "PS1": "$ ", "HISTFILE": ""},
+            words, cwd=folder, env={**environ, "PS1": "$ ", "HISTFILE": ""},
             stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True, preexec_fn=own_terminal,
         )  # fmt: skip
         os.close(theirs)
@@ -71,9 +74,9 @@ class Shell:
 
 
 @contextmanager
-def shell(folder: Path, environ: Mapping[str, str]) -> Iterator[Shell]:
+def shell(folder: Path, environ: Mapping[str, str], words: Sequence[str] = _BASH) -> Iterator[Shell]:
     """Yield a shell that ends with the ``with`` block."""
-    made = Shell(folder, environ)
+    made = Shell(folder, environ, words)
     try:
         yield made
     finally:
