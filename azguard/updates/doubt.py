@@ -194,8 +194,7 @@ def _end_by_own_op(run: UpdateRun, state: CurrentVersion, applied: Applied) -> U
     _check_change(run, state, applied)
     if not run.attempts:
         run.tell(f"the {where} has this op: it was done before")
-        if applied.written_since:
-            run.tools.warn("another write followed the change of this key, so what is there may be something else")
+        _warn_of_earlier_run(run, applied)
         return run.end_applied(applied)
     run.tell(f"settled: our write is in the {where}")
     if _is_ours(run, state):
@@ -204,16 +203,20 @@ def _end_by_own_op(run: UpdateRun, state: CurrentVersion, applied: Applied) -> U
 
 
 def _check_change(run: UpdateRun, state: CurrentVersion, applied: Applied) -> None:
-    change = run.plan.compared_change
     try:
-        check_change(run.resource.target, applied, change)
+        check_change(run.resource.target, applied, run.plan.compared_change)
     except Exists:
         # No attempt is made over a version with our op, so that each of ours was over one that is replaced.
         if state.lineage.binds:
             run.doubted = run.refused = None
         raise
-    if change is not None and applied.change is None:
+
+
+def _warn_of_earlier_run(run: UpdateRun, applied: Applied) -> None:
+    if run.plan.compared_change is not None and applied.change is None:
         run.tools.warn("what the key changed was not recorded, so it is not compared with this change")
+    if applied.written_since:
+        run.tools.warn("another write followed the change of this key, so what is there may be something else")
 
 
 def _is_ours(run: UpdateRun, state: CurrentVersion) -> bool:

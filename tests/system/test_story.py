@@ -167,7 +167,7 @@ def test_an_update_done_before_says_so() -> None:
     assert case.told == [
         'read "E2"',
         "the lineage has this op: it was done before",
-        "done: committed (0 attempts, 0 conflicts, 0 doubts)",
+        "done: applied_before (0 attempts, 0 conflicts, 0 doubts)",
     ]
 
 

@@ -118,6 +118,11 @@ def test_what_was_recorded_without_its_change_counts_and_is_told() -> None:
     assert [each.partition(",")[0] for each in again.warned] == ["what the key changed was not recorded"]
 
 
+def test_of_an_own_write_that_is_found_without_a_key_nothing_is_told() -> None:
+    case = Case(stored(), (Fault.LOST,))
+    assert (case.outcome(change=ONE)[0], case.warned) == ("committed", [])  # type: ignore[index]  # it ended well
+
+
 def test_a_key_whose_other_change_is_in_doubt_is_refused_before_any_request(tmp_path: Path) -> None:
     store = stored()
     WriteJournal(tmp_path, OP, keyed=True).record_sending('"E0"', ONE.digest)
