@@ -5,7 +5,6 @@ last keyed updates are remembered apart from the other writes.
 """
 
 import base64
-import binascii
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -51,7 +50,7 @@ def decode(text: str) -> tuple[AppliedKey, ...] | None:
     """Return the keys in a text of ``encode``; None if it is none."""
     try:
         packed = base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True)
-    except binascii.Error:
+    except ValueError:
         return None
     if len(packed) % _BYTES:
         return None

@@ -1,14 +1,42 @@
 """The lineage: its spelling in the metadata, and what it proves."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from azguard.requests.lineage import DEPTH, UNSEEN, Lineage, bare, drop_lineage, is_op, new_op, op_of_key
+from azguard.requests.applied_keys import MOST_IN_ENTITY, MOST_IN_METADATA, AppliedKey, shorten_op
+from azguard.requests.lineage import (
+    DEPTH,
+    KEY,
+    UNSEEN,
+    Lineage,
+    bare,
+    drop_lineage,
+    is_op,
+    new_op,
+    op_of_key,
+    with_lineage,
+)
 
 OPS = st.binary(min_size=12, max_size=12).map(new_op)
 ETAGS = st.none() | st.text("0123456789ABCDEFabcdefx'W/:%-", min_size=1).map(lambda text: f'"0x{text}"')
 A, B = new_op(b"a" * 12), new_op(b"b" * 12)
+NOON = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
+
+
+def key_of(op: str, change: bytes = b"abc", at: datetime = NOON) -> AppliedKey:
+    return AppliedKey(shorten_op(op), change, at)
+
+
+def with_keys(count: int, most: int = MOST_IN_METADATA, lineage: Lineage | None = None) -> Lineage:
+    """Return a lineage with so many keys, of which each was applied in a write of its own."""
+    lineage = lineage or Lineage()
+    for number in range(count):
+        op = new_op(b"%06d" % number * 2)
+        lineage = lineage.after(op, '"0x8DE2C3F4A5B6C7D"').with_key(key_of(op), most)
+    return lineage
 
 
 @given(st.lists(st.tuples(OPS, ETAGS), max_size=40))
@@ -87,6 +115,80 @@ def test_a_lineage_has_the_ops_that_wrote_and_none_that_sorts_beside_them() -> N
 def test_an_etag_is_kept_bare_and_that_of_an_entity_as_its_time() -> None:
     entity = "W/\"datetime'2026-11-21T10%3A00%3A00.0000000Z'\""
     assert [bare(each) for each in (None, '"0x5"', entity)] == ["-", "0x5", "2026-11-21T10:00:00.0000000Z"]
+
+
+@given(st.lists(st.tuples(OPS, st.binary(min_size=3, max_size=3), st.integers(0, 10**7)), max_size=20))
+def test_keys_are_read_back_as_they_were_written_to_the_minute(keys: list[tuple[str, bytes, int]]) -> None:
+    lineage = Lineage(tiered=True, has_all_keys=True)
+    for op, change, minutes in keys:
+        lineage = lineage.with_key(key_of(op, change, NOON + timedelta(minutes=minutes)), MOST_IN_METADATA)
+    read = Lineage.parse(str(lineage))
+    assert (read.keys, read.tiered, read.has_all_keys, str(read)) == (lineage.keys, True, True, str(lineage))
+    assert all(op in read for op, *_ in keys)
+
+
+@pytest.mark.parametrize(
+    ("at", "read"),
+    [
+        (NOON + timedelta(seconds=59), NOON),
+        (datetime(1999, 1, 1, tzinfo=UTC), datetime(2020, 1, 1, tzinfo=UTC)),
+        (datetime(2100, 1, 1, tzinfo=UTC), datetime(2051, 11, 24, 20, 15, tzinfo=UTC)),
+    ],
+)
+def test_the_time_of_a_key_is_kept_as_far_as_it_can_be(at: datetime, read: datetime) -> None:
+    found = Lineage.parse(str(Lineage().with_key(key_of(A, at=at), 1))).find_key(A)
+    assert found is not None
+    assert found.at == read
+
+
+def test_of_more_keys_than_are_remembered_the_oldest_are_forgotten_and_that_shows() -> None:
+    ops = [new_op(b"%06d" % number * 2) for number in range(130)]
+    full, over = (with_keys(count, lineage=Lineage().after(A, None)) for count in (128, 130))
+    assert ([op in full for op in (ops[0], ops[127])], full.has_all_keys) == ([True, True], True)
+    assert ([op in over for op in (ops[1], ops[2], ops[129])], over.has_all_keys) == ([False, True, True], False)
+
+
+def test_a_key_that_is_used_again_takes_no_second_place() -> None:
+    lineage = with_keys(3).with_key(key_of(new_op(b"000000" * 2), b"new"), 3)
+    assert ([key.change for key in lineage.keys], lineage.find_key(B)) == ([b"new", b"abc", b"abc"], None)
+
+
+@pytest.mark.parametrize(
+    ("lineage", "knows"),
+    [
+        (Lineage().after(A, None), True),
+        (Lineage().after(A, None).after(B, '"1"'), True),
+        (Lineage().after(A, None).after(B, UNSEEN), False),
+        (Lineage().after(A, '"1"'), False),
+        (Lineage().after(A, UNSEEN), False),
+    ],
+)
+def test_all_keys_are_known_only_while_each_write_knew_the_one_before(lineage: Lineage, knows: bool) -> None:
+    assert (lineage.has_all_keys, Lineage.parse(str(lineage)).has_all_keys) == (knows, knows)
+
+
+@pytest.mark.parametrize(
+    ("most", "longest"), [(MOST_IN_METADATA, 3 * 1024), (MOST_IN_ENTITY, 32 * 1024)], ids=["metadata", "entity"]
+)
+def test_the_longest_keys_have_room(most: int, longest: int) -> None:
+    lineage = with_keys(most + 1, most)
+    assert (len(lineage.keys), len(str(lineage)) < longest) == (most, True)
+
+
+def test_the_oldest_keys_leave_room_for_the_metadata_of_the_user() -> None:
+    lineage = with_keys(128)
+    few = with_lineage({"own": "x" * 7_000, "AzguardLineage": "old"}, lineage)
+    none = with_lineage({"own": "x" * 8_180}, lineage)
+    kept = Lineage.find(few)
+    assert (sum(map(len, [*few, *few.values()])) <= 8192, list(few), len(kept.keys)) == (True, ["own", KEY], 32)
+    assert (kept.keys, kept == lineage) == (lineage.keys[:32], True)
+    assert (Lineage.find(none).keys, Lineage.find(none) == lineage) == ((), True)
+    assert with_lineage({"own": "1"}, Lineage()) == {"own": "1"}
+
+
+@pytest.mark.parametrize("keys", ["keys:é", "keys:A", "keys:AAAA", "keys:AAAA=", "keys:AAAAAAAAAAAAAAAAAAA*"])
+def test_damaged_keys_are_no_history_at_all(keys: str) -> None:
+    assert Lineage.parse(f"{A}.0x1,{keys}") == Lineage()
 
 
 @pytest.mark.parametrize("name", ["azguardlineage", "Azguardlineage", "AZGUARDLINEAGE"])
