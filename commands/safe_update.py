@@ -1,5 +1,6 @@
 """``azguard safe-update``: read, change and write back, retried on conflict, applied exactly once."""
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,7 +12,7 @@ from azguard.cli.edit_options import TypedEdit
 from azguard.cli.groups import alone
 from azguard.cli.update_options import UpdateOptions
 from azguard.errors import NotFound, OutcomeUnknown
-from azguard.times import iso
+from azguard.times import iso, span
 from azguard.updates import update as updates
 
 if TYPE_CHECKING:
@@ -120,9 +121,16 @@ app = alone(safe_update, "safe-update", _SPEC)
 def _show_status(env: Environment, address: str, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> None:
     """Show the outcome of an op, and end with the exit status that says so."""
     found = update_plans.find_status(env, env.locate(address), given, typed)
-    if found.oldest_key is not None:
-        env.out.info(f"the oldest key that is remembered is of {iso(found.oldest_key)}; those before are forgotten")
+    if found.outcome == "unknown":
+        env.out.info(_describe_memory(found.oldest_key))
     env.out.answer(found, _EXIT_STATUSES[found.outcome])
+
+
+def _describe_memory(oldest: datetime | None) -> str:
+    if oldest is None:
+        return "no key is remembered there"
+    age = span((datetime.now(UTC) - oldest).total_seconds())
+    return f"the oldest key that is remembered there is {age} old, of {iso(oldest)}; those before it are forgotten"
 
 
 def _show_preview(env: Environment, address: str, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> None:

@@ -27,7 +27,10 @@ class Change(NamedTuple):
 
     @classmethod
     def of(cls, parts: Sequence[object], text: str) -> "Change":
-        """Return the change that these parts, which JSON can hold, make up."""
+        """Return the change that these parts, which JSON can hold, make up.
+
+        The parts of a change must never be spelt in another way: each key that is remembered would then be refused.
+        """
         whole = hashlib.sha256(json.dumps(parts).encode()).digest()
         return cls(whole[: applied_keys.CHANGE_BYTES], text)
 
@@ -77,7 +80,7 @@ def check_change(target: Target, applied: Applied, change: Change | None) -> Non
         reason="key_of_another_change",
         facts={
             "outcome": "key_of_another_change",
-            "applied_at": None if applied.at is None else iso(applied.at),
+            "applied_at": iso(applied.at),
             "written_since": applied.written_since,
         },
     )

@@ -11,17 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from azguard.errors import AzguardError, Exists, UsageError
+from azguard.errors import AzguardError, Exists, OutcomeUnknown, UsageError
 from azguard.requests.applied_keys import MOST_IN_METADATA
+from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import DEPTH, Lineage, new_op
 from azguard.updates.applied import Applied, Change, find_applied
 from azguard.updates.compared import UnboundLineage
 from azguard.updates.journal import WriteJournal
 from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
-from azguard.updates.resource import CurrentVersion
+from azguard.updates.resource import CommittedVersion, CurrentVersion
 from azguard.updates.status import find_status
 from azguard.updates.update import preview, update
-from tests.support.fake_resource import Baton, FakeResource, Fault, LedgeredResource, Row, Store
+from tests.support.fake_resource import Baton, FakeResource, Fault, LedgeredResource, Refusal, Row, Store
 from tests.support.update_case import OP, OTHER, Case, others_update, plus_one, stored
 
 ONE, ANOTHER = Change.of(["one"], "--increment n"), Change.of(["another"], "--increment n=…")
@@ -147,6 +148,69 @@ def test_of_two_runs_at_once_with_two_changes_one_is_applied_and_the_other_refus
         assert (case.outcome(**keyed()), case.truth()) == ("exists", (b"rival", 1))
 
 
+def test_who_is_interrupted_while_the_key_is_used_for_another_change_is_told_that_nothing_was_written() -> None:
+    store = stored(b"1")
+
+    def interrupt() -> None:
+        Case(store).end(lambda content: b"rival", **keyed(ANOTHER))
+        raise KeyboardInterrupt
+
+    case = Case(store, (Fault.RESET,), {3: interrupt})
+    assert (case.outcome(**keyed()), case.truth()) == ("exists", (b"rival", 1))
+
+
+def test_what_was_made_and_never_sent_is_no_content_of_an_earlier_run() -> None:
+    store = stored(b"1")
+    case = Case(store, (Fault.REFUSED,), {2: lambda: Case(store).end(**keyed())})
+    ended = case.end(**keyed())
+    assert (ended.outcome, ended.content, ended.base) == ("applied_before", None, None)
+
+
+def test_an_op_without_a_key_is_not_remembered_as_one() -> None:
+    store = stored(b"1")
+    Case(store).end(change=ONE)
+    assert store.current is not None
+    assert store.current.lineage == f"{OP}.E1"
+
+
+def test_to_create_what_is_empty_is_a_change() -> None:
+    case = Case(Store())
+    ended = case.end(same, **keyed(create=b""))
+    assert (ended.outcome, ended.created, case.truth()) == ("committed", True, (b"", 1))
+
+
+def test_of_what_is_gone_the_ledger_tells_that_another_wrote_since() -> None:
+    gone = CurrentVersion(b"", None, Lineage(), in_ledger=True)
+    assert find_applied(gone, OP) == Applied(None, None, written_since=True)
+
+
+class Unbound(FakeResource):
+    """What is only compared: no lineage proves that a write cannot come any more, and nothing fences it off."""
+
+    def read(self, deadline: Deadline) -> CurrentVersion:
+        state = super().read(deadline)
+        return replace(state, lineage=UnboundLineage.parse(str(state.lineage)))
+
+    def fence(self, *_: Any) -> Callable[[], CommittedVersion]:
+        def refuse() -> CommittedVersion:
+            raise Refusal(400, "NothingComparesVersions")
+
+        return refuse
+
+
+def test_where_an_own_write_may_still_come_the_key_of_another_change_is_unknown() -> None:
+    store = stored(b"1")
+    rivals = [lambda: Case(store).end(lambda content: b"rival", **keyed(ANOTHER))]
+
+    def before(name: str) -> None:
+        if store.held and rivals:
+            rivals.pop()()
+
+    resource = Unbound(store, iter([Fault.LATE]), before)
+    with pytest.raises(OutcomeUnknown):
+        update(resource, UpdatePlan(plus_one, OP, **keyed()), store.clock.deadline())
+
+
 @pytest.mark.parametrize(("others", "since"), [(0, False), (1, True), (3 * DEPTH, True)])
 def test_it_is_told_when_a_key_was_applied_and_whether_another_wrote_since(others: int, since: bool) -> None:
     store = stored()
@@ -204,6 +268,8 @@ def test_the_last_128_keys_are_remembered_and_of_older_ones_it_is_told_that_they
     crowd(store, 30)
     all_known = [("committed", None), ("committed", None), ("not_committed", None)]
     assert [find(store, number) for number in (0, 127, 200)] == all_known
+    raw = find_status(FakeResource(store, iter(())), OP, store.clock.deadline())
+    assert (raw.outcome, raw.oldest_key) == ("unknown", NOON)
     use_keys(store, 128)
     oldest = NOON + timedelta(minutes=1)
     assert [find(store, number) for number in (0, 1, 200)] == [
@@ -231,7 +297,8 @@ def test_metadata_that_no_version_guards_prove_no_key_unused() -> None:
     state = CurrentVersion(b"", '"E9"', lineage)
     resource = FakeResource(stored(), iter(()))
     resource.read = lambda deadline: state  # type: ignore[method-assign]  # as the service tells it
-    assert find_status(resource, OP, resource.store.clock.deadline(), is_keyed=True).outcome == "unknown"
+    found = find_status(resource, OP, resource.store.clock.deadline(), is_keyed=True)
+    assert (found.outcome, found.oldest_key) == ("unknown", None)
 
 
 # Held against the truth.

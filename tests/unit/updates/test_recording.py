@@ -99,6 +99,12 @@ def test_unchanged_content_was_read_only_if_a_command_was_given_it(room: Room, s
     assert (report.outcome, len(room.reads.calls)) == ("unchanged", calls)
 
 
+def test_where_only_the_key_was_recorded_the_read_version_follows(room: Room) -> None:
+    before = room.store.etag
+    report = room.update(lambda content: content, is_keyed=True)
+    assert (report.outcome, room.reads.calls) == ("unchanged", [("follow", before, report.etag)])
+
+
 def test_what_an_earlier_run_of_the_key_wrote_is_not_recorded(room: Room) -> None:
     room.update(is_keyed=True)
     room.reads.calls.clear()
