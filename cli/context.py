@@ -64,11 +64,20 @@ class Environment:
         return find_scope(self.shared.get("scope"), self.environ)
 
     @cached_property
+    def job(self) -> str | None:
+        """Return the CI job that this is, as a record tells it; None if it is none."""
+        from azguard import ci_jobs
+
+        return ci_jobs.find_job(self.environ)
+
+    @cached_property
     def cache(self) -> "EtagCache":
         """Return the ETag cache of this scope; damaged or read-only, it still answers, and a warning is shown."""
         from azguard.cache.etag_cache import EtagCache
 
-        return EtagCache.open(self.folders.cache, self.scope, warn=self.out.warn, now=lambda: datetime.now(UTC))
+        return EtagCache.open(
+            self.folders.cache, self.scope, warn=self.out.warn, now=lambda: datetime.now(UTC), job=self.job
+        )
 
     @cached_property
     def reads(self) -> "Reads":

@@ -9,14 +9,14 @@ import typer
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.cli import ending, lease_options, lock_names, lock_options, options, step_locks, step_variables, values
+from azguard.cli import ending, lease_options, lock_names, lock_options, options, step_locks, values
 from azguard.cli.context import Environment
 from azguard.cli.step_variables import StepVariables
 from azguard.conditions import lease_ids
-from azguard.errors import AzguardError, GaveUp, UsageError
+from azguard.errors import AzguardError, GaveUp, LockLost, UsageError
 from azguard.locks import checking, environment, holder, known, queue, readers
 from azguard.locks.holder import HoldPlan
-from azguard.locks.holds import Hold, Holds, LockHeld
+from azguard.locks.holds import Hold, Holds, JobScope, LockHeld
 from azguard.locks.known import KnownLock, LockReleased
 from azguard.locks.settings import LockRequest
 from azguard.locks.sticky import HeldUntil, StickyHold
@@ -178,7 +178,7 @@ def find_known(
     """Return the lock of a name that this job holds, or held; without a name, all of them.
 
     Raises:
-        UsageError: nothing says that this job holds it, or any.
+        NotFound: nothing says that this job holds it, or any.
     """
     if lease_id is not None:
         lease_ids.parse_guid(lease_id, "lease_id")
@@ -186,14 +186,9 @@ def find_known(
             raise UsageError("--lease-id is of one lock", hint="name the lock too")
         target = lock_names.lock(env, name, lock_container, also=lock_names.FILES)
         return [known.of_lease(target, lease_id, None, holds_of(env))]
-    names = [name] if name is not None else known.list_addresses(env.environ, holds_of(env), env.scope)
-    if not names:
-        raise UsageError(
-            "nothing here says that this job holds a lock",
-            hint="lock hold sets AZGUARD_LOCK for later steps; or name the lock, with the --scope that holds it",
-        )
+    names = [name] if name is not None else known.list_addresses(env.environ, holds_of(env), own_of(env))
     targets = [lock_names.lock(env, each, lock_container, also=lock_names.FILES) for each in names]
-    return [known.find(target, env.environ, holds_of(env), env.scope) for target in targets]
+    return [known.find(target, env.environ, holds_of(env), own_of(env)) for target in targets]
 
 
 def release(env: Environment, locks: Iterable[KnownLock], env_file: str | None) -> list[LockReleased]:
@@ -210,6 +205,9 @@ def release(env: Environment, locks: Iterable[KnownLock], env_file: str | None) 
     for each in locks:
         try:
             done.append(known.release(each, holds_of(env), records, env.deadline.fresh()))
+        except LockLost as error:
+            failed.append(error)
+            lines = [line for line in lines if line.lease_id != each.lease_id]
         except AzguardError as error:
             failed.append(error)
         else:
@@ -228,6 +226,11 @@ def holds_of(env: Environment) -> Holds:
     return Holds(env.folders.holds.absolute())
 
 
+def own_of(env: Environment) -> JobScope:
+    """Return whose holds this run may act on."""
+    return JobScope(env.scope, env.job)
+
+
 def _plan(env: Environment, target: Target, given: HoldOptions, checked: lock_options.CheckedLockOptions) -> HoldPlan:
     owner = lease_options.this_process(env, f"azguard {env.command}", given.reason)
     return HoldPlan(
@@ -239,10 +242,9 @@ def _plan(env: Environment, target: Target, given: HoldOptions, checked: lock_op
         ),
         wait=checked.wait,
         holds=holds_of(env),
-        scope=env.scope,
+        own=own_of(env),
         lasts=None if given.for_ is None else values.duration(given.for_, "--for"),
         watched=given.find_watched(),
-        job=step_variables.find_job(env.environ),
     )
 
 

@@ -6,6 +6,7 @@ would so wipe out what the first has left.
 
 from collections.abc import Callable, Mapping
 
+from azguard import ci_jobs
 from azguard.cli.step_variables import StepVariables
 from azguard.leases.actions import LONGEST
 from azguard.locks import environment
@@ -16,17 +17,20 @@ from azguard.locks.holds import Hold, Holds
 
 def list_lines(environ: Mapping[str, str], variables: StepVariables, holds: Holds) -> list[LockLine]:
     """Return the locks that later steps find now: of each lock, what was left last."""
-    found = {line.lock: line for line in environment.read_lines(environ)}
-    around = {line.lease_id for line in found.values()}
+    around = environment.read_lines(environ)
+    # A shell may still have the variables of a lock that was released, or whose loss was told.
+    found = {line.lock: line for line in around if not ((hold := holds.find(line.lease_id)) and hold.is_over)}
+    ids = {line.lease_id for line in around}
     for hold in holds.list_unreleased():
-        if hold.lease_id not in around and _is_told(hold, variables):
+        if hold.lease_id not in ids and _is_told(hold, variables):
             found[hold.address] = describe(hold)
     return list(found.values())
 
 
 def _is_told(hold: Hold, variables: StepVariables) -> bool:
-    # One that was lost counts too: the steps that follow have to know. A file may be of a job that is long over.
-    in_file = hold.is_kept and variables.is_in_file(hold.lease_id)
+    # One that was lost counts too: the steps that follow have to know. A file may be of a job that is long over, or of
+    # one that runs beside this one.
+    in_file = hold.is_kept and ci_jobs.is_own(hold.job, variables.job) and variables.is_in_file(hold.lease_id)
     return in_file or variables.is_of_step(hold.lease_id, hold.job)
 
 
@@ -42,10 +46,10 @@ def add(lines: list[LockLine], hold: Hold) -> dict[str, str]:
 
 
 def warn_of_own(plan: HoldPlan, warn: Callable[[str], None]) -> None:
-    """Say that this scope holds the lock itself, so that the wait for it ends with its own release."""
+    """Say that this job holds the lock itself, so that the wait for it ends with its own release."""
     asked = plan.request
     lock = str(asked.target.address)
-    mine = [each for each in plan.holds.list_scope(plan.scope) if each.is_kept]
+    mine = [each for each in plan.holds.list_own(plan.own) if each.is_kept]
     is_alone = asked.slots == 1 and not asked.is_shared
     if is_alone and any((each.endpoint, each.lock) == (asked.target.endpoint, lock) for each in mine):
         warn(f"this scope holds {asked.target} already, and this waits for: azguard lock release {lock}")

@@ -8,14 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from azguard import ci_jobs
 from azguard.cli import values
 from azguard.cli.result_stream import MessageStream
 from azguard.errors import ConfigError
 
 _GITHUB = "GITHUB_ENV"
-# What Azure Pipelines sets in every job. Its agent reads logging commands from both streams of a step.
-_AZURE_PIPELINES = "TF_BUILD"
-_JOB = "SYSTEM_JOBID"
 
 
 @dataclass(frozen=True)
@@ -26,8 +24,9 @@ class StepVariables:
     file: Path | None
     #: The file that GITHUB_ENV names.
     github: Path | None
-    #: Whether this is a job of Azure Pipelines, and which one, if that is known.
+    #: Whether the agent of Azure Pipelines reads logging commands: it does, from both streams of a step.
     is_azure_pipelines: bool
+    #: The CI job that this is: see ``ci_jobs``; None if it is none.
     job: str | None = None
 
     @classmethod
@@ -42,7 +41,7 @@ class StepVariables:
         file = None if text is None else Path(text)
         # Its format is GitHub's, by whatever name it is given.
         file = None if file is not None and github is not None and _same(file, github) else file
-        found = cls(file, github, environ.get(_AZURE_PIPELINES) == "True", find_job(environ))
+        found = cls(file, github, ci_jobs.is_azure_pipelines(environ), ci_jobs.find_job(environ))
         for path in found.paths:
             _append(path, "")
         return found
@@ -53,9 +52,8 @@ class StepVariables:
         return [path for path in (self.file, self.github) if path is not None]
 
     def is_of_step(self, lease_id: str, job: str | None) -> bool:
-        """Return whether a lease was left by this step, or by this job of Azure Pipelines."""
-        is_of_job = self.job is not None and job == self.job
-        return is_of_job or (self.github is not None and lease_id.encode() in _read(self.github))
+        """Return whether a lease was left by this step, or by this job."""
+        return ci_jobs.is_same(job, self.job) or (self.github is not None and lease_id.encode() in _read(self.github))
 
     def is_in_file(self, lease_id: str) -> bool:
         """Return whether a lease was left in the file that was named, by this step or by any before."""
@@ -81,11 +79,6 @@ class StepVariables:
             sys.stderr.flush()
             where.append("azure-pipelines")
         return tuple(where)
-
-
-def find_job(environ: Mapping[str, str]) -> str | None:
-    """Return the id of the job of Azure Pipelines that this is."""
-    return environ.get(_JOB) or None if environ.get(_AZURE_PIPELINES) == "True" else None
 
 
 def _format_for_github(name: str, value: str) -> str:

@@ -26,6 +26,7 @@ def _take_lock(facts: Mapping[str, object]) -> str:
 
 #: What to type next.
 HINTS: Mapping[str, Words] = {
+    "lease_of_another_job": "to use it all the same, name it: --lease-id ID; azguard lease list --held --all-scopes",
     "lease_is_own": "this scope holds it, or did: azguard lease renew {address}, or release",
     "lease_not_free_in_time": "give it longer, or see who holds it: azguard lease show {address}",
     "lease_of_vm_disk": "nothing was broken; delete the machine, or detach the disk, and the lease ends by itself",
@@ -46,6 +47,8 @@ HINTS: Mapping[str, Words] = {
     "hold_lost_before": "look what ran since; to take it anew, empty AZGUARD_LOCK: AZGUARD_LOCK= azguard lock hold …",
     "hold_not_recorded": "the lock was released; set AZGUARD_CACHE_DIR",
     "run_not_recorded": "the command was not run; set AZGUARD_CACHE_DIR",
+    "held_by_another_job": "give each job a scope of its own: azguard help scopes",
+    "hold_none": "lock hold sets AZGUARD_LOCK for later steps; or name the lock, with the --scope that holds it",
     "hold_of_another_scope": "another scope holds it: --scope {scope}",
     "hold_unknown": _take_lock,
     "lock_busy": "wait longer with --wait 10m, or look: azguard lock show {address}",

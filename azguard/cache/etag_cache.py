@@ -17,6 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from azguard import ci_jobs
 from azguard.cache import records as cache_records
 from azguard.cache import remarks, scratch
 from azguard.cache import statements as sql
@@ -47,13 +48,25 @@ class Bound(NamedTuple):
 class EtagCache:
     """The cache as one scope sees it."""
 
-    def __init__(self, database: CacheDatabase, scope: str, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, database: CacheDatabase, scope: str, now: Callable[[], datetime], job: str | None = None
+    ) -> None:
         self.scope = scope
+        #: The CI job that this is, whose leases are its own: see ``ci_jobs``.
+        self.job = job
         self._database = database
         self._now = now
 
     @classmethod
-    def open(cls, folder: Path, scope: str, *, warn: Callable[[str], None], now: Callable[[], datetime]) -> "EtagCache":
+    def open(
+        cls,
+        folder: Path,
+        scope: str,
+        *,
+        warn: Callable[[str], None],
+        now: Callable[[], datetime],
+        job: str | None = None,
+    ) -> "EtagCache":
         """Open the cache in ``folder``, creating both if they are missing; a failure goes to ``warn`` and never raises.
 
         A damaged or foreign file is moved aside, and a new one is created. The file of a newer azguard stays. If the
@@ -61,7 +74,7 @@ class EtagCache:
         """
         database = CacheDatabase(Path(os.path.abspath(folder)) / NAME, warn=warn, now=now)
         database.open()
-        return cls(database, scope, now)
+        return cls(database, scope, now, job)
 
     @property
     def path(self) -> Path:
@@ -251,7 +264,7 @@ class EtagCache:
         Raises:
             UsageError: the key has a credential in it.
         """
-        row = (*self._this(key), lease_id, duration, action, count_microseconds(self._now()))
+        row = (*self._this(key), lease_id, duration, action, count_microseconds(self._now()), self.job)
         self._database.write((sql.HOLD, [row]), durable=True)
 
     def confirm(self, key: Key, lease_id: str, *, since: datetime | None = None) -> None:
@@ -277,14 +290,22 @@ class EtagCache:
         self._database.write((sql.MOVE_LEASES, [(after, rest, account, len(before), before)]))
 
     def find_held(self, key: Key) -> HeldLease | None:
-        """Return the newest lease this scope asked for and has not released; its term may have ended."""
-        query = f"SELECT {sql.LEASE} FROM leases WHERE {sql.THIS} ORDER BY number DESC LIMIT 1"
-        return next(map(cache_records.parse_lease, self._database.read(query, self._this(key))), None)
+        """Return the newest lease this scope asked for in this job and has not released; its term may have ended."""
+        return next((lease for lease in self._list_held_on(key) if ci_jobs.is_own(lease.job, self.job)), None)
+
+    def find_held_by_others(self, key: Key) -> HeldLease | None:
+        """Return the newest lease that another job with this scope asked for and has not released."""
+        return next((lease for lease in self._list_held_on(key) if not ci_jobs.is_own(lease.job, self.job)), None)
 
     def list_held(self, scope: str | None = None) -> Iterator[HeldLease]:
-        """Yield the leases not released, newest first, of one scope or all."""
+        """Yield the leases not released, newest first: those of this job in a scope, or all of all scopes."""
         query = f"SELECT {sql.LEASE} FROM leases WHERE {sql.OF_SCOPE} ORDER BY number DESC"
-        return map(cache_records.parse_lease, self._database.stream(query, (scope,)))
+        found = map(cache_records.parse_lease, self._database.stream(query, (scope,)))
+        return (lease for lease in found if scope is None or ci_jobs.is_own(lease.job, self.job))
+
+    def _list_held_on(self, key: Key) -> Iterator[HeldLease]:
+        query = f"SELECT {sql.LEASE} FROM leases WHERE {sql.THIS} ORDER BY number DESC"
+        return map(cache_records.parse_lease, self._database.read(query, self._this(key)))
 
     def _drop_gone_copies(self, this: Row) -> None:
         """Forget older paths of a resource at which there is no file any more: each run may name a new one."""

@@ -98,7 +98,11 @@ def open_existing(path: Path) -> Opened:
         trouble = error
     # Where no log can be made, SQLite cannot follow other writers; without a log there are none to follow.
     uri = f"{path.as_uri()}?mode=ro&immutable=1"
-    return Opened(_require_ours(connect(uri)), uri, trouble)
+    connection = _require_ours(connect(uri))
+    if not _is_of_this_version(connection):
+        connection.close()
+        raise trouble
+    return Opened(connection, uri, trouble)
 
 
 def connect(uri: str) -> "Connection":
@@ -177,18 +181,28 @@ def _find_code(error: Exception) -> int:
 
 
 def _upgrade(connection: "Connection") -> "Connection":
-    """Return the connection to a database of this version, converted if it was of the one before."""
+    """Return the connection to a database of this version, converted if it was of an earlier one."""
     try:
-        if connection.execute("PRAGMA user_version").fetchone() != (schema.VERSION,):
+        if _is_of_this_version(connection):
+            return connection
+        # Other processes may upgrade it at the same time: who has the write lock looks again.
+        connection.execute("BEGIN IMMEDIATE")
+        if not _is_of_this_version(connection):
+            connection.execute(schema.ADD_JOBS)
             connection.execute(f"PRAGMA user_version = {schema.VERSION}")
+        connection.execute("COMMIT")
     except BaseException:
         connection.close()
         raise
     return connection
 
 
+def _is_of_this_version(connection: "Connection") -> bool:
+    return bool(connection.execute("PRAGMA user_version").fetchone() == (schema.VERSION,))
+
+
 def _require_ours(connection: "Connection") -> "Connection":
-    known = [(schema.APPLICATION_ID, version) for version in (schema.WITHOUT_INODES, schema.VERSION)]
+    known = [(schema.APPLICATION_ID, version) for version in (*schema.WITHOUT_JOBS, schema.VERSION)]
     found = None
     try:
         found = connection.execute("SELECT * FROM pragma_application_id, pragma_user_version").fetchone()

@@ -11,6 +11,7 @@ from azguard.conditions.operations import Guard, Lease, Operation, Part
 from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.resolve import Conditions
 from azguard.conditions.seen import Remembered, SeenVersion
+from azguard.errors import NotFound
 from azguard.times import iso
 
 if TYPE_CHECKING:
@@ -112,7 +113,10 @@ class Reads:
         Raises:
             UsageError: a condition is malformed, or the operation does not honour it.
             Changed: the write needs a version, and this scope has never read one.
+            NotFound: ``@held``, and another job with this scope holds one.
         """
+        if asked.lease_id == _HELD:
+            self._refuse_another_jobs(target)
         known = self.recall(target, copy, operation.part) if _needs_reads(operation, asked) else None
         found = resolve.resolve(operation, asked, target, known)
         outer = self.outer_lease(target)
@@ -128,20 +132,40 @@ class Reads:
 
         Raises:
             UsageError: it is no lease id, or ``@held`` and this scope holds none.
+            NotFound: ``@held``, and another job with this scope holds one.
         """
         if asked is None:
             return self.outer_lease(target)
         from azguard.conditions import lease_ids
 
+        if asked == _HELD:
+            self._refuse_another_jobs(target)
         return lease_ids.resolve_lease_id(asked, self.find_held_id(target) if asked == _HELD else None)
 
     def find_held_id(self, target: Target) -> str | None:
-        """Return the id of the lease held on a resource: by the lock run around us, else by this scope."""
+        """Return the id of the lease held on a resource: by the lock run around us, else by this scope in this job."""
         outer = self.outer_lease(target)
         if outer is not None:
             return outer
         found = self.open_cache().find_held(_key(target))
         return None if found is None else found.lease_id
+
+    def _refuse_another_jobs(self, target: Target) -> None:
+        """Refuse to take the lease of another job with this scope for the one that is held here.
+
+        Raises:
+            NotFound: another job holds one, as far as is recorded, and this job none.
+        """
+        other = self.open_cache().find_held_by_others(_key(target))
+        if other is None or self.find_held_id(target) is not None:
+            return
+        from azguard import ci_jobs
+
+        raise NotFound(
+            f"this job holds no lease on {target}: it was taken by {ci_jobs.describe(other.job)}, at {other.time}",
+            address=str(target.address),
+            reason="lease_of_another_job",
+        )
 
     def record(
         self,

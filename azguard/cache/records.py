@@ -82,6 +82,8 @@ class HeldLease:
     confirmed: bool
     #: The moment before the request, from which a term counts.
     time: str
+    #: The CI job that asked for it: see ``ci_jobs``; None if that was none, or is not known.
+    job: str | None = None
 
     @property
     def key(self) -> Key:
@@ -140,7 +142,7 @@ def parse_entry(row: Row) -> Entry:
 
 def parse_lease(row: Row) -> HeldLease:
     """Return the held lease of a row."""
-    scope, account, address, lease_id, duration, action, confirmed, time = row
+    scope, account, address, lease_id, duration, action, confirmed, time, job = row
     return HeldLease(
         scope=scope,
         account=account,
@@ -150,6 +152,7 @@ def parse_lease(row: Row) -> HeldLease:
         action=action,
         confirmed=bool(confirmed),
         time=_format_time(time),
+        job=job,
     )
 
 

@@ -2,9 +2,10 @@
 
 # "azgd": a database with another number belongs to another program.
 APPLICATION_ID = 0x617A6764
-VERSION = 2
-# The same tables, in which no copy was known by its inode: nothing to convert.
-WITHOUT_INODES = 1
+VERSION = 3
+# The same tables, without the jobs of leases; in the first of them no copy was known by its inode.
+WITHOUT_JOBS = (1, 2)
+ADD_JOBS = "ALTER TABLE leases ADD COLUMN job TEXT"
 
 # copy is the real path of a file with that version's content, or its inode, behind a byte that begins no path; empty is
 # what the scope last read, from wherever.
@@ -19,7 +20,7 @@ CREATE INDEX entries_by_time ON entries (time) WHERE copy = x'';
 CREATE TABLE leases (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     scope TEXT NOT NULL, account TEXT NOT NULL, address TEXT NOT NULL, lease_id TEXT NOT NULL,
-    duration INTEGER, action TEXT NOT NULL, confirmed INTEGER NOT NULL, time INTEGER NOT NULL,
+    duration INTEGER, action TEXT NOT NULL, confirmed INTEGER NOT NULL, time INTEGER NOT NULL, job TEXT,
     UNIQUE (scope, account, address, lease_id)
 );
 PRAGMA application_id = {APPLICATION_ID};

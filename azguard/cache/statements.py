@@ -4,7 +4,7 @@ from azguard.cache import remarks
 from azguard.cache.database import Step
 
 ENTRY = "scope, account, address, etag, last_modified, length, content_hash, lineage, path, time, command"
-LEASE = "scope, account, address, lease_id, duration, action, confirmed, time"
+LEASE = "scope, account, address, lease_id, duration, action, confirmed, time, job"
 THIS = "scope = ? AND account = ? AND address = ?"
 INSERT = (
     "INSERT {or_replace} INTO entries (scope, account, address, copy, etag, last_modified, length,"
@@ -58,9 +58,9 @@ FOLLOW_TAGS = (
     f"UPDATE entries SET etag = ? || substr(etag, ?), time = ? WHERE {THIS} AND {IS_PART} AND substr(etag, 1, ?) = ?"
 )
 HOLD = (
-    "INSERT INTO leases (scope, account, address, lease_id, duration, action, confirmed, time)"
-    " VALUES (?, ?, ?, ?, ?, ?, 0, ?) ON CONFLICT (scope, account, address, lease_id)"
-    " DO UPDATE SET duration = excluded.duration, action = excluded.action, time = excluded.time"
+    "INSERT INTO leases (scope, account, address, lease_id, duration, action, confirmed, time, job)"
+    " VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?) ON CONFLICT (scope, account, address, lease_id)"
+    " DO UPDATE SET duration = excluded.duration, action = excluded.action, time = excluded.time, job = excluded.job"
 )
 
 MOVE_LEASES = "UPDATE leases SET address = ? || substr(address, ?) WHERE account = ? AND substr(address, 1, ?) = ?"

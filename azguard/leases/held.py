@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import ClassVar, Generic, Protocol, TypeVar
 
-from azguard import address, columns
+from azguard import address, ci_jobs, columns
 from azguard.accounts.account import Account
 from azguard.accounts.target import Target
 from azguard.errors import AzguardError, Locked, NotFound, Unavailable
@@ -79,6 +79,10 @@ class RememberedLease(Protocol):
     def scope(self) -> str:
         """Return the scope that holds it."""
 
+    @property
+    def job(self) -> str | None:
+        """Return the CI job that asked for it: see ``ci_jobs``; None if that was none."""
+
 
 L = TypeVar("L", bound=RememberedLease)
 
@@ -116,6 +120,8 @@ class HeldLeaseStatus:
     until: str | None
     action: str
     scope: str
+    #: The CI job that took it; None if that was none.
+    job: str | None
     account: str
 
     @classmethod
@@ -136,6 +142,7 @@ class HeldLeaseStatus:
             until=iso(until),
             action=lease.action,
             scope=lease.scope,
+            job=None if lease.job is None else ci_jobs.describe(lease.job),
             account=lease.account,
         )
 

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from azguard import columns
+from azguard import ci_jobs, columns
 from azguard.errors import UsageError
 from azguard.leases.foreign import escape
 from azguard.times import iso
@@ -216,7 +216,7 @@ def describe_this_process(
     Raises:
         UsageError: the reason is empty, too long or not plain text.
     """
-    run = _find_ci_run(environ)
+    run = ci_jobs.find_run(environ)
     if reason is not None:
         _check_reason(reason)
     return Owner(
@@ -249,20 +249,6 @@ def _find_user() -> str:
         return getpass.getuser()
     except (OSError, KeyError):
         return str(os.getuid())
-
-
-def _find_ci_run(environ: Mapping[str, str]) -> str | None:
-    """Return the URL of the CI run we are in: GitHub Actions, Azure Pipelines, GitLab or Jenkins."""
-    given = environ.get
-    if given("GITHUB_RUN_ID"):
-        # A run can be run again, under the same number.
-        attempt = f"/attempts/{number}" if (number := given("GITHUB_RUN_ATTEMPT")) else ""
-        run = f"{given('GITHUB_SERVER_URL')}/{given('GITHUB_REPOSITORY')}/actions/runs/{given('GITHUB_RUN_ID')}"
-        return run + attempt
-    if given("BUILD_BUILDID"):
-        collection, project = given("SYSTEM_TEAMFOUNDATIONCOLLECTIONURI", ""), given("SYSTEM_TEAMPROJECT", "")
-        return f"{collection}{project}/_build/results?buildId={given('BUILD_BUILDID')}"
-    return given("CI_JOB_URL") or given("BUILD_URL")
 
 
 def read_owner(metadata: Mapping[str, str]) -> Owner | None:

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from azguard import columns
 from azguard.accounts.target import Target
-from azguard.errors import AzguardError, Locked, LockLost, NotFound
+from azguard.errors import Locked, LockLost, NotFound
 from azguard.leases import owners
 from azguard.leases import state as lease_state
 from azguard.leases.owners import FENCE
@@ -55,18 +55,13 @@ def check(known: KnownLock, deadline: Deadline) -> LockCheck:
     """Ask the service whether a lock is held.
 
     Raises:
-        LockLost: it is not, or soon is not: the process that renews it is gone, or is late.
+        LockLost: it is not, or soon is not: the process that renews it is gone.
         Unavailable: the service cannot be asked.
     """
     hold = known.hold
-    if hold is not None:
-        try:
-            _check_record(known.target, hold)
-        except LockLost as error:
-            if hold.state is HoldState.RELEASED:
-                raise  # The service knows less: only that the lease is not held.
-            raise _explain_loss(known, deadline) or error from error
     state = _look_at_lease(known, deadline)
+    if hold is not None:
+        _check_renewed(known.target, hold)
     left = None if hold is None else hold.seconds_left
     return LockCheck(
         address=str(known.target.address),
@@ -79,21 +74,21 @@ def check(known: KnownLock, deadline: Deadline) -> LockCheck:
     )
 
 
-def _check_record(target: Target, hold: Hold) -> None:
-    """See what this machine knows of a lock.
+def _check_renewed(target: Target, hold: Hold) -> None:
+    """See that something renews a lease that is held.
 
     Raises:
-        LockLost: it was released or lost, or its lease will not be renewed.
+        LockLost: nothing does, so that it ends soon.
     """
-    if hold.state is not HoldState.HELD:
-        why = f": {hold.why}" if hold.why else ""
-        raise build_lost(target, f"it was {hold.state}{why}")
     process = hold.process
     if process is not None and not process.lives:
         raise build_lost(target, f"the process that renews it was killed (pid {process.pid})")
-    left = hold.seconds_left
-    if left is not None and left <= 0:
-        raise build_lost(target, "its lease was not renewed in time")
+    if hold.pid is not None and hold.state is not HoldState.HELD:
+        raise build_lost(target, _tell_end(hold))
+
+
+def _tell_end(hold: Hold) -> str:
+    return f"it was {hold.state}" + (f": {hold.why}" if hold.why else "")
 
 
 def _look_at_lease(known: KnownLock, deadline: Deadline) -> LeaseState:
@@ -106,18 +101,10 @@ def _look_at_lease(known: KnownLock, deadline: Deadline) -> LeaseState:
     try:
         state = lease_state.look(known.target, deadline, known.lease_id)
     except (Locked, NotFound) as error:
-        raise build_lost(known.target, error.message) from error
+        is_released = known.hold is not None and known.hold.state is HoldState.RELEASED
+        # The service knows less: only that the lease is not held.
+        why = _tell_end(known.hold) if known.hold is not None and is_released else error.message
+        raise build_lost(known.target, why) from error
     if state.state != "leased":
         raise build_lost(known.target, f"its lease is {state.state}")
     return state
-
-
-def _explain_loss(known: KnownLock, deadline: Deadline) -> LockLost | None:
-    """Return how the service tells a loss that this machine knows of; None if it tells of none."""
-    try:
-        _look_at_lease(known, deadline)
-    except LockLost as error:
-        return error
-    except AzguardError:
-        pass  # The loss is known without the service.
-    return None

@@ -18,11 +18,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from azguard.errors import AzguardError, Locked, LockLost, NotFound
+from azguard.errors import AzguardError, ConfigError, Locked, LockLost, NotFound
 from azguard.leases import state as lease_state
 from azguard.locks import log, own_lease, readers
 from azguard.locks.acquire import LockAcquisition
-from azguard.locks.holds import Hold, Holds, HoldState, find_place
+from azguard.locks.holds import Hold, Holds, HoldState, JobScope, find_place
 from azguard.locks.renewal import HeldLock, Renewer, describe_late
 from azguard.locks.settings import ANSWER_SECONDS, AcquireSettings, LockRequest
 from azguard.processes import background, clock, identity
@@ -54,13 +54,12 @@ class HoldPlan:
     #: How many seconds to wait for other holders.
     wait: float
     holds: Holds
-    scope: str
+    #: Whose hold it is.
+    own: JobScope
     #: How many seconds to hold it; None is until it is released.
     lasts: float | None = None
     #: The process with which it ends; None if with none.
     watched: KnownProcess | None = None
-    #: The job of Azure Pipelines that this is; None if it is none.
-    job: str | None = None
 
 
 def hold(plan: HoldPlan, publish: Callable[[Hold], None]) -> Hold:
@@ -163,10 +162,11 @@ class _Holder:
         renewer = Renewer(held, on_renewal=self._note_renewal, on_loss=self._note_loss, tell=_log, now=self._now)
         try:
             self._plan.holds.save(self._record)
-            background.leave_errors(self._plan.holds.file(held.lease_id, "log"))
-        except OSError as error:
+            with self._plan.holds.explain_unwritable():
+                background.leave_errors(self._plan.holds.file(held.lease_id, "log"))
+        except ConfigError as error:
             self._give_back(held)
-            self._fail(self._plan.holds.build_unwritable(error))
+            self._fail(error)
             return
         renewer.start()
         _log(f"{held.target} is held, fence {held.fence}")
@@ -189,7 +189,7 @@ class _Holder:
             lock=str(plan.request.target.address),
             address=str(held.target.address),
             endpoint=held.target.endpoint,
-            scope=plan.scope,
+            scope=plan.own.scope,
             fence=held.fence,
             seconds=held.seconds,
             since=since,
@@ -200,13 +200,15 @@ class _Holder:
             ends=held.ends,
             log=str(plan.holds.file(held.lease_id, "log")),
             keeps_history=plan.settings.keeps_log,
-            job=plan.job,
+            job=plan.own.job,
+            version=None if held.record is None else held.record.moved.after,
         )
 
     def _wait(self, renewer: Renewer) -> str:
         """Wait until the lock is lost or is to be released, and return which, for the log."""
         plan = self._plan
         while not self._over.wait(_TICK_SECONDS):
+            self._save_if_deleted()
             if self._record.ends is not None and self._now() >= self._record.ends:
                 self._lost = "; ".join(describe_late([renewer]))
                 break
@@ -218,12 +220,20 @@ class _Holder:
 
     def _note_renewal(self, ends: float) -> None:
         self._record = replace(self._record, ends=ends)
+        self._save()
+
+    def _save_if_deleted(self) -> None:
+        """Write the record again if the cache was deleted: by it alone the steps that follow find this process."""
+        if not self._plan.holds.file(self._record.lease_id, "json").exists():
+            self._save()
+
+    def _save(self) -> None:
         try:
             self._plan.holds.save(self._record)
             self._is_unwritable = False
-        except OSError as error:
+        except ConfigError as error:
             if not self._is_unwritable:
-                _log(f"warning: {self._plan.holds.folder} cannot be written: {error.strerror}")
+                _log(f"warning: {error.message}")
             self._is_unwritable = True
 
     def _note_loss(self, why: str) -> None:

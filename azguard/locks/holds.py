@@ -15,7 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar
 
-from azguard import columns
+from azguard import ci_jobs, columns
 from azguard.atomic_files import write_atomically
 from azguard.conditions import lease_ids
 from azguard.errors import ConfigError
@@ -69,8 +69,12 @@ class Hold:
     state: HoldState = HoldState.HELD
     #: Why it was lost or left, or released before it was told to be.
     why: str | None = None
-    #: The job of Azure Pipelines that took it; None if it is none, or not known.
+    #: The CI job that took it: see ``ci_jobs``; None if that was none.
     job: str | None = None
+    #: The version of the lock with the record of this holder; None if that is not known.
+    version: str | None = None
+    #: Whether ``lock release`` has told that it was lost.
+    is_settled: bool = False
 
     @property
     def is_here(self) -> bool:
@@ -91,9 +95,31 @@ class Hold:
         return self.state is HoldState.HELD and (self.pid is None or (process is not None and process.lives))
 
     @property
+    def is_over(self) -> bool:
+        """Return whether a release has nothing more to do: it was released, or that it was lost was told."""
+        return self.state is HoldState.RELEASED or self.is_settled
+
+    @property
     def seconds_left(self) -> float | None:
-        """Return how many seconds the lease lasts unless it is renewed; None if it is infinite, or not known here."""
-        return None if self.ends is None or not self.is_here else self.ends - clock.now()
+        """Return how many seconds the lease lasts unless it is renewed; None if it is infinite, or not known here.
+
+        A record that could not be written since the last renewal does not tell it.
+        """
+        left = None if self.ends is None or not self.is_here else self.ends - clock.now()
+        return left if left is None or left > 0 else None
+
+
+@dataclass(frozen=True)
+class JobScope:
+    """Whose holds are meant: those of a scope, and in CI those of one job with it."""
+
+    scope: str
+    #: The CI job: see ``ci_jobs``; None outside of CI, where the scope alone says whose a hold is.
+    job: str | None
+
+    def owns(self, hold: Hold) -> bool:
+        """Return whether a hold is of this scope and this job."""
+        return hold.scope == self.scope and ci_jobs.is_own(hold.job, self.job)
 
 
 @dataclass(frozen=True)
@@ -136,18 +162,23 @@ class Holds:
         """Write a record, in place of an earlier one of the same lease.
 
         Raises:
-            OSError: it cannot be written; see ``build_unwritable``.
+            ConfigError: it cannot be written, or another user could have written there.
         """
-        make_private(self.folder)
         text = json.dumps(asdict(hold), indent=2) + "\n"
-        # Not durable: a slow disk must not hold up a renewal, and no lock outlives the machine.
-        write_atomically(self.file(hold.lease_id, "json"), text.encode(), 0o600, durable=False)
+        with self.explain_unwritable():
+            make_private(self.folder)
+            # Not durable: a slow disk must not hold up a renewal, and no lock outlives the machine.
+            write_atomically(self.file(hold.lease_id, "json"), text.encode(), 0o600, durable=False)
 
-    def build_unwritable(self, error: OSError) -> ConfigError:
-        """Return the error of a lock that was released, because its record cannot be written."""
-        return ConfigError(
-            f"{error.filename or self.folder} cannot be written: {error.strerror}", reason="hold_not_recorded"
-        )
+    @contextmanager
+    def explain_unwritable(self) -> Iterator[None]:
+        """Raise a ConfigError for what keeps a record, or the log of its process, from being written."""
+        try:
+            yield
+        except OSError as error:
+            raise ConfigError(
+                f"{self.folder} cannot be written: {error.strerror}", reason="hold_not_recorded"
+            ) from error
 
     def find(self, lease_id: str) -> Hold | None:
         """Return the record of a lease."""
@@ -155,13 +186,11 @@ class Holds:
             return None
         return _read(self.file(lease_id, "json"))
 
-    def close(self, hold: Hold, state: HoldState, why: str | None = None) -> Hold:
+    def close(self, hold: Hold, state: HoldState, why: str | None = None, *, is_settled: bool = False) -> Hold:
         """Write down how it ended; that this cannot be written is no error, since the service knows it too."""
-        ended = replace(hold, state=state, why=why)
-        try:
+        ended = replace(hold, state=state, why=why, is_settled=is_settled)
+        with suppress(ConfigError):
             self.save(ended)
-        except OSError:
-            pass
         return ended
 
     @contextmanager
@@ -178,23 +207,21 @@ class Holds:
                 with suppress(OSError):
                     path.unlink()
 
-    def list_scope(self, scope: str) -> Iterator[Hold]:
-        """Yield the records of a scope, newest first."""
-        found = [hold for path in self._files() if (hold := _read(path)) is not None and hold.scope == scope]
+    def list_own(self, own: JobScope) -> Iterator[Hold]:
+        """Yield the records of a job, newest first."""
+        found = [hold for path in self._files() if (hold := _read(path)) is not None and own.owns(hold)]
         yield from sorted(found, key=lambda hold: (hold.since or "", hold.fence), reverse=True)
 
     def list_unreleased(self) -> list[Hold]:
-        """Return the records of what is held, or was lost, the oldest first."""
+        """Return the records of what is held, or was lost and nothing has told it, the oldest first."""
         found = (hold for path in self._files() if (hold := _read(path)) is not None)
-        return sorted(
-            (each for each in found if each.state is not HoldState.RELEASED), key=lambda hold: hold.since or ""
-        )
+        return sorted((each for each in found if not each.is_over), key=lambda hold: hold.since or "")
 
-    def list_scopes(self, endpoint: str, lock: str) -> list[str]:
-        """Return the scopes that hold a lock, as far as is recorded."""
+    def list_of_others(self, own: JobScope) -> list[Hold]:
+        """Return the records of what other jobs and scopes hold, as far as is recorded, the newest first."""
         found = (hold for path in self._files() if (hold := _read(path)) is not None)
-        mine = [each for each in found if each.endpoint == endpoint and lock in (each.lock, each.address)]
-        return sorted({each.scope for each in mine if each.state is HoldState.HELD})
+        held = (each for each in found if each.state is HoldState.HELD and not own.owns(each))
+        return sorted(held, key=lambda hold: hold.since or "", reverse=True)
 
     def prune(self) -> None:
         """Delete what ended long ago, with its log."""

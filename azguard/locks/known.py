@@ -4,22 +4,22 @@ import os
 import re
 import signal
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from azguard import columns
+from azguard import ci_jobs, columns
 from azguard.accounts import trace
 from azguard.accounts.target import Target
 from azguard.address import parse
-from azguard.errors import AzguardError, Locked, LockLost, NotFound, UsageError
+from azguard.errors import AzguardError, Locked, LockLost, NotFound
 from azguard.leases import owners
 from azguard.leases import state as lease_state
 from azguard.leases.kept import LeaseRecords
 from azguard.leases.state import LeaseState
 from azguard.locks import environment, log, own_lease, queue, readers
-from azguard.locks.holds import Hold, Holds, HoldState
+from azguard.locks.holds import Hold, Holds, HoldState, JobScope
 from azguard.locks.log import LogLine
 from azguard.processes.identity import KnownProcess
 from azguard.requests.deadline import Deadline
@@ -29,6 +29,8 @@ from azguard.times import iso
 _ENDING_SECONDS = 10.0
 _KILLED_SECONDS = 5.0
 _POLL_SECONDS = 0.02
+# How long the service is asked before the process is ended: where it does not answer, the lease shall end soon.
+_LOOK_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -61,50 +63,52 @@ class LockReleased:
     outcome: str
 
 
-def find(target: Target, environ: Mapping[str, str], holds: Holds, scope: str) -> KnownLock:
-    """Return the lock of a name that this job holds, or held: as its environment says, else this scope's record.
+def find(target: Target, environ: Mapping[str, str], holds: Holds, own: JobScope) -> KnownLock:
+    """Return the lock of a name that this job holds, or held: as its environment says, else its own record.
 
     Raises:
-        UsageError: neither does.
+        NotFound: neither does. It says who holds it, if that is recorded here.
     """
     around = list(_find_around(target, environ, holds))
-    # A shell may still have the variables of a lock that was released, and taken again since.
-    unreleased = [each for each in around if each.hold is None or each.hold.state is not HoldState.RELEASED]
-    recorded = list(_find_recorded(target, holds, scope))
-    if recorded and _is_in_state(recorded[0], HoldState.RELEASED):
+    # A shell may still have the variables of a lock that is over, and was taken again since.
+    open_ = [each for each in around if not _is_over(each)]
+    recorded = list(_find_recorded(target, holds, own))
+    if recorded and _is_over(recorded[0]):
         # A scope may hold two slots of a lock, or read under it twice.
         recorded.sort(key=lambda each: not _is_in_state(each, HoldState.HELD))
-    found = [*unreleased, *recorded, *around]
+    found = [*open_, *recorded, *around]
     if found:
         return found[0]
-    others = holds.list_scopes(target.endpoint, str(target.address))
-    raise UsageError(
-        f"nothing here says that this job holds {target}",
-        address=str(target.address),
-        values={"scope": others[0] if others else scope},
-        reason="hold_of_another_scope" if others else "hold_unknown",
-    )
+    lock = str(target.address)
+    others = [each for each in holds.list_of_others(own) if each.endpoint == target.endpoint]
+    raise _build_not_held([each for each in others if lock in (each.lock, each.address)], own, target)
 
 
-def list_addresses(environ: Mapping[str, str], holds: Holds, scope: str) -> list[str]:
-    """Return the addresses of the locks that this job holds, or lost: as its environment says, else the records.
+def list_addresses(environ: Mapping[str, str], holds: Holds, own: JobScope) -> list[str]:
+    """Return the addresses of the locks that this job holds, or lost, as its environment and the records say.
 
-    Where it holds none, they are those of the locks that it has released.
+    Where it holds none, they are those that it took last, if it has released them.
+
+    Raises:
+        NotFound: it held none, or was told that it has lost them.
     """
-    named = [text for text in environ.get(environment.LOCK, "").split("\n") if text]
+    lines = [line for line in environment.read_lines(environ) if line.lock]
+    around = [line.lock for line in lines if not ((hold := holds.find(line.lease_id)) and hold.is_settled)]
     newest: dict[str, Hold] = {}
-    for hold in holds.list_scope(scope):
+    for hold in holds.list_own(own):
         newest.setdefault(hold.address, hold)
-    unreleased = sorted(hold.address for hold in newest.values() if hold.state is not HoldState.RELEASED)
-    return named or unreleased or sorted(newest)
+    open_ = sorted(hold.address for hold in newest.values() if not hold.is_over)
+    last = next((hold.since for hold in newest.values()), None)
+    released = [hold.address for hold in newest.values() if (hold.since, hold.state) == (last, HoldState.RELEASED)]
+    found = list(dict.fromkeys([*around, *open_])) or sorted(released)
+    if not found:
+        raise _build_not_held([each for each in holds.list_of_others(own) if each.scope == own.scope], own)
+    return found
 
 
 def find_held_around(target: Target, environ: Mapping[str, str], holds: Holds) -> KnownLock | None:
-    """Return the lock of a name that the environment says this job holds, unless it is known to be released."""
-    for each in _find_around(target, environ, holds):
-        if each.hold is None or each.hold.state is not HoldState.RELEASED:
-            return each
-    return None
+    """Return the lock of a name that the environment says this job holds, unless it is known to be over."""
+    return next((each for each in _find_around(target, environ, holds) if not _is_over(each)), None)
 
 
 def of_lease(target: Target, lease_id: str, fence: int | None, holds: Holds) -> KnownLock:
@@ -123,37 +127,99 @@ def of_hold(target: Target, hold: Hold) -> KnownLock:
 def release(known: KnownLock, holds: Holds, records: LeaseRecords, deadline: Deadline) -> LockReleased:
     """Release a lock, after ending the process that renews it; that it was released before is no error.
 
+    The service decides. What is held when it is asked first was not lost before the release, whoever releases it then:
+    this run, the process that it ends, or another release at the same time.
+
     Raises:
         LockLost: it was lost before. Nothing was released.
         OutcomeUnknown: it was sent, and whether it was done cannot be known.
     """
+    before = _look_before(known, deadline)
     if known.hold is not None and known.hold.process is not None:
         _end(known.hold.process)
-    with nullcontext() if known.hold is None else holds.lock(known.lease_id, deadline.remaining / 2):
-        outcome = _release_unless_released(known, holds, records, deadline)
+    patience = deadline.fresh()
+    with nullcontext() if known.hold is None else holds.lock(known.lease_id, patience.remaining / 2):
+        # Its process, or another release, may have written down how it ended.
+        ended = of_lease(known.target, known.lease_id, known.fence, holds).hold
+        try:
+            outcome = _release(known, before, ended, records, patience)
+        except LockLost as error:
+            if ended is not None:
+                holds.close(ended, HoldState.LOST, "; ".join(error.detail), is_settled=True)
+            records.remove(known.target, known.lease_id)
+            raise
+        if ended is not None and ended.state is not HoldState.RELEASED:
+            holds.close(ended, HoldState.RELEASED)
     records.remove(known.target, known.lease_id)
     address = str(known.target.address)
     return LockReleased(address=address, lease_id=known.lease_id, fence=known.fence, outcome=outcome)
 
 
-def _release_unless_released(known: KnownLock, holds: Holds, records: LeaseRecords, deadline: Deadline) -> str:
-    """Release a lock, unless its process or another release at the same time has; return the outcome."""
-    hold = of_lease(known.target, known.lease_id, known.fence, holds).hold
-    if hold is not None and hold.state is HoldState.LOST:
-        why = _end_broken(known, records, deadline) or hold.why or ""
-        raise build_lost(known.target, why).but(reason="lock_lost_before_release")
-    if hold is not None and hold.state is HoldState.RELEASED:
-        was_known = known.is_sticky or _is_in_state(known, HoldState.RELEASED)
-        return "already_released" if was_known else "released"
+def _look_before(known: KnownLock, deadline: Deadline) -> LeaseState | None:
+    """Return the state of the lock if its lease is held; None if it is not, or the service does not say."""
     try:
-        outcome = _release(known, records, deadline)
-    except LockLost as error:
-        if hold is not None:
-            holds.close(hold, HoldState.LOST, "; ".join(error.detail))
-        raise
-    if hold is not None:
-        holds.close(hold, HoldState.RELEASED)
-    return outcome
+        patience = deadline.restart(seconds=min(_LOOK_SECONDS, deadline.seconds))
+        return lease_state.look(known.target, patience, known.lease_id)
+    except AzguardError:
+        return None  # It is asked again, once the process that renews the lease has ended.
+
+
+def _release(
+    known: KnownLock, before: LeaseState | None, ended: Hold | None, records: LeaseRecords, deadline: Deadline
+) -> str:
+    """Release what is held still, and return the outcome.
+
+    ``before`` is the state in which it was held before its process was ended, ``ended`` its record since.
+
+    Raises:
+        LockLost: it was lost before.
+    """
+    try:
+        found = own_lease.release(known.target, known.lease_id, records, deadline)
+    except (Locked, NotFound) as error:
+        if before is None:
+            return _explain_end(known, ended, error, deadline)
+        found = before
+    else:
+        _clean_up(known, found)
+    lost = own_lease.find_loss(before or found)
+    if lost is not None:
+        raise build_lost(known.target, lost).but(reason="lock_lost_before_release")
+    return "released"
+
+
+def _explain_end(known: KnownLock, ended: Hold | None, error: AzguardError, deadline: Deadline) -> str:
+    """Return the outcome for a lock that is not held any more, as an error of the service says.
+
+    Raises:
+        LockLost: it was lost, or nothing proves that it was released.
+    """
+    if ended is not None and ended.state is HoldState.RELEASED:
+        is_known = known.is_sticky or _is_in_state(known, HoldState.RELEASED)
+        return "already_released" if is_known else "released"
+    if ended is not None and ended.state is HoldState.LEFT:
+        return "already_released"  # Its end was wanted, and its lease has ended by itself since.
+    why = ended.why if ended is not None and ended.state is HoldState.LOST else None
+    version = None if ended is None else ended.version
+    if why is None and _was_released(known, version, deadline):
+        return "already_released"
+    raise build_lost(known.target, why or error.message).but(reason="lock_lost_before_release") from error
+
+
+def _was_released(known: KnownLock, version: str | None, deadline: Deadline) -> bool:
+    """Return whether a lock that is not held any more was released by its id, as the service shows it now."""
+    try:
+        return own_lease.was_released(lease_state.look(known.target, deadline), known.fence, version)
+    except NotFound:
+        return False
+
+
+def _clean_up(known: KnownLock, found: LeaseState) -> None:
+    """Do what the process that renews a lease does after its release."""
+    if owners.is_reader(found.metadata):
+        readers.delete(known.target)
+    if known.hold is not None and known.hold.keeps_history:
+        _write_log(known, found, own_lease.find_loss(found))
 
 
 def _find_around(target: Target, environ: Mapping[str, str], holds: Holds) -> Iterator[KnownLock]:
@@ -167,8 +233,8 @@ def _find_around(target: Target, environ: Mapping[str, str], holds: Holds) -> It
             yield of_lease(slot, around.lease_id, around.fence, holds)
 
 
-def _find_recorded(target: Target, holds: Holds, scope: str) -> Iterator[KnownLock]:
-    for hold in holds.list_scope(scope):
+def _find_recorded(target: Target, holds: Holds, own: JobScope) -> Iterator[KnownLock]:
+    for hold in holds.list_own(own):
         if hold.endpoint == target.endpoint and str(target.address) in (hold.lock, hold.address):
             yield of_hold(target, hold)
 
@@ -177,36 +243,12 @@ def _is_in_state(known: KnownLock, state: HoldState) -> bool:
     return known.hold is not None and known.hold.state is state
 
 
+def _is_over(known: KnownLock) -> bool:
+    return known.hold is not None and known.hold.is_over
+
+
 def _is_slot(text: str, lock: str) -> bool:
     return text == lock or re.fullmatch(rf"{re.escape(lock)}\.slot[0-9]+", text) is not None
-
-
-def _end_broken(known: KnownLock, records: LeaseRecords, deadline: Deadline) -> str | None:
-    """Release what is left of a lease whose lock was lost, and return why it was lost, if the lease tells."""
-    try:
-        return own_lease.find_loss(own_lease.release(known.target, known.lease_id, records, deadline))
-    except AzguardError:
-        return None  # It ends by itself, if it has not ended.
-
-
-def _release(known: KnownLock, records: LeaseRecords, deadline: Deadline) -> str:
-    try:
-        found = own_lease.release(known.target, known.lease_id, records, deadline)
-    except NotFound as error:
-        raise build_lost(known.target, error.message).but(reason="lock_lost_before_release") from error
-    except Locked as error:
-        state = lease_state.look(known.target, deadline)
-        if known.hold is None and own_lease.was_released(state, known.fence):
-            return "already_released"
-        raise build_lost(known.target, error.message).but(reason="lock_lost_before_release") from error
-    if owners.is_reader(found.metadata):
-        readers.delete(known.target)
-    lost = own_lease.find_loss(found)
-    if known.hold is not None and known.hold.keeps_history:
-        _write_log(known, found, lost)
-    if lost is not None:
-        raise build_lost(known.target, lost).but(reason="lock_lost_before_release")
-    return "released"
 
 
 def _write_log(known: KnownLock, found: LeaseState, lost: str | None) -> None:
@@ -242,3 +284,21 @@ def build_lost(target: Target, why: str) -> LockLost:
         detail=(why,) if why else (),
         reason="lock_not_held",
     )
+
+
+def _build_not_held(others: Sequence[Hold], own: JobScope, target: Target | None = None) -> NotFound:
+    """Return the error of a job that holds no lock, or not the one that is meant, with who does."""
+    words = "this job holds no lock" if target is None else f"this job does not hold {target}"
+    error = NotFound(words, None if target is None else str(target.address))
+    first, *rest = [_describe_holder(each) for each in others if each.scope == own.scope] or [""]
+    if first:
+        return error.but(message=f"{words}: {first}", detail=tuple(rest), reason="held_by_another_job")
+    if target is None:
+        return error.but(reason="hold_none")
+    if others:
+        return error.but(values={"scope": others[0].scope}, reason="hold_of_another_scope")
+    return error.but(reason="hold_unknown")
+
+
+def _describe_holder(hold: Hold) -> str:
+    return f"{parse(hold.lock).address.short} was taken by {ci_jobs.describe(hold.job)}, at {hold.since}"

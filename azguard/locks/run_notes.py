@@ -3,6 +3,8 @@
 A note is a file that all processes of a run keep open and locked. The kernel unlocks it when the last of them has
 ended, however it ended. So a note that can be locked is of a run that is over.
 
+A note of another machine, as in a cache that was copied, tells nothing: it is not locked here, and its run may go on.
+
 Not guaranteed: a program that closes the files it was handed, such as sudo, keeps no note locked.
 """
 
@@ -12,12 +14,13 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from azguard.errors import ConfigError
 from azguard.folders import make_private
 from azguard.processes import locked_file
+from azguard.processes.notes import Machine
 
 _ENDING = ".json"
 _LONGEST_NOTE = 64 * 1024
@@ -37,6 +40,8 @@ class RunNote:
     began: str
     #: The id of the lock info that was there before; None if there was none.
     before: str | None
+    #: The machine that it runs on, whose kernel keeps the note locked.
+    machine: Machine
 
 
 @dataclass
@@ -91,6 +96,7 @@ class RunNotes:
     """The folder of the notes."""
 
     folder: Path
+    machine: Machine = field(default_factory=Machine.find)
 
     def open(self) -> RunFile:
         """Return a new file, which all processes that are started from now on keep locked.
@@ -108,7 +114,7 @@ class RunNotes:
         return file
 
     def find_over(self, address: str, endpoint: str) -> Iterator[RunFile]:
-        """Yield the notes about a resource whose runs are over."""
+        """Yield the notes about a resource whose runs on this machine are over."""
         for path in sorted(self.folder.glob(f"*{_ENDING}")):
             file = RunFile(path)
             try:
@@ -119,8 +125,11 @@ class RunNotes:
             file.note = _parse(content)
             if is_forgotten and file.is_over():
                 file.remove()
-            elif file.is_about(address, endpoint) and file.is_over():
+            elif file.is_about(address, endpoint) and self._is_of_here(file) and file.is_over():
                 yield file
+
+    def _is_of_here(self, file: RunFile) -> bool:
+        return file.note is not None and self.machine.runs(file.note.machine)
 
 
 @contextmanager
@@ -133,6 +142,7 @@ def _explain_unwritable(path: Path) -> Iterator[None]:
 
 def _parse(content: bytes) -> RunNote | None:
     try:
-        return RunNote(**json.loads(content))
-    except (ValueError, TypeError):
+        found = json.loads(content)
+        return RunNote(**{**found, "machine": Machine(**found["machine"])})
+    except (ValueError, TypeError, KeyError):
         return None

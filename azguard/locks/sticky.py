@@ -5,13 +5,14 @@ is made infinite. A run that is killed on the way leaves a lease that ends by it
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from azguard.accounts.target import Target
 from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
-from azguard.errors import AzguardError, Changed, Locked, NotFound, Unavailable, UsageError
+from azguard.errors import AzguardError, Changed, ConfigError, Locked, NotFound, Unavailable, UsageError
 from azguard.leases import actions, owner_records
 from azguard.leases import state as lease_state
 from azguard.leases.owner_records import Moved, Version
@@ -96,9 +97,9 @@ class StickyHold:
         return record
 
     def find_own(self) -> KnownLock | None:
-        """Return the lock if this scope holds it without a process already."""
+        """Return the lock if this job holds it without a process already."""
         target = self.plan.request.target
-        for record in self.plan.holds.list_scope(self.plan.scope):
+        for record in self.plan.holds.list_own(self.plan.own):
             if (record.endpoint, record.address) == (target.endpoint, str(target.address)):
                 is_own = record.pid is None and record.state is HoldState.HELD
                 return KnownLock(target, record.lease_id, record.fence, record) if is_own else None
@@ -130,11 +131,9 @@ class StickyHold:
             self.plan.holds.close(lock.hold, HoldState.LOST, error.message)
             return None
         self.plan.settings.records.record_move(lock.target, moved)
-        record = replace(lock.hold, until=owner.until)
-        try:
+        record = replace(lock.hold, until=owner.until, version=moved.after)
+        with suppress(ConfigError):  # It is prolonged all the same: the time stands on the lock itself.
             plan.holds.save(record)
-        except OSError:
-            pass  # It is prolonged all the same: the time stands on the lock itself.
         return replace(lock, hold=record)
 
     def _stay(self, held: HeldLock) -> Hold:
@@ -149,7 +148,7 @@ class StickyHold:
             lock=str(plan.request.target.address),
             address=str(held.target.address),
             endpoint=held.target.endpoint,
-            scope=plan.scope,
+            scope=plan.own.scope,
             fence=held.fence,
             seconds=None,
             since=owner.since,
@@ -160,13 +159,11 @@ class StickyHold:
             ends=None,
             log=None,
             keeps_history=plan.settings.keeps_log,
-            job=plan.job,
+            job=plan.own.job,
+            version=moved.after,
         )
         plan.holds.prune()
-        try:
-            plan.holds.save(record)
-        except OSError as error:
-            raise plan.holds.build_unwritable(error) from error
+        plan.holds.save(record)
         plan.settings.records.add(held.target, held.lease_id, None)
         self._make_infinite(held.target, held.lease_id, owner, moved)
         plan.settings.records.confirm(held.target, held.lease_id)

@@ -237,7 +237,7 @@ def test_the_leases_a_scope_holds_are_listed_without_an_account(cli: CliWorld, b
     anonymous = CliWorld(cli.root)
     infinite, finite = anonymous.call("lease", "list", "--held").json
     since = datetime.fromisoformat(finite["since"])
-    same = {"state": "unknown", "confirmed": True, "action": "lease acquire", "scope": "test",
+    same = {"state": "unknown", "confirmed": True, "action": "lease acquire", "scope": "test", "job": None,
             "account": f"http://127.0.0.1:{cli.port}/devstoreaccount1"}  # fmt: skip
     assert [infinite, finite] == [
         {**same, "address": f"container:{site}", "lease_id": B, "duration": "infinite", "since": infinite["since"],

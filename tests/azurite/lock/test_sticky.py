@@ -175,7 +175,7 @@ def test_another_machine_releases_it_by_its_lease(world: Locks) -> None:
     elsewhere = {**OTHER_JOB, "AZGUARD_CACHE_DIR": str(world.cli.root / "elsewhere")}
     refused = call(world, "release", lock, env=elsewhere)
     released = call(world, "release", lock, "--lease-id", lease_id, env=elsewhere)
-    assert (refused.code, released.code, world.state(lock)) == (2, 0, "available")
+    assert (refused.code, released.code, world.state(lock)) == (44, 0, "available")
 
 
 @pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_AFTER, Fault.RESET])

@@ -167,7 +167,7 @@ def test_a_second_damaged_file_of_the_same_second_takes_no_ones_place(tmp_path: 
 def test_the_file_of_a_newer_azguard_is_left_alone(tmp_path: Path) -> None:
     filled(tmp_path, entries=10)
     with sqlite3.connect(tmp_path / "etags.db") as connection:
-        connection.execute("PRAGMA user_version = 3")
+        connection.execute("PRAGMA user_version = 4")
     connection.close()
     before = (tmp_path / "etags.db").read_bytes()
     run = Run(tmp_path)
@@ -235,7 +235,7 @@ def test_the_file_of_the_version_before_is_kept_with_all_that_is_in_it(tmp_path:
     bound = run.cache.find_bound(CONFIG, copies.find_at(tmp_path / "copy"))
     assert [etag_of(each) for each in bound] == ['"0x3"'] * 2
     with closing(sqlite3.connect(tmp_path / "etags.db")) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (3,)
 
 
 def test_a_folder_that_cannot_be_is_said_once(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ class Lease:
     time: str = "2026-11-21T12:00:00Z"
     action: str = "lease acquire"
     scope: str = "mine"
+    job: str | None = "GITHUB_RUN_ID=71\nGITHUB_JOB=deploy"
 
 
 def test_a_lease_is_shown_with_the_moment_its_term_ends() -> None:
@@ -37,6 +38,7 @@ def test_a_lease_is_shown_with_the_moment_its_term_ends() -> None:
         until="2026-11-21T12:01:00Z",
         action="lease acquire",
         scope="mine",
+        job="job deploy, run 71",
         account="https://contoso.blob.core.windows.net",
     )
 

@@ -9,11 +9,12 @@ import pytest
 
 from azguard.errors import LockLost
 from azguard.locks import holder
-from azguard.locks.holds import Hold, Holds, HoldState, find_place
+from azguard.locks.holds import Hold, Holds, HoldState, JobScope, find_place
 from azguard.processes import background, clock, identity
 
 ID = "0e0e0e0e-0000-4000-8000-000000000000"
 OTHER_ID = "0e0e0e0e-0000-4000-8000-000000000001"
+MINE = JobScope("s", None)
 
 
 def hold(**changes: object) -> Hold:
@@ -52,14 +53,14 @@ def test_the_newest_record_of_a_scope_is_first(holds: Holds) -> None:
     older, newer = hold(), hold(lease_id=OTHER_ID, fence=8)
     for each in (newer, older, hold(lease_id=OTHER_ID.replace("1", "2"), scope="t")):
         holds.save(each)
-    assert list(holds.list_scope("s")) == [newer, older]
+    assert list(holds.list_own(MINE)) == [newer, older]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"state": "held"}', '{"state": "odd"}', "\x00"])
 def test_a_damaged_record_is_none(holds: Holds, text: str) -> None:
     holds.save(hold())
     holds.file(ID, "json").write_text(text)
-    assert (holds.find(ID), list(holds.list_scope("s"))) == (None, [])
+    assert (holds.find(ID), list(holds.list_own(MINE))) == (None, [])
 
 
 def test_a_field_of_a_later_version_is_passed_over(holds: Holds) -> None:

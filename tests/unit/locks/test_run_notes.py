@@ -8,8 +8,18 @@ import pytest
 
 from azguard.errors import ConfigError
 from azguard.locks.run_notes import RunFile, RunNote, RunNotes
+from azguard.processes.notes import Machine
 
-NOTE = RunNote("blob:tfstate/prod", "https://acc.blob.core.windows.net", "ci@runner", "2026-11-22T09:00:00+00:00", None)
+HERE = Machine.find()
+NOTE = RunNote(
+    address="blob:tfstate/prod",
+    endpoint="https://acc.blob.core.windows.net",
+    who="ci@runner",
+    began="2026-11-22T09:00:00+00:00",
+    before=None,
+    machine=HERE,
+)
+ELSEWHERE = Machine("other", "another boot", "another installation")
 
 
 def over(notes: RunNotes) -> list[RunNote | None]:
@@ -48,8 +58,15 @@ def test_a_note_is_handed_on_to_the_processes_of_the_run(tmp_path: Path) -> None
     file.close()
 
 
-@pytest.mark.parametrize("other", [replace(NOTE, address="blob:tfstate/dev"), replace(NOTE, endpoint="https://b")])
-def test_a_note_about_another_resource_is_left_alone(tmp_path: Path, other: RunNote) -> None:
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(NOTE, address="blob:tfstate/dev"),
+        replace(NOTE, endpoint="https://b"),
+        replace(NOTE, machine=ELSEWHERE),  # As in a cache that was copied: its run may go on there.
+    ],
+)
+def test_a_note_about_another_resource_or_of_another_machine_is_left_alone(tmp_path: Path, other: RunNote) -> None:
     notes = RunNotes(tmp_path)
     file = notes.open()
     file.write(other)
