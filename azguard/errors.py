@@ -204,7 +204,7 @@ class Forbidden(AzguardError):
 
 
 class NotFound(AzguardError):
-    """There is no such resource."""
+    """There is no such resource; or this job holds no such lock or lease."""
 
     kind, exit_code = "not_found", 44
 

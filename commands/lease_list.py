@@ -31,7 +31,8 @@ def list_(ctx: typer.Context, container: lease_list_options.Container = None, *,
 
     Leased and breaking ones by default; --state chooses others. The service finds them by going through all blobs.
     With --held the service is asked for each; what it proves to be over, because it was deleted, broken or taken by
-    another, is forgotten. Without an answer the list is of what is remembered (state: unknown, or ended).
+    another, is forgotten. Without an answer the list is of what is remembered (state: unknown, or ended). In CI the
+    leases of other jobs with this scope are left out; --all-scopes lists them too, and their jobs.
 
     --account lists the leases of all containers, and those on the containers and shares themselves, with who holds
     them, as far as a record says: of azguard, Terraform, WebJobs or a virtual machine. With it, --stale or --watch,

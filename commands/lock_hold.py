@@ -60,9 +60,10 @@ def hold(ctx: typer.Context, address: lock_names.Lock, given: HoldOptions) -> No
 def check(ctx: typer.Context, address: _OwnLock = None, lock_container: options.LockContainer = None) -> None:
     """Check that this job still holds its lock, or exit with 77.
 
-    The lock is the one in AZGUARD_LOCK, else the one that this scope took with lock hold. azguard asks the service with
-    the id of the lease. The lock counts as lost also when its process lock-holder was killed, although the lease has
-    not ended yet. If the service cannot be asked, the exit status is 53. -o tsv prints the seconds that are left.
+    The locks are those in AZGUARD_LOCK, and those that this scope took with lock hold, in CI in this job. azguard asks
+    the service with the id of the lease. The lock counts as lost also when its process lock-holder was killed, although
+    the lease has not ended yet. If this job holds no lock, the exit status is 44. If the service cannot be asked, it is
+    53. -o tsv prints the seconds that are left.
 
     Examples:
         azguard lock check
@@ -95,7 +96,8 @@ def release(
     """Release a lock that this job holds, and no other's.
 
     Its process lock-holder is ended first. A second release does nothing, and exits with 0. If the lock was lost
-    before, the exit status is 77. Later steps do not find its variables any more.
+    before, the exit status is 77; without a name, that is told once. If this job holds no lock, it is 44. Later steps
+    do not find its variables any more.
 
     Examples:
         azguard lock release

@@ -290,7 +290,8 @@ def _build_not_held(others: Sequence[Hold], own: JobScope, target: Target | None
     """Return the error of a job that holds no lock, or not the one that is meant, with who does."""
     words = "this job holds no lock" if target is None else f"this job does not hold {target}"
     error = NotFound(words, None if target is None else str(target.address))
-    first, *rest = [_describe_holder(each) for each in others if each.scope == own.scope] or [""]
+    name = None if target is None else "it"
+    first, *rest = [_describe_holder(each, name) for each in others if each.scope == own.scope] or [""]
     if first:
         return error.but(message=f"{words}: {first}", detail=tuple(rest), reason="held_by_another_job")
     if target is None:
@@ -300,5 +301,6 @@ def _build_not_held(others: Sequence[Hold], own: JobScope, target: Target | None
     return error.but(reason="hold_unknown")
 
 
-def _describe_holder(hold: Hold) -> str:
-    return f"{parse(hold.lock).address.short} was taken by {ci_jobs.describe(hold.job)}, at {hold.since}"
+def _describe_holder(hold: Hold, name: str | None) -> str:
+    lock = name or parse(hold.lock).address.short
+    return f"{lock} was taken by {ci_jobs.describe(hold.job)}, at {hold.since}"
