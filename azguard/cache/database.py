@@ -91,7 +91,7 @@ class CacheDatabase:
             self._repair(error)
 
     def _open_another(self, shared: "Connection") -> "Connection":
-        return shared if self._uri == MEMORY else file.connect(self._uri)
+        return shared if self._uri == MEMORY else file.connect_again(self._uri)
 
     def _attempt(self, work: "Callable[[Connection], Result]", otherwise: Result) -> Result:
         import sqlite3

@@ -98,11 +98,12 @@ def open_existing(path: Path) -> Opened:
         trouble = error
     # Where no log can be made, SQLite cannot follow other writers; without a log there are none to follow.
     uri = f"{path.as_uri()}?mode=ro&immutable=1"
-    connection = _require_ours(connect(uri))
-    if not _is_of_this_version(connection):
-        connection.close()
-        raise trouble
-    return Opened(connection, uri, trouble)
+    return Opened(_complete(_require_ours(connect(uri))), uri, trouble)
+
+
+def connect_again(uri: str) -> "Connection":
+    """Return another connection to the file of an ``Opened``."""
+    return _complete(connect(uri))
 
 
 def connect(uri: str) -> "Connection":
@@ -194,6 +195,14 @@ def _upgrade(connection: "Connection") -> "Connection":
     except BaseException:
         connection.close()
         raise
+    return connection
+
+
+def _complete(connection: "Connection") -> "Connection":
+    """Return a connection that finds what it asks for also in a file of an earlier version."""
+    if not _is_of_this_version(connection):
+        connection.execute("PRAGMA temp_store = MEMORY")
+        connection.execute(schema.SHOW_JOBS)
     return connection
 
 

@@ -6,6 +6,11 @@ VERSION = 3
 # The same tables, without the jobs of leases; in the first of them no copy was known by its inode.
 WITHOUT_JOBS = (1, 2)
 ADD_JOBS = "ALTER TABLE leases ADD COLUMN job TEXT"
+# For a connection to such a file that can only be read: what it creates for itself stands before the table.
+SHOW_JOBS = (
+    "CREATE TEMP VIEW leases AS SELECT number, scope, account, address, lease_id, duration, action, confirmed, time,"
+    " NULL AS job FROM main.leases"
+)
 
 # copy is the real path of a file with that version's content, or its inode, behind a byte that begins no path; empty is
 # what the scope last read, from wherever.

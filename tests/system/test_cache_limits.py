@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from azguard.cache import schema
 from azguard.cache.etag_cache import EtagCache
 from tests.support.caches import CONFIG, Clock, etag_of
 from tests.support.forked_function import FORKS
@@ -53,8 +54,16 @@ def _use(folder: Path, limit: Callable[[], object], pipe: Connection) -> None:
         found = etag_of(run.cache.find_last(CONFIG))
         for _ in range(2):
             run.cache.record(CONFIG, etag="0x2" * 50, command="blob get")
+        assert (run.cache.find_held(CONFIG), list(run.cache.list_held())) == (None, [])
         last, count = etag_of(run.cache.find_last(CONFIG)), len(list(run.cache.list_entries()))
     pipe.send(([str(each) for each in (found, last, count, *run.warnings)], errors.getvalue()))
+
+
+def _make_older(path: Path, version: int) -> None:
+    """Make a cache of an earlier version of it."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("ALTER TABLE leases DROP COLUMN job")
+        connection.execute(f"PRAGMA user_version = {version}")
 
 
 def _limited(folder: Path, limit: Callable[[], object]) -> list[str]:
@@ -96,20 +105,20 @@ def _become_nobody() -> None:
 
 
 @posix
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, schema.VERSION])
 def test_a_read_only_file_is_read_and_said_once(nobodys: Path, version: int) -> None:
-    with closing(sqlite3.connect(nobodys / "etags.db")) as connection:
-        connection.execute(f"PRAGMA user_version = {version}")
+    if version != schema.VERSION:
+        _make_older(nobodys / "etags.db", version)
     (nobodys / "etags.db").chmod(0o400)
     *found, warning = _limited(nobodys, _become_nobody)
     assert (found, "cannot be written: it is read-only" in warning) == (['"0x1"', '"0x1"', "11"], True)
 
 
 @posix
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, schema.VERSION])
 def test_a_file_in_a_read_only_folder_is_read_and_said_once(nobodys: Path, version: int) -> None:
-    with closing(sqlite3.connect(nobodys / "etags.db")) as connection:
-        connection.execute(f"PRAGMA user_version = {version}")
+    if version != schema.VERSION:
+        _make_older(nobodys / "etags.db", version)
     nobodys.chmod(0o500)
     *found, warning = _limited(nobodys, _become_nobody)
     assert (found, "cannot be written" in warning) == (['"0x1"', '"0x1"', "11"], True)
