@@ -207,21 +207,19 @@ class Holds:
                 with suppress(OSError):
                     path.unlink()
 
-    def list_own(self, own: JobScope) -> Iterator[Hold]:
-        """Yield the records of a job, newest first."""
-        found = [hold for path in self._files() if (hold := _read(path)) is not None and own.owns(hold)]
-        yield from sorted(found, key=lambda hold: (hold.since or "", hold.fence), reverse=True)
+    def list_own(self, own: JobScope) -> list[Hold]:
+        """Return the records of a job, newest first."""
+        found = filter(own.owns, self._list())
+        return sorted(found, key=lambda hold: (hold.since or "", hold.fence), reverse=True)
 
     def list_unreleased(self) -> list[Hold]:
         """Return the records of what is held, or was lost and nothing has told it, the oldest first."""
-        found = (hold for path in self._files() if (hold := _read(path)) is not None)
-        return sorted((each for each in found if not each.is_over), key=lambda hold: hold.since or "")
+        return sorted((each for each in self._list() if not each.is_over), key=lambda hold: hold.since or "")
 
     def list_of_others(self, own: JobScope) -> list[Hold]:
-        """Return the records of what other jobs and scopes hold, as far as is recorded, the newest first."""
-        found = (hold for path in self._files() if (hold := _read(path)) is not None)
-        held = (each for each in found if each.state is HoldState.HELD and not own.owns(each))
-        return sorted(held, key=lambda hold: hold.since or "", reverse=True)
+        """Return the records of what other jobs and scopes hold, as far as is known here, the newest first."""
+        held = (each for each in self._list() if each.is_kept or (each.state is HoldState.HELD and not each.is_here))
+        return sorted((each for each in held if not own.owns(each)), key=lambda hold: hold.since or "", reverse=True)
 
     def prune(self) -> None:
         """Delete what ended long ago, with its log."""
@@ -236,6 +234,9 @@ class Holds:
                     path.unlink()
             except OSError:
                 continue  # Another run deletes it, or it is another user's.
+
+    def _list(self) -> Iterator[Hold]:
+        return (hold for path in self._files() if (hold := _read(path)) is not None)
 
     def _files(self) -> list[Path]:
         return list(self.folder.glob("*.json"))

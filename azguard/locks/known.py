@@ -215,10 +215,11 @@ def _was_released(known: KnownLock, version: str | None, deadline: Deadline) -> 
 
 
 def _clean_up(known: KnownLock, found: LeaseState) -> None:
-    """Do what the process that renews a lease does after its release."""
+    """Do what the process that renews a lease does after its release, unless it has."""
     if owners.is_reader(found.metadata):
         readers.delete(known.target)
-    if known.hold is not None and known.hold.keeps_history:
+    is_logged = _is_in_state(known, HoldState.LOST)
+    if known.hold is not None and known.hold.keeps_history and not is_logged:
         _write_log(known, found, own_lease.find_loss(found))
 
 

@@ -53,14 +53,14 @@ def test_the_newest_record_of_a_scope_is_first(holds: Holds) -> None:
     older, newer = hold(), hold(lease_id=OTHER_ID, fence=8)
     for each in (newer, older, hold(lease_id=OTHER_ID.replace("1", "2"), scope="t")):
         holds.save(each)
-    assert list(holds.list_own(MINE)) == [newer, older]
+    assert holds.list_own(MINE) == [newer, older]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"state": "held"}', '{"state": "odd"}', "\x00"])
 def test_a_damaged_record_is_none(holds: Holds, text: str) -> None:
     holds.save(hold())
     holds.file(ID, "json").write_text(text)
-    assert (holds.find(ID), list(holds.list_own(MINE))) == (None, [])
+    assert (holds.find(ID), holds.list_own(MINE)) == (None, [])
 
 
 def test_a_field_of_a_later_version_is_passed_over(holds: Holds) -> None:
