@@ -406,7 +406,7 @@ def test_a_lock_that_cannot_be_recorded_here_is_not_taken(world: Locks, how: tup
     ran = world.cli.fork("lock", "hold", lock, *how, env=world.marked({"AZGUARD_CACHE_DIR": str(cache)}))
     assert (ran.code, ran.err.splitlines(), world.left(lock)) == (
         78,
-        [f"error: {cache}/holds cannot be written: Not a directory",
+        [f"error: {cache}/holds cannot be written: File exists",
          "hint: the lock was released; set AZGUARD_CACHE_DIR"],
         NOTHING,
     )  # fmt: skip
