@@ -107,7 +107,7 @@ def conditions(
         typer.Option(
             "--if-match",
             metavar="ETAG|*|@last",
-            help="Only if this is the version.",
+            help="Only if this is the version; * is any.",
             autocompletion=completers.etags,
         ),
     ] = None,
@@ -122,15 +122,15 @@ def conditions(
     ] = None,
     if_modified_since: Annotated[
         str | None,
-        typer.Option("--if-modified-since", metavar="TIME", help="Only if it changed since TIME."),
+        typer.Option("--if-modified-since", metavar="TIME", help="Only if it changed since TIME; a weak guard."),
     ] = None,
     if_unmodified_since: Annotated[
         str | None,
-        typer.Option("--if-unmodified-since", metavar="TIME", help="Only if it did not change since TIME."),
+        typer.Option("--if-unmodified-since", metavar="TIME", help="Only if it did not change since; a weak guard."),
     ] = None,
     if_tags: Annotated[
         str | None,
-        typer.Option("--if-tags", metavar="EXPR", help="Only if the index tags of the blob match."),
+        typer.Option("--if-tags", metavar="EXPR", help="Only if the index tags match; a weak guard."),
     ] = None,
     etag: Annotated[
         str | None,

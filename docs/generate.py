@@ -198,7 +198,8 @@ _SECTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "options": ("commands", ("Options that many commands share",)),
     "conditions": (
         "conditions",
-        ("Without any option", "Three strategies", "The options", "Deleting with contents", "Empty content"),
+        ("Without any option", "Three strategies", "The options", "What a condition does not protect from",
+         "Deleting with contents", "Empty content"),
     ),
     "scopes": ("scopes-and-cache", ("", "Scopes", "What counts as read", "Files")),
     "updates": ("safe-update", ("", "Tools that edit a file", "In your editor", "What stays", "Run it again safely",
@@ -225,7 +226,7 @@ _SECTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "smb-locks": ("smb-locks", ("", "Which lock", "Wait for a file", "When the lock is lost", "Take it by force",
                                 "When it does not work", "What is not guaranteed")),
     "fences": ("fences", ("", "How it works", "What to know")),
-    "output": ("output", ("", "Bytes", "Errors", "Switches")),
+    "output": ("output", ("", "Bytes", "In a CI job", "Errors", "Switches")),
     "exit-status": ("exit-status", ("", "The table")),
     "environment": ("environment", ("", "Account", "Network", "azguard", "Inside a command")),
     "guarantees": ("guarantees", ("The promise", "Exactly once", "How", "What is not guaranteed")),
