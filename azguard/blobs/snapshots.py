@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.target import Target
-from azguard.address import Address, Kind
+from azguard.address import Address
 from azguard.blobs import properties, write_refusals
 from azguard.conditions.etags import quote
 from azguard.conditions.operations import Condition
@@ -136,25 +136,26 @@ def find_newest(target: Target, kind: str, deadline: Deadline) -> Address:
     Raises:
         NotFound: there is none.
     """
-    name, found = target.address.name, None
-    for item in _list_kept(target, [f"{kind}s"], deadline):
-        if kind == "snapshot" and item.snapshot:
-            found = Address(Kind.BLOB, (target.address.container, name), snapshot=item.snapshot)
-        elif kind == "version" and item.version_id and not item.is_current_version:
-            found = Address(Kind.BLOB, (target.address.container, name), version=item.version_id)
-    if found is None:
+    kept = _list_kept(target, [f"{kind}s"], deadline)
+    if kind == "snapshot":
+        moments = [str(item.snapshot) for item in kept if item.snapshot]
+    else:
+        moments = [str(item.version_id) for item in kept if item.version_id and not item.is_current_version]
+    if not moments:
         raise NotFound(f"no {kind} of {target} is kept", address=str(target.address), reason="nothing_kept")
-    return found
+    # By its value: Azurite lists the newest first.
+    newest = max(moments, key=lambda moment: moment.removesuffix("Z"))
+    found = replace(target.address, snapshot=None, version=None)
+    return replace(found, snapshot=newest) if kind == "snapshot" else replace(found, version=newest)
 
 
 def _list_kept(target: Target, include: list[str], deadline: Deadline) -> Iterator[Any]:
-    """Yield what a container has under the name of a blob, oldest first and the blob itself last."""
+    """Yield what a container has under the name of a blob, in any order."""
     container, name = target.account.container(target.address), target.address.name
     listed = container.list_blobs(name_starts_with=name, include=include, **page_timeouts(deadline))
     for item in pages(listed, target, deadline):
-        if item.name != name:  # the list is by name
-            return
-        yield item
+        if item.name == name:  # Others begin with this name.
+            yield item
 
 
 def _pin(given: Snapshot) -> Snapshot:

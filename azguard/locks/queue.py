@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 
 from azguard.accounts import sas
 from azguard.accounts.account import Auth
@@ -24,12 +25,13 @@ from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.errors import NotFound
 from azguard.leases import listing, owners
+from azguard.leases import state as lease_state
 from azguard.leases.owners import READER, SHARED, TICKET, Owner
 from azguard.leases.state import LeaseState
 from azguard.requests.deadline import Deadline
 
-# Between the lock's name and the rest: the service lists it before any letter, digit, dot or dash, so that the lock and
-# all its tickets come first in a listing.
+# Between the lock's name and the rest: mostly it is listed before any letter, digit, dot or dash, so that the lock and
+# all its tickets stand on the first page.
 _MARK = "!"
 _DIGITS = 10
 _TICKET = re.compile(rf"[0-9]{{{_DIGITS}}}")
@@ -41,7 +43,7 @@ SILENT_SECONDS = 11.0
 DEAD_SECONDS = 15.0
 # Instead of the id of its waiter, where the waiter has left and could not delete it.
 LEFT = "left"
-# A listing of the prefix shows other locks too, after the tickets. Few waiters need one page.
+# A listing of the prefix shows other locks too. Few waiters need one page.
 _PAGE = 50
 # What a SAS must allow: read, write, list, delete.
 _PERMISSIONS = "rwld"
@@ -184,16 +186,29 @@ def look(lock: Target, deadline: Deadline) -> QueueLook:
 
 
 def _list(lock: Target, deadline: Deadline) -> Iterable[tuple[str, LeaseState]]:
-    """Yield the lock, and what is named after it without the lock's name and the mark, page by page."""
+    """Yield the lock, and what is named after it without the lock's name and the mark.
+
+    The order of a listing proves nothing: an account with a hierarchical namespace has another one. Where a page is
+    full, only what is named after the lock is listed to its end.
+    """
     container = Target(lock.account, Address(Kind.CONTAINER, (lock.address.container,)))
-    start = len(str(Address(Kind.BLOB, (lock.address.container, ""))))
-    name = lock.address.name
-    for state in listing.list_states(container, deadline, name, _PAGE):
-        found = state.address[start:]
-        if found == name:
-            yield "", state
-        elif found.startswith(name + _MARK):
-            yield found[len(name) + len(_MARK) :], state
+    start = len(str(Address(Kind.BLOB, (lock.address.container, lock.address.name))))
+    page = list(islice(listing.list_states(container, deadline, lock.address.name, _PAGE), _PAGE))
+    own = [state for state in page if not state.address[start:]]
+    named = [state for state in page if state.address[start:].startswith(_MARK)]
+    if len(page) == _PAGE:
+        own = own or _look_alone(lock, deadline)
+        named = list(listing.list_states(container, deadline, lock.address.name + _MARK))
+    yield from (("", state) for state in own)
+    yield from ((state.address[start + len(_MARK) :], state) for state in named)
+
+
+def _look_alone(lock: Target, deadline: Deadline) -> list[LeaseState]:
+    """Return the state of a lock; nothing if there is none."""
+    try:
+        return [lease_state.look(lock, deadline)]
+    except NotFound:
+        return []
 
 
 def _read_ticket(lock: Target, number: int, state: LeaseState) -> Ticket:

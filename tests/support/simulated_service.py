@@ -80,7 +80,8 @@ class Service:
         if status < 300:
             self.done(asked, self)
         told = {"x-ms-request-id": "0", "x-ms-version": "2025-01-05", "Date": self._date(self.now()), **headers}
-        return status, told, body
+        time = f"\nTime:{EPOCH + timedelta(seconds=self.now()):%Y-%m-%dT%H:%M:%S.%f}Z</Message>"
+        return status, told, body.replace(b"</Message>", time.encode())
 
     def _route(self, asked: Asked) -> Reply:
         if asked.query.get("comp") == "list":

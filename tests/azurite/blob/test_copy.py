@@ -334,6 +334,18 @@ def test_a_snapshot_is_named_in_several_forms(cli: CliWorld, site: str, form: st
     assert (ran.code, ran.json["source"]) == (0, f"blob:{site}/source?snapshot={kept}")
 
 
+def test_of_several_snapshots_the_newest_is_restored(cli: CliWorld, site: str) -> None:
+    for number in range(3):
+        cli.call("blob", "put", f"{site}/source", stdin=b"%d" % number)
+        newest = cli.call("blob", "snapshot", f"{site}/source").json["snapshot"]
+    cli.call("blob", "put", f"{site}/source-b", stdin=b"its name begins with that of the other")
+    ran = cli.call("blob", "restore", f"{site}/source", "--from", "snapshot")
+    assert (ran.json["source"], cli.call("blob", "get", f"{site}/source").out) == (
+        f"blob:{site}/source?snapshot={newest}",
+        "2",
+    )
+
+
 def test_a_restore_of_what_another_has_written_since_is_refused(cli: CliWorld, site: str) -> None:
     cli.call("blob", "get", f"{site}/source", "-f", "copy.txt")
     cli.call("blob", "snapshot", f"{site}/source")

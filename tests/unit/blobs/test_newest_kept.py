@@ -1,11 +1,13 @@
 """Which snapshot or version of a blob is the newest: Azurite keeps no versions, so here by a listing made up."""
 
+import itertools
 from dataclasses import dataclass
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 
-from azguard.accounts.account import emulator
+from azguard.accounts.account import Account, emulator
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.blobs import snapshots
@@ -14,33 +16,59 @@ from azguard.requests.deadline import Deadline
 
 BLOB = Target(emulator(), Address(Kind.BLOB, ("site", "a")))
 OLD, NEW, NOW = (f"2026-11-21T10:00:0{second}.0000000Z" for second in range(3))
+# A fraction of a second can have fewer digits.
+SOON = "2026-11-21T10:00:01.0000001Z"
 
 
 @dataclass(frozen=True)
 class Item:
     """One line of a listing."""
 
+    name: str = "a"
     snapshot: str | None = None
     version_id: str | None = None
     is_current_version: bool | None = None
 
 
+class Listing:
+    """A container whose listing has these items, in this order, a page each."""
+
+    continuation_token = None
+
+    def __init__(self, items: tuple[Item, ...]) -> None:
+        self._items = iter(items)
+
+    def list_blobs(self, **_: Any) -> "Listing":
+        return self
+
+    def by_page(self) -> "Listing":
+        return self
+
+    def __next__(self) -> list[Item]:
+        return [next(self._items)]
+
+
 def newest(kind: str, *items: Item) -> str:
-    with patch.object(snapshots, "_list_kept", lambda *_: iter(items)):
+    with patch.object(Account, "container", lambda *_: Listing(items)):
         return snapshots.find_newest(BLOB, kind, Deadline()).short
 
 
-def test_the_version_before_the_current_one_is_the_newest_that_is_kept() -> None:
-    items = (Item(version_id=OLD), Item(version_id=NEW), Item(version_id=NOW, is_current_version=True))
-    assert newest("version", *items) == f"site/a?versionid={NEW}"
-
-
-def test_of_a_deleted_blob_the_newest_version_is_the_last_one() -> None:
-    assert newest("version", Item(version_id=OLD), Item(version_id=NEW)) == f"site/a?versionid={NEW}"
-
-
-def test_the_newest_snapshot_is_the_last_one() -> None:
-    assert newest("snapshot", Item(snapshot=OLD), Item(snapshot=NEW), Item()) == f"site/a?snapshot={NEW}"
+@pytest.mark.parametrize(
+    ("kind", "found", "items"),
+    [
+        # The version before the current one.
+        ("version", NEW, (Item(version_id=OLD), Item(version_id=NEW), Item(version_id=NOW, is_current_version=True))),
+        # Of a deleted blob the newest one.
+        ("version", NOW, (Item(version_id=OLD), Item(version_id=NEW), Item(version_id=NOW))),
+        ("snapshot", NEW, (Item(snapshot=OLD), Item(snapshot=NEW), Item())),
+        ("snapshot", SOON, (Item(snapshot=NEW), Item(snapshot=SOON), Item(snapshot="2026-11-21T10:00:01Z"))),
+    ],
+)
+def test_the_newest_is_found_in_whatever_order_a_listing_has(kind: str, found: str, items: tuple[Item, ...]) -> None:
+    of_another = Item("ab", "2027-01-01T00:00:00Z", "2027-01-01T00:00:00Z")
+    field = "snapshot" if kind == "snapshot" else "versionid"
+    orders = itertools.permutations((*items, of_another))
+    assert {newest(kind, *order) for order in orders} == {f"site/a?{field}={found}"}
 
 
 @pytest.mark.parametrize("kind", ["snapshot", "version"])
