@@ -335,6 +335,7 @@ def test_a_snapshot_is_named_in_several_forms(cli: CliWorld, site: str, form: st
 
 
 def test_of_several_snapshots_the_newest_is_restored(cli: CliWorld, site: str) -> None:
+    cli.call("blob", "get", f"{site}/source", "-f", "copy.txt")
     for number in range(3):
         cli.call("blob", "put", f"{site}/source", stdin=b"%d" % number)
         newest = cli.call("blob", "snapshot", f"{site}/source").json["snapshot"]
