@@ -70,7 +70,7 @@ class Simulated(BlobTree):
         )
         return got, None
 
-    def delete(self, target: Target, conditions: Any, deadline: Deadline) -> WriteResult:
+    def delete(self, target: Target, conditions: Any, deadline: Deadline, *, listed: str | None) -> WriteResult:
         """Delete nothing."""
         return WriteResult(str(target.address), None, None, "if-match", 1)
 

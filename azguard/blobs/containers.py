@@ -20,6 +20,7 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, NotFound
 from azguard.leases import guard
 from azguard.leases.kept import LeaseRecords
+from azguard.requests import existing
 from azguard.requests.calls import page_timeouts, pages, read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage
@@ -115,16 +116,19 @@ def delete(target: Target, conditions: Conditions, records: LeaseRecords, deadli
     Raises:
         Changed: it is no longer the version the guard names.
         Locked: it is leased, and the lease id is missing or wrong.
-        OutcomeUnknown: the answer was lost, and the container is gone: by us or by another.
+        NotFound: there is none.
+        OutcomeUnknown: the answer was lost, or the request was refused, and the container that was there before is
+            gone: by us or by another.
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-container
     """
     if conditions.guard == "lease" and conditions.expected_etag is not None:
         return _delete_guarded(target, conditions, records, deadline)
-    if conditions.lease_id is None:
-        return _delete(target, conditions.request_headers, conditions.guard, deadline, None)
     # Asked before the delete, since a deleted container tells nothing; an infinite lease cannot have expired meanwhile.
-    alone = show(target, Conditions(lease_id=conditions.lease_id), deadline).lease_duration == "infinite"
-    return _delete(target, conditions.request_headers, conditions.guard, deadline, lambda: alone)
+    before = existing.look_before(lambda: show(target, Conditions(lease_id=conditions.lease_id), deadline))
+    if conditions.lease_id is None:
+        return _delete(target, conditions.request_headers, conditions.guard, deadline, before, None)
+    alone = before is not None and before.lease_duration == "infinite"
+    return _delete(target, conditions.request_headers, conditions.guard, deadline, before, lambda: alone)
 
 
 def _delete_guarded(target: Target, conditions: Conditions, records: LeaseRecords, deadline: Deadline) -> WriteResult:
@@ -140,7 +144,7 @@ def _delete_guarded(target: Target, conditions: Conditions, records: LeaseRecord
             "If-Unmodified-Since": http_date(current.last_modified),
         }
         for_ever = current.lease_duration == "infinite"
-        deleted = _delete(target, headers, "lease", held.patience, lambda: for_ever or held.is_running)
+        deleted = _delete(target, headers, "lease", held.patience, current, lambda: for_ever or held.is_running)
         held.is_gone = True
         return deleted
 
@@ -157,14 +161,19 @@ def to_changed(target: Target, expected_etag: str | None, current_etag: str | No
 
 
 def _delete(
-    target: Target, headers: Mapping[str, str], name: str, deadline: Deadline, alone: Callable[[], bool] | None
+    target: Target,
+    headers: Mapping[str, str],
+    name: str,
+    deadline: Deadline,
+    before: ContainerShown | None,
+    alone: Callable[[], bool] | None,
 ) -> WriteResult:
     """Delete under a lease or without one; ``alone`` says whether our lease kept all others from deleting it."""
     client = target.account.container(target.address)
     request = WriteRequest(
         target=target,
         send=lambda: client.delete_container(headers=dict(headers), **write_timeouts(deadline)),
-        look=lambda patience: _find_delete_outcome(target, patience, alone),
+        look=lambda patience: _find_delete_outcome(target, patience, before, alone),
         # The lease ends with the container, so a late delete under it finds nothing that it could delete.
         resend=alone is not None,
     )
@@ -196,13 +205,17 @@ def find_version(found: Any, stamped: Mapping[str, str]) -> Mapping[str, Any]:
     return {"etag": found.etag, "last_modified": found.last_modified}
 
 
-def _find_delete_outcome(target: Target, patience: Deadline, alone: Callable[[], bool] | None) -> Finding[None]:
+def _find_delete_outcome(
+    target: Target, patience: Deadline, before: ContainerShown | None, alone: Callable[[], bool] | None
+) -> Finding[None]:
     """Return who deleted it: only the holder of a lease could have, if we held one."""
-    try:
-        fetch(target, patience)
-    except NotFound:
-        return Finding(Verdict.COMMITTED if alone is not None and alone() else Verdict.UNKNOWN)
-    return Finding(Verdict.UNKNOWN if alone is None else Verdict.NOT_YET)
+    found = existing.look_after(lambda: fetch(target, patience))
+    if found is None:
+        verdict = Verdict.COMMITTED if alone is not None and alone() else Verdict.UNKNOWN
+        return Finding(verdict, same=before is not None)
+    # Another one of its name may have taken its place.
+    is_other = before is not None and quote(found.etag) != before.etag
+    return Finding(Verdict.UNKNOWN, same=is_other) if alone is None else Finding(Verdict.NOT_YET)
 
 
 def _describe(target: Target, found: Any) -> ContainerShown:

@@ -1,9 +1,12 @@
-"""Deleting a blob; after a lost answer, finding out whether the delete was ours."""
+"""Deleting a blob; after a lost answer or a refusal, finding out whether the delete was ours."""
+
+from typing import NamedTuple
 
 from azguard.accounts.target import Target
 from azguard.blobs import fenced_writes, properties
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, NotFound, UsageError
+from azguard.requests import existing
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
@@ -12,24 +15,35 @@ from azguard.requests.verdicts import Verdict
 from azguard.requests.written import WriteResult
 
 
-def delete(target: Target, conditions: Conditions, snapshots: str | None, deadline: Deadline) -> WriteResult:
-    """Delete a blob. ``snapshots`` is None, ``include`` or ``only``.
+class BlobBefore(NamedTuple):
+    """What was there before the delete was sent."""
+
+    #: None if the caller may not read.
+    etag: str | None
+    #: Whether our lease keeps all others from deleting it.
+    alone: bool = False
+
+
+def delete(
+    target: Target, conditions: Conditions, snapshots: str | None, deadline: Deadline, *, listed: str | None = None
+) -> WriteResult:
+    """Delete a blob. ``snapshots`` is None, ``include`` or ``only``; ``listed`` is the ETag that was just listed.
 
     Raises:
         Changed: it is no longer the version the condition names.
         LockLost: a holder with a higher fence has written it.
-        OutcomeUnknown: the answer was lost, and the blob is gone: by us or by another. Only an infinite lease tells. Or
-            only its snapshots were to be deleted, of which nothing tells.
+        NotFound: there is none.
+        OutcomeUnknown: the answer was lost, or the request was refused, and the blob that was there before is gone: by
+            us or by another. Only an infinite lease tells. Or only its snapshots were to be deleted, of which nothing
+            tells.
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-blob
     """
     if snapshots is not None and target.address.snapshot is not None:
         raise UsageError(f"{target} is itself a snapshot, which has none", reason="snapshot_has_no_snapshots")
-    leased = conditions.lease_id is not None
-    # Asked before the delete, since a deleted blob tells nothing; an infinite lease cannot have expired meanwhile.
-    alone = leased and _is_held_for_ever(target, conditions, deadline)
+    before = _look_before(target, conditions, listed, deadline)
 
     def attempt(under: Conditions) -> Settled[None]:
-        return _attempt(target, under, snapshots, deadline, alone=alone)
+        return _attempt(target, under, snapshots, deadline, before)
 
     try:
         settled, conditions = fenced_writes.write(target, conditions, deadline, attempt, creates=False)
@@ -44,8 +58,31 @@ def delete(target: Target, conditions: Conditions, snapshots: str | None, deadli
     )
 
 
+def _look_before(target: Target, conditions: Conditions, listed: str | None, deadline: Deadline) -> BlobBefore:
+    """Return what is there before the delete, since a deleted blob tells nothing.
+
+    Raises:
+        Gone: the version that the conditions name was deleted.
+        Locked: the lease is not held.
+    """
+    if listed is not None and conditions.lease_id is None:
+        return BlobBefore(listed)
+    under = Conditions(lease_id=conditions.lease_id)
+    try:
+        found = existing.look_before(lambda: properties.fetch(target, under, deadline))
+    except NotFound as error:
+        expected = conditions.expected_etag
+        if expected is None or error.service_code == "ContainerNotFound":
+            raise
+        raise properties.to_gone(target, expected, error) from error
+    if found is None:
+        return BlobBefore(None)
+    # An infinite lease cannot expire meanwhile; breaking it is taking over by force.
+    return BlobBefore(found.etag, alone=conditions.lease_id is not None and found.lease.duration == "infinite")
+
+
 def _attempt(
-    target: Target, conditions: Conditions, snapshots: str | None, deadline: Deadline, *, alone: bool
+    target: Target, conditions: Conditions, snapshots: str | None, deadline: Deadline, before: BlobBefore
 ) -> Settled[None]:
     client = target.account.blob(target.address)
     request = WriteRequest(
@@ -53,7 +90,7 @@ def _attempt(
         send=lambda: client.delete_blob(
             delete_snapshots=snapshots, headers=conditions.request_headers, **write_timeouts(deadline)
         ),
-        look=lambda patience: _find_outcome(target, conditions, patience, alone=alone),
+        look=lambda patience: _find_outcome(target, conditions, patience, before),
         expected_etag=conditions.expected_etag,
         # The lease ends with the blob, so a late delete under it finds nothing that it could delete. Snapshots leave
         # lease and ETag as they are: a late delete of them would delete those that are made meanwhile, too.
@@ -62,27 +99,16 @@ def _attempt(
     return send_until_settled(request, deadline)
 
 
-def _is_held_for_ever(target: Target, conditions: Conditions, deadline: Deadline) -> bool:
-    """Return whether the lease is held and infinite; breaking such a lease is taking over by force.
-
-    Raises:
-        Locked: it is not held.
-    """
-    found = properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline)
-    return bool(found.lease.duration == "infinite")
-
-
-def _find_outcome(target: Target, conditions: Conditions, patience: Deadline, *, alone: bool) -> Finding[None]:
-    """Return who deleted the blob; ``alone`` says that no other writer could."""
+def _find_outcome(target: Target, conditions: Conditions, patience: Deadline, before: BlobBefore) -> Finding[None]:
+    """Return who deleted the blob, or who wrote it: a copy of the delete may have come before that."""
     expected_etag = conditions.expected_etag
-    try:
-        current = properties.fetch(target, Conditions(), patience)
-    except NotFound:
-        return Finding(Verdict.COMMITTED if alone else Verdict.UNKNOWN, seen=NOTHING_THERE)
-    if expected_etag is None:
-        return Finding(Verdict.UNKNOWN if conditions.lease_id is None else Verdict.NOT_YET, seen=current)
-    if current.etag == expected_etag:
+    current = existing.look_after(lambda: properties.fetch(target, Conditions(), patience))
+    if current is None:
+        verdict = Verdict.COMMITTED if before.alone else Verdict.UNKNOWN
+        return Finding(verdict, seen=NOTHING_THERE, same=before.etag is not None)
+    if current.etag == expected_etag or (expected_etag is None and conditions.lease_id is not None):
         return Finding(Verdict.NOT_YET, seen=current)
     history = Lineage.parse((current.metadata or {}).get(KEY))
-    replaced = history.successor(expected_etag) is not None
-    return Finding(Verdict.NEVER if replaced else Verdict.UNKNOWN, seen=current)
+    if expected_etag is not None and history.successor(expected_etag) is not None:
+        return Finding(Verdict.NEVER, seen=current)
+    return Finding(Verdict.UNKNOWN, seen=current, same=before.etag not in (None, current.etag))

@@ -166,6 +166,6 @@ class BlobTree:
                 target, conditions, file, deadline, lambda done, _: progress(done), at_once=max(1, count - 1)
             )
 
-    def delete(self, target: Target, conditions: Conditions, deadline: Deadline) -> WriteResult:
+    def delete(self, target: Target, conditions: Conditions, deadline: Deadline, *, listed: str | None) -> WriteResult:
         """Delete a blob; see ``deletes.delete``."""
-        return deletes.delete(target, conditions, self.snapshots, deadline)
+        return deletes.delete(target, conditions, self.snapshots, deadline, listed=listed)

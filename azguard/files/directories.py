@@ -54,13 +54,14 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> WriteR
         OutcomeUnknown: the answer was lost, and it is gone: by us or by another.
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-directory
     """
-    require_version(target, conditions, deadline)
+    before = require_version(target, conditions, deadline)
     client = target.account.directory(target.address)
     write = FileWrite(
         target=target,
         conditions=conditions,
         send=lambda _, patience: client.delete_directory(**write_timeouts(patience)),
         is_delete=True,
+        before=before,
     )
     return writes.send(write, None, deadline)
 

@@ -174,7 +174,14 @@ class FileTree:
         """Read a file into a local one; see ``download.to_file``."""
         return download.to_file(target, conditions, download.WHOLE, file, deadline, lambda done, _: progress(done))
 
-    def delete(self, target: Target, conditions: Conditions, deadline: Deadline) -> WriteResult:
+    def delete(
+        self,
+        target: Target,
+        conditions: Conditions,
+        deadline: Deadline,
+        *,
+        listed: str | None,  # its lease tells more
+    ) -> WriteResult:
         """Delete a file; see ``files.delete``."""
         return files.delete(target, conditions, self.guarding, deadline)
 

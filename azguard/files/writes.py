@@ -5,7 +5,7 @@ write, changed by us.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +16,7 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Locked, NotFound
 from azguard.files import holders
 from azguard.leases.guard import GuardLease
+from azguard.requests import existing
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
@@ -60,6 +61,8 @@ class FileWrite:
     #: The op in the lineage that it leaves in the metadata, if it leaves one.
     op: str | None = None
     is_delete: bool = False
+    #: Of a delete: the SDK's properties of what is there, where they were just read.
+    before: Any | None = None
 
 
 def fetch(target: Target, lease_id: str | None, deadline: Deadline, answers: Answers | None = None) -> Any:
@@ -91,6 +94,8 @@ def send(write: FileWrite, held: Held | None, deadline: Deadline) -> WriteResult
         OutcomeUnknown: the answer was lost, and whether it was applied cannot be known.
     """
     lease_id = write.conditions.lease_id if held is None else held.lease.lease_id
+    if write.is_delete and write.before is None:
+        write = replace(write, before=_look_before(write, held, deadline))
     headers = Conditions(lease_id=lease_id).request_headers
     request = WriteRequest[Any](
         target=write.target,
@@ -113,6 +118,17 @@ def send(write: FileWrite, held: Held | None, deadline: Deadline) -> WriteResult
     )
 
 
+def _look_before(write: FileWrite, held: Held | None, deadline: Deadline) -> Any | None:
+    """Return what is there before a delete is sent, since what is deleted tells nothing.
+
+    Raises:
+        NotFound: there is nothing.
+    """
+    if held is not None:
+        return held.found
+    return existing.look_before(lambda: fetch(write.target, write.conditions.lease_id, deadline))
+
+
 def _find_outcome(write: FileWrite, held: Held | None, patience: Deadline) -> Finding[Any]:
     is_alone = held is not None and held.lease.is_running
     try:
@@ -120,7 +136,8 @@ def _find_outcome(write: FileWrite, held: Held | None, patience: Deadline) -> Fi
         found, is_held = look_under(lease_id, lambda lease_id: fetch(write.target, lease_id, patience))
     except NotFound:
         # Only the holder of the lease could delete it.
-        return Finding(Verdict.COMMITTED if write.is_delete and is_alone else Verdict.UNKNOWN)
+        verdict = Verdict.COMMITTED if write.is_delete and is_alone else Verdict.UNKNOWN
+        return Finding(verdict, same=write.before is not None)
     except (BadRequest, Locked) as error:
         # A directory is there where a file was meant, or a file that no request may read until a program closes it:
         # that tells nothing of the write, so that its own refusal stands.
@@ -134,7 +151,7 @@ def _find_outcome(write: FileWrite, held: Held | None, patience: Deadline) -> Fi
             return Finding(Verdict.COMMITTED, version if history.entries[0][0] == write.op else {"etag": None})
     # If the lease was broken meanwhile, others could write, too.
     if held is None or not is_alone or not is_held:
-        return Finding(Verdict.UNKNOWN)
+        return Finding(Verdict.UNKNOWN, same=write.before is not None and write.before.etag != found.etag)
     if quote(found.etag) == held.etag:
         return Finding(Verdict.NOT_YET)
     is_ours = write.op is None and not write.is_delete

@@ -20,6 +20,7 @@ from azguard.queues.message_results import (
     describe_peeked,
     locate,
 )
+from azguard.requests import commits
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_dates import Answers
@@ -164,7 +165,7 @@ def delete(target: Target, receipt: str, deadline: Deadline, *, hidden_until: da
     After a lost answer the same request is sent again. That the message is not found then is no proof by itself: Azure
     says the same of a message that another reader has received meanwhile. ``hidden_until`` is when others could receive
     it, if the receipt is the last one that was given out: before that moment, by the time in the refusal, the message
-    is gone, and not received again.
+    is gone, and not received again. The same proves that a request that was refused had been sent twice by the network.
 
     Raises:
         Changed: the receipt is stale.
@@ -186,8 +187,15 @@ def delete(target: Target, receipt: str, deadline: Deadline, *, hidden_until: da
             reason="message_delete_unknown",
         ),
     )
-    settled = _settle(request, receipt, deadline)
-    return MessageDeleted(str(target.address), GUARD, settled.attempts)
+    try:
+        attempts = _settle(request, receipt, deadline).attempts
+    except Changed as error:
+        # A copy of the request may have been first. Nobody else could delete it while it is hidden.
+        if _judge_delete(error, answers.refused_at, hidden_until) is not Verdict.COMMITTED:
+            raise
+        commits.announce()
+        attempts = 1
+    return MessageDeleted(str(target.address), GUARD, attempts)
 
 
 def clear(queue: Target, guard: str, deadline: Deadline) -> MessageDeleted:

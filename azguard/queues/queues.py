@@ -11,6 +11,7 @@ from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.conditions.resolve import Conditions
 from azguard.errors import NotFound
+from azguard.requests import existing
 from azguard.requests.calls import page_timeouts, pages, read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage
@@ -105,15 +106,19 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> WriteR
 
     Raises:
         NotFound: there is no such queue.
-        OutcomeUnknown: the answer was lost. If the queue is gone, another may have deleted it; if it is there, it may
-            be a new one, and the lost request may still arrive.
+        OutcomeUnknown: the answer was lost, or the request was refused. If the queue that was there before is gone,
+            another may have deleted it; if it is there, it may be a new one, and a lost request may still arrive.
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-queue3
     """
     client = target.account.queue(target.address)
+    was_there = existing.look_before(lambda: fetch(target, deadline)) is not None
     request = WriteRequest[object](
         target=target,
         send=lambda: client.delete_queue(**write_timeouts(deadline)),
         look=lambda _: Finding(Verdict.UNKNOWN),
+        look_after_refusal=lambda patience: Finding(
+            Verdict.UNKNOWN, same=was_there and existing.look_after(lambda: fetch(target, patience)) is None
+        ),
     )
     settled = send_until_settled(request, deadline)
     return without_time(target, conditions.guard, settled.attempts)

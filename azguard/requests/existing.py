@@ -1,7 +1,9 @@
-"""What a create finds where something is already: left alone, and told with the outcome ``exists``.
+"""What a create finds where something is already, and what a delete finds before it is sent.
 
 The create itself settles its own doubt. Here is looked once more whose the thing is, because a refusal may be of the
-second copy of a request that the network has sent twice.
+second copy of a request that the network has sent twice. A deleted thing has no mark of who deleted it. So each delete
+looks first: what is missing before it is sent is missing for another reason; what is missing after it was refused may
+have been deleted by its first copy.
 """
 
 from collections.abc import Callable
@@ -10,7 +12,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from azguard.accounts.target import Target
-from azguard.errors import Changed, Exists, Locked, NotFound, OutcomeUnknown
+from azguard.errors import Changed, Exists, Forbidden, Locked, NotFound, OutcomeUnknown
 from azguard.requests.lineage import Lineage
 from azguard.requests.verdicts import EXISTS
 from azguard.requests.written import WriteResult
@@ -18,6 +20,8 @@ from azguard.requests.written import WriteResult
 T = TypeVar("T")
 # Only what exists has a lease, and Azure looks at that first.
 _LEASED = "LeaseIdMissing"
+# How the codes end by which a service that deletes in its own time refuses everything else.
+_BEING_DELETED = "BeingDeleted"
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,30 @@ def ask_whether_exists(target: Target, look: Callable[[], object]) -> Existence:
     except NotFound:
         return Existence(str(target.address), exists=False)
     return Existence(str(target.address), exists=True)
+
+
+def look_before(look: Callable[[], T]) -> T | None:
+    """Return what ``look`` finds before a delete or a create is sent; None where the caller may not read.
+
+    Raises:
+        NotFound: there is nothing.
+    """
+    try:
+        return look()
+    except Forbidden:
+        return None
+
+
+def look_after(look: Callable[[], T]) -> T | None:
+    """Return what ``look`` finds after a delete was sent; None where nothing is there, or it is being deleted."""
+    try:
+        return look()
+    except NotFound:
+        return None
+    except Locked as error:
+        if not str(error.service_code).endswith(_BEING_DELETED):
+            raise
+        return None
 
 
 def create(make: Callable[[], T], look: Callable[[], WriteResult], *, skip: bool) -> T | WriteResult:

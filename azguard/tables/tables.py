@@ -12,7 +12,8 @@ from azguard.accounts.account import Account
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.conditions.resolve import Conditions
-from azguard.errors import NotFound
+from azguard.errors import Exists
+from azguard.requests import existing
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
@@ -38,35 +39,48 @@ class TableShown:
 def create(target: Target, deadline: Deadline) -> WriteResult:
     """Create a table; it is always create-only.
 
-    A table holds no mark of its creator. So if the answer was lost and the table exists, it is unknown whether this
-    request or another writer created it.
+    A table holds no mark of its creator. So it is asked for first: one that was there before is another's. One that was
+    not, and is there after the answer was lost or the request refused, is of this request or of another writer.
 
     Raises:
         Exists: there is one of that name, whatever its case.
-        OutcomeUnknown: the answer was lost, and the table is there.
+        OutcomeUnknown: the table was not there before, is there now, and whose it is cannot be known.
         Locked: a table of that name is still being deleted, which takes the service 40 seconds or more.
     Source: https://learn.microsoft.com/rest/api/storageservices/create-table
     """
     client = target.account.table(target.address)
+    is_there = existing.look_before(lambda: exists(target, deadline))
+    if is_there:
+        raise Exists(f"{target} exists already", address=str(target.address))
     request = WriteRequest[object](
         target=target,
         send=lambda: client.create_table(**write_timeouts(deadline)),
-        # While there is none, sending again is safe: the service makes at most one.
-        look=lambda patience: Finding(Verdict.UNKNOWN if exists(target, patience) else Verdict.NOT_YET),
-        # The refusal says already that it exists.
-        look_after_refusal=lambda _: Finding(Verdict.UNKNOWN),
+        look=lambda patience: _find_create_outcome(target, patience, was_missing=is_there is False),
     )
     settled = send_until_settled(request, deadline)
     return without_time(target, "if-none-match", settled.attempts)
 
 
 def exists(target: Target, deadline: Deadline) -> bool:
-    """Return whether the table is there, by asking for at most one of its entities."""
-    try:
-        next(calls.pages(target, deadline, "PartitionKey eq ''", "PartitionKey", 1), None)
-    except NotFound:
-        return False
-    return True
+    """Return whether the table is there."""
+    return existing.look_after(lambda: _require(target, deadline)) is not None
+
+
+def _require(target: Target, deadline: Deadline) -> Target:
+    """Ask for at most one entity of a table, and return the table.
+
+    Raises:
+        NotFound: there is no such table.
+    """
+    next(calls.pages(target, deadline, "PartitionKey eq ''", "PartitionKey", 1), None)
+    return target
+
+
+def _find_create_outcome(target: Target, patience: Deadline, *, was_missing: bool) -> Finding[object]:
+    if exists(target, patience):
+        return Finding(Verdict.UNKNOWN, seen=target, same=was_missing)
+    # While there is none, sending again is safe: the service makes at most one.
+    return Finding(Verdict.NOT_YET)
 
 
 def list_tables(account: Account, deadline: Deadline, prefix: str | None, limit: int | None) -> Iterator[TableShown]:
@@ -92,14 +106,16 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> WriteR
 
     Raises:
         NotFound: there is no such table.
-        OutcomeUnknown: the answer was lost. If the table is gone, another may have deleted it; if it is there, it may
-            be a new one, and the lost request may still arrive.
+        OutcomeUnknown: the answer was lost, or the request was refused. If the table that was there before is gone,
+            another may have deleted it; if it is there, it may be a new one, and a lost request may still arrive.
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-table
     """
-    request = WriteRequest(
+    was_there = existing.look_before(lambda: _require(target, deadline)) is not None
+    request = WriteRequest[None](
         target=target,
         send=lambda: _delete(target, deadline),
         look=lambda _: Finding(Verdict.UNKNOWN),
+        look_after_refusal=lambda patience: Finding(Verdict.UNKNOWN, same=was_there and not exists(target, patience)),
     )
     settled = send_until_settled(request, deadline)
     return without_time(target, conditions.guard, settled.attempts)

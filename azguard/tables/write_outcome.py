@@ -14,19 +14,21 @@ if TYPE_CHECKING:
     from azguard.tables.write import EntityWrite
 
 
-def find_outcome(made: "EntityWrite", patience: Deadline) -> Finding[str | None]:
-    """Return what is known about a write, with the ETag it made if that is known."""
-    return to_finding(made, fetch_current(made, patience))
+def find_outcome(made: "EntityWrite", patience: Deadline, before: Stored | None = None) -> Finding[str | None]:
+    """Return what is known about a write, with the ETag it made if that is known; ``before`` was there before it."""
+    return to_finding(made, fetch_current(made, patience), before)
 
 
-def to_finding(made: "EntityWrite", found: Stored | None) -> Finding[str | None]:
+def to_finding(made: "EntityWrite", found: Stored | None, before: Stored | None = None) -> Finding[str | None]:
     """Return what is known about a write from what is there now, and that itself."""
     verdict = judge(made, found)
+    # What was there before a delete, and is not there after it was refused, its first copy may have deleted.
+    is_replaced = before is not None and (found is None or found.etag != before.etag)
     return Finding(
         verdict,
         find_etag(made, found) if verdict is Verdict.COMMITTED else None,
         seen=NOTHING_THERE if found is None else found,
-        same=verdict is Verdict.UNKNOWN and _equals(made, found),
+        same=verdict is Verdict.UNKNOWN and (is_replaced or _equals(made, found)),
     )
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from azguard.errors import AzguardError, Changed, Exists, NotFound, UsageError
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
+from azguard.requests.existing import look_before
 from azguard.requests.settle import NOTHING_THERE, WriteRequest, send_until_settled
 from azguard.requests.written import WriteResult
 from azguard.tables import calls, limits, write_outcome
@@ -49,16 +50,17 @@ def write(made: EntityWrite, deadline: Deadline) -> WriteResult:
         Changed: it is no longer the version the condition names; nothing was written.
         Exists: an insert, and it exists.
         NotFound: there is no such entity, or no such table.
-        OutcomeUnknown: the answer was lost, and it cannot be known whether it was applied.
+        OutcomeUnknown: the answer was lost, or a delete was refused, and it cannot be known whether it was applied.
     """
-    request = WriteRequest(
-        target=made.target,
-        send=lambda: _send(made, write_timeouts(deadline)),
-        look=lambda patience: write_outcome.find_outcome(made, patience),
-        expected_etag=made.conditions.expected_etag,
-        resend=made.excludes_itself,
-    )
     try:
+        before = look_before(lambda: calls.get(made.target, deadline)) if made.verb is Verb.DELETE else None
+        request = WriteRequest(
+            target=made.target,
+            send=lambda: _send(made, write_timeouts(deadline)),
+            look=lambda patience: write_outcome.find_outcome(made, patience, before),
+            expected_etag=made.conditions.expected_etag,
+            resend=made.excludes_itself,
+        )
         settled = send_until_settled(request, deadline)
     except (Changed, Exists, NotFound) as error:
         raise explain_refusal(error, made, deadline) from error

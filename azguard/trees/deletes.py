@@ -135,6 +135,6 @@ class _Delete:
         store = self.deleting.store
         target = store.locate(self.listed.name)
         conditions = self.deleting.conditions(target, self.listed)
-        deleted = store.delete(target, conditions, self.control.deadline())
+        deleted = store.delete(target, conditions, self.control.deadline(), listed=self.listed.etag)
         self.deleting.reads.forget(target)
         return items.of_write(target, None, items.DELETED, deleted)

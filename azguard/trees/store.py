@@ -158,5 +158,5 @@ class TreeStore(Protocol):
         ``size`` is what the listing said, by which a way to read it may be chosen; it may have another one now.
         """
 
-    def delete(self, target: Target, conditions: Conditions, deadline: Deadline) -> WriteResult:
-        """Delete a file."""
+    def delete(self, target: Target, conditions: Conditions, deadline: Deadline, *, listed: str | None) -> WriteResult:
+        """Delete a file; ``listed`` is its ETag as it was just listed."""

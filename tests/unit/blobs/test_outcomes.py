@@ -129,30 +129,39 @@ def test_equal_bytes_are_ours_only_if_something_proves_that(
 
 
 @pytest.mark.parametrize("lease_id", [None, LEASE])
-@pytest.mark.parametrize(("alone", "verdict"), [(True, COMMITTED), (False, UNKNOWN)])
+@pytest.mark.parametrize(
+    ("etag", "alone", "verdict", "same"),
+    [('"0"', True, COMMITTED, True), ('"0"', False, UNKNOWN, True), (None, False, UNKNOWN, False)],
+)
 def test_a_blob_that_is_gone_was_deleted_by_us_only_if_no_other_could(
-    blob: Blob, alone: bool, verdict: Verdict, lease_id: str | None
+    blob: Blob, etag: str | None, alone: bool, verdict: Verdict, same: bool, lease_id: str | None
 ) -> None:
-    conditions = Conditions(lease_id=lease_id)
+    before = deletes.BlobBefore(etag, alone=alone)
     assert blob.found is None
-    assert deletes._find_outcome(TARGET, conditions, PATIENCE, alone=alone).verdict is verdict
+    found = deletes._find_outcome(TARGET, Conditions(lease_id=lease_id), PATIENCE, before)
+    assert (found.verdict, found.same) == (verdict, same)
 
 
 @pytest.mark.parametrize(
-    ("conditions", "facts", "verdict"),
+    ("conditions", "before", "facts", "verdict", "same"),
     [
-        (GUARDED, {"etag": '"0"'}, NOT_YET),
-        (GUARDED, {}, UNKNOWN),
-        (GUARDED, {"metadata": {KEY: str(Lineage().after(THEIRS, '"0"'))}}, NEVER),
-        (Conditions(lease_id=LEASE), {}, NOT_YET),
-        (Conditions(), {}, UNKNOWN),
+        (GUARDED, '"0"', {"etag": '"0"'}, NOT_YET, False),
+        (GUARDED, '"0"', {}, UNKNOWN, True),
+        # It was another version before the delete was sent, or that is not known.
+        (GUARDED, '"1"', {}, UNKNOWN, False),
+        (GUARDED, None, {}, UNKNOWN, False),
+        (GUARDED, '"0"', {"metadata": {KEY: str(Lineage().after(THEIRS, '"0"'))}}, NEVER, False),
+        (Conditions(lease_id=LEASE), '"0"', {}, NOT_YET, False),
+        (Conditions(), '"0"', {}, UNKNOWN, True),
+        (Conditions(), '"1"', {}, UNKNOWN, False),
     ],
 )
-def test_a_blob_that_is_there_tells_whether_a_delete_may_still_come(
-    blob: Blob, conditions: Conditions, facts: dict[str, Any], verdict: Verdict
+def test_a_blob_that_is_there_tells_whether_a_delete_was_done_or_may_still_come(
+    blob: Blob, conditions: Conditions, before: str | None, facts: dict[str, Any], verdict: Verdict, same: bool
 ) -> None:
     blob.is_now(**facts)
-    assert deletes._find_outcome(TARGET, conditions, PATIENCE, alone=False).verdict is verdict
+    found = deletes._find_outcome(TARGET, conditions, PATIENCE, deletes.BlobBefore(before))
+    assert (found.verdict, found.same) == (verdict, same)
 
 
 @pytest.mark.parametrize(
