@@ -189,6 +189,7 @@ def delete(
     -f names a copy that azguard entity get printed. Its "odata.etag" then says which version is deleted.
 
     If the entity does not exist, the exit status is 44. So if several jobs delete one entity, only one of them gets 0.
+    A job gets 74 if the entity was there a moment before: the network may have sent the delete twice.
 
     Examples:
         azguard entity delete Orders/eu/1007

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.exchanges import TRUNCATED
-from azguard.errors import AzguardError, Changed, OutcomeUnknown, UsageError
+from azguard.errors import AzguardError, Changed, NotFound, OutcomeUnknown, UsageError
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
+from azguard.requests.existing import look_before
 from azguard.requests.service_errors import service_code, status, translate
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict
@@ -148,8 +149,12 @@ class _Transaction:
         self._found: dict[int, Stored | None] = {}
         self._superseded: Item | None = None
         self._error: BaseException | None = None
+        # What only deletes leaves nothing to tell by: see ``look_before``.
+        self._was_there = False
 
     def run(self) -> Settled[list[str | None]]:
+        if all(item.write.verb is Verb.DELETE for item in self._items):
+            self._look_before(self._items[0])
         request = WriteRequest(
             target=self._table,
             send=self._send,
@@ -161,6 +166,12 @@ class _Transaction:
             return send_until_settled(request, self._deadline)
         except AzguardError as error:
             raise self._name_item(error) from error
+
+    def _look_before(self, item: Item) -> None:
+        try:
+            self._was_there = look_before(lambda: calls.get(item.write.target, self._deadline)) is not None
+        except NotFound as error:
+            raise self._explain(error, item) from error
 
     def _send(self) -> list[str | None]:
         client = self._table.account.table(self._table.address)
@@ -212,7 +223,7 @@ class _Transaction:
         """
         others = [item for item in self._items if item is not gone]
         if not others:
-            return False
+            return self._was_there
         other = min(others, key=lambda item: item.write.verb is Verb.DELETE)
         look = self._look_at(other, patience)
         return look.same or (other.write.verb is Verb.DELETE and look.seen is NOTHING_THERE)
@@ -249,7 +260,10 @@ class _Transaction:
                 address=str(made.target.address),
                 expected_etag=made.conditions.expected_etag,
             )
-        found = writes.explain_refusal(refusal, made, self._deadline)
+        return self._explain(refusal, item)
+
+    def _explain(self, refusal: AzguardError, item: Item) -> AzguardError:
+        found = writes.explain_refusal(refusal, item.write, self._deadline)
         found = found.but(message=f"{found.message}; nothing was written").at_line(item.line)
         return found.but(reason="transaction_item_changed") if isinstance(found, Changed) else found
 

@@ -90,8 +90,6 @@ class Says:
 
 DONE = Says(0)
 TWICE = Says(0, twice=True)
-GONE = Says(44, gone=True)
-GONE_SINCE = Says(42, gone=True)
 GONE_BY_WHOM = Says(74, "it is gone, and another writer could have deleted it")
 LAPSED = Says(74, "it is gone, and a finite lease may have lapsed, so that another writer could delete it")
 NO_TRACE = Says(74, "without the lineage nothing tells who replaced the version it was for")
@@ -306,7 +304,8 @@ _LOST = {
     **_in((Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), NO_TRACE),
 }
 _LOST_APPEND = dict.fromkeys(_LOST, EQUAL_BYTES)
-_DELETED = {Column.REPLAYED: GONE, **_in((*ANSWER_LOST, Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), GONE_BY_WHOM)}
+_DONE_EARLIER = (*ANSWER_LOST, Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN, Column.REPLAYED)
+_DELETED = _in(_DONE_EARLIER, GONE_BY_WHOM)
 _DELETED_ANYHOW = {**_DELETED, **_in(NOT_THERE_YET, MAY_STILL_ARRIVE)}
 _UNCONDITIONAL = {Column.REPLAYED: TWICE, **_in(NOT_THERE_YET, MAY_STILL_ARRIVE)}
 # Each copy leads to the same state, and the lease that they name is given back at the end.
@@ -374,7 +373,7 @@ ROWS = (
     Row("snapshot", "blob snapshot {blob}", "PUT snapshot", (_old,), leaves=b"old",
         cells={Column.REPLAYED: TWICE, **_in(NOT_THERE_YET, SECOND_SNAPSHOT)}),
     Row("delete-if-match", "blob delete {blob}", "DELETE blob", (_old,), leaves=None,
-        cells={**_DELETED, Column.REPLAYED: GONE_SINCE}),
+        cells=_DELETED),
     Row("delete-last-writer-wins", "blob delete {blob} --last-writer-wins", "DELETE blob", (_old,), leaves=None,
         cells=_DELETED_ANYHOW),
     Row("delete-lease", "blob delete {blob} --lease-id {lease} --last-writer-wins", "DELETE blob", (_old, _leased),
@@ -382,7 +381,7 @@ ROWS = (
     Row("delete-lease-if-match", "blob delete {blob} --lease-id {lease}", "DELETE blob", (_old, _leased), leaves=None),
     Row("delete-short-lease", "blob delete {blob} --lease-id {lease} --last-writer-wins", "DELETE blob",
         (_old, _leased_shortly), leaves=None,
-        cells={Column.REPLAYED: GONE, **_in((*ANSWER_LOST, Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), LAPSED)}),
+        cells=_in(_DONE_EARLIER, LAPSED)),
     Row("delete-fence", "blob delete {blob}" + _FENCE, "DELETE blob", (_fenced,), leaves=None,
         cells={**_BY_FENCE, **_DELETED, **_in(NOT_THERE_YET, ON_ITS_FENCE)}),
     Row("delete-fence-adopt", "blob delete {blob}" + _FENCE, "DELETE blob", (_old,), leaves=None, nth=2,
@@ -440,8 +439,7 @@ ROWS = (
         | {Column.REPLAYED: TWICE}),
     Row("message-update", "message update {message} --visible --content new", "PUT message", (_queue, _message),
         cells={**_in((*ANSWER_LOST, Column.ZOMBIE_FIRST), RECEIPT_LOST), Column.REPLAYED: STALE}),
-    Row("message-delete", "message delete {message}", "DELETE message", (_queue, _message), leaves=b"",
-        cells={Column.REPLAYED: STALE}),
+    Row("message-delete", "message delete {message}", "DELETE message", (_queue, _message), leaves=b""),
     Row("message-update-shown", "message update {message} --visibility-timeout 5m", "PUT message", (_queue, _shown),
         leaves=b"", cells={**_in((*ANSWER_LOST, Column.ZOMBIE_FIRST), RECEIPT_LOST), Column.REPLAYED: STALE}),
     Row("message-delete-shown", "message delete {message}", "DELETE message", (_queue, _shown), leaves=b"",
@@ -451,8 +449,7 @@ ROWS = (
         cells={column: CLEARED for column in Column if column is not Column.REPLAYED} | {Column.REPLAYED: TWICE}),
     Row("queue-move-put", "queue move {queue}-poison", "POST messages", (_poison,),
         cells={column: PUT_UNTRACED for column in Column if column is not Column.REPLAYED} | {Column.REPLAYED: TWICE}),
-    Row("queue-move-delete", "queue move {queue}-poison", "DELETE message", (_poison,),
-        cells={Column.REPLAYED: STALE}),
+    Row("queue-move-delete", "queue move {queue}-poison", "DELETE message", (_poison,)),
     Row("update-read", _INCREMENT, "GET blob", (_one,), "PUT blob", leaves=_TWO),
     Row("update", _INCREMENT, "PUT blob", (_one,), leaves=_TWO),
     Row("update-create", _INCREMENT + " --create", "PUT blob", leaves=b'{"n": 1}'),

@@ -253,8 +253,9 @@ def test_of_two_who_claim_by_deleting_one_gets_it(cli: CliWorld, order: str) -> 
         etag = made(cli, order)
         line = ("entity", "delete", order, "--etag", etag, "-o", "none")
         claims = [cli.begin_fork(*line, scope=f"c{n}", stderr=subprocess.DEVNULL) for n in (1, 2)]
-        codes = sorted(claim.wait(60) for claim in claims)
-        assert codes == [0, 44]
+        won, lost = sorted(claim.wait(60) for claim in claims)
+        # It was there when both looked: then a copy of the request could be why the second finds nothing.
+        assert (won, lost in (44, 74)) == (0, True)
 
 
 # The lineage.
