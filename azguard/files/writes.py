@@ -5,7 +5,7 @@ write, changed by us.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -94,18 +94,17 @@ def send(write: FileWrite, held: Held | None, deadline: Deadline) -> WriteResult
         OutcomeUnknown: the answer was lost, and whether it was applied cannot be known.
     """
     lease_id = write.conditions.lease_id if held is None else held.lease.lease_id
-    if write.is_delete and write.before is None:
-        write = replace(write, before=_look_before(write, held, deadline))
     headers = Conditions(lease_id=lease_id).request_headers
-    request = WriteRequest[Any](
-        target=write.target,
-        send=lambda: write.send(dict(headers), deadline),
-        look=lambda patience: _find_outcome(write, held, patience),
-        expected_etag=write.conditions.expected_etag,
-        # Under our own lease, a copy that comes late is refused once the lease is given back.
-        resend=held is not None and held.lease.is_own,
-    )
     with holders.tell(write.target, deadline):
+        before = _look_before(write, held, deadline) if write.is_delete else None
+        request = WriteRequest[Any](
+            target=write.target,
+            send=lambda: write.send(dict(headers), deadline),
+            look=lambda patience: _find_outcome(write, held, before, patience),
+            expected_etag=write.conditions.expected_etag,
+            # Under our own lease, a copy that comes late is refused once the lease is given back.
+            resend=held is not None and held.lease.is_own,
+        )
         settled = send_until_settled(request, deadline)
     answer = settled.answer if isinstance(settled.answer, Mapping) else {}
     etag = answer.get("etag")
@@ -126,10 +125,12 @@ def _look_before(write: FileWrite, held: Held | None, deadline: Deadline) -> Any
     """
     if held is not None:
         return held.found
+    if write.before is not None:
+        return write.before
     return existing.look_before(lambda: fetch(write.target, write.conditions.lease_id, deadline))
 
 
-def _find_outcome(write: FileWrite, held: Held | None, patience: Deadline) -> Finding[Any]:
+def _find_outcome(write: FileWrite, held: Held | None, before: Any | None, patience: Deadline) -> Finding[Any]:
     is_alone = held is not None and held.lease.is_running
     try:
         lease_id = None if held is None else held.lease.lease_id
@@ -137,7 +138,7 @@ def _find_outcome(write: FileWrite, held: Held | None, patience: Deadline) -> Fi
     except NotFound:
         # Only the holder of the lease could delete it.
         verdict = Verdict.COMMITTED if write.is_delete and is_alone else Verdict.UNKNOWN
-        return Finding(verdict, same=write.before is not None)
+        return Finding(verdict, same=before is not None)
     except (BadRequest, Locked) as error:
         # A directory is there where a file was meant, or a file that no request may read until a program closes it:
         # that tells nothing of the write, so that its own refusal stands.
@@ -151,7 +152,7 @@ def _find_outcome(write: FileWrite, held: Held | None, patience: Deadline) -> Fi
             return Finding(Verdict.COMMITTED, version if history.entries[0][0] == write.op else {"etag": None})
     # If the lease was broken meanwhile, others could write, too.
     if held is None or not is_alone or not is_held:
-        return Finding(Verdict.UNKNOWN, same=write.before is not None and write.before.etag != found.etag)
+        return Finding(Verdict.UNKNOWN, same=before is not None and before.etag != found.etag)
     if quote(found.etag) == held.etag:
         return Finding(Verdict.NOT_YET)
     is_ours = write.op is None and not write.is_delete

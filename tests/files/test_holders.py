@@ -32,7 +32,7 @@ _FORCE = "azguard file handle close mytestshare/testdir/testfile.txt --handle-id
 )
 def test_who_has_the_file_open_is_told(tmp_path: Path, status: int, code: str) -> None:
     looked = [_THERE] if status == 409 else []
-    with scripted_service.running(Answer(status, code), *looked, _LISTED) as service:
+    with scripted_service.running(_THERE, Answer(status, code), *looked, _LISTED) as service:
         ran = CliWorld(tmp_path, service.connection_string).call(*_DELETE)
     told = ran.error
     assert (ran.code, told["kind"], told["service_code"], _FORCE in told["hint"]) == (49, "locked", code, True)
@@ -45,15 +45,16 @@ def test_who_has_the_file_open_is_told(tmp_path: Path, status: int, code: str) -
             "opened": "2023-11-08T23:35:03Z",
         }
     ]
-    assert [method for method, _ in service.asked] == ["DELETE", *["HEAD"] * len(looked), "GET"]
+    assert [method for method, _ in service.asked] == ["HEAD", "DELETE", *["HEAD"] * len(looked), "GET"]
 
 
 def test_a_file_in_delete_pending_that_cannot_be_looked_at_is_locked_all_the_same(tmp_path: Path) -> None:
     pending = Answer(409, "DeletePending")
-    with scripted_service.running(pending, pending, _LISTED) as service:
-        ran = CliWorld(tmp_path, service.connection_string).call(*_DELETE)
-    assert (ran.code, ran.error["service_code"], _FORCE in ran.error["hint"]) == (49, "DeletePending", True)
-    assert [method for method, _ in service.asked] == ["DELETE", "HEAD", "GET"]
+    for before, asked in ([], ["HEAD"]), ([_THERE, pending], ["HEAD", "DELETE", "HEAD"]):
+        with scripted_service.running(*before, pending, _LISTED) as service:
+            ran = CliWorld(tmp_path, service.connection_string).call(*_DELETE)
+        assert (ran.code, ran.error["service_code"], _FORCE in ran.error["hint"]) == (49, "DeletePending", True)
+        assert [method for method, _ in service.asked] == [*asked, "GET"]
 
 
 def test_prune_goes_on_past_a_temporary_file_in_delete_pending(tmp_path: Path) -> None:
@@ -68,19 +69,19 @@ def test_prune_goes_on_past_a_temporary_file_in_delete_pending(tmp_path: Path) -
 
 @pytest.mark.parametrize("status", [409, 412])
 def test_a_file_that_is_read_only_has_no_holders(tmp_path: Path, status: int) -> None:
-    with scripted_service.running(Answer(status, "ReadOnlyAttribute"), _THERE) as service:
+    with scripted_service.running(_THERE, Answer(status, "ReadOnlyAttribute"), _THERE) as service:
         ran = CliWorld(tmp_path, service.connection_string).call(*_DELETE)
     assert (ran.code, "handles" in ran.error, [method for method, _ in service.asked]) == (
         49,
         False,
-        ["DELETE", "HEAD"],
+        ["HEAD", "DELETE", "HEAD"],
     )
     assert "azguard file set-properties mytestshare/testdir/testfile.txt --attributes None" in ran.error["hint"]
 
 
 @pytest.mark.parametrize("answer", [Answer(403, "AuthorizationPermissionMismatch"), Answer(404, "ResourceNotFound")])
 def test_the_refusal_stays_if_the_handles_cannot_be_listed(tmp_path: Path, answer: Answer) -> None:
-    with scripted_service.running(Answer(409, "SharingViolation"), _THERE, answer) as service:
+    with scripted_service.running(_THERE, Answer(409, "SharingViolation"), _THERE, answer) as service:
         ran = CliWorld(tmp_path, service.connection_string).call(*_DELETE)
     assert (ran.code, ran.error["service_code"], "handles" in ran.error) == (49, "SharingViolation", False)
     assert ran.error["hint"] == "see who has it open: azguard file handle list mytestshare/testdir/testfile.txt"
