@@ -87,13 +87,14 @@ def describe(job: str | None) -> str:
 
 
 def find_run(environ: Mapping[str, str]) -> str | None:
-    """Return the URL of the CI run we are in."""
+    """Return the URL of the CI run we are in; None if it is none, or not told."""
     given = environ.get
     if given("GITHUB_RUN_ID"):
+        server, repository = given("GITHUB_SERVER_URL"), given("GITHUB_REPOSITORY")
         # A run can be run again, under the same number.
         attempt = f"/attempts/{number}" if (number := given("GITHUB_RUN_ATTEMPT")) else ""
-        run = f"{given('GITHUB_SERVER_URL')}/{given('GITHUB_REPOSITORY')}/actions/runs/{given('GITHUB_RUN_ID')}"
-        return run + attempt
+        run = f"{server}/{repository}/actions/runs/{given('GITHUB_RUN_ID')}{attempt}"
+        return run if server and repository else None
     if given("BUILD_BUILDID"):
         collection, project = given("SYSTEM_TEAMFOUNDATIONCOLLECTIONURI", ""), given("SYSTEM_TEAMPROJECT", "")
         return f"{collection}{project}/_build/results?buildId={given('BUILD_BUILDID')}"

@@ -47,7 +47,9 @@ HINTS: Mapping[str, Words] = {
     "hold_lost_before": "look what ran since; to take it anew, empty AZGUARD_LOCK: AZGUARD_LOCK= azguard lock hold …",
     "hold_not_recorded": "the lock was released; set AZGUARD_CACHE_DIR",
     "run_not_recorded": "the command was not run; set AZGUARD_CACHE_DIR",
-    "held_by_another_job": "give each job a scope of its own: azguard help scopes",
+    "held_by_another_job": (
+        "give each job a scope of its own (azguard help scopes); to end that hold: azguard lock break NAME"
+    ),
     "hold_none": "lock hold sets AZGUARD_LOCK for later steps; or name the lock, with the --scope that holds it",
     "hold_of_another_scope": "another scope holds it: --scope {scope}",
     "hold_unknown": _take_lock,

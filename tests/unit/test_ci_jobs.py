@@ -88,3 +88,15 @@ def test_what_another_job_took_is_not_its_own(one: dict[str, str], other: dict[s
 )
 def test_a_job_is_told_to_people(environ: dict[str, str], words: str) -> None:
     assert ci_jobs.describe(ci_jobs.find_job(environ)) == words
+
+
+@pytest.mark.parametrize(
+    ("environ", "url"),
+    [
+        (GITHUB, "https://github.com/contoso/shop/actions/runs/71/attempts/1"),
+        ({"GITHUB_RUN_ID": "71"}, None),
+        ({}, None),
+    ],
+)
+def test_a_run_is_named_by_a_url_where_all_of_it_is_told(environ: dict[str, str], url: str | None) -> None:
+    assert ci_jobs.find_run(environ) == url
