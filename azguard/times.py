@@ -54,6 +54,15 @@ def _parse_moment(text: str) -> datetime:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
+def find_http_date(text: str | None) -> datetime | None:
+    """Return the moment that a header names, such as Date, or None if it is missing or malformed."""
+    try:
+        found = parsedate_to_datetime(text or "")
+    except (ValueError, OverflowError):
+        return None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
 def span(seconds: float) -> str:
     """Return a duration as people write it, such as ``1h30m``, in its two largest units."""
     left = max(0, round(seconds))

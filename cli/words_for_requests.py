@@ -83,6 +83,7 @@ HINTS: Mapping[str, Words] = {
     "sas_policy_refuses": f"see whether the policy is there, has not ended, and allows it; else {_RENEW}",
     "sas_unsuitable": _RENEW,
     "sas_without_permission": "make one whose sp has {permissions} too, and give it by --sas-token @FILE",
+    "service_asks_to_wait": "try again then, or wait for it by a longer --timeout",
     "service_unavailable": "try again, or give it longer: --timeout 60s",
     "snapshot_is_leased": (
         "see its snapshots: azguard share list --include-snapshots --prefix {target}; "

@@ -10,6 +10,7 @@
 ``sessions``     requests of the SDK, sent as they are
 ``open_connections``  requests over connections that are open already
 ``exchanges``    one exchange with a server: whole, and within its time
+``throttling``   how long a service wants to be left alone
 ``trace``        what is sent and answered, told for one who listens
 ``endpoints``    where the services of an account answer
 ``clouds``       the clouds of Microsoft's, for logins

@@ -18,7 +18,7 @@ from http.client import HTTPException, IncompleteRead
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
-from azguard.accounts import exchanges, trace
+from azguard.accounts import exchanges, throttling, trace
 from azguard.accounts.exchanges import REQUEST_ID, TRUNCATED, RejectedAnswer
 from azguard.accounts.open_connections import OpenConnection, OpenConnections, Reply
 from azguard.accounts.proxies import request_settings
@@ -115,7 +115,7 @@ class PastUrllib3:
             raise _explain(error) from error
         finally:
             connections.give(connection)
-        _check_origin(reply)
+        _check_origin(url, reply)
         return reply
 
     def rebuild(self, request: Any, reply: Reply) -> Any:
@@ -157,7 +157,7 @@ def transport(**settings: Any) -> "RequestsTransport":
                 response: Any = trace.send(lambda: send(request, **settings), request.method, request.url)
             finally:
                 exchanges.CURRENT.reset(token)
-            _check_origin(response)
+            _check_origin(request.url, response)
             return response
 
     # The SDK's warnings are about its insides; without a handler they would go to stderr.
@@ -207,8 +207,8 @@ def _check_reply(connection: OpenConnection, method: str, headers: Mapping[str, 
     return reply._replace(content=content)
 
 
-def _check_origin(response: Any) -> None:
-    """Make sure that an answer is the service's.
+def _check_origin(url: str, response: Any) -> None:
+    """Make sure that an answer is the service's, and note how long it asks to be left alone.
 
     Raises:
         ServiceResponseError: it is not.
@@ -216,6 +216,7 @@ def _check_origin(response: Any) -> None:
     from azure.core.exceptions import ServiceResponseError
 
     status, headers = response.status_code, response.headers
+    throttling.note(url, status, headers)
     is_named = status == _BY_A_PROXY or any(name in headers for name in _OF_THE_SERVICE)
     altered = _find_alteration(status, headers)
     if not is_named or altered is not None or is_redirection(status):

@@ -17,6 +17,7 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any
 
+from azguard.accounts import throttling
 from azguard.accounts.target import Target
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, Locked, NotFound, UsageError
@@ -219,9 +220,10 @@ def give_back(
         sent = send_once(lambda: client(target, lease_id).release(**write_timeouts(patience, _RELEASE_PAUSE)))
         if sent.error is None or is_lease_problem(sent.error) or _is_gone(sent.error):
             return sent.error is None or was_acquired
-        if sent.outcome is CallOutcome.REFUSED or patience.remaining <= _RELEASE_PAUSE:
+        pause = max(_RELEASE_PAUSE, throttling.find_seconds(target.endpoint))
+        if sent.outcome is CallOutcome.REFUSED or patience.remaining <= pause:
             return False
-        patience.pause(_RELEASE_PAUSE)
+        patience.pause(pause)
 
 
 def _is_gone(error: BaseException) -> bool:

@@ -6,6 +6,7 @@ container, or does not want to be served in order, the lock is simply asked for 
 
 from collections.abc import Callable
 
+from azguard.accounts import throttling
 from azguard.errors import Forbidden, LoginFailed, NotFound, OutcomeUnknown, Unauthenticated, Unavailable
 from azguard.leases import state as lease_state
 from azguard.locks import lock_blobs, log, queue
@@ -108,9 +109,14 @@ class LockAcquisition:
             self._silence = silence
             # One lost answer is no silence yet, however long it was waited for, unless the time is over.
             is_silent = before is not None and silence.passed and (self._deadline.passed or not self._is_answered)
-            if is_silent or self._time.left <= LEAST_SECONDS:
+            if is_silent or self._time.left <= max(LEAST_SECONDS, self._asked_seconds):
                 raise explain_not_acquired(error) from error
             return None
+
+    @property
+    def _asked_seconds(self) -> float:
+        """Return for how long the service asks to be left alone."""
+        return throttling.find_seconds(self._request.target.endpoint)
 
     @property
     def _is_answered(self) -> bool:
@@ -211,6 +217,8 @@ class LockAcquisition:
         is_plain = self._place is None or self._draining is not None
         pause = self._settings.uniform(*_POLL_SECONDS if is_plain or self._place is None else self._place.pauses)
         limit = self._deadline if self._silence is None or self._silence.passed else self._silence
+        if (asked := self._asked_seconds) > pause:
+            pause, limit = asked, self._time.start_in_any_case(asked)
         limit.pause(min(pause, self._time.left))
 
     def _end_overdue(self) -> bool:

@@ -9,6 +9,7 @@ from enum import Enum
 from http import HTTPStatus
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from azguard.accounts import throttling
 from azguard.accounts.account import CONNECT_SECONDS
 from azguard.accounts.target import Target
 from azguard.accounts.transport import default_timeouts, not_of_the_service
@@ -126,8 +127,15 @@ def page_timeouts(deadline: Deadline) -> Mapping[str, Any]:
     }
 
 
+def hold_back(target: Target, deadline: Deadline) -> None:
+    """Wait as long as the service asks to be left alone; not at all where that is past the deadline."""
+    seconds = throttling.find_seconds(target.endpoint)
+    if 0 < seconds < deadline.remaining:
+        deadline.pause(seconds)
+
+
 def read(call: Callable[[Mapping[str, Any]], T], target: Target, deadline: Deadline) -> T:
-    """Make a read, again on transient failures, until it answers or the deadline passes.
+    """Make a read, again on transient failures, until it answers, or the deadline passes before it may be asked again.
 
     ``call`` takes the SDK's timeouts as keyword arguments.
 
@@ -135,6 +143,7 @@ def read(call: Callable[[Mapping[str, Any]], T], target: Target, deadline: Deadl
         AzguardError: the service refused, or did not answer in time.
     """
     pause = _FIRST_PAUSE
+    hold_back(target, deadline)
     while True:
         left = max(0.5, deadline.remaining)
         timeouts = {
@@ -145,9 +154,10 @@ def read(call: Callable[[Mapping[str, Any]], T], target: Target, deadline: Deadl
             with default_timeouts(timeouts, is_strict=deadline.ends is not None):
                 return call(timeouts)
         except Exception as error:  # whatever a read raises, asking again is safe
-            if not _is_transient(error) or deadline.remaining <= pause:
+            wait = max(pause, throttling.find_seconds(target.endpoint))
+            if not _is_transient(error) or deadline.remaining <= wait:
                 raise translate(error, target) from error
-        deadline.pause(pause)
+        deadline.pause(wait)
         pause = min(_LONGEST_PAUSE, pause * 2)
 
 

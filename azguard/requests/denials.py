@@ -14,7 +14,7 @@ from azguard.accounts.account import Auth
 from azguard.accounts.sas import Sas
 from azguard.accounts.target import Target
 from azguard.requests import sas_needs, service_codes, service_dates
-from azguard.times import iso, span
+from azguard.times import find_http_date, iso, span
 
 # Which service the resource types of a service SAS are of.
 _SERVICE_OF = {"b": "blob", "bs": "blob", "bv": "blob", "c": "blob", "d": "blob", "f": "file", "s": "file"}
@@ -52,7 +52,7 @@ def explain(error: Any, code: str | None, target: Target, said: str) -> Denial:
     response = getattr(error, "response", None)
     if response is None:
         return Denial(f"the service does not allow this to {_describe(target)}", reason="not_allowed")
-    told = service_dates.find_time(str(error)) or service_dates.parse(response.headers.get("Date"))
+    told = service_dates.find_time(str(error)) or find_http_date(response.headers.get("Date"))
     now = told or datetime.now(UTC)
     account = target.account
     if code == "KeyBasedAuthenticationNotPermitted":
@@ -269,7 +269,7 @@ def _is_azure(target: Target) -> bool:
 
 
 def _find_date(request: Any) -> datetime | None:
-    return service_dates.parse(request.headers.get("x-ms-date") or request.headers.get("Date"))
+    return find_http_date(request.headers.get("x-ms-date") or request.headers.get("Date"))
 
 
 def _format_time(when: datetime) -> str | None:

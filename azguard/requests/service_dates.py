@@ -5,10 +5,11 @@ where it is proved wrong. See ``service_clock`` for what takes something from an
 """
 
 import re
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Any
+
+from azguard import times
 
 #: The service accepts a request that is signed with a key if its date is at most so far from the service's clock.
 CLOCK_SKEW = timedelta(minutes=15)
@@ -29,7 +30,7 @@ class Answers:
     def hear(self, response: Any) -> None:
         """Note the times of one answer."""
         answer = response.http_response
-        date = parse(answer.headers.get("Date"))
+        date = times.find_http_date(answer.headers.get("Date"))
         self.date = None if date is None or _is_wrong(date, answer) else date
         is_refused = answer.status_code >= HTTPStatus.BAD_REQUEST
         self.refused_at = find_time(answer.body().decode(errors="replace")) if is_refused else None
@@ -44,18 +45,9 @@ def find_time(text: str) -> datetime | None:
         return None
 
 
-def parse(text: str | None) -> datetime | None:
-    """Return the moment that a Date header names, or None if it is missing or malformed."""
-    try:
-        found = parsedate_to_datetime(text or "")
-    except (ValueError, OverflowError):
-        return None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
-
-
 def _is_wrong(date: datetime, answer: Any) -> bool:
     """Return whether a Date is proved wrong: the service accepted a key, and our clock says something else."""
     headers = answer.request.headers
-    sent = parse(headers.get("x-ms-date"))
+    sent = times.find_http_date(headers.get("x-ms-date"))
     is_accepted = headers.get("Authorization", "").startswith("SharedKey") and answer.status_code not in _REFUSED_KEY
     return is_accepted and sent is not None and abs(date - sent) > CLOCK_SKEW

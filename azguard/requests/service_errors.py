@@ -5,12 +5,15 @@ Source: Blob, File, Queue and Table service error codes in the REST reference.
 """
 
 import traceback
+from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
+from math import ceil
+from types import MappingProxyType
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from azguard import errors
-from azguard.accounts import proxies
+from azguard import errors, times
+from azguard.accounts import proxies, throttling
 from azguard.accounts.target import Target
 from azguard.accounts.transport import NotOfTheService, not_of_the_service
 from azguard.requests import conflicts, service_codes
@@ -146,12 +149,29 @@ def _by_status(
             f"the emulator cannot do this to {target}; nothing was done", reason="not_in_emulator", **facts
         )
     if found >= HTTPStatus.INTERNAL_SERVER_ERROR or found in _SAYS_LATER:
-        return errors.Unavailable(
-            f"the service answered {found} {code or ''} until the time was up".replace("  ", " "),
-            reason="service_unavailable",
-            **facts,
-        )
+        return _build_unavailable(found, code, target, facts)
     return _build_bad_request(code, error, target, facts)
+
+
+class _AskedWait(NamedTuple):
+    """How long the service asks to be left alone, for people and for the JSON error object; empty if it does not."""
+
+    words: str = ""
+    facts: Mapping[str, object] = MappingProxyType({})
+
+
+def _find_asked_wait(target: Target) -> _AskedWait:
+    seconds = ceil(throttling.find_seconds(target.endpoint))
+    if not seconds:
+        return _AskedWait()
+    return _AskedWait(f" and asks to be left alone for {times.span(seconds)}", {"retry_after": seconds})
+
+
+def _build_unavailable(found: int, code: str | None, target: Target, facts: dict[str, Any]) -> errors.Unavailable:
+    answered = " ".join(filter(None, ("the service answered", str(found), code)))
+    if (asked := _find_asked_wait(target)).words:
+        return errors.Unavailable(f"{answered}{asked.words}", reason="service_asks_to_wait", facts=asked.facts, **facts)
+    return errors.Unavailable(f"{answered} until the time was up", reason="service_unavailable", **facts)
 
 
 def _build_denial(error: Any, code: str | None, target: Target, facts: dict[str, Any]) -> errors.AzguardError:
@@ -208,9 +228,11 @@ def _not_asked(foreign: NotOfTheService, target: Target, facts: dict[str, Any]) 
             reason="answer_altered",
             **facts,
         )
+    asked = _find_asked_wait(target)
     return errors.Unavailable(
-        f"what answered for {target.endpoint}{through} is not Azure Storage: {foreign.described}",
+        f"what answered for {target.endpoint}{through} is not Azure Storage: {foreign.described}{asked.words}",
         reason="not_azure_storage",
+        facts=asked.facts,
         **facts,
     )
 

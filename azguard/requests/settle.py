@@ -9,10 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from azguard.accounts import throttling
 from azguard.accounts.target import Target
 from azguard.errors import AzguardError, Changed, Forbidden, OutcomeUnknown, Unauthenticated
 from azguard.requests import commits, conflicts
-from azguard.requests.calls import CallOutcome, CallResult, send_once
+from azguard.requests.calls import CallOutcome, CallResult, hold_back, send_once
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import is_perhaps_ours, translate
 from azguard.requests.verdicts import Verdict
@@ -100,6 +101,8 @@ class _Write(Generic[T]):
     done: Settled[T] | None = None
 
     def settle(self) -> Settled[T]:
+        target = self.request.target
+        hold_back(target, self.deadline)
         while True:
             self.open = True
             self.attempts += 1
@@ -109,6 +112,7 @@ class _Write(Generic[T]):
             error: Any = sent.error
             self._count(sent.outcome)
             if self.doubts:
+                hold_back(target, self.deadline)
                 found = self._settle_doubt(sent, error)
                 if found.verdict is Verdict.COMMITTED:
                     return self._finish(found.answer)
@@ -116,9 +120,10 @@ class _Write(Generic[T]):
                 return self._settle_refusal(error)
             else:
                 self.open = False
-            if self.deadline.remaining <= _PAUSE_SECONDS:
-                raise self._build_unknown(error) if self.doubts else translate(error, self.request.target)
-            self.deadline.pause(_PAUSE_SECONDS)
+            pause = max(_PAUSE_SECONDS, throttling.find_seconds(target.endpoint))
+            if self.deadline.remaining <= pause:
+                raise self._build_unknown(error) if self.doubts else translate(error, target)
+            self.deadline.pause(pause)
 
     def leave(self, interruption: KeyboardInterrupt) -> Settled[T]:
         """End for Ctrl-C, but not before the outcome of what is under way was asked for."""

@@ -1,5 +1,6 @@
 """The loop of an update: read, settle what is in doubt, change, write; again on conflict."""
 
+from azguard.accounts import throttling
 from azguard.errors import AzguardError, Changed, GaveUp, Locked, NotFound, OutcomeUnknown, Unavailable
 from azguard.requests import commits
 from azguard.requests.calls import CallOutcome, CallResult, describe, send_once
@@ -241,9 +242,12 @@ class Loop:
     def _back_off(self, error: BaseException) -> None:
         run = self.run
         run.failure = error
+        asked = throttling.find_seconds(run.resource.target.endpoint)
+        if asked >= run.deadline.remaining:
+            raise run.build_gave_up()
         window = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**run.unanswered)
         run.unanswered += 1
-        self._pause(window, f"doubt {run.doubts}: reading again" if run.doubted else "asking again")
+        self._pause(window, f"doubt {run.doubts}: reading again" if run.doubted else "asking again", asked)
 
     def _wait_for_lease(self, state: CurrentVersion, error: BaseException) -> None:
         self._reset_failures()
@@ -265,13 +269,13 @@ class Loop:
         window = min(_WINDOW_SECONDS, _WINDOW_ROUND_TRIPS * base, 0.5 * base * 2**run.conflicts)
         self._pause(window, f"conflict {run.conflicts}: {why}; starting over")
 
-    def _pause(self, window: float, why: str) -> None:
-        """Pause for a random time in the later half of the window.
+    def _pause(self, window: float, why: str, asked: float = 0.0) -> None:
+        """Pause for a random time in the later half of the window, and at least as long as the service asked for.
 
         A writer that starts over at once conflicts again: 4 hosts of 8 writers needed 4.4 requests per commit when the
         time was anywhere in the window, and 3.8 when it was in the later half.
         """
-        seconds = self.run.tools.chance.uniform(0.5, 1.0) * window
+        seconds = max(asked, self.run.tools.chance.uniform(0.5, 1.0) * window)
         self.run.tell(f"{why} in {seconds:.3f} s")
         self.run.deadline.pause(seconds)
 

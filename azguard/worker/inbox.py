@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from math import ceil
 from typing import Protocol
 
+from azguard.accounts import throttling
 from azguard.accounts.target import Target
 from azguard.errors import Exists, NotFound
 from azguard.processes import clock
@@ -79,6 +80,10 @@ class Inbox(Protocol):
         """Receive up to so many messages, which are hidden for so many seconds."""
         ...
 
+    def find_asked_seconds(self) -> float:
+        """Return for how many seconds the service asks to be left alone."""
+        ...
+
     def hide(self, message: Taken, receipt: MessageReceipt, seconds: int) -> MessageReceipt:
         """Hide a message for so many seconds from now, and return its new receipt."""
         ...
@@ -103,6 +108,10 @@ class QueueInbox:
         at = self._now()
         received = messages.receive(self._queue, number, seconds, self._encoding, _patience(_RECEIVE_SECONDS))
         return [Taken(each, at, at + _find_life_seconds(each, seconds)) for each in received]
+
+    def find_asked_seconds(self) -> float:
+        """Return for how many seconds the service asks to be left alone."""
+        return throttling.find_seconds(self._queue.endpoint)
 
     def hide(self, message: Taken, receipt: MessageReceipt, seconds: int) -> MessageReceipt:
         """Hide a message for so many seconds from now, and return its new receipt."""

@@ -43,28 +43,29 @@ class Polling:
         else:
             self._wait()
 
-    def note_failure(self, error: AzguardError, *, bears_all: bool) -> bool:
+    def note_failure(self, error: AzguardError, *, bears_all: bool, asked: float = 0.0) -> bool:
         """Note a receive that failed for now; return whether to go on.
 
+        ``asked`` is for how many seconds the service asks to be left alone.
         ``bears_all`` is of a worker that goes on for ever once it had an answer. One that never had an answer ends
         soon, since its settings may be wrong, unless there is a patience of its own.
         """
         if self._failing_since is None:
             self._failing_since = self._now()
-        self._wait()
+        self._wait(asked)
         if self._has_answered and bears_all:
             return True
         if self._patience is None and isinstance(error, Unavailable) and not self._has_answered:
             return False
         patience = _PATIENCE_SECONDS if self._patience is None else self._patience
-        return self._now() - self._failing_since < patience
+        return self._now() + asked - self._failing_since < patience
 
     @property
     def is_failing(self) -> bool:
         """Return whether the last receive failed."""
         return self._failing_since is not None
 
-    def _wait(self) -> None:
+    def _wait(self, asked: float = 0.0) -> None:
         # At least half of it, at most all: workers do not ask at the same moment.
-        self._due = self._now() + self._uniform(self._pause / 2, self._pause)
+        self._due = self._now() + max(asked, self._uniform(self._pause / 2, self._pause))
         self._pause = min(self._longest, self._pause * 2)

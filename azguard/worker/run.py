@@ -175,7 +175,8 @@ class Worker:
         if isinstance(error, OutcomeUnknown):
             self._counts.note_receive_in_doubt()
         was_failing = self._polling.is_failing
-        if not self._polling.note_failure(error, bears_all=not self._settings.drain):
+        bears_all = not self._settings.drain
+        if not self._polling.note_failure(error, bears_all=bears_all, asked=self._inbox.find_asked_seconds()):
             self._error, self._stopped_by = error, "error"
         elif not was_failing:
             self._settings.warn("\n  ".join([f"{error.message}; trying again", *error.detail]))

@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -37,6 +38,8 @@ class Service:
     connection_string: str = ""
     asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
+    #: When each request came, on ``time.monotonic``.
+    moments: list[float] = field(default_factory=list)
     #: What comes next; the last answer is repeated.
     script: list[Answer] = field(default_factory=list)
 
@@ -53,6 +56,7 @@ def running(*script: Answer) -> Iterator[Service]:
         def _answer(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length", "0")))
             service.paths.append(self.path)
+            service.moments.append(time.monotonic())
             service.asked.append((self.command, {name.lower(): value for name, value in self.headers.items()}))
             answer = answers.pop(0) if len(answers) > 1 else answers[0]
             self.send_response_only(answer.status)

@@ -61,6 +61,9 @@ class FakeInbox:
         received, self.messages = self.messages[:number], self.messages[number:]
         return received
 
+    def find_asked_seconds(self) -> float:
+        return 0.0
+
     def hide(self, message: Taken, receipt: MessageReceipt, seconds: int) -> MessageReceipt:
         self._note("hide", receipt.text, seconds)
         return MessageReceipt(f"r{int(receipt.text[1:]) + 1}", BEGAN)

@@ -6,9 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from azguard import times
 from azguard.address import Kind
 from azguard.errors import Unavailable
-from azguard.requests import service_clock, service_dates
+from azguard.requests import service_clock
 from azguard.requests.service_clock import ServiceClock
 from azguard.requests.service_dates import Answers
 from tests.support.fake_resource import Clock
@@ -108,4 +109,4 @@ def test_a_clock_is_asked_for_once_and_counts_on() -> None:
     ],
 )  # fmt: skip
 def test_a_date_is_read_or_missing(text: str | None, moment: datetime | None) -> None:
-    assert service_dates.parse(text) == moment
+    assert times.find_http_date(text) == moment

@@ -204,3 +204,9 @@ def test_a_service_that_never_answered_is_borne_for_as_long_as_is_said() -> None
     for clock[0] in (0.0, 9.0, 10.0):
         found.append(polling.note_failure(DOWN, bears_all=True))
     assert found == [True, True, False]
+
+
+def test_a_worker_asks_again_only_when_the_service_says_and_ends_where_that_is_too_late() -> None:
+    polling = Polling(1.0, lambda: 0.0, lambda least, most: most, patience=10.0)
+    found = [(polling.note_failure(DOWN, bears_all=True, asked=asked), polling.seconds_left) for asked in (9.0, 10.0)]
+    assert found == [(True, 9.0), (False, 10.0)]
