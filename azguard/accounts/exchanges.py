@@ -82,6 +82,11 @@ def is_of_content(method: str, headers: Mapping[str, str]) -> bool:
     return method == "GET" and _RANGE in headers
 
 
+def must_inflate(method: str, headers: Mapping[str, str], status: int) -> bool:
+    """Return whether a compressed answer to a request is to be inflated: content is delivered as it was stored."""
+    return status >= HTTPStatus.BAD_REQUEST or not is_of_content(method, headers)
+
+
 def inflate(coding: str, body: bytes, status: int) -> bytes:
     """Return the body of an answer as it was before it was compressed.
 

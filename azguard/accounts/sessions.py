@@ -196,7 +196,7 @@ def _read(request: Any, raw: Any) -> Any:
     body = raw.read(decode_content=False)
     raw.release_conn()
     coding = raw.headers.get("Content-Encoding")
-    if body and coding and not exchanges.is_of_content(method, request.headers):
+    if body and coding and exchanges.must_inflate(method, request.headers, raw.status):
         # Else urllib3 would, however much comes of it.
         body = exchanges.inflate(coding, body, raw.status)
         for name in exchanges.OF_COMPRESSED:

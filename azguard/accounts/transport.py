@@ -196,7 +196,7 @@ def _check_reply(connection: OpenConnection, method: str, headers: Mapping[str, 
     try:
         exchanges.check_echo(headers, reply.headers)
         coding = reply.headers.get("Content-Encoding")
-        if not reply.content or coding is None or exchanges.is_of_content(method, headers):
+        if not reply.content or coding is None or not exchanges.must_inflate(method, headers, reply.status_code):
             return reply
         content = exchanges.inflate(coding, reply.content, reply.status_code)
     except HTTPException:

@@ -294,6 +294,12 @@ def test_no_answer_is_longer_than_any_of_the_service(answer: Answer) -> None:
         properties.fetch_tags(target, None, Deadline(30))
 
 
+def test_a_refusal_to_deliver_content_is_no_longer_than_another() -> None:
+    head = _ERROR + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(_BOMB)
+    with _serving(_say(head + _BOMB)) as target, pytest.raises(Unavailable, match="is longer than any"):
+        Download(target, Conditions(), lambda: Deadline(30))
+
+
 @pytest.mark.parametrize(
     "answer",
     [_repeat(_LIST + _CHUNKS, _CHUNK, 0.05), _repeat(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100, 0.01)],
