@@ -35,9 +35,12 @@ def leave(target: Target, held: Held, owner: Owner, deadline: Deadline) -> Held:
     """
     lease_id = held.lease.lease_id
     version = Version(held.found.etag, held.found.metadata or {}, held.answered_at)
-    record = owner_records.set_service_time(owner, version).tie_to_lease(lease_id, None).as_metadata()
+    tied = owner_records.set_service_time(owner, version).tie_to_lease(lease_id, None)
+    added = {OWNER: tied.as_metadata()}
     with commits.step():
-        moved = owner_records.change_metadata(target, version, {OWNER: record}, Conditions(lease_id=lease_id), deadline)
+        moved = owner_records.change_metadata(target, version, added, Conditions(lease_id=lease_id), deadline)
+        tied, moved = owner_records.correct_time(target, lease_id, tied, moved, deadline)
+    record = tied.as_metadata()
     found = copy.copy(held.found)
     kept = {key: value for key, value in version.metadata.items() if key.lower() not in (OWNER, KEY)}
     found.metadata = {**kept, OWNER: record, KEY: moved.lineage}

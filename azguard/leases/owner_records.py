@@ -139,15 +139,15 @@ def _write_record(
     target: Target, lease_id: str, choose: Callable[[Version], Owner], deadline: Deadline
 ) -> tuple[Owner, Moved]:
     """Write a record under a lease, on the version that is there; ``choose`` makes it for that version."""
-    while True:
-        version = read_version(target, deadline, lease_id)
-        owner = choose(version)
-        conditions = tie_to(target, lease_id, version)
-        try:
-            return owner, change_metadata(target, version, {OWNER: owner.as_metadata()}, conditions, deadline)
-        except Changed:
-            if deadline.passed:
-                raise
+    made: list[Owner] = []
+
+    def add(version: Version) -> dict[str, str | None]:
+        made.append(choose(version))
+        return {OWNER: made[-1].as_metadata()}
+
+    moved = _change_under_lease(target, lease_id, add, deadline)
+    assert moved is not None
+    return made[-1], moved
 
 
 def remove(target: Target, lease_id: str, deadline: Deadline) -> Moved | None:
