@@ -5,7 +5,9 @@ import socket
 
 import pytest
 
-from azguard.faultproxy.faults import Fault
+from azguard.faultproxy import proxy
+from azguard.faultproxy.faults import Chosen, Fault
+from azguard.files.temporary_notes import PREFIX
 from azguard.leases.owners import OWNER
 from azguard.processes import identity, locked_file
 from tests.support import files_world
@@ -177,3 +179,35 @@ def test_what_a_put_under_a_lock_left_is_deleted_with_the_lease_that_it_has(file
         killer.kill(f"{file}?comp=rename", "file", "put", file, "-f", local, ANYHOW, "--lease-id", lease.id)
         assert killer.world.call("file", "put", file, "-f", local, ANYHOW, "--lease-id", lease.id).code == 0
     assert files_world.names(files_cli, file.partition("/")[0]) == ["plan.txt"]
+
+
+@pytest.mark.parametrize("ahead_seconds", [7200, -7200])
+def test_how_old_a_temporary_file_is_the_date_of_an_answer_does_not_say(
+    files_cli: CliWorld, file: str, ahead_seconds: int
+) -> None:
+    share = file.partition("/")[0]
+    files_world.client(files_cli, f"{share}/{PREFIX}{'0' * 16}.tmp").create_file(0)
+    with proxy.running(files_world.port(files_cli), lambda _: Chosen(ahead_seconds=ahead_seconds)) as between:
+
+        def prune(older_than: str) -> list[str]:
+            ran = files_world.through(files_cli, between.port).call("file", "prune", share, "--older-than", older_than)
+            return [each["reason"] for each in ran.json]
+
+        assert prune("1h") == ["maybe_written"]
+        until(lambda: prune("1s") == ["old"])
+
+
+@pytest.mark.parametrize("ahead_seconds", [7200, -7200])
+def test_the_lease_on_a_file_is_not_broken_by_the_date_of_an_answer(
+    files_cli: CliWorld, file: str, ahead_seconds: int
+) -> None:
+    address = f"file:{file}"
+    assert files_cli.call("lease", "acquire", address, "--infinite", "--reason", "long work").code == 0
+    with proxy.running(files_world.port(files_cli), lambda _: Chosen(ahead_seconds=ahead_seconds)) as between:
+
+        def break_it(older_than: str) -> int:
+            call = files_world.through(files_cli, between.port).call
+            return call("lease", "break", address, "--if-older-than", older_than, scope="another").code
+
+        assert break_it("1h") == 42
+        until(lambda: break_it("1s") == 0)
