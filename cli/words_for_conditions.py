@@ -90,7 +90,7 @@ HINTS: Mapping[str, Words] = {
     "entity_etag_malformed": (
         """an entity's ETag looks like W/"datetime'2026-11-21T10%3A00%3A00.0000000Z'", quotes included"""
     ),
-    "policies_etag_malformed": "copy it, with its quotes, from azguard table acl get {target}",
+    "policies_etag_malformed": "copy it, with its quotes, as azguard table acl get prints it",
     "etag_malformed": 'an ETag looks like 0x8DC1234567890AB or "0x8DC1234567890AB"',
     "etag_needs_race": "add --allow-race to accept that",
     "read_version_needs_race": "add --allow-race to accept that, or --last-writer-wins to write whatever is there",

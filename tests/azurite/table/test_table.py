@@ -115,6 +115,14 @@ def test_access_policies_are_set_and_read_to_the_tick(cli: CliWorld) -> None:
     assert empty["etag"] != found["etag"]
 
 
+@pytest.mark.parametrize("etag", ["0x1", "W/\"datetime'2026-11-21T10%3A00%3A00.0000000Z'\""])
+def test_a_version_that_is_not_of_policies_is_refused_before_any_request(offline: CliWorld, etag: str) -> None:
+    text = "UseDevelopmentStorage=true;TableEndpoint=http://127.0.0.1:9/devstoreaccount1"
+    typed = ("table", "acl", "set", "Orders", "--allow-race", "--etag", etag)
+    ran = offline.call(*typed, stdin=b"{}", env={"AZURE_STORAGE_CONNECTION_STRING": text})
+    assert (ran.code, "is not the ETag of a table's policies" in ran.err) == (2, True), ran.err
+
+
 def test_what_acl_get_prints_can_be_set(cli: CliWorld) -> None:
     table = table_world.table(cli)
     acl(cli, table, {"readers": READERS}, "--last-writer-wins")
