@@ -36,7 +36,7 @@ HINTS: Mapping[str, Words] = {
     "fence_needs_tags": "--fence needs index tags, which accounts with a hierarchical namespace do not have",
     "increment_of_no_number": _set_a_number,
     "increment_of_whole_number": """make it a double first: --set '{path}="{type}"'""",
-    "key_of_another_change": "use a key for one change; if that change may stand for this one: --op-id-any-change",
+    "key_of_another_change": "choose another key; or take this one as done, whatever it changed: --op-id-any-change",
     "metadata_names_differ_in_case": "use {name} for both, or --unset one of them",
     "no_block_blob_to_update": _how_to_update_another_type,
     "other_blob_type": "if that is meant: --blob-type block",

@@ -130,6 +130,20 @@ def test_a_key_that_is_done_opens_no_editor(cli: CliWorld, name: str) -> None:
     )
 
 
+def test_a_key_of_another_change_opens_no_editor(cli: CliWorld, name: str) -> None:
+    assert cli.call("safe-update", f"blob:{name}", "--set", "n=2", "--op-id", "run-71").code == 0
+    ran = edit(cli, name, "touch opened", "--op-id", "run-71")
+    taken = edit(cli, name, "touch opened", "--op-id", "run-71", "--op-id-any-change")
+    assert (ran.code, ran.error["outcome"], taken.json["outcome"], (cli.root / "opened").exists()) == (
+        45, "key_of_another_change", "applied_before", False,
+    )  # fmt: skip
+
+
+def test_an_edit_that_changed_nothing_is_done_under_its_key(cli: CliWorld, name: str) -> None:
+    runs = [edit(cli, name, "touch opened", "--op-id", "run-71") for _ in range(2)]
+    assert [each.json["outcome"] for each in runs] == ["unchanged", "applied_before"]
+
+
 def test_it_works_inside_a_lease_and_is_kept_outside_of_it(cli: CliWorld, name: str) -> None:
     assert cli.call("lease", "acquire", f"blob:{name}").code == 0
     outside = edit(cli, name, 'sed -i s/1/2/ "$1"', "--scope", "other")

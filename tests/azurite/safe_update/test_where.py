@@ -183,6 +183,21 @@ def test_a_key_makes_a_second_run_a_no_op(cli: CliWorld, orders: TableClient) ->
     assert counts(orders) == every(2)
 
 
+def test_a_key_turns_back_no_row_that_was_as_wanted_and_names_one_change(cli: CliWorld, orders: TableClient) -> None:
+    everywhere = {"where": "PartitionKey eq 'eu'"}
+    first = update(cli, orders, "--set-string", "status=new", "--op-id", "k", **everywhere).json
+    assert update(cli, orders, "--set-string", "status=old", where="RowKey lt '00004'").code == 0
+    again = update(cli, orders, "--set-string", "status=new", "--op-id", "k", **everywhere).json
+    assert [first, again] == [
+        summary(orders, matched=10, unchanged=10),
+        summary(orders, matched=10, applied_before=10),
+    ]
+    assert len([each for each in orders.list_entities() if each["status"] == "old"]) == 4
+    lines, counted = told(update(cli, orders, *INCREMENT, "--op-id", "k", **everywhere))
+    assert {line["error"]["outcome"] for line in lines} == {"key_of_another_change"}
+    assert counted == summary(orders, matched=10, failed=10)
+
+
 def test_the_rows_of_a_ledger_are_no_entities(cli: CliWorld, orders: TableClient) -> None:
     words = (*INCREMENT, "--guard", "ledger", "--op-id", "k")
     runs = [update(cli, orders, *words, where="PartitionKey eq 'eu'").json for _ in range(2)]
