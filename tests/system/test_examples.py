@@ -68,7 +68,10 @@ def test_a_guarded_upload_keeps_theirs_beside_ours(shared: CliWorld) -> None:
 
 def test_many_machines_write_one_line_an_hour(shared: CliWorld) -> None:
     log = "examples/hours.txt"
-    ran = [example(shared, "once-an-hour.sh", log, scope=machine) for machine in ("one", "two", "three")]
+    (shared.root / "bin").mkdir(exist_ok=True)
+    uname = shared.file("bin/uname", '#!/bin/sh\necho "$MACHINE"\n')
+    uname.chmod(0o755)
+    ran = [example(shared, "once-an-hour.sh", log, scope=each, MACHINE=each) for each in ("one", "two", "three")]
     lines = content(shared, log).splitlines()
     # The hour may have changed while they ran.
     assert ([each.code for each in ran], len(lines), len(set(lines))) in (([0, 0, 0], 1, 1), ([0, 0, 0], 2, 2))
