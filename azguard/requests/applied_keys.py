@@ -5,7 +5,8 @@ last keyed updates are remembered apart from the other writes.
 """
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -22,39 +23,70 @@ CHANGE_BYTES = 3
 _MINUTE_BYTES = 3
 _BYTES = _OP_BYTES + CHANGE_BYTES + _MINUTE_BYTES
 _FIRST = datetime(2020, 1, 1, tzinfo=UTC)
+# Base64 makes four characters of three bytes.
+_CHARACTERS, _OF_BYTES = 4, 3
 
 
 class AppliedKey(NamedTuple):
-    """One key whose change was applied."""
+    """What is remembered of a key whose change was applied."""
 
-    #: The beginning of its op.
-    op: bytes
     #: The fingerprint of the change; None where it was not recorded.
     change: bytes | None
     #: When, by the clock of the machine that applied it.
     at: datetime
 
 
-def shorten_op(op: str) -> bytes:
+@dataclass(frozen=True, slots=True)
+class AppliedKeys:
+    """Keys, newest first. They stay packed, because most of who reads them only carries them on."""
+
+    packed: bytes = b""
+
+    @classmethod
+    def parse(cls, text: str) -> "AppliedKeys | None":
+        """Read keys from a header; None if the text is damaged."""
+        try:
+            packed = base64.b64decode(text + "=" * (-len(text) % _CHARACTERS), b"-_", validate=True)
+        except ValueError:
+            return None
+        return None if len(packed) % _BYTES else cls(packed)
+
+    def __str__(self) -> str:
+        return base64.urlsafe_b64encode(self.packed).decode().rstrip("=")
+
+    def __len__(self) -> int:
+        return len(self.packed) // _BYTES
+
+    def find(self, op: str) -> AppliedKey | None:
+        """Return what is remembered of an op."""
+        wanted = _shorten(op)
+        return next((_unpack(each) for each in self._each() if each.startswith(wanted)), None)
+
+    def find_oldest(self) -> datetime | None:
+        """Return when the oldest of them was applied."""
+        return min((_unpack(each).at for each in self._each()), default=None)
+
+    def add(self, op: str, change: bytes, at: datetime) -> "AppliedKeys":
+        """Return the keys with one more, whose time is cut to the minute."""
+        short = _shorten(op)
+        others = b"".join(each for each in self._each() if not each.startswith(short))
+        return AppliedKeys(short + change + _pack_minute(at) + others)
+
+    def keep(self, count: int) -> "AppliedKeys":
+        """Return the newest so many."""
+        return AppliedKeys(self.packed[: max(0, count) * _BYTES])
+
+    def keep_within(self, characters: int) -> "AppliedKeys":
+        """Return as many of the newest as so many characters can hold."""
+        return self.keep(characters * _OF_BYTES // (_CHARACTERS * _BYTES))
+
+    def _each(self) -> Iterator[bytes]:
+        return (self.packed[start : start + _BYTES] for start in range(0, len(self.packed), _BYTES))
+
+
+def _shorten(op: str) -> bytes:
     """Return what is kept of an op id."""
     return base64.urlsafe_b64decode(op)[:_OP_BYTES]
-
-
-def encode(keys: Sequence[AppliedKey]) -> str:
-    """Return keys as text for a header; the times are cut to the minute."""
-    packed = b"".join(key.op + (key.change or bytes(CHANGE_BYTES)) + _pack_minute(key.at) for key in keys)
-    return base64.urlsafe_b64encode(packed).decode().rstrip("=")
-
-
-def decode(text: str) -> tuple[AppliedKey, ...] | None:
-    """Return the keys in a text of ``encode``; None if it is none."""
-    try:
-        packed = base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True)
-    except ValueError:
-        return None
-    if len(packed) % _BYTES:
-        return None
-    return tuple(_unpack(packed[start : start + _BYTES]) for start in range(0, len(packed), _BYTES))
 
 
 def _pack_minute(at: datetime) -> bytes:
@@ -64,5 +96,4 @@ def _pack_minute(at: datetime) -> bytes:
 
 def _unpack(packed: bytes) -> AppliedKey:
     minutes = int.from_bytes(packed[-_MINUTE_BYTES:], "big")
-    change = packed[_OP_BYTES : _OP_BYTES + CHANGE_BYTES]
-    return AppliedKey(packed[:_OP_BYTES], change, _FIRST + timedelta(minutes=minutes))
+    return AppliedKey(packed[_OP_BYTES : _OP_BYTES + CHANGE_BYTES], _FIRST + timedelta(minutes=minutes))

@@ -21,11 +21,11 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import ClassVar, Self
 
 from azguard.documents.metadata import count_room
-from azguard.requests import applied_keys
-from azguard.requests.applied_keys import AppliedKey
+from azguard.requests.applied_keys import AppliedKey, AppliedKeys
 
 KEY = "azguardlineage"
 # Eight writers and 25 % faults need four entries; sixteen cost 560 bytes of the 8 KiB for metadata, 128 keys 2,390.
@@ -58,8 +58,8 @@ class Lineage:
     #: Whether the resource's tier was chosen. A write of the content has to ask which tier it is, because a read of the
     #: content does not tell. It is no part of the history.
     tiered: bool = field(default=False, compare=False)
-    #: The keys of the last keyed updates, newest first. They too are no part of the history.
-    keys: tuple[AppliedKey, ...] = field(default=(), compare=False)
+    #: The keys of the last keyed updates. They too are no part of the history.
+    keys: AppliedKeys = field(default=AppliedKeys(), compare=False)
     #: Whether these are all keys since the resource was created.
     has_all_keys: bool = field(default=False, compare=False)
 
@@ -67,7 +67,7 @@ class Lineage:
     def parse(cls, text: str | None) -> Self:
         """Read the metadata value; what is not ours, or damaged, counts as no history."""
         pieces = [piece for piece in (text or "").split(",") if piece]
-        keys = applied_keys.decode(next((piece for piece in pieces if piece.startswith(_KEYS)), _KEYS)[len(_KEYS) :])
+        keys = AppliedKeys.parse(next((piece for piece in pieces if piece.startswith(_KEYS)), _KEYS)[len(_KEYS) :])
         rest = [piece for piece in pieces if piece not in (_TIERED, _ALL_KEYS) and not piece.startswith(_KEYS)]
         matches = [_ENTRY.fullmatch(piece) for piece in rest]
         if keys is None or not all(matches):
@@ -84,7 +84,7 @@ class Lineage:
         pieces = [f"{op}.{parent}" for op, parent in self.entries]
         pieces += [_TIERED] if self.tiered else []
         pieces += [_ALL_KEYS] if self.has_all_keys else []
-        pieces += [_KEYS + applied_keys.encode(self.keys)] if self.keys else []
+        pieces += [f"{_KEYS}{self.keys}"] if self.keys else []
         return ",".join(pieces)
 
     def __contains__(self, op: object) -> bool:
@@ -92,10 +92,7 @@ class Lineage:
 
     def find_key(self, op: str) -> AppliedKey | None:
         """Return what is remembered of a keyed update; None if nothing is."""
-        if not self.keys:
-            return None
-        wanted = applied_keys.shorten_op(op)
-        return next((key for key in self.keys if key.op == wanted), None)
+        return self.keys.find(op) if self.keys else None
 
     def after(self, op: str, parent: str | None) -> Self:
         """Return the lineage of the version that ``op`` writes over ``parent``; None is nothing there."""
@@ -104,17 +101,17 @@ class Lineage:
         begins = parent is None and not self.entries
         return replace(self, entries=((op, bare(parent)), *self.entries)[:DEPTH], has_all_keys=has_all_keys or begins)
 
-    def with_key(self, key: AppliedKey, most: int) -> Self:
-        """Return the lineage with one more key; of more than ``most`` the oldest is left out."""
-        keys = (key, *(each for each in self.keys if each.op != key.op))
-        return replace(self, keys=keys[:most], has_all_keys=self.has_all_keys and len(keys) <= most)
+    def with_key(self, op: str, change: bytes, at: datetime, most: int) -> Self:
+        """Return the lineage with the key of an op; of more than ``most`` the oldest is left out."""
+        keys = self.keys.add(op, change, at)
+        return replace(self, keys=keys.keep(most), has_all_keys=self.has_all_keys and len(keys) <= most)
 
     def fit(self, room: int) -> Self:
         """Return the lineage in at most so many characters, if that can be, by leaving out the oldest keys."""
-        fitting = self
-        while fitting.keys and len(str(fitting)) > room:
-            fitting = replace(fitting, keys=fitting.keys[:-1], has_all_keys=False)
-        return fitting
+        if not self.keys or len(str(self)) <= room:
+            return self
+        rest = replace(self, keys=AppliedKeys(), has_all_keys=False)
+        return replace(rest, keys=self.keys.keep_within(room - len(f"{rest},{_KEYS}")))
 
     def successor(self, parent: str | None) -> str | None:
         """Return the op that replaced ``parent``, if it is remembered."""

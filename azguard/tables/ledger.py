@@ -18,7 +18,7 @@ from azguard.accounts.exchanges import TRUNCATED
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.errors import NotFound, UsageError
-from azguard.requests.applied_keys import AppliedKey, shorten_op
+from azguard.requests.applied_keys import AppliedKey
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage
@@ -112,7 +112,7 @@ class LedgeredEntity(VersionedEntity):
         self._require_own(found.entity)
         is_void = found.entity.get(_OUTCOME) == _VOID
         self._void = found.etag if is_void else None
-        self._key = None if is_void else _read_key(self.op, found.entity)
+        self._key = None if is_void else _read_key(found.entity)
         return not is_void
 
     def _require_own(self, row: Entity) -> None:
@@ -138,12 +138,12 @@ class LedgeredEntity(VersionedEntity):
         }
 
 
-def _read_key(op: str, row: Entity) -> AppliedKey | None:
+def _read_key(row: Entity) -> AppliedKey | None:
     """Return what a row tells; None where another program has changed it."""
     try:
         at = datetime.fromisoformat(str(row.get(_TIME)))
         change = row.get(_CHANGE)
-        return AppliedKey(shorten_op(op), None if change is None else bytes.fromhex(change), at)
+        return AppliedKey(None if change is None else bytes.fromhex(change), at)
     except (ValueError, TypeError):
         return None
 

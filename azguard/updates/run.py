@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from azguard.errors import AzguardError, GaveUp, NotFound, OutcomeUnknown, TransformFailed, Unavailable, UsageError
 from azguard.requests import commits
-from azguard.requests.applied_keys import AppliedKey, shorten_op
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import ABSENT, Lineage
 from azguard.requests.service_errors import translate
@@ -109,8 +108,8 @@ class UpdateRun:
         lineage = state.lineage.after(plan.op, state.etag)
         if not plan.is_keyed or plan.change is None:
             return lineage
-        key = AppliedKey(shorten_op(plan.op), plan.change.digest, self.tools.now())
-        longest = lineage.with_key(key, count_remembered(self.resource.target.kind))
+        most = count_remembered(self.resource.target.kind)
+        longest = lineage.with_key(plan.op, plan.change.digest, self.tools.now(), most)
         fitting = longest.fit(self.resource.count_room(state, content))
         if len(fitting.keys) < len(longest.keys):
             count = pluralize(len(fitting.keys), "key")

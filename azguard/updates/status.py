@@ -53,7 +53,7 @@ def find_status(
         return UpdateStatus(address, op_id, COMMITTED, written_since=True)
     if state.etag is None:
         raise NotFound(f"there is no {target.kind.noun} {target}", address=address, http_status=404)
-    return UpdateStatus(address, op_id, UNKNOWN, oldest_key=min((key.at for key in state.lineage.keys), default=None))
+    return UpdateStatus(address, op_id, UNKNOWN, oldest_key=state.lineage.keys.find_oldest())
 
 
 def _is_never_forgotten(state: CurrentVersion, *, is_keyed: bool) -> bool:

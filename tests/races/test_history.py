@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 import pytest
 
 from azguard.faultproxy.proxy import Answer, Fault, Request
-from azguard.requests.applied_keys import AppliedKey, shorten_op
 from azguard.requests.lineage import ABSENT, Lineage
 from tests.races import log
 from tests.races.chain import Final, Kind, Violation, Write
@@ -120,8 +119,8 @@ def test_a_second_run_that_still_could_see_the_first_is_no_excuse() -> None:
 
 def test_a_second_run_over_a_version_that_remembered_the_key_is_no_excuse() -> None:
     history = _again(write("E3", "E2", A, "worker1.2"))
-    key = AppliedKey(shorten_op(A), b"abc", datetime.now(UTC))
-    remembered = replace(GOOD.writes[2], stamped=GOOD.writes[2].stamped.with_key(key, 128))
+    stamped = GOOD.writes[2].stamped.with_key(A, b"abc", datetime.now(UTC), 128)
+    remembered = replace(GOOD.writes[2], stamped=stamped)
     writes = [remembered if each.etag == "E2" else each for each in history.writes]
     assert "applied twice" in rules(replace(history, writes=writes))
 

@@ -354,7 +354,7 @@ class LedgeredResource(FakeResource):
         self._seen = row if row is not None and row.void else None
         if row is None or row.void:
             return replace(state, in_ledger=False)
-        return replace(state, in_ledger=True, ledger_key=AppliedKey(b"", row.change, datetime.now(UTC)))
+        return replace(state, in_ledger=True, ledger_key=AppliedKey(row.change, datetime.now(UTC)))
 
     def prepare(
         self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
