@@ -75,7 +75,7 @@ def _held(env: Environment, scope: str | None) -> Iterator[HeldLeaseStatus]:
     patience = env.deadline.restart(seconds=min(_ASK_SECONDS, env.deadline.seconds))
 
     def forget(known: CheckedLease[HeldLease]) -> None:
-        env.cache.forget_lease_unless_renewed(known.lease)
-        env.out.info(f"{known.lease.address}: its lease is forgotten, because {_WHY_FORGOTTEN[known.standing]}")
+        if env.cache.forget_lease_unless_renewed(known.lease):
+            env.out.info(f"{known.lease.address}: its lease is forgotten, because {_WHY_FORGOTTEN[known.standing]}")
 
     return held_leases.check_each(remembered, account, lambda: patience, forget)

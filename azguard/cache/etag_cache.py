@@ -277,11 +277,16 @@ class EtagCache:
         """Remember that a lease was released, refused or lost."""
         self._database.write((f"DELETE FROM leases WHERE {sql.THIS} AND lease_id = ?", [(*self._this(key), lease_id)]))
 
-    def forget_lease_unless_renewed(self, lease: HeldLease) -> None:
-        """Forget a confirmed lease of any scope, unless it was asked for or renewed since ``lease`` was read."""
+    def forget_lease_unless_renewed(self, lease: HeldLease) -> bool:
+        """Forget a confirmed lease of any scope, unless it was asked for or renewed since ``lease`` was read.
+
+        Return whether it is forgotten.
+        """
         row = (lease.scope, *lease.key, lease.lease_id, count_microseconds(datetime.fromisoformat(lease.time)))
-        self._database.write(
-            (f"DELETE FROM leases WHERE {sql.THIS} AND lease_id = ? AND time = ? AND confirmed", [row])
+        return bool(
+            self._database.write(
+                (f"DELETE FROM leases WHERE {sql.THIS} AND lease_id = ? AND time = ? AND confirmed", [row])
+            )
         )
 
     def move_leases(self, account: str, before: str, after: str) -> None:

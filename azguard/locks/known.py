@@ -174,6 +174,8 @@ def _release(
     Raises:
         LockLost: it was lost before.
     """
+    if _was_released_by_its_process(known, ended):
+        return "released"
     try:
         found = own_lease.release(known.target, known.lease_id, records, deadline)
     except (Locked, NotFound) as error:
@@ -194,16 +196,20 @@ def _explain_end(known: KnownLock, ended: Hold | None, error: AzguardError, dead
     Raises:
         LockLost: it was lost, or nothing proves that it was released.
     """
-    if ended is not None and ended.state is HoldState.RELEASED:
-        is_known = known.is_sticky or _is_in_state(known, HoldState.RELEASED)
-        return "already_released" if is_known else "released"
-    if ended is not None and ended.state is HoldState.LEFT:
-        return "already_released"  # Its end was wanted, and its lease has ended by itself since.
+    # What was left was to end, and its lease has ended by itself since.
+    if ended is not None and ended.state in (HoldState.RELEASED, HoldState.LEFT):
+        return "already_released"
     why = ended.why if ended is not None and ended.state is HoldState.LOST else None
     version = None if ended is None else ended.version
     if why is None and _was_released(known, version, deadline):
         return "already_released"
     raise build_lost(known.target, why or error.message).but(reason="lock_lost_before_release") from error
+
+
+def _was_released_by_its_process(known: KnownLock, ended: Hold | None) -> bool:
+    """Return whether the process that was ended here has released the lock: it has said so since, and looked before."""
+    was_renewed = known.hold is not None and known.hold.process is not None and _is_in_state(known, HoldState.HELD)
+    return was_renewed and ended is not None and ended.state is HoldState.RELEASED
 
 
 def _was_released(known: KnownLock, version: str | None, deadline: Deadline) -> bool:
