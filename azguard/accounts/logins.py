@@ -7,6 +7,7 @@ Source: About security hardening with OpenID Connect, in the documentation of Gi
 in that of azure-identity.
 """
 
+import json
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -15,7 +16,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 
-from azguard.accounts import proxies
+from azguard.accounts import other_services, proxies
 from azguard.accounts.clouds import Cloud
 from azguard.accounts.well_known import STORAGE_SCOPE
 from azguard.errors import LoginFailed
@@ -269,28 +270,15 @@ def github_assertion(url: str, token: str, audience: str, pause: Callable[[float
 
 def _ask(url: str, token: str) -> tuple[int | None, str | None]:
     """Return the status of the answer, None if there was none, and the token in it."""
-    import requests
-
-    def sign(request: Any) -> Any:
-        # As an auth, because requests would replace a header by what stands in a .netrc.
-        request.headers["Authorization"] = f"Bearer {token}"
-        return request
-
     try:
-        answer = requests.get(
-            url,
-            auth=sign,
-            timeout=(_CONNECT_SECONDS, _ANSWER_SECONDS),
-            allow_redirects=False,
-            **proxies.request_settings(url),
-        )
-        found = answer.json()
-    except requests.exceptions.JSONDecodeError:
-        return answer.status_code, None
-    except requests.exceptions.RequestException:
+        answer = other_services.get(url, f"Bearer {token}", _ANSWER_SECONDS)
+        found = json.loads(answer.content)
+    except OSError:
         return None, None
+    except ValueError:
+        return answer.status, None
     value = found.get("value") if isinstance(found, dict) else None
-    return answer.status_code, value if answer.ok and isinstance(value, str) else None
+    return answer.status, value if answer.status < HTTPStatus.BAD_REQUEST and isinstance(value, str) else None
 
 
 def _seconds_left(token: Any) -> float:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from azguard.accounts import other_services
 from azguard.accounts.account import Account, Auth
 from azguard.accounts.target import Target
 from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
@@ -292,6 +293,11 @@ def _repeat(head: bytes, piece: bytes, pause: float = 0) -> Answer:
 def test_no_answer_is_longer_than_any_of_the_service(answer: Answer) -> None:
     with _serving(answer) as target, pytest.raises(Unavailable, match="is longer than any of Azure Storage"):
         properties.fetch_tags(target, None, Deadline(30))
+
+
+def test_a_service_that_is_not_azure_storage_is_not_listened_to_for_ever_either() -> None:
+    with _serving(_repeat(_LIST + _CHUNKS, _CHUNK)) as target, pytest.raises(OSError, match="ConnectionError"):
+        other_services.get(target.endpoint, None, 30)
 
 
 def test_a_refusal_to_deliver_content_is_no_longer_than_another() -> None:
