@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from azguard.faultproxy.faults import Answer, Chosen, Decide, Fault, Request
 from azguard.faultproxy.http_messages import (
     Head,
+    add_header,
     body_of_answer,
     body_of_request,
     move_date,
@@ -28,6 +29,8 @@ LONGEST_HEAD = 256 * 1024
 _FRESH_SECONDS = 1.0
 # What is raised when a peer has gone or does not speak HTTP. It ends its own connection and nothing else.
 GONE = (OSError, EOFError, asyncio.LimitOverrunError, ValueError)
+# By what a client and the service name a request.
+_ID = "x-ms-client-request-id"
 # How often to ask whether a held request may go on.
 _ASK_SECONDS = 0.005
 # A slow answer takes longer than the whole deadline of a test, and its pauses are shorter than any read timeout.
@@ -116,6 +119,7 @@ class Connection:
                 raise
             said = body_of_answer(upstream.reader, answer, request.method)
             record = _to_answer(request, fault, answer, sent)
+            answer = _change_head(answer, request, chosen)
             if _is_of_transaction(answer) or chosen.keeps:
                 whole = await read_whole(said)
                 said = _yield_once(whole)
@@ -123,7 +127,7 @@ class Connection:
             # Before anything is sent to the client, so that a client that has its answer finds it in the log.
             self._record(record)
             if fault in (Fault.NONE, Fault.REPLAYED):
-                self._client.writer.write(move_date(answer.raw, chosen.ahead_seconds))
+                self._client.writer.write(answer.raw)
                 await pass_on(said, self._client.writer)
                 await sending
             elif not await self._spoil_answer(chosen, head, answer, said, sending):
@@ -217,6 +221,13 @@ def _to_answer(request: Request, fault: Fault, answer: Head, sent: float) -> Ans
         answered=time.time(),
         headers=answer.headers,
     )
+
+
+def _change_head(answer: Head, request: Request, chosen: Chosen) -> Head:
+    """Return the head of an answer as the client receives it."""
+    asked = request.headers.get(_ID) if chosen.echoes else None
+    named = answer if asked is None else add_header(answer, _ID, asked)
+    return move_date(named, chosen.ahead_seconds)
 
 
 def _half(head: bytes, content: bytes) -> bytes:

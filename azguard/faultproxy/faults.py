@@ -76,6 +76,8 @@ class Chosen:
     stored: bytes = b""
     #: Whether the record of the answer has it whole, so that it can be given to a later request.
     keeps: bool = False
+    #: Whether the answer names its request, as all of the service do: the emulator leaves that out of errors.
+    echoes: bool = False
     #: How far the clock is ahead that the Date of the answer tells, in seconds; below 0 it is behind.
     ahead_seconds: int = 0
 

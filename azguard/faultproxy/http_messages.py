@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from email.utils import format_datetime, parsedate_to_datetime
 
@@ -59,7 +59,7 @@ def body_of_answer(reader: asyncio.StreamReader, head: Head, method: str) -> Asy
     return _body(reader, head, otherwise=None)
 
 
-def move_date(head: bytes, ahead_seconds: int) -> bytes:
+def move_date(head: Head, ahead_seconds: int) -> Head:
     """Return the head of an answer with a Date that is so many seconds later; one without a Date stays as it is.
 
     Raises:
@@ -70,7 +70,14 @@ def move_date(head: bytes, ahead_seconds: int) -> bytes:
         moved = parsedate_to_datetime(found[0].decode("latin-1")) + timedelta(seconds=ahead_seconds)
         return format_datetime(moved, usegmt=True).encode()
 
-    return _DATE.sub(move, head) if ahead_seconds else head
+    return replace(head, raw=_DATE.sub(move, head.raw)) if ahead_seconds else head
+
+
+def add_header(head: Head, name: str, value: str) -> Head:
+    """Return the head of a message with one more header, unless it has that already."""
+    if name in head.headers:
+        return head
+    return replace(head, raw=head.raw[:-2] + f"{name}: {value}\r\n\r\n".encode("latin-1"))
 
 
 async def pass_on(body: AsyncIterator[bytes], writer: asyncio.StreamWriter) -> None:

@@ -205,6 +205,19 @@ def test_an_answer_can_tell_another_time_and_the_log_the_true_one(
         assert running.log[0].headers["date"] == "Tue, 31 Dec 2024 12:00:00 GMT"
 
 
+def test_an_answer_can_be_made_to_name_its_request(server: _Server) -> None:
+    with _through(server, Chosen(), Chosen(echoes=True, keeps=True)) as running:
+        client = http.client.HTTPConnection("127.0.0.1", running.port, timeout=5)
+        heard = []
+        for name in ("a", "b"):
+            client.request("PUT", "/x", b"said", {"x-ms-client-request-id": name})
+            answer = client.getresponse()
+            heard.append((answer.getheader("x-ms-client-request-id"), answer.read()))
+        client.close()
+        assert heard == [(None, b"said"), ("b", b"said")]
+        assert running.log[1].raw.endswith(b"\r\nx-ms-client-request-id: b\r\n\r\nsaid")
+
+
 def test_answers_are_recorded_before_the_client_hears_them(server: _Server) -> None:
     recorded: list[Answer] = []
     with proxy.running(server.server_port, lambda request: Fault.NONE, record=recorded.append) as running:
