@@ -9,16 +9,18 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 from azguard.faultproxy.proxy import Answer, Chosen, Fault, Request
+from tests.faults.rules import operation
 from tests.races.log import FOREIGN, makes_version, run_of
 
 # Half of the faults of writes leave them committed, and unheard of.
 _OF_WRITES = (Fault.DROP, Fault.FAIL_AFTER, Fault.LATE, Fault.HALF, Fault.ZOMBIE, Fault.ZOMBIE, Fault.RESET,
-              Fault.FAIL_BEFORE, Fault.SLOW)  # fmt: skip
+              Fault.FAIL_BEFORE, Fault.STORED_AFTER, Fault.STORED_BEFORE, Fault.SLOW)  # fmt: skip
 # Where a foreign writer wipes the lineage, nothing tells a refusal of a second copy from one of the first.
 _OF_WRITES_THAT_TELL = (*_OF_WRITES, Fault.REPLAYED, Fault.REPLAYED)
-_OF_READS = (Fault.DROP, Fault.FAIL_BEFORE, Fault.RESET, Fault.HALF, Fault.LATE)
+_OF_READS = (Fault.DROP, Fault.FAIL_BEFORE, Fault.RESET, Fault.HALF, Fault.LATE, Fault.STORED_BEFORE)
 # A late request is held this long after its sender gave up, in seconds: long enough for many others to come between.
 _HELD_SECONDS = 2.5
 # Without any fault some requests are slow to arrive, so that the order of sending is not that of arriving.
@@ -46,6 +48,8 @@ class Weather:
         self._on_arrival, self._on_answer = on_arrival, on_answer
         self._dice: dict[str, random.Random] = {}
         self._pending: dict[int, Request] = {}
+        #: The last answer to each kind of request, as it is on the wire.
+        self._kept: dict[str, bytes] = {}
         self._lock = threading.Lock()
         self.log: list[Answer] = []
         self.faults: Counter[str] = Counter()
@@ -66,7 +70,9 @@ class Weather:
 
     def record(self, answer: Answer) -> None:
         """Note what really happened."""
-        self.log.append(answer)
+        if answer.raw:
+            self._kept[operation(answer.request)] = answer.raw
+        self.log.append(replace(answer, raw=b""))
         with self._lock:
             self._pending.pop(id(answer.request), None)
         if answer.committed and makes_version(answer.request) is not None:
@@ -100,8 +106,17 @@ class Weather:
         if fate < share:
             faults = self._of_writes if request.writes else _OF_READS
             fault = faults[int(which * len(faults))]
-            return Chosen(fault, _after(length * _HELD_SECONDS) if fault is Fault.ZOMBIE else None)
-        return Chosen(until=_after(length * _SLOW_SECONDS)) if fate > 1 - _SLOW_SHARE * (share > 0) else Chosen()
+            return self._spoil(request, fault, length)
+        until = _after(length * _SLOW_SECONDS) if fate > 1 - _SLOW_SHARE * (share > 0) else None
+        return Chosen(until=until, keeps=True, echoes=True)
+
+    def _spoil(self, request: Request, fault: Fault, length: float) -> Chosen:
+        if fault is Fault.ZOMBIE:
+            return Chosen(fault, _after(length * _HELD_SECONDS))
+        stored = self._kept.get(operation(request), b"")
+        if fault in (Fault.STORED_AFTER, Fault.STORED_BEFORE) and not stored:
+            return Chosen(Fault.DROP)
+        return Chosen(fault, stored=stored)
 
 
 def _after(seconds: float) -> Callable[[], bool]:
