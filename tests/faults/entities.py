@@ -37,6 +37,15 @@ def content(direct: Account, name: str) -> bytes | None:
     return json.dumps(shown).encode()
 
 
+def look_at_table(direct: Account, name: str) -> bytes | None:
+    """Return nothing for a table that is there, and None for one that is not."""
+    try:
+        _client(direct, name).get_table_access_policy()
+    except ResourceNotFoundError:
+        return None
+    return b""
+
+
 def compete(direct: Account, name: str, rival: Rival) -> None:
     """Write an entity as another writer."""
     address = Address(Kind.ENTITY, tuple(name.split("/")))
@@ -49,5 +58,5 @@ def compete(direct: Account, name: str, rival: Rival) -> None:
     update.update(VersionedEntity(Target(direct, address)), plan, Deadline())
 
 
-def _client(direct: Account) -> Any:
-    return direct.table(Address(Kind.TABLE, (TABLE,)))
+def _client(direct: Account, name: str = TABLE) -> Any:
+    return direct.table(Address(Kind.TABLE, (name,)))

@@ -14,8 +14,10 @@ that is another, and what is there afterwards (``leaves``). Where the first such
 what the log says; give it an entry with its reason only if the truth really cannot be known, else mend azguard.
 ``CONTESTS`` adds a rival who writes in between, ``OUTAGES`` a fault that hits every such request until azguard gives
 up: a few of each for a new row. Faults that only the transport can tell apart (``TWINS``), and a slow answer, are
-played in the first row of each group of commands, and where a row says something else of them. A new kind of resource
-also needs its names in ``rules.operation``, and how to look at it in ``Scene.look``.
+played in the first row of each group of commands, and where a row says something else of them. An answer that belongs
+to an earlier request (``Column.stored``) is no answer, and so a twin, too; it is played once for each request of each
+group, a refusal once for each group. A wrong Date is played where a time decides. A new kind of resource also needs its
+names in ``rules.operation``, and how to look at it in ``Scene.look``.
 
 The operations on a lease are ``repeatable``: done a second time they change nothing that the first time did not. There
 a second commit, by a zombie or because azguard sent it again, is no fault; what counts instead is the state in which
@@ -46,16 +48,36 @@ class Column(Enum):
     FAIL_BEFORE = "503-before"
     SLOW = "slow"
     REPLAYED = "replayed"
+    STORED_AFTER = "stored-after"  # done, and answered with the stored answer of an earlier one, which was done
+    STORED_BEFORE = "stored-before"  # not passed on, and answered likewise
+    STORED_REFUSAL = "stored-refusal"  # done, and answered with the stored refusal of an earlier one
+    # as DROP, and the Date of every other answer is wrong by two hours
+    DATE_AHEAD = "date-ahead"
+    DATE_BEHIND = "date-behind"
 
     @property
     def fault(self) -> Fault:
         """Return what the proxy does."""
+        if self is Column.STORED_REFUSAL:
+            return Fault.STORED_AFTER
+        if self.ahead_seconds:
+            return Fault.DROP
         return Fault.ZOMBIE if self in _ZOMBIES else Fault(self.value)
 
     @property
     def silent(self) -> bool:
         """Return whether it is about how long the client waits for an answer."""
         return self.fault in (Fault.ZOMBIE, Fault.LATE, Fault.SLOW)
+
+    @property
+    def stored(self) -> bool:
+        """Return whether the client receives the answer to an earlier request."""
+        return self in (Column.STORED_AFTER, Column.STORED_BEFORE, Column.STORED_REFUSAL)
+
+    @property
+    def ahead_seconds(self) -> int:
+        """Return how far the clock is ahead that the Date of answers tells."""
+        return {Column.DATE_AHEAD: 7200, Column.DATE_BEHIND: -7200}.get(self, 0)
 
 
 _ZOMBIES = (Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN, Column.ZOMBIE_LAST)
@@ -65,6 +87,11 @@ TWINS = {
     Column.LATE: Column.DROP,
     Column.HALF: Column.DROP,
     Column.RESET: Column.FAIL_BEFORE,
+    Column.STORED_AFTER: Column.DROP,
+    Column.STORED_BEFORE: Column.FAIL_BEFORE,
+    Column.STORED_REFUSAL: Column.DROP,
+    Column.DATE_AHEAD: Column.DROP,
+    Column.DATE_BEHIND: Column.DROP,
 }
 # The request was executed, and the answer lost, or not there in time.
 ANSWER_LOST = (Column.DROP, Column.FAIL_AFTER, Column.LATE, Column.HALF, Column.SLOW)
@@ -91,6 +118,7 @@ class Says:
 DONE = Says(0)
 TWICE = Says(0, twice=True)
 GONE_BY_WHOM = Says(74, "it is gone, and another writer could have deleted it")
+UNKNOWN_MAKER = Says(74, "it is there, and another could have created it")
 LAPSED = Says(74, "it is gone, and a finite lease may have lapsed, so that another writer could delete it")
 NO_TRACE = Says(74, "without the lineage nothing tells who replaced the version it was for")
 MAY_STILL_ARRIVE = Says(74, "a write without a condition cannot be called back, and sending it again could do it twice")
@@ -155,6 +183,9 @@ class Stage(Protocol):
     def insert(self) -> None:
         """Insert the entity, with an ``n`` of 1, so that its version is known here."""
 
+    def run(self, command: str, stdin: bytes = b"") -> None:
+        """Run a command line, with the names of the row filled in."""
+
 
 Before = Callable[[Stage], None]
 Cells = Mapping[Column, Says]
@@ -187,7 +218,10 @@ class Row:
         """Return the service whose requests are spoilt."""
         if self.command.startswith(("queue", "message")) or "queue:" in self.command:
             return "queue"
-        return "table" if "{entity}" in self.command + self.stdin.decode("latin-1") else "blob"
+        if "{share}" in self.command:
+            return "file"
+        named = self.command + self.stdin.decode("latin-1")
+        return "table" if "{entity}" in named or "{table}" in named else "blob"
 
     @property
     def lease_after(self) -> str:
@@ -195,8 +229,8 @@ class Row:
         return self.lease or ("leased" if "{lease}" in self.command else "available")
 
     def says(self, column: Column) -> Says:
-        """Return what azguard must say."""
-        return self.cells.get(column, DONE)
+        """Return what azguard must say. An answer to another request is none: it is as if it had been lost."""
+        return self.cells.get(TWINS[column] if column.stored or column.ahead_seconds else column, DONE)
 
 
 def _in(columns: tuple[Column, ...], says: Says) -> dict[Column, Says]:
@@ -286,6 +320,22 @@ def _entity(stage: Stage) -> None:
     stage.insert()
 
 
+def _table(stage: Stage) -> None:
+    stage.run("table create {table}")
+
+
+def _share(stage: Stage) -> None:
+    stage.run("share create {share}")
+
+
+def _dir(stage: Stage) -> None:
+    stage.run("dir create {share}/d")
+
+
+def _file(stage: Stage) -> None:
+    stage.run("file put {share}/f", b"old")
+
+
 LARGE = bytes(range(256)) * 20  # three blocks, as the scene makes them
 _LOG = b"old\nnew\n"
 _UPDATE_LOG = "safe-update blob:{blob} --append-line new"
@@ -304,9 +354,12 @@ _LOST = {
     **_in((Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), NO_TRACE),
 }
 _LOST_APPEND = dict.fromkeys(_LOST, EQUAL_BYTES)
+# The refusal of a second copy tells no more than a lost answer does.
 _DONE_EARLIER = (*ANSWER_LOST, Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN, Column.REPLAYED)
 _DELETED = _in(_DONE_EARLIER, GONE_BY_WHOM)
 _DELETED_ANYHOW = {**_DELETED, **_in(NOT_THERE_YET, MAY_STILL_ARRIVE)}
+# A table says nothing of who made it.
+_MADE_BY_WHOM = _in(_DONE_EARLIER, UNKNOWN_MAKER)
 _UNCONDITIONAL = {Column.REPLAYED: TWICE, **_in(NOT_THERE_YET, MAY_STILL_ARRIVE)}
 # Each copy leads to the same state, and the lease that they name is given back at the end.
 _UNDER_LEASE = {Column.REPLAYED: TWICE, Column.ZOMBIE_THEN: TWICE}
@@ -530,6 +583,22 @@ ROWS = (
         cells=_DELETED),
     Row("entity-transaction-upsert", _TRANSACTION, "POST batch", stdin=_items("", "upsert"), leaves=_TWO,
         cells=_UNCONDITIONAL),
+    Row("table-create", "table create {table}", "POST table", leaves=b"", cells=_MADE_BY_WHOM),
+    Row("table-create-skip", "table create {table} --if-exists skip", "POST table", leaves=b""),
+    Row("table-acl-set", "table acl set {table} --last-writer-wins", "PUT acl", (_table,), stdin=b"{}", leaves=b"",
+        cells=_UNTRACED),
+    Row("table-delete", "table delete {table} --last-writer-wins", "DELETE table", (_table,), leaves=None,
+        cells=_DELETED_ANYHOW),
+    Row("share-create", "share create {share}", "PUT share", leaves=b""),
+    Row("share-delete", "share delete {share}", "DELETE share", (_share,), leaves=None),
+    Row("share-delete-last-writer-wins", "share delete {share} --last-writer-wins", "DELETE share", (_share,),
+        leaves=None, cells=_DELETED_ANYHOW),
+    Row("dir-create", "dir create {share}/d", "PUT directory", (_share,), leaves=b""),
+    Row("dir-delete", "dir delete {share}/d --allow-race", "DELETE directory", (_share, _dir), leaves=None,
+        cells=_DELETED_ANYHOW),
+    Row("file-delete", "file delete {share}/f", "DELETE blob", (_share, _file), leaves=None),
+    Row("file-delete-last-writer-wins", "file delete {share}/f --last-writer-wins", "DELETE blob", (_share, _file),
+        leaves=None, cells=_DELETED_ANYHOW),
     Row("append", "blob append {blob}", "PUT appendblock", (_log,), stdin=b"new\n", leaves=_LOG, partial=True,
         cells=_LOST_APPEND),
     Row("append-line", _LINE, "PUT appendblock", (_log,), leaves=_LOG, partial=True, cells=_LOST_APPEND),

@@ -30,7 +30,7 @@ from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Answer, Chosen, Fault, Request
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
-from tests.faults import entities, queues, truth
+from tests.faults import entities, files, queues, truth
 from tests.faults.matrix import Column, Rival, Row
 from tests.faults.rules import operation
 from tests.faults.stage import LEASE, ScopeStage, open_reads
@@ -57,6 +57,9 @@ class Scene:
     direct: account.Account
     rival: Rival | None = None
     every: bool = False
+    #: Whether it is the earlier run, without a fault, whose answer the run of the cell receives; ``stored`` is that.
+    earlier: bool = False
+    stored: bytes = b""
     running: proxy.Proxy | None = None
     armed: bool = False
     over: bool = False
@@ -66,33 +69,46 @@ class Scene:
     message_id: str = ""
 
     @property
+    def _cell(self) -> str:
+        return f"{self.column.value}-earlier" if self.earlier else self.column.value
+
+    @property
     def container(self) -> str:
         """Return the container's name: the shared one, unless the row is about containers."""
         own = "{container}" in self.row.command
-        name = f"{'e-' if self.every else ''}{self.row.name}-{self.column.value}"
+        name = f"{'e-' if self.every else ''}{self.row.name}-{self._cell}"
         return name[:63] if own else CONTAINER
 
     @property
     def blob(self) -> str:
         """Return the blob's short address."""
         rival = self.rival.value if self.rival else "alone"
-        return f"{CONTAINER}/{self.row.name}/{self.column.value}/{rival}/{'every' if self.every else 'once'}"
+        return f"{CONTAINER}/{self.row.name}/{self._cell}/{rival}/{'every' if self.every else 'once'}"
 
     @property
     def entity(self) -> str:
         """Return the entity's short address."""
         rival = self.rival.value if self.rival else "alone"
-        return f"{entities.TABLE}/{self.row.name}/{self.column.value}-{rival}-{'every' if self.every else 'once'}"
+        return f"{entities.TABLE}/{self.row.name}/{self._cell}-{rival}-{'every' if self.every else 'once'}"
 
     @property
     def queue(self) -> str:
         """Return the name of the row's queue."""
         beside = f"{self.rival.value}-" if self.rival else "e-" if self.every else ""
-        return f"{beside}{self.row.name}-{self.column.value}"[:63]
+        return f"{beside}{self.row.name}-{self._cell}"[:63]
 
     @property
-    def words(self) -> list[str]:
-        """Return the row's command line, whose answer is JSON."""
+    def share(self) -> str:
+        """Return the name of the row's share."""
+        return f"{'e-' if self.every else ''}{self.row.name}-{self._cell}"[:63]
+
+    @property
+    def table(self) -> str:
+        """Return the name of the row's table, which has letters and digits alone."""
+        return self.share.replace("-", "")
+
+    def fill(self, command: str) -> list[str]:
+        """Return the words of a command line with the names of the row."""
         names = {
             "blob": self.blob,
             "container": self.container,
@@ -100,8 +116,15 @@ class Scene:
             "entity": self.entity,
             "queue": self.queue,
             "message": f"{self.queue}/{self.message_id}",
+            "share": self.share,
+            "table": self.table,
         }
-        own, rest = command_line.split(self.row.command.format(**names).split())
+        return command.format(**names).split()
+
+    @property
+    def words(self) -> list[str]:
+        """Return the row's command line, whose answer is JSON."""
+        own, rest = command_line.split(self.fill(self.row.command))
         return [*own, *(["--timeout", "2s"] if self.every else []), "-o", "json", *rest]
 
     @property
@@ -136,14 +159,30 @@ class Scene:
         until(lambda: self._landed)
         return ran
 
+    def play_earlier(self) -> bytes:
+        """Run the row's command elsewhere and return the answer that is stored for the cell."""
+        self.earlier = True
+        self.play(process=False)
+        (stored,) = (each.raw for each in self.log if each.raw)
+        return stored
+
     def decide(self, request: Request) -> Fault | Chosen:
+        """Return what happens to a request of the command."""
+        decided = self._spoil(request) if self.armed else Fault.NONE
+        dated = self.armed and decided is Fault.NONE
+        return Chosen(ahead_seconds=self.column.ahead_seconds) if dated else decided
+
+    def _spoil(self, request: Request) -> Fault | Chosen:
         """Spoil the request that the row names, or every one from it on; what comes after it waits its turn."""
-        if not self.armed:
-            return Fault.NONE
         spoilt = self._next(request)
         self.met += operation(request) == self.row.spoilt
         if spoilt:
             self.hits.append(request)
+            if self.earlier:
+                refused = self.column is Column.STORED_REFUSAL  # as the second copy of a conditional write is
+                return Chosen(Fault.REPLAYED if refused else Fault.NONE, keeps=True, echoes=True)
+            if self.column.stored:
+                return Chosen(self.column.fault, stored=self.stored)
             return Chosen(self.column.fault, self._may_land if self.column.fault is Fault.ZOMBIE else None)
         if not self.hits or (operation(request) == "PUT block" and request.path != self.hits[0].path):
             return Fault.NONE  # before it, or on its way at the same time
@@ -158,13 +197,17 @@ class Scene:
     def look(self) -> tuple[bytes | None, str | None]:
         """Return what is there now and the state of its lease.
 
-        That is a blob's content, an entity's properties, nothing for a container, and None if it is gone. Nothing but a
-        blob is looked at for a lease.
+        That is a blob's or a file's content, an entity's properties, nothing for a container, a table, a share or a
+        directory, and None if it is gone. Nothing but a blob is looked at for a lease.
         """
+        if "{table}" in self.row.command:
+            return entities.look_at_table(self.direct, self.table), None
         if self.row.service == "table":
             return entities.content(self.direct, self.entity), None
         if self.row.service == "queue":
             return queues.content(self.direct, self.queue), None
+        if self.row.service == "file":
+            return files.content(self.direct, self.fill(self.row.command)[2]), None
         try:
             if "{container}" in self.row.command:
                 self._container().get_container_properties()
@@ -215,10 +258,23 @@ class Scene:
         proxied = account.emulator({self.row.service: running.port})
         environ = self.cli.environ()
         with open_reads(Path(environ["AZGUARD_CACHE_DIR"]), environ["AZGUARD_SCOPE"]) as reads:
-            stage = ScopeStage(self.direct, proxied, reads, self.blob, self.container, self.entity, self.queue)
+            stage = ScopeStage(
+                direct=self.direct,
+                proxied=proxied,
+                reads=reads,
+                blob=self.blob,
+                container=self.container,
+                entity=self.entity,
+                queue=self.queue,
+                call=self._call,
+            )
             for step in self.row.before:
                 step(stage)
         self.message_id = stage.message_id
+
+    def _call(self, command: str, stdin: bytes) -> None:
+        ran = self.cli.call(*self.fill(command), stdin=stdin)
+        assert ran.code == 0, ran.err
 
     @property
     def _landed(self) -> bool:
@@ -317,11 +373,17 @@ def play(
     root: Path, ports: Mapping[str, int], row: Row, column: Column, rival: Rival | None, every: bool, process: bool
 ) -> Story:
     """Play one cell against the Azurite on these ports, in a new folder under ``root``."""
-    folder = Path(tempfile.mkdtemp(dir=root))
-    with _small_blocks(), scene(folder, ports, row, column, rival, every) as played:
+    with _small_blocks(), scene(_make_folder(root), ports, row, column, rival, every) as played:
+        if column.stored:
+            with scene(_make_folder(root), ports, row, column, rival, every) as earlier:
+                played.stored = earlier.play_earlier()
         ran = played.play(process=process)
         content, lease = played.look()
         return Story(ran, tuple(each.etag for each in played.commits), content, lease, played.told)
+
+
+def _make_folder(root: Path) -> Path:
+    return Path(tempfile.mkdtemp(dir=root))
 
 
 @contextmanager

@@ -21,6 +21,8 @@ from azguard.emulators.state import Azurite
 from azguard.folders import Folders
 from tests.faults.matrix import CONTESTS, DONE, OUTAGES, ROWS, TWINS, Column, Rival, Row, Says
 from tests.faults.scene import Story, play
+from tests.support import files_world
+from tests.support.cli_world import CliWorld
 
 # One worker plays them all, and each once.
 pytestmark = pytest.mark.xdist_group("fault matrix")
@@ -31,7 +33,11 @@ _CELLS_OF_AN_AZURITE = 600
 _BY_NAME = {row.name: row for row in ROWS}
 # The last is the first of its group: such as ``blob``, or ``safe-update`` of an entity.
 _FIRST_OF_GROUP = {(row.command.split()[0], row.service): row.name for row in reversed(ROWS)}.values()
+# The same for each request that is spoilt.
+_FIRST_OF_KIND = {(row.command.split()[0], row.service, row.spoilt): row.name for row in reversed(ROWS)}.values()
 _OWN_PROCESS = {(row.command.startswith("safe-update"), row.service): row.name for row in reversed(ROWS)}.values()
+# Whether a message is still hidden. What else judges a time is in ``tests.faults.ages``.
+_JUDGES_A_TIME = ("message update", "message delete", "queue move")
 # What the commands import only when they run.
 _LATE = (
     "azguard.updates.recording",
@@ -61,6 +67,10 @@ class Cell:
 
 def _is_played(row: Row, column: Column) -> bool:
     """Return whether a cell is not the same as another one, as far as this row is concerned."""
+    if column in (Column.STORED_AFTER, Column.STORED_BEFORE):
+        return row.name in _FIRST_OF_KIND
+    if column.ahead_seconds:
+        return row.command.startswith(_JUDGES_A_TIME)
     expected = DONE if column is Column.SLOW else row.says(TWINS[column]) if column in TWINS else None
     return row.name in _FIRST_OF_GROUP or expected is None or row.says(column).code != expected.code
 
@@ -80,12 +90,15 @@ def stories(
     asked = [item.callspec.params.get("row") for item in request.session.items if hasattr(item, "callspec")]
     cells = [cell for row in _BY_NAME if row in asked for cell in CELLS if cell.row == row]
     with ExitStack() as stack:
+        files = {}
+        if any(_BY_NAME[cell.row].service == "file" for cell in cells):
+            files["file"] = files_world.port(CliWorld(root, request.getfixturevalue("files_connection_string")))
         servers = [stack.enter_context(_run_azurite()) for _ in range(0, len(cells), _CELLS_OF_AN_AZURITE)]
         context = get_context("forkserver")
         context.set_forkserver_preload([__name__, *_LATE])
         pool = stack.enter_context(ProcessPoolExecutor(_AT_A_TIME, context))
         yield {
-            cell: pool.submit(_play, root, dict(servers[number // _CELLS_OF_AN_AZURITE].ports), cell)
+            cell: pool.submit(_play, root, {**servers[number // _CELLS_OF_AN_AZURITE].ports, **files}, cell)
             for number, cell in enumerate(cells)
         }
         pool.shutdown(cancel_futures=True)

@@ -8,32 +8,25 @@ from typing import Any
 import pytest
 
 from azguard.faultproxy.faults import Request
-from tests.faults.matrix import ROWS
+from tests.faults import table
+from tests.faults.matrix import ROWS, Column
 from tests.faults.rules import operation
 from tests.support.command_tree import COMMANDS, find_command
 from tests.support.evidence import EXPECTED, find_form
 from tests.support.scenarios import SCENARIOS
 
-_TABLES = "tests/azurite/table/test_table.py spoils its one request, which has nothing to read the outcome from"
 # Commands whose specification does not say that they read, or whose faults are tried elsewhere.
 _ELSEWHERE = {
     "lock run": "tests/azurite/lock/test_faults.py and test_queue_faults.py, since it runs a command meanwhile",
     **dict.fromkeys(("lock hold", "lock release"), "tests/azurite/lock/test_hold.py, since a process stays"),
     **dict.fromkeys(("lock check", "lock log"), "it reads"),
     "queue work": "tests/azurite/worker/test_faults.py, since it runs a command meanwhile",
-    "table create": _TABLES,
-    "table delete": _TABLES,
-    "table acl set": _TABLES,
     **dict.fromkeys(
         ("blob abort-copy", "blob undelete"), "tests/azurite/blob/test_copy_status.py, by a scripted service"
     ),
     **dict.fromkeys(
         ("blob wait", "container list", "table list", "queue list", "status", "lock list", "lock show", "lease wait"),
         "it reads",
-    ),
-    **dict.fromkeys(
-        ("share create", "share delete", "dir create", "dir delete", "file delete"),
-        "tests/files/test_lifecycle.py, since the Files emulator is another server",
     ),
     **dict.fromkeys(
         ("file resize", "file range put", "file range clear"),
@@ -97,3 +90,9 @@ def test_a_command_that_may_write_has_a_row(words: str, command: Any) -> None:
 
 def test_what_is_tried_elsewhere_is_there() -> None:
     assert set(_ELSEWHERE) <= {words for words, _ in COMMANDS}
+
+
+def test_the_printed_table_has_every_column_and_every_row() -> None:
+    printed = table.markdown()
+    assert set(table._TITLES) == set(Column)
+    assert [row.name for row in ROWS if f"({row.name}) |" not in printed] == []

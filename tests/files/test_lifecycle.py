@@ -139,14 +139,6 @@ def test_what_exists_is_left_alone(files_cli: CliWorld, share: str, noun: str) -
 
 
 @pytest.mark.parametrize("fault", LOST)
-@pytest.mark.parametrize("noun", ["share", "dir"])
-def test_a_create_whose_answer_is_lost_is_settled(files_cli: CliWorld, share: str, noun: str, fault: Fault) -> None:
-    address = f"{share}x" if noun == "share" else f"{share}/d"
-    ran, log = files_world.spoilt(files_cli, fault, noun, "create", address, which="PUT ")
-    assert (ran.code, ran.json["outcome"], ("PUT", True) in log) == (0, "committed", True)
-
-
-@pytest.mark.parametrize("fault", LOST)
 @pytest.mark.parametrize("noun", ["share", "file"])
 def test_a_delete_of_what_was_read_is_settled_by_its_lease(files_cli: CliWorld, noun: str, fault: Fault) -> None:
     file = files_world.make(files_cli)
@@ -156,12 +148,6 @@ def test_a_delete_of_what_was_read_is_settled_by_its_lease(files_cli: CliWorld, 
     ran, _ = files_world.spoilt(files_cli, fault, noun, "delete", address, "--etag", etag, *words, which="DELETE ")
     assert (ran.code, ran.json["guard"], files_cli.call(noun, "exists", address).code) == (0, "lease", 44)
     assert files_cli.call("lease", "list", "--held").json == []
-
-
-def test_a_delete_of_whatever_is_there_is_in_doubt_without_its_answer(files_cli: CliWorld) -> None:
-    file = files_world.make(files_cli)
-    ran, log = files_world.spoilt(files_cli, Fault.DROP, "file", "delete", file, ANYHOW, which="DELETE ")
-    assert (ran.code, log) == (74, [("DELETE", True)])
 
 
 def test_another_version_is_not_deleted_and_the_lease_is_given_back(files_cli: CliWorld) -> None:

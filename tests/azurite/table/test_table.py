@@ -84,13 +84,6 @@ def test_a_create_that_did_not_arrive_is_sent_again(cli: CliWorld, name: str) ->
     assert [each.committed for each in between.log if each.request.method == "POST"] == [False, False, True]
 
 
-@pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_AFTER, Fault.RESET])
-def test_a_delete_in_doubt_is_never_sent_again(cli: CliWorld, name: str, fault: Fault) -> None:
-    cli.call("table", "create", name)
-    ran, log = spoilt(cli, "DELETE", fault, "table", "delete", name, "--last-writer-wins", "--with-contents")
-    assert (ran.code, log) == (74, [("GET", False), ("DELETE", fault.reaches)])
-
-
 def test_tables_are_listed_page_by_page(cli: CliWorld, name: str) -> None:
     for suffix in "cabD":
         cli.call("table", "create", f"{name}{suffix}")
