@@ -19,6 +19,7 @@ from azguard.cli import help_text, options, topics
 from azguard.cli.registry import COMMANDS
 from azguard.conditions.operations import FULL, Condition, Guard, Lease, Operation, Write
 from docs import manual
+from tests.faults import table as fault_table
 
 PAGES = Path(__file__).parent
 EXAMPLES = PAGES.parent / "examples"
@@ -186,6 +187,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "command-list": command_list,
     "command-options": command_options,
     "shared-options": shared_options,
+    "fault-table": fault_table.markdown,
     "same-job-az": _script(PAGES.parent / "benchmarks" / "same_job_az.sh"),
     **{path.name.replace(".", "-"): _script(path) for path in EXAMPLES.glob("*.sh")},
 }

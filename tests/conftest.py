@@ -36,6 +36,7 @@ _WAITING = (
     "lock-races",
     "smb_emulator",
     "fault matrix",
+    "fault gateways",
     "races",
     "other-races",
     "queue-races",
