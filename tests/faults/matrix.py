@@ -584,7 +584,9 @@ ROWS = (
     Row("entity-transaction-upsert", _TRANSACTION, "POST batch", stdin=_items("", "upsert"), leaves=_TWO,
         cells=_UNCONDITIONAL),
     Row("table-create", "table create {table}", "POST table", leaves=b"", cells=_MADE_BY_WHOM),
-    Row("table-create-skip", "table create {table} --if-exists skip", "POST table", leaves=b""),
+    # After a refusal it exists, whoever made it.
+    Row("table-create-skip", "table create {table} --if-exists skip", "POST table", leaves=b"",
+        cells={**_MADE_BY_WHOM, Column.REPLAYED: DONE}),
     Row("table-acl-set", "table acl set {table} --last-writer-wins", "PUT acl", (_table,), stdin=b"{}", leaves=b"",
         cells=_UNTRACED),
     Row("table-delete", "table delete {table} --last-writer-wins", "DELETE table", (_table,), leaves=None,
