@@ -62,7 +62,15 @@ def _describe(given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> str:
     """Return a change for people, without its values."""
     if given.command:
         return f"-- {given.command[0]}{' …' if len(given.command) > 1 else ''}"
-    return " ".join(f"{option} {text.partition('=')[0]}{'=…' if '=' in text else ''}" for option, text in typed)
+    return " ".join(f"{option} {_shorten(option, text)}" for option, text in typed)
+
+
+def _shorten(option: str, text: str) -> str:
+    """Return the text of an edit without its value."""
+    if option in ("--append", "--append-line"):
+        return "…"
+    path, equals, _ = text.partition("=")
+    return f"{path}=…" if equals else path
 
 
 def build_change(env: Environment, kind: Kind, given: UpdateOptions, chosen: list[Edit]) -> Make:

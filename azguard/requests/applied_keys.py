@@ -38,7 +38,7 @@ class AppliedKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AppliedKeys:
-    """Keys, newest first. They stay packed, because most of who reads them only carries them on."""
+    """Keys, newest first. They stay packed, because most readers only carry them on."""
 
     packed: bytes = b""
 

@@ -52,7 +52,7 @@ class LedgeredEntity(VersionedEntity):
     op: str = field(kw_only=True)
     #: Whether a read asks for the row as well: where an earlier run may have written it, and after each attempt.
     asks: bool = field(kw_only=True)
-    #: The digest of the change, for whoever uses the key again.
+    #: The digest of the change, with which another use of the key is compared.
     change: bytes | None = None
     now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
     #: The ETag of the row, where it is void.

@@ -59,7 +59,7 @@ def find_applied(state: CurrentVersion, op: str) -> Applied | None:
 def _is_written_since(state: CurrentVersion, op: str, at: datetime | None) -> bool:
     if state.etag is None:
         return True
-    if op in state.lineage and state.lineage.entries[0][0] != op:
+    if op in state.lineage and [newest for newest, _ in state.lineage.entries[:1]] != [op]:
         return True
     return at is not None and state.last_modified is not None and state.last_modified - at > _CLOCKS_DIFFER
 

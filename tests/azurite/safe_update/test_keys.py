@@ -141,6 +141,18 @@ def test_what_makes_a_change_another_one(cli: CliWorld) -> None:
     assert run(cli, place, *base).code == 45
 
 
+def test_what_an_error_tells_of_a_change_has_no_value(cli: CliWorld) -> None:
+    place = _blob(cli)
+    run(cli, place, "--op-id", "k", "--increment", "n")
+    edits = ("--set-string", "token=hunter2", "--append", "hunter2\n", "--increment", "m")
+    by_edits = run(cli, place, "--op-id", "k", *edits).error["message"]
+    by_command = run(cli, place, "--op-id", "k", "--", "sed", "s/x/hunter2/").error["message"]
+    assert [each.partition("this one is ")[2][8:] for each in (by_edits, by_command)] == [
+        "--set-string token=… --append … --increment m; nothing was written",
+        "-- sed …; nothing was written",
+    ]
+
+
 # Each writes the blob {0} in its own way, after the scope has read it.
 WRITERS = [
     ("blob put {0} -f {file}",),

@@ -179,6 +179,11 @@ def test_to_create_what_is_empty_is_a_change() -> None:
     assert (ended.outcome, ended.created, case.truth()) == ("committed", True, (b"", 1))
 
 
+def test_a_key_that_stands_alone_in_a_damaged_lineage_is_believed() -> None:
+    damaged = Lineage().with_key(OP, ONE.digest, NOON, 1)
+    assert find_applied(CurrentVersion(b"", '"E1"', damaged), OP) == Applied(NOON, ONE.digest, written_since=True)
+
+
 def test_of_what_is_gone_the_ledger_tells_that_another_wrote_since() -> None:
     gone = CurrentVersion(b"", None, Lineage(), in_ledger=True)
     assert find_applied(gone, OP) == Applied(None, None, written_since=True)
