@@ -59,7 +59,7 @@ KINDS = [_blob, _metadata, _container, _queue, _entity, _ledger, _clean_ledger, 
 
 
 def run(cli: CliWorld, place: Place, *words: str) -> Ran:
-    return cli.call("safe-update", *place, *words, "-o", "json")
+    return cli.call("safe-update", "-o", "json", *place, *words)
 
 
 def shown(cli: CliWorld, place: Place) -> Any:
