@@ -39,7 +39,7 @@ class LeaseAge:
         return None if self.seconds is None else round(self.seconds)
 
 
-_UNKNOWN_TIME = LeaseAge(None, None, "what time it is by the service's clock is not known")
+_UNKNOWN_TIME = LeaseAge(None, None, "the service tells no time that can be trusted")
 
 
 def ask_time(state: LeaseState, target: Target, deadline: Deadline) -> LeaseState:

@@ -219,7 +219,7 @@ def test_a_safeguard_that_does_not_hold_breaks_nothing(shown: Answer, safeguards
     [
         (NOON, "was taken 3h ago, which is not long enough"),
         # What is no answer of the service, and so does not tell its time: the Date of the look is not believed.
-        (CHANGED, "what time it is by the service's clock is not known"),
+        (CHANGED, "the service tells no time that can be trusted"),
     ],
 )
 def test_an_age_is_counted_from_the_time_in_a_refusal_and_from_no_date(told: Answer, words: str) -> None:

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from azure.core.exceptions import HttpResponseError
 
 from azguard.accounts.account import Account, Auth
 from azguard.accounts.target import Target
@@ -20,13 +21,15 @@ def request(method: str = "GET", url: str = "https://acc/site/a", **headers: str
     return SimpleNamespace(method=method, url=url, headers=headers)
 
 
-def refusal(code: str, asked: Any, token: str | None = None, **headers: str) -> denials.Denial:
+def refusal(code: str, asked: Any, token: str | None = None, said: str = "no", **headers: str) -> denials.Denial:
     """Return what is made of an answer of the service at ``NOW`` to a request under a SAS, or the key."""
     response = SimpleNamespace(headers={"Date": format_datetime(NOW, usegmt=True), **headers}, request=asked)
     kind = "entity" if "Tables" in asked.url or "Orders" in asked.url else "blob"
     which = "entity:Orders/a/b" if kind == "entity" else "blob:site/a"
     account = Account("acc", AZURE, Auth.KEY if token is None else Auth.SAS, token or "key")
-    return denials.explain(SimpleNamespace(response=response), code, Target(account, parse(which).address), "no")
+    error = HttpResponseError(said)
+    error.response = response
+    return denials.explain(error, code, Target(account, parse(which).address), "no")
 
 
 @pytest.mark.parametrize(("minutes", "way"), [(-20, "20m behind"), (540, "9h ahead")])
@@ -39,6 +42,13 @@ def test_a_clock_that_is_wrong_is_named_with_its_distance(minutes: int, way: str
 def test_a_clock_that_is_right_is_not_blamed() -> None:
     sent = format_datetime(NOW - timedelta(minutes=14), usegmt=True)
     assert "account key" in refusal("AuthenticationFailed", request(**{"x-ms-date": sent})).message
+
+
+def test_the_clock_of_a_gateway_is_not_believed_beside_the_time_in_the_refusal() -> None:
+    asked = request(**{"x-ms-date": format_datetime(NOW, usegmt=True)})
+    ahead = format_datetime(NOW + timedelta(hours=2), usegmt=True)
+    found = refusal("AuthenticationFailed", asked, said=f"No.\nTime:{NOW:%Y-%m-%dT%H:%M:%S}.0000000Z", Date=ahead)
+    assert found.reason == "key_of_another_account"
 
 
 @pytest.mark.parametrize(
