@@ -15,6 +15,8 @@ ANSWER_SECONDS = 20.0
 SETTLE_SECONDS = 5.0
 #: One round trip on a slow network: less could not settle anything.
 SHORTEST_SETTLE_SECONDS = 1.0
+# Ctrl-C over a tree lets the deadlines of its threads pass, which is noticed between two sleeps.
+_LONGEST_SLEEP_SECONDS = 2.0
 # What is to be done after the end of all is tried once, and briefly.
 _LAST_SECONDS = 0.5
 
@@ -96,8 +98,10 @@ class Deadline:
         return other
 
     def pause(self, seconds: float) -> None:
-        """Sleep so long, but not beyond the deadline."""
-        shortened = min(seconds, self.remaining)
-        if shortened:
-            trace.tell(f"waiting {shortened:.2f} s before the next request")
-        self.sleep(shortened)
+        """Sleep so long, but not beyond the deadline, which another thread may make pass meanwhile."""
+        left = min(seconds, self.remaining)
+        if left:
+            trace.tell(f"waiting {left:.2f} s before the next request")
+        self.sleep(min(left, _LONGEST_SLEEP_SECONDS))
+        while (left := left - _LONGEST_SLEEP_SECONDS) > 0 and not self.passed:
+            self.sleep(min(left, _LONGEST_SLEEP_SECONDS))

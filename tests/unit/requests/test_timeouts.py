@@ -4,6 +4,7 @@ import pytest
 
 from azguard.requests.calls import page_timeouts, read, write_timeouts
 from azguard.requests.deadline import Deadline
+from azguard.requests.pool import StoppableClock
 from tests.support.fake_resource import TARGET, Clock, Refusal
 
 
@@ -94,3 +95,18 @@ def asked(deadline: Deadline) -> list[dict[str, float]]:
     found: list[dict[str, float]] = []
     read(lambda timeouts: found.append(dict(timeouts)), TARGET, deadline)
     return found
+
+
+def test_a_pause_ends_soon_after_its_deadline_was_made_to_pass() -> None:
+    clock = StoppableClock(lambda: 1000.0)
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 5:
+            clock.stop()
+
+    deadline = Deadline(60.0, clock, sleep)
+    for asked in (5.0, 30.0):
+        deadline.pause(asked)
+    assert slept == [2.0, 2.0, 1.0, 2.0, 2.0]
