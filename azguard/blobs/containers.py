@@ -25,7 +25,7 @@ from azguard.requests.calls import page_timeouts, pages, read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage
 from azguard.requests.service_errors import build_unreadable
-from azguard.requests.settle import Finding, WriteRequest, send_until_settled
+from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict
 from azguard.requests.written import WriteResult
 from azguard.times import http_date
@@ -212,7 +212,7 @@ def _find_delete_outcome(
     found = existing.look_after(lambda: fetch(target, patience))
     if found is None:
         verdict = Verdict.COMMITTED if alone is not None and alone() else Verdict.UNKNOWN
-        return Finding(verdict, same=before is not None)
+        return Finding(verdict, seen=NOTHING_THERE, same=before is not None)
     # Another one of its name may have taken its place.
     is_other = before is not None and quote(found.etag) != before.etag
     return Finding(Verdict.UNKNOWN, same=is_other) if alone is None else Finding(Verdict.NOT_YET)

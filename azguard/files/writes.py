@@ -21,7 +21,7 @@ from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.service_dates import Answers
-from azguard.requests.settle import Finding, WriteRequest, send_until_settled
+from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict, look_under
 from azguard.requests.written import WriteResult
 
@@ -138,7 +138,7 @@ def _find_outcome(write: FileWrite, held: Held | None, before: Any | None, patie
     except NotFound:
         # Only the holder of the lease could delete it.
         verdict = Verdict.COMMITTED if write.is_delete and is_alone else Verdict.UNKNOWN
-        return Finding(verdict, same=before is not None)
+        return Finding(verdict, seen=NOTHING_THERE, same=before is not None)
     except (BadRequest, Locked) as error:
         # A directory is there where a file was meant, or a file that no request may read until a program closes it:
         # that tells nothing of the write, so that its own refusal stands.

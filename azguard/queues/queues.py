@@ -111,14 +111,12 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> WriteR
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-queue3
     """
     client = target.account.queue(target.address)
-    was_there = existing.look_before(lambda: fetch(target, deadline)) is not None
+    before = existing.look_before(lambda: fetch(target, deadline))
     request = WriteRequest[object](
         target=target,
         send=lambda: client.delete_queue(**write_timeouts(deadline)),
         look=lambda _: Finding(Verdict.UNKNOWN),
-        look_after_refusal=lambda patience: Finding(
-            Verdict.UNKNOWN, same=was_there and existing.look_after(lambda: fetch(target, patience)) is None
-        ),
+        look_after_refusal=lambda patience: existing.judge_refused_delete(before, lambda: fetch(target, patience)),
     )
     settled = send_until_settled(request, deadline)
     return without_time(target, conditions.guard, settled.attempts)

@@ -9,12 +9,13 @@ have been deleted by its first copy.
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from azguard.accounts.target import Target
 from azguard.errors import Changed, Exists, Forbidden, Locked, NotFound, OutcomeUnknown
 from azguard.requests.lineage import Lineage
-from azguard.requests.verdicts import EXISTS
+from azguard.requests.settle import NOTHING_THERE, Finding
+from azguard.requests.verdicts import EXISTS, Verdict
 from azguard.requests.written import WriteResult
 
 T = TypeVar("T")
@@ -63,6 +64,13 @@ def look_after(look: Callable[[], T]) -> T | None:
         if not str(error.service_code).endswith(_BEING_DELETED):
             raise
         return None
+
+
+def judge_refused_delete(before: object | None, look: Callable[[], object]) -> Finding[Any]:
+    """Return what ``look`` tells of a delete that was refused; ``before`` is what ``look_before`` found."""
+    if look_after(look) is not None:
+        return Finding(Verdict.UNKNOWN)
+    return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE, same=before is not None)
 
 
 def create(make: Callable[[], T], look: Callable[[], WriteResult], *, skip: bool) -> T | WriteResult:

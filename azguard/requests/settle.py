@@ -21,6 +21,8 @@ from azguard.requests.verdicts import Verdict
 T = TypeVar("T")
 #: What a look found where nothing is.
 NOTHING_THERE = object()
+# What a refused delete finds, which a copy of it may have done.
+_GONE = "it was there before, and is gone now: deleted by this command, or by another writer"
 # Between two transmissions, and between a transmission and the look at its outcome.
 _PAUSE_SECONDS = 0.2
 
@@ -194,7 +196,8 @@ class _Write(Generic[T]):
             if found.verdict is Verdict.COMMITTED:
                 return self._finish(found.answer)
             if found.same:
-                raise self._build_unknown(error).but(seen=found.seen)
+                unknown = self._build_unknown(error).but(seen=found.seen)
+                raise unknown.but(detail=(_GONE,)) if found.seen is NOTHING_THERE else unknown
             current = getattr(found.seen, "etag", None)
             refusal = conflicts.judge_unclear(refusal.but(seen=found.seen), self.request.target, current)
         self.open = False

@@ -110,12 +110,12 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> WriteR
             another may have deleted it; if it is there, it may be a new one, and a lost request may still arrive.
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-table
     """
-    was_there = existing.look_before(lambda: _require(target, deadline)) is not None
+    before = existing.look_before(lambda: _require(target, deadline))
     request = WriteRequest[None](
         target=target,
         send=lambda: _delete(target, deadline),
         look=lambda _: Finding(Verdict.UNKNOWN),
-        look_after_refusal=lambda patience: Finding(Verdict.UNKNOWN, same=was_there and not exists(target, patience)),
+        look_after_refusal=lambda patience: existing.judge_refused_delete(before, lambda: _require(target, patience)),
     )
     settled = send_until_settled(request, deadline)
     return without_time(target, conditions.guard, settled.attempts)

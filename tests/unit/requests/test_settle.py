@@ -11,7 +11,7 @@ from azguard.errors import AzguardError, Changed, Forbidden, OutcomeUnknown, Una
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage, new_op
-from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
+from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict, verdict_from_lineage
 from tests.support.fake_resource import TARGET, Clock, Refusal
 
@@ -174,6 +174,11 @@ def test_what_a_refusal_is_judged_by_is_its_meaning_and_what_the_look_found() ->
     [
         ([LOST], [UNKNOWN], "no answer from http://127.0.0.1:10000/devstoreaccount1: ServiceResponseError"),
         ([KeyboardInterrupt()], [NOT_YET], "interrupted"),
+        (
+            [Refusal(404, "BlobNotFound")],
+            [Finding(Verdict.UNKNOWN, seen=NOTHING_THERE, same=True)],
+            "it was there before, and is gone now: deleted by this command, or by another writer",
+        ),
     ],
 )
 def test_an_outcome_that_cannot_be_known_is_told_in_the_words_of_the_request(
