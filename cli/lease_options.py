@@ -4,11 +4,11 @@ import random
 import shlex
 import uuid
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.cache.records import HeldLease, Key
+from azguard.cache.records import GIVEN_UP, HeldLease, Key
 from azguard.cli import redaction, values
 from azguard.cli.context import Environment
 from azguard.conditions import lease_ids
@@ -23,11 +23,14 @@ from azguard.leases.owners import Owner
 from azguard.leases.state import LeaseState
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
+from azguard.times import span
 
 # How long a wait lasts unless --timeout says otherwise.
 WAIT_SECONDS = 60.0
 # How the cache's record of a lease ends that has an owner record.
 _WITH_REASON = " --reason"
+# No network keeps a request for so long.
+_LATEST = timedelta(hours=1)
 
 
 def locate(env: Environment, address: str) -> Target:
@@ -146,6 +149,30 @@ class CacheRecords:
     def remove(self, target: Target, lease_id: str) -> None:
         """Delete the record of a lease that is not held any more."""
         self.env.cache.forget_lease(Key.of(target), lease_id)
+
+    def give_up(self, target: Target, lease_id: str, seconds: int | None, *, is_told: bool = True) -> None:
+        """Write down that a lease was given up although a request for it may still come, and warn."""
+        # What was seen of it before does not count any more.
+        self.env.cache.forget_lease(Key.of(target), lease_id)
+        self.env.cache.record_lease(Key.of(target), lease_id, duration=seconds, action=self.env.command + GIVEN_UP)
+        if not is_told:
+            return
+        how_long = "for ever" if seconds is None else f"for up to {span(seconds)}"
+        self.env.out.warn(
+            f"{target} may yet be leased {how_long} although nothing holds it: a request for the lease got no answer, "
+            f"and may come late. azguard lease list --held shows it. The next lock run, lock hold or lease acquire of "
+            f"it in this scope releases it"
+        )
+
+    def find_given_up(self, target: Target) -> list[str]:
+        """Return the ids of the leases that were given up so in the last hour; forget those before."""
+        key, found = Key.of(target), list[str]()
+        for each in self.env.cache.list_given_up(key):
+            if datetime.fromisoformat(each.time) + _LATEST > datetime.now(UTC):
+                found.append(each.lease_id)
+            else:
+                self.env.cache.forget_lease(key, each.lease_id)
+        return found
 
     def note_left(self, target: Target) -> None:
         """Warn that a lease of this command's own may still be held."""

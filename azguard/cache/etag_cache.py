@@ -295,12 +295,21 @@ class EtagCache:
         self._database.write((sql.MOVE_LEASES, [(after, rest, account, len(before), before)]))
 
     def find_held(self, key: Key) -> HeldLease | None:
-        """Return the newest lease this scope asked for in this job and has not released; its term may have ended."""
-        return next((lease for lease in self._list_held_on(key) if ci_jobs.is_own(lease.job, self.job)), None)
+        """Return the newest lease this scope asked for in this job and has not released; its term may have ended.
+
+        One that was given up is returned only if there is no other.
+        """
+        own = [lease for lease in self._list_held_on(key) if ci_jobs.is_own(lease.job, self.job)]
+        return next((lease for lease in own if not lease.is_given_up), next(iter(own), None))
 
     def find_held_by_others(self, key: Key) -> HeldLease | None:
         """Return the newest lease that another job with this scope asked for and has not released."""
-        return next((lease for lease in self._list_held_on(key) if not ci_jobs.is_own(lease.job, self.job)), None)
+        others = (lease for lease in self._list_held_on(key) if not ci_jobs.is_own(lease.job, self.job))
+        return next((lease for lease in others if not lease.is_given_up), None)
+
+    def list_given_up(self, key: Key) -> list[HeldLease]:
+        """Return the leases that any job with this scope gave up although a request for them may come late."""
+        return [lease for lease in self._list_held_on(key) if lease.is_given_up]
 
     def list_held(self, scope: str | None = None) -> Iterator[HeldLease]:
         """Yield the leases not released, newest first: those of this job in a scope, or all of all scopes."""

@@ -20,6 +20,8 @@ Row = tuple[Any, ...]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+# How the action ends of a lease that was given up, although a request for it may come late.
+GIVEN_UP = ", given up"
 # An endpoint has neither a query nor a user; a SAS has its signature behind one of these.
 _SECRET_ACCOUNT = re.compile(r"sig=|[?@]")
 _SECRET_ADDRESS = re.compile(r"[?&]sig=|accountkey=|sharedaccesssignature=", re.IGNORECASE)
@@ -89,6 +91,11 @@ class HeldLease:
     def key(self) -> Key:
         """Return the resource."""
         return Key(self.account, self.address)
+
+    @property
+    def is_given_up(self) -> bool:
+        """Return whether it was given up, so that only a request that comes late can acquire it."""
+        return self.action.endswith(GIVEN_UP)
 
 
 def require_no_secrets(key: Key, command: str = "") -> Key:

@@ -109,7 +109,7 @@ def _ask(held: GuardLease, target: Target, records: LeaseRecords, seconds: int |
     except OutcomeUnknown as error:
         if held.note is not None:
             held.note.may_come_late()
-        _give_back(held, target, records)
+        _give_up(held, target, records)
         raise _build_unavailable(target, error) from error
     except AzguardError:
         _forget(held, target, records)
@@ -118,7 +118,7 @@ def _ask(held: GuardLease, target: Target, records: LeaseRecords, seconds: int |
         # Interrupted, it may be under way still, and come after the release.
         if held.note is not None:
             held.note.may_come_late()
-        _give_back(held, target, records)
+        _give_up(held, target, records)
         raise
 
 
@@ -187,6 +187,16 @@ def _give_back(held: GuardLease, target: Target, records: LeaseRecords) -> None:
         held.note.close(is_released=False)
     if not kind_of(target).finite:
         records.note_left(target)
+
+
+def _give_up(held: GuardLease, target: Target, records: LeaseRecords) -> None:
+    """Give back a lease that may be granted still: where it ends by itself, its id is kept meanwhile."""
+    if not kind_of(target).finite:
+        _give_back(held, target, records)
+    elif actions.give_back(target, held.lease_id, held.deadline, was_acquired=False):
+        _forget(held, target, records)
+    else:
+        records.give_up(target, held.lease_id, _SECONDS)
 
 
 def _forget(held: GuardLease, target: Target, records: LeaseRecords) -> None:

@@ -61,6 +61,12 @@ class LeaseRecords(Protocol):
     def remove(self, target: Target, lease_id: str) -> None:
         """Delete the record of a lease that is not held any more."""
 
+    def give_up(self, target: Target, lease_id: str, seconds: int | None, *, is_told: bool = True) -> None:
+        """Record that a lease was given up although a request for it may still come, and tell people."""
+
+    def find_given_up(self, target: Target) -> list[str]:
+        """Return the ids of the leases of this scope that were given up so, not long ago."""
+
     def note_left(self, target: Target) -> None:
         """Tell people that a lease without a term could not be given back, so that it may be held for ever."""
 
@@ -143,7 +149,10 @@ class KeptLease:
         except AzguardError as error:
             if not was_ours:
                 self.records.remove(self.target, lease_id)
-            if before is not None and error.service_code == "LeaseAlreadyPresent":
+            is_held = error.service_code == "LeaseAlreadyPresent"
+            if is_held and release_given_up(self.target, self.records, self.deadline):
+                return self.acquire(request)
+            if before is not None and is_held:
                 raise error.but(reason="lease_is_own") from error
             raise
         if done.attempts > 1:
@@ -308,6 +317,17 @@ class KeptLease:
             if isinstance(error, NotFound) or (error.service_code or "").startswith("LeaseIdMismatch"):
                 self.records.remove(self.target, lease_id)
             raise
+
+
+def release_given_up(target: Target, records: LeaseRecords, deadline: Deadline) -> bool:
+    """Release what requests that came late have acquired for this scope; return whether there was such a lease."""
+    found = False
+    for lease_id in records.find_given_up(target):
+        # That it is refused proves nothing: the request may come later still.
+        if actions.give_back(target, lease_id, deadline, was_acquired=False):
+            records.remove(target, lease_id)
+            found = True
+    return found
 
 
 def _add_version(done: LeaseDone, moved: Moved) -> LeaseDone:

@@ -205,7 +205,7 @@ class LockAcquisition:
         elif self._silence is None:
             self._reporter.see(self._place)
             is_news = self._reporter.ask(self._time.start)
-            if self._end_overdue():
+            if self._end_overdue() or self._leases.end_given_up():
                 return
             if self._deadline.passed:
                 raise self._reporter.build_gave_up(self._deadline.seconds)

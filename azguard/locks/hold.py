@@ -4,10 +4,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from azguard.accounts.target import Target
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, GaveUp, Locked, LockLost, NotFound, Unavailable
-from azguard.leases import actions
-from azguard.locks import environment
+from azguard.locks import environment, own_lease
 from azguard.locks.acquire import LockAcquisition
 from azguard.locks.renewal import HeldLock, Renewer, describe_late
 from azguard.locks.settings import AcquireSettings, LockRequest
@@ -46,8 +44,9 @@ class LockHolding:
                 held = LockAcquisition(LockRequest(lock), settings, Deadline(wait)).run()
         except KeyboardInterrupt:
             with ignore_ending():
-                if held is not None and actions.give_back(lock, held.lease_id, Deadline(_RELEASE_SECONDS)):
-                    settings.records.remove(lock, held.lease_id)
+                limit = Deadline(_RELEASE_SECONDS)
+                if held is not None and own_lease.give_back(lock, held.lease_id, settings.records, limit):
+                    own_lease.forget(held, settings.records)
             raise
         new = cls(held, settings)
         settings.tell(f"lock: {lock.address} is held, fence {held.fence}")
@@ -80,7 +79,9 @@ class LockHolding:
         settings = self._settings
         self._renewer.stop()
         try:
-            actions.release(target, Conditions(lease_id=self._held.lease_id), Deadline(_RELEASE_SECONDS))
+            found = own_lease.release(target, self._held.lease_id, settings.records, Deadline(_RELEASE_SECONDS))
+            if (why := own_lease.find_loss(found)) is not None:
+                self._note_loss(why)
         except (Locked, NotFound) as error:
             self._note_loss(error.message)
         except AzguardError as error:
@@ -88,7 +89,7 @@ class LockHolding:
             return
         if self._lost is not None:
             settings.say(f"warning: the lock {target} was lost meanwhile: {self._lost}")
-        settings.records.remove(target, self._held.lease_id)
+        own_lease.forget(self._held, settings.records)
 
     def _note_renewal(self, ends: float) -> None:
         self._ends = ends

@@ -252,7 +252,7 @@ class _Holder:
                 holds.close(self._record, HoldState.LEFT, failure)
                 return
             _log("released" if self._lost is None else f"it was lost before: {self._lost}")
-        self._plan.settings.records.remove(held.target, held.lease_id)
+        own_lease.forget(held, self._plan.settings.records)
         if self._lost is None:
             holds.close(self._record, HoldState.RELEASED, why)
         else:
@@ -273,7 +273,7 @@ class _Holder:
     def _give_back(self, held: HeldLock) -> None:
         """Release a lock of which no step was told."""
         if self._release(held) is None:
-            self._plan.settings.records.remove(held.target, held.lease_id)
+            own_lease.forget(held, self._plan.settings.records)
 
     def _release(self, held: HeldLock) -> str | None:
         """Release the lock, and return why that failed; that it was lost before is noted."""

@@ -10,6 +10,7 @@ from azguard.leases.kept import LeaseRecords
 from azguard.leases.owner_records import Version
 from azguard.leases.owners import FENCE
 from azguard.leases.state import LeaseState
+from azguard.locks.renewal import HeldLock
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 
@@ -37,6 +38,22 @@ def release(target: Target, lease_id: str, records: LeaseRecords, patience: Dead
     with suppress(Locked, NotFound):
         actions.release(target, Conditions(lease_id=lease_id), patience)
     return found
+
+
+def give_back(target: Target, lease_id: str, records: LeaseRecords, patience: Deadline) -> bool:
+    """Release a lock that is not to be held after all, without an error; return whether it is known not to be held."""
+    with suppress(AzguardError):
+        within = patience.restart(seconds=patience.remaining / 3)
+        _end_record(target, lease_id, state.look(target, within, lease_id), records, patience)
+    return actions.give_back(target, lease_id, patience, patience.remaining)
+
+
+def forget(held: HeldLock, records: LeaseRecords) -> None:
+    """Forget the lease of a lock that is not held any more, unless a request for it may come late."""
+    if held.may_come_late:
+        records.give_up(held.target, held.lease_id, held.seconds, is_told=False)
+    else:
+        records.remove(held.target, held.lease_id)
 
 
 def _end_record(target: Target, lease_id: str, found: LeaseState, records: LeaseRecords, patience: Deadline) -> None:

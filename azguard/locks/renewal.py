@@ -57,6 +57,8 @@ class HeldLock:
     record: "LockRecord | None" = None
     #: The note of a lease that has no term; None if this one has.
     note: "ProcessLease | None" = None
+    #: Whether another request for its lease was sent, got no answer, and may come after the release.
+    may_come_late: bool = False
 
 
 class Renewer:

@@ -214,7 +214,7 @@ class LeaseLocks:
                 self._plan.settings.say(f"it ends by itself within {left} s")
                 return ()
             return describe_late(self._renewers)
-        self._plan.settings.records.remove(held.target, held.lease_id)
+        own_lease.forget(held, self._plan.settings.records)
         if held.note is not None:
             held.note.close(is_released=True)
         return lost

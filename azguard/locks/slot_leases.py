@@ -1,6 +1,7 @@
 """Ask for the leases of a lock's slots, and write the holder's record under the one that is granted."""
 
 import uuid
+from collections import Counter
 from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -8,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.errors import AzguardError, Locked, NotFound, OutcomeUnknown, Unauthenticated, Unavailable
-from azguard.leases import actions
+from azguard.leases import actions, kept
 from azguard.leases.kinds import kind_of
 from azguard.leases.owner_records import Version
 from azguard.leases.owners import SLOTS, read_number
-from azguard.locks import lock_blobs
+from azguard.locks import lock_blobs, own_lease
 from azguard.locks.renewal import HeldLock
 from azguard.locks.request_time import RequestTime
 from azguard.locks.settings import AcquireSettings, LockRequest
@@ -22,11 +23,14 @@ from azguard.requests.service_errors import is_lease_problem, status, translate
 if TYPE_CHECKING:
     from azguard.address import Address
     from azguard.leases.process_leases import ProcessLease
+    from azguard.requests.deadline import Deadline
 
 # The record and the fence are written before the first renewal is due.
 _PART_OF_TERM = 1 / 3
 # Bounded: a lease that is not released expires on its own.
 _RELEASE_SECONDS = 2.0
+# How often a waiter looks for leases that came late for its scope: each ends by itself within a minute.
+_LATE_SECONDS = 5.0
 
 
 class SlotLeases:
@@ -44,6 +48,13 @@ class SlotLeases:
         self._notes: dict[Address, ProcessLease] = {}
         #: Those of the slots asked for whose lease may be ours, as far as is known.
         self._doubtful: set[Address] = set()
+        #: How many requests for each of them got no answer, and may come late.
+        self._unanswered: Counter[Address] = Counter()
+        #: Those of them that were granted by an answer, and those whose record was written then.
+        self._granted: set[Address] = set()
+        self._recorded: set[Address] = set()
+        #: When it was last looked for leases that came late for this scope, by the clock of the settings.
+        self._looked_at: float | None = None
         #: Those of them whose record was sent under that lease and may come late.
         self._late: set[Address] = set()
         #: Whether the lock is known to have the number of slots that was asked for.
@@ -98,10 +109,38 @@ class SlotLeases:
         for slot in [each for each in self._asked.values() if each != keep]:
             lease_id = self._ids[slot.address]
             is_free = slot.address not in self._doubtful
-            if is_free or (not time.passed and actions.give_back(slot, lease_id, time, time.remaining)):
-                self._settings.records.remove(slot, lease_id)
+            if is_free or (not time.passed and self._give_back(slot, time)):
+                self._forget_lease(slot)
+                self._close_note(slot)
+            elif self._unanswered[slot.address]:
+                seconds = self._settings.seconds if kind_of(slot).finite else None
+                self._settings.records.give_up(slot, lease_id, seconds)
                 self._close_note(slot)
             self._choose_new_id(slot)
+
+    def _give_back(self, slot: Target, time: "Deadline") -> bool:
+        """Release a lease that may be ours; return whether it is known not to be held."""
+        lease_id = self._ids[slot.address]
+        if slot.address in self._recorded:
+            return own_lease.give_back(slot, lease_id, self._settings.records, time)
+        # That it is refused proves nothing while a request for it may come.
+        is_answered = slot.address in self._granted or not self._unanswered[slot.address]
+        return actions.give_back(slot, lease_id, time, time.remaining, was_acquired=is_answered)
+
+    def end_given_up(self) -> bool:
+        """Release a lease that a request of this scope acquired late; return whether there was one.
+
+        It is looked for every few seconds.
+        """
+        now = self._settings.now()
+        if self._looked_at is not None and now < self._looked_at + _LATE_SECONDS:
+            return False
+        self._looked_at = now
+        records, limit = self._settings.records, self._time.start(_RELEASE_SECONDS)
+        found = [slot for slot in self.slots if kept.release_given_up(slot, records, limit)]
+        for slot in found:
+            self._settings.say(f"{slot} was leased by an earlier request of this scope that came late: released")
+        return bool(found)
 
     def _ask_for(self, slot: Target, known: Version | None, *, is_new: bool = False) -> HeldLock | None:
         lease_id = self._ids[slot.address]
@@ -125,6 +164,7 @@ class SlotLeases:
             self._note_late(slot)
         error: Any = sent.error
         if error is None:
+            self._granted.add(slot.address)
             self._settings.records.confirm(slot, lease_id)
             if known is not None:
                 known = replace(known, answered_at=sent.answer or known.answered_at)
@@ -167,25 +207,20 @@ class SlotLeases:
             settings.records.record_move(slot, record.moved)
         except (Locked, NotFound):
             # The lease was broken, or the blob deleted, meanwhile. The next attempt asks for another lease.
-            settings.records.remove(slot, lease_id)
+            self._forget_lease(slot)
             self._close_note(slot)
             self._choose_new_id(slot)
             return None
         except OutcomeUnknown:
             self._late.add(slot.address)
             raise
+        self._recorded.add(slot.address)
         if record.moved.attempts > 1:
             self._late.add(slot.address)
         if slot.kind is not Kind.BLOB and slot.address in self._late:
             return self._ask_for_another(slot)
         self.release(keep=slot)
-        if settings.now() > sent_at + settings.seconds * _PART_OF_TERM:
-            # The lease may have ended meanwhile. A new attempt gets a whole term and a new fence.
-            raise Unavailable(
-                f"the answers of {slot.endpoint} take too long for a lease of {settings.seconds} s",
-                address=str(slot.address),
-                reason="lock_term_too_short",
-            )
+        self._check_time(slot, sent_at)
         return HeldLock(
             target=slot,
             lease_id=lease_id,
@@ -194,7 +229,18 @@ class SlotLeases:
             ends=sent_at + settings.seconds,
             record=record,
             note=self._notes.pop(slot.address, None),
+            may_come_late=self._may_come_late(slot),
         )
+
+    def _check_time(self, slot: Target, sent_at: float) -> None:
+        """Refuse a lease that may have ended meanwhile. A new attempt gets a whole term and a new fence."""
+        seconds = self._settings.seconds
+        if self._settings.now() > sent_at + seconds * _PART_OF_TERM:
+            raise Unavailable(
+                f"the answers of {slot.endpoint} take too long for a lease of {seconds} s",
+                address=str(slot.address),
+                reason="lock_term_too_short",
+            )
 
     def _ask_for_another(self, slot: Target) -> HeldLock | None:
         """Ask for the lock under another lease, where the service compares no version.
@@ -205,17 +251,16 @@ class SlotLeases:
             Unavailable: the lease could not be given back. The next attempt asks for it again.
         """
         time = self._time.start_in_any_case(_RELEASE_SECONDS)
-        lease_id = self._ids[slot.address]
-        if not actions.give_back(slot, lease_id, time, time.remaining):
+        if not self._give_back(slot, time):
             raise Unavailable(f"no lease on {slot} could be had in time", str(slot.address))
-        self._settings.records.remove(slot, lease_id)
+        self._forget_lease(slot)
         self._close_note(slot)
         self._choose_new_id(slot)
         return self._ask_for(slot, None)
 
     def forget(self, held: HeldLock) -> None:
         """Count a lock as lost: the next attempt asks for another lease."""
-        self._settings.records.remove(held.target, held.lease_id)
+        self._forget_lease(held.target)
         self._choose_new_id(held.target)
 
     def _note(self, slot: Target, lease_id: str) -> None:
@@ -234,7 +279,24 @@ class SlotLeases:
         for _ in self._settings.processes.release_abandoned(slot, self._time.start()):
             self._settings.say(f"{slot}: its holder on this machine has ended, and its lease was released")
 
+    def _forget_lease(self, slot: Target) -> None:
+        """Forget a lease that is not held any more, unless another request for it may come late."""
+        lease_id = self._ids[slot.address]
+        if self._may_come_late(slot):
+            self._settings.records.give_up(slot, lease_id, self._settings.seconds)
+        else:
+            self._settings.records.remove(slot, lease_id)
+
+    def _may_come_late(self, slot: Target) -> bool:
+        """Return whether a request for a lease that is not held any more may come late.
+
+        A lease that was released, and that no answer had granted, was granted to one of those without an answer.
+        """
+        came = 0 if slot.address in self._granted else 1
+        return self._unanswered[slot.address] > came and kind_of(slot).finite
+
     def _note_late(self, slot: Target) -> None:
+        self._unanswered[slot.address] += 1
         if slot.address in self._notes:
             self._notes[slot.address].may_come_late()
 
@@ -248,6 +310,9 @@ class SlotLeases:
         del self._asked[slot.address]
         self._doubtful.discard(slot.address)
         self._late.discard(slot.address)
+        self._granted.discard(slot.address)
+        self._recorded.discard(slot.address)
+        del self._unanswered[slot.address]
         self._ids[slot.address] = str(uuid.uuid4())
 
 

@@ -17,7 +17,7 @@ from azguard.leases import actions, owner_records
 from azguard.leases import state as lease_state
 from azguard.leases.owner_records import Moved, Version
 from azguard.leases.owners import Owner
-from azguard.locks import lock_blobs, log
+from azguard.locks import lock_blobs, log, own_lease
 from azguard.locks.acquire import LockAcquisition
 from azguard.locks.holder import HoldPlan
 from azguard.locks.holds import Hold, HoldState, find_place
@@ -200,9 +200,10 @@ class StickyHold:
 
     def _give_back(self, held: HeldLock) -> None:
         deadline = Deadline(_RELEASE_SECONDS, answer_seconds=ANSWER_SECONDS)
-        if not actions.give_back(held.target, held.lease_id, deadline, _RELEASE_SECONDS):
+        records = self.plan.settings.records
+        if not own_lease.give_back(held.target, held.lease_id, records, deadline):
             return
-        self.plan.settings.records.remove(held.target, held.lease_id)
+        own_lease.forget(held, records)
         known = self.plan.holds.find(held.lease_id)
         if known is not None:
             self.plan.holds.close(known, HoldState.RELEASED)

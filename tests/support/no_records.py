@@ -18,6 +18,13 @@ class NoRecords:
     def remove(self, _target: Any, _lease_id: str) -> None:
         """Record nothing."""
 
+    def give_up(self, _target: Any, _lease_id: str, _seconds: int | None, *, is_told: bool = True) -> None:
+        """Record nothing."""
+
+    def find_given_up(self, _target: Any) -> list[str]:
+        """Know of none."""
+        return []
+
     def note_left(self, _target: Any) -> None:
         """Tell nothing."""
 

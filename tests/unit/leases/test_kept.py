@@ -57,6 +57,12 @@ class Records:
         """Note a change of metadata."""
         self.notes.append("follow")
 
+    def give_up(self, target: Any, lease_id: str, seconds: int | None, *, is_told: bool = True) -> None: ...
+
+    def find_given_up(self, target: Any) -> list[str]:
+        """Return none."""
+        return []
+
     def note_left(self, target: Any) -> None: ...
 
     def record_creation(self, target: Any, made: Any) -> None:

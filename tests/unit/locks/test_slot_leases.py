@@ -14,7 +14,7 @@ from azguard.leases import actions
 from azguard.leases.owner_records import Moved
 from azguard.leases.owners import Owner
 from azguard.leases.process_leases import ProcessLeases
-from azguard.locks import lock_blobs
+from azguard.locks import lock_blobs, own_lease
 from azguard.locks.lock_blobs import LockRecord
 from azguard.locks.request_time import RequestTime
 from azguard.locks.settings import AcquireSettings, LockRequest
@@ -44,6 +44,7 @@ class Service:
         self.given_back: list[str] = []
         monkeypatch.setattr(actions, "acquire_once", self._acquire)
         monkeypatch.setattr(actions, "give_back", self._give_back)
+        monkeypatch.setattr(own_lease, "give_back", self._give_back)
         monkeypatch.setattr(lock_blobs, "write_owner_and_fence", self._write)
 
     def leases(self, target: Target = BLOB, processes: ProcessLeases | None = None) -> SlotLeases:
@@ -67,7 +68,7 @@ class Service:
         if self.ends:
             raise self.ends.pop(0)
 
-    def _give_back(self, _target: Target, lease_id: str, *_arguments: object) -> bool:
+    def _give_back(self, _target: Target, lease_id: str, *_arguments: object, was_acquired: bool = True) -> bool:
         self.given_back += [lease_id] * self.gives_back
         return self.gives_back
 
