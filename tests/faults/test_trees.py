@@ -289,7 +289,7 @@ def test_a_get_that_is_interrupted_twice_leaves_no_part_of_a_file(tree: Tree, az
     assert (reader.returncode, list(copy.iterdir())) == (130, []), err
 
 
-@pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_AFTER, Fault.RESET, Fault.FAIL_BEFORE])
+@pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_AFTER, Fault.RESET, Fault.FAIL_BEFORE, Fault.REPLAYED])
 def test_a_delete_whose_answer_is_lost_is_unknown_and_one_that_was_not_sent_is_sent_again(
     tree: Tree, azurite: Azurite, fault: Fault
 ) -> None:
