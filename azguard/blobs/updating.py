@@ -12,7 +12,6 @@ from azguard.blobs.download import Download
 from azguard.blobs.upload import Settings, Upload
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
-from azguard.documents import metadata as rules
 from azguard.errors import Changed, NotFound
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.deadline import Deadline
@@ -191,7 +190,9 @@ class BlobContent(LeasableBlob):
     def count_room(self, state: CurrentVersion, content: bytes) -> int:
         """Return how many characters the lineage may have beside the metadata."""
         kept: _Preserved = state.preserved
-        return rules.count_room(kept.settings.metadata or {}, KEY)
+        from azguard.documents.metadata import count_room
+
+        return count_room(kept.settings.metadata or {}, KEY)
 
     def canonicalize(self, content: bytes) -> bytes:
         """Return the content: a blob takes any."""
@@ -279,7 +280,9 @@ class BlobMetadata(LeasableBlob):
 
     def count_room(self, state: CurrentVersion, content: bytes) -> int:
         """Return how many characters the lineage may have beside the metadata."""
-        return rules.count_room(json.loads(content), KEY)
+        from azguard.documents.metadata import count_room
+
+        return count_room(json.loads(content), KEY)
 
     def canonicalize(self, content: bytes) -> bytes:
         """Return the metadata as indented JSON."""

@@ -24,7 +24,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import ClassVar, Self
 
-from azguard.documents.metadata import count_room
 from azguard.requests.applied_keys import AppliedKey, AppliedKeys
 
 KEY = "azguardlineage"
@@ -127,7 +126,11 @@ class Lineage:
 def with_lineage(metadata: Mapping[str, str], lineage: Lineage) -> dict[str, str]:
     """Return metadata with the lineage beside them, and as many of its keys as they leave room for."""
     others = drop_lineage(metadata)
-    text = str(lineage.fit(count_room(others, KEY)))
+    if lineage.keys:
+        from azguard.documents.metadata import count_room  # which a write without keys need not load
+
+        lineage = lineage.fit(count_room(others, KEY))
+    text = str(lineage)
     return {**others, KEY: text} if text else others
 
 

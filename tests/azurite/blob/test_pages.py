@@ -202,9 +202,9 @@ def test_ranges_are_all_of_one_version(cli: CliWorld, seen: str, monkeypatch: py
         left[0] -= 1
         if left[0] >= 0:
             raise Changed("it changed in between")
-        return calls.read(*given)  # type: ignore[arg-type]  # what it was given
+        return calls.pages(*given)  # type: ignore[arg-type]  # what it was given
 
-    monkeypatch.setattr(page_blobs, "read", changing)
+    monkeypatch.setattr(page_blobs, "pages", changing)
     ran = cli.call("blob", "page", "ranges", seen)
     assert (ran.code, len(ran.json)) == (0, 1)
     left[0] = 1_000_000
