@@ -3,7 +3,6 @@
 import os
 import shlex
 import shutil
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,8 @@ from azguard.processes.terminal import in_foreground
 
 # What is run where the user names none: Debian's choice, then the one that POSIX knows.
 _DEFAULTS = ("editor", "vi")
+# By number: azguard replaces Python's stream of that name, and another one may stand in its place.
+_STDERR = 2
 # Editors that need a terminal to be of any use.
 _ON_TERMINAL = frozenset(
     {"editor", "helix", "hx", "joe", "kak", "micro", "mg", "nano", "ne", "nvim", "pico", "vi", "view", "vim"}
@@ -97,8 +98,7 @@ def _terminal() -> Iterator[tuple[int | None, int | None]]:
     try:
         terminal = os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC)
     except OSError:
-        instead = None if has_output else sys.__stderr__
-        yield None, None if instead is None else instead.fileno()
+        yield None, None if has_output else _STDERR
         return
     try:
         yield None if has_input else terminal, None if has_output else terminal
