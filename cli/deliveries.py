@@ -4,11 +4,19 @@ import os
 import select
 import stat
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Annotated, Any, NamedTuple
+
+import typer
 
 from azguard.atomic_files import find_descriptor, remove_left
 from azguard.cache import copies
 from azguard.cache.copies import Copy
+from azguard.errors import UsageError
+
+#: Of a get into a file or a folder.
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace a local file, too, that you changed since you got it.")
+]
 
 
 class Delivery(NamedTuple):
@@ -16,6 +24,18 @@ class Delivery(NamedTuple):
 
     is_kept: bool
     copy: Copy | None = None
+
+
+def check_overwrite(file: str | None, if_exists: str | None = None, *, overwrite: bool) -> None:
+    """Refuse --overwrite where no local file could be replaced.
+
+    Raises:
+        UsageError: the content goes to stdout, or what is in the folder is left alone.
+    """
+    if overwrite and file in (None, "-"):
+        raise UsageError("--overwrite is for a local file, and stdout has none", hint="name the file with -f FILE")
+    if overwrite and if_exists is not None:
+        raise UsageError("--if-exists skip leaves a file alone that --overwrite replaces", hint="leave one of them out")
 
 
 def to_file(path: Path, inode: tuple[int, int] | None) -> Delivery:

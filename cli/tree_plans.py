@@ -96,7 +96,14 @@ def put(
     _run(env, upload, tree, f"put {folder}")
 
 
-def get(env: Environment, store: "Callable[[], TreeStore]", file: str | None, tree: TreeGetOptions) -> None:
+def get(
+    env: Environment,
+    store: "Callable[[], TreeStore]",
+    file: str | None,
+    tree: TreeGetOptions,
+    *,
+    overwrites: bool,
+) -> None:
     """Read what is under an address into a folder.
 
     Raises:
@@ -118,6 +125,7 @@ def get(env: Environment, store: "Callable[[], TreeStore]", file: str | None, tr
         asked=RequestedConditions.of(env.shared),
         skips_existing=tree.skips_existing,
         skips_unchanged=tree.skips_unchanged,
+        overwrites=overwrites,
         mirrors=tree.mirror,
         allows_empty=tree.allow_empty,
     )
@@ -176,8 +184,7 @@ def _run(env: Environment, tree: Tree, given: TreeOptions, title: str) -> None:
     lines = tree_output.Lines(env.out)
     if given.dry_run:
         try:
-            noun = env.command.partition(" ")[0]
-            _preview(tree.preview(runs.Control(env.deadline)), lines.print, tree.address, noun)
+            _preview(tree.preview(runs.Control(env.deadline)), lines.print, tree.address, env.command)
         finally:
             lines.end()
         lines.finish()
@@ -194,7 +201,7 @@ def _run(env: Environment, tree: Tree, given: TreeOptions, title: str) -> None:
     lines.finish()
 
 
-def _preview(found: Iterator[Done], show: Callable[[Done], None], address: str, noun: str) -> None:
+def _preview(found: Iterator[Done], show: Callable[[Done], None], address: str, command: str) -> None:
     from azguard.trees.items import WOULD_REFUSE
 
     refused = 0
@@ -203,8 +210,10 @@ def _preview(found: Iterator[Done], show: Callable[[Done], None], address: str, 
         if done.error is not None or done.outcome == WOULD_REFUSE:
             refused += 1
     if refused:
+        noun, verb = command.split()
+        way_out = "here: --overwrite takes theirs" if verb == "get" else f"is read with azguard {noun} get --recursive"
         raise Partial(
             f"{terminal.count(refused, 'file')} of {address} would be refused",
             address=address,
-            hint=f"each line says why; what changed is read with azguard {noun} get --recursive",
+            hint=f"each line says why; what changed {way_out}",
         )

@@ -1,5 +1,6 @@
 """``azguard blob get``."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -27,6 +28,7 @@ def get(
         typer.Option("--result", metavar="FILE", help="Write the result here as JSON."),
     ] = None,
     *,
+    overwrite: deliveries.Overwrite = False,
     given: ReadOptions,
     tree: TreeGetOptions,
 ) -> None:
@@ -34,6 +36,9 @@ def get(
 
     azguard remembers which version a file has that you wrote with -f or with the shell's >, also after you move the
     file. Content that went to /dev/null was not read.
+
+    A file that you changed since you got it is not replaced: the exit status is 42, and --overwrite takes theirs. The
+    shell's > empties a file before azguard can look at it.
 
     --wait-changed waits for another version than the one that you last read, or than the ETag of --if-none-match. It
     asks every few seconds, in small requests. If the blob is deleted meanwhile, the exit status is 44.
@@ -51,11 +56,12 @@ def get(
     from azguard.blobs import downloads
 
     env = context.of(ctx)
+    deliveries.check_overwrite(file, tree.if_exists, overwrite=overwrite)
     given.check(is_tree=tree.recursive)
     if tree.recursive:
         from azguard.cli import tree_plans, tree_stores
 
-        tree_plans.get(env, lambda: tree_stores.blobs(env, blob), file, tree)
+        tree_plans.get(env, lambda: tree_stores.blobs(env, blob), file, tree, overwrites=overwrite)
         return
     tree.check(env)
     target = env.locate(blob, Kind.BLOB)
@@ -69,7 +75,13 @@ def get(
             place = deliveries.to_stream(inputs.stdout(), got.content_length)
         else:
             got, lineage = downloads.to_file(
-                target, conditions, path, env.deadline, progress.at, validates=given.validate_content
+                target,
+                conditions,
+                path,
+                env.deadline,
+                progress.at,
+                partial(env.reads.check_copy, target, path, overwrites=overwrite),
+                validates=given.validate_content,
             )
             place = deliveries.to_file(path, got.inode)
     if place.is_kept:

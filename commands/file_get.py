@@ -1,6 +1,7 @@
 """``azguard file get``."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -38,6 +39,7 @@ def get(
         str | None, typer.Option("--end-range", metavar="N", help="End with this byte, included.")
     ] = None,
     *,
+    overwrite: deliveries.Overwrite = False,
     tree: TreeGetOptions,
 ) -> None:
     """Read a file and remember its version, which guards the next put.
@@ -45,6 +47,9 @@ def get(
     What is delivered is one version, never a mixture of two: the ETag of each part is compared. A local file is
     written whole or not at all. If the file is overwritten while it goes to stdout, the exit status is 42. A part of a
     file guards no put.
+
+    A file that you changed since you got it is not replaced: the exit status is 42, and --overwrite takes theirs. The
+    shell's > empties a file before azguard can look at it.
 
     An unchanged ETag does not prove that no program has the file open over SMB.
 
@@ -62,11 +67,12 @@ def get(
     from azguard.files import download
 
     env = context.of(ctx)
+    deliveries.check_overwrite(to, tree.if_exists, overwrite=overwrite)
     if tree.recursive:
         from azguard.cli import tree_plans, tree_stores
 
         _refuse_of_one({"--start-range": start_range, "--end-range": end_range, "--result": result})
-        tree_plans.get(env, lambda: tree_stores.files(env, file, writable=False), to, tree)
+        tree_plans.get(env, lambda: tree_stores.files(env, file, writable=False), to, tree, overwrites=overwrite)
         return
     tree.check(env)
     target = env.locate(file, Kind.FILE)
@@ -78,7 +84,8 @@ def get(
             got, lineage = download.to_stream(target, conditions, span, inputs.stdout(), env.deadline, progress.at)
             place = deliveries.to_stream(inputs.stdout(), got.length)
         else:
-            got, lineage = download.to_file(target, conditions, span, path, env.deadline, progress.at)
+            admit = partial(env.reads.check_copy, target, path, overwrites=overwrite)
+            got, lineage = download.to_file(target, conditions, span, path, env.deadline, progress.at, admit=admit)
             place = deliveries.to_file(path, got.inode)
     if place.is_kept and span.is_whole:
         env.reads.record(target, got, place.copy, lineage)

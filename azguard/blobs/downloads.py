@@ -41,6 +41,7 @@ def to_file(
     file: Path,
     deadline: Deadline,
     progress: Callable[[int, int], None],
+    admit: delivery.Admit,
     *,
     validates: bool = False,
     at_once: int | None = None,
@@ -53,6 +54,7 @@ def to_file(
     Raises:
         UsageError: the folder does not exist or is not writable; nothing was requested.
         OutputFailed: the disk is full or fails; the file is as it was.
+        Changed: ``admit`` refused; the file is as it was.
     """
     download, content_hash, inode = delivery.to_file(
         target,
@@ -60,6 +62,7 @@ def to_file(
         file,
         deadline,
         progress,
+        admit,
     )
     # A device or a pipe is no copy.
     return replace(download.result(file if file.is_file() else None, content_hash), inode=inode), download.lineage

@@ -40,7 +40,12 @@ class SmallBlob(NamedTuple):
 
 
 def to_file(
-    target: Target, conditions: Conditions, file: Path, deadline: Deadline, progress: Callable[[int], None]
+    target: Target,
+    conditions: Conditions,
+    file: Path,
+    deadline: Deadline,
+    progress: Callable[[int], None],
+    admit: delivery.Admit,
 ) -> tuple[BlobGot, str | None] | None:
     """Write a blob's content to a file, whole or not at all, and return what was delivered and its lineage.
 
@@ -49,6 +54,7 @@ def to_file(
     Raises:
         UsageError: the folder does not exist or is not writable.
         OutputFailed: the disk is full or fails; the file is as it was.
+        Changed: ``admit`` refused; the file is as it was.
     """
     mode = delivery.find_mode(file)
     if mode is not None and not stat.S_ISREG(mode):
@@ -59,22 +65,27 @@ def to_file(
     if found is None:
         return None
     progress(len(found.content))
+    content_hash = f"sha256:{hashlib.sha256(found.content).hexdigest()}"
     with delivery.replace_file(file, mode) as stream:
         stream.write(found.content)
         inode = delivery.find_inode(stream)
-    got = BlobGot(
+        admit(content_hash)
+    return _describe(target, found, file, content_hash, inode), found.metadata.get(KEY)
+
+
+def _describe(target: Target, found: SmallBlob, file: Path, content_hash: str, inode: delivery.Inode) -> BlobGot:
+    return BlobGot(
         address=str(target.address),
         etag=found.etag,
         last_modified=found.last_modified,
         content_length=len(found.content),
         content_type=found.content_type,
         blob_type=found.blob_type,
-        content_hash=f"sha256:{hashlib.sha256(found.content).hexdigest()}",
+        content_hash=content_hash,
         file=str(file),
         metadata=drop_lineage(found.metadata),
         inode=inode,
     )
-    return got, found.metadata.get(KEY)
 
 
 def _read(target: Target, headers: Mapping[str, str], timeouts: Mapping[str, Any]) -> SmallBlob | None:

@@ -151,19 +151,20 @@ class BlobTree:
         file: Path,
         deadline: Deadline,
         progress: Callable[[int], None],
+        admit: Callable[[str], None],
         *,
         size: int | None,
     ) -> tuple[Any, str | None]:
         """Read a blob into a file; see ``downloads.to_file``. A small one takes one request and no model of the SDK."""
         if size is not None and 0 < size <= small_gets.MOST_BYTES:
-            found = small_gets.to_file(target, conditions, file, deadline, progress)
+            found = small_gets.to_file(target, conditions, file, deadline, progress, admit)
             if found is not None:
                 return found
         with _CONTENT.hold(None if size is None else -(-size // SINGLE_BYTES)) as count:
             # The run may have been stopped meanwhile.
             progress(0)
             return downloads.to_file(
-                target, conditions, file, deadline, lambda done, _: progress(done), at_once=max(1, count - 1)
+                target, conditions, file, deadline, lambda done, _: progress(done), admit, at_once=max(1, count - 1)
             )
 
     def delete(self, target: Target, conditions: Conditions, deadline: Deadline, *, listed: str | None) -> WriteResult:

@@ -1,7 +1,9 @@
 """What one scope has read of a resource: asked for once, as one value, and recorded when a command has delivered it."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from azguard.accounts.target import Target
@@ -11,7 +13,7 @@ from azguard.conditions.operations import Guard, Lease, Operation, Part
 from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.resolve import Conditions
 from azguard.conditions.seen import Remembered, SeenVersion
-from azguard.errors import NotFound
+from azguard.errors import Changed, NotFound
 from azguard.times import iso
 
 if TYPE_CHECKING:
@@ -100,6 +102,37 @@ class Reads:
         if found is None or found.content_hash is None or remarks.find_command(found.command) != self.command:
             return None
         return bytes.fromhex(found.content_hash.removeprefix(_SHA256))
+
+    def check_copy(self, target: Target, file: Path, content_hash: str, *, overwrites: bool) -> None:
+        """Refuse to replace a file by other content if the file was changed here since this scope got or put it.
+
+        ``overwrites`` allows it. A file that neither came from there nor went there is replaced as by any other tool.
+
+        Raises:
+            Changed: it was changed here.
+        """
+        if not overwrites and self.is_changed_here(target, file, content_hash):
+            raise Changed(
+                f"{file} would be replaced: you changed it here since you got it",
+                address=str(target.address),
+                reason="copy_changed_here",
+            )
+
+    def is_changed_here(self, target: Target, file: Path, content_hash: str | None = None) -> bool:
+        """Return whether a file holds neither what this scope got into it or put from it, nor content of this hash."""
+        from azguard.cache import copies
+
+        bound = self.open_cache().find_bound(_key(target), copies.find_at(file))
+        known = {each.content_hash for each in bound if each is not None}
+        if not known or None in known:
+            return False
+        with suppress(OSError), open(file, "rb") as stream:
+            import hashlib
+
+            found = f"{_SHA256}{hashlib.file_digest(stream, 'sha256').hexdigest()}"
+            return found not in known and found != content_hash
+        # There is no such file any more, or none that can be read.
+        return False
 
     def resolve_conditions(
         self,

@@ -237,15 +237,18 @@ def to_file(
     file: Path,
     deadline: Deadline,
     progress: Callable[[int, int], None],
+    *,
+    admit: delivery.Admit,
 ) -> tuple[FileGot, str | None]:
     """Write a file's content, or a part of it, to a local file, whole or not at all: temporary file, fsync, rename.
 
     Raises:
         UsageError: the folder does not exist or is not writable; nothing was requested.
         OutputFailed: the disk is full or fails; the local file is as it was.
+        Changed: ``admit`` refused; the local file is as it was.
     """
     download, content_hash, inode = delivery.to_file(
-        target, lambda: FileDownload(target, conditions.lease_id, deadline.fresh, span), file, deadline, progress
+        target, lambda: FileDownload(target, conditions.lease_id, deadline.fresh, span), file, deadline, progress, admit
     )
     # A device or a pipe is no copy.
     return replace(download.result(file if file.is_file() else None, content_hash), inode=inode), download.lineage

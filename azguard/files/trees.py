@@ -168,11 +168,14 @@ class FileTree:
         file: Path,
         deadline: Deadline,
         progress: Callable[[int], None],
+        admit: Callable[[str], None],
         *,
         size: int | None,  # one way to read is good for all sizes
     ) -> tuple[Any, str | None]:
         """Read a file into a local one; see ``download.to_file``."""
-        return download.to_file(target, conditions, download.WHOLE, file, deadline, lambda done, _: progress(done))
+        return download.to_file(
+            target, conditions, download.WHOLE, file, deadline, lambda done, _: progress(done), admit=admit
+        )
 
     def delete(
         self,

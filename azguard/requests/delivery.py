@@ -37,6 +37,8 @@ C = TypeVar("C", bound=Content)
 #: Begins to read; what it returns is one version.
 Open = Callable[[], C]
 Progress = Callable[[int, int], None]
+#: Told the hash of what was read before that takes the place of a file; it raises, and the file stays as it is.
+Admit = Callable[[str], None]
 #: The device of a local file, and its number there.
 Inode = tuple[int, int]
 
@@ -63,7 +65,7 @@ def to_stream(target: Target, begin: Open[C], stream: BinaryIO, progress: Progre
 
 
 def to_file(
-    target: Target, begin: Open[C], file: Path, deadline: Deadline, progress: Progress
+    target: Target, begin: Open[C], file: Path, deadline: Deadline, progress: Progress, admit: Admit
 ) -> tuple[C, str, Inode | None]:
     """Write content to a file, whole or not at all: temporary file, fsync, rename. Return that file's inode, too.
 
@@ -72,6 +74,7 @@ def to_file(
     Raises:
         UsageError: the folder does not exist or is not writable; nothing was requested.
         OutputFailed: the disk is full or fails; the file is as it was.
+        Changed: ``admit`` refused; the file is as it was.
     """
     from azguard.atomic_files import find_descriptor
 
@@ -79,7 +82,9 @@ def to_file(
     if mode is not None and (not stat.S_ISREG(mode) or find_descriptor(file) is not None):
         return *_to_device(target, begin, file, progress), None
     with replace_file(file, mode) as stream:
-        return *_copy_one_version(target, begin, stream, deadline, progress), find_inode(stream)
+        download, content_hash = _copy_one_version(target, begin, stream, deadline, progress)
+        admit(content_hash)
+        return download, content_hash, find_inode(stream)
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from azguard.trees.runs import Control, EndedJob, after, pass_over
 from azguard.trees.store import ListedItem, TreeStore
 
 _GONE = "it was deleted there since it was listed"
+_CHANGED = "it was changed here since it was got"
 _MARKER = "it is empty and marks a folder"
 
 
@@ -39,6 +40,8 @@ class TreeDownload:
     skips_existing: bool = False
     #: Whether a file is left alone that holds the content already.
     skips_unchanged: bool = False
+    #: Whether a file is replaced, too, that was changed here since azguard wrote or read it.
+    overwrites: bool = False
     #: Whether files that came from there and are there no more are deleted from the folder, after all else.
     mirrors: bool = False
     #: Whether a mirror may delete all, because nothing that is meant is there.
@@ -75,14 +78,19 @@ class TreeDownload:
             return self._pass_over_marker(listed).run()
         target = self.store.locate(listed.name)
         path = folder.find(listed.name.removeprefix(self.store.prefix))
-        return self.build(target, path, self._foresee_outcome(path, target, listed), listed).done()
+        outcome = self._foresee_outcome(path, target, listed)
+        return self.build(target, path, outcome, listed, _CHANGED if outcome == items.WOULD_REFUSE else None).done()
 
     def _foresee_outcome(self, path: Path, target: Target, listed: ListedItem) -> str:
         if self.skips_existing and path.exists():
             return items.EXISTS
         if self.skips_unchanged and unchanged.is_same(path, target, listed, self.reads):
             return items.UNCHANGED
-        return items.WOULD_READ
+        return items.WOULD_REFUSE if self._would_lose(path, target, listed) else items.WOULD_READ
+
+    def _would_lose(self, path: Path, target: Target, listed: ListedItem) -> bool:
+        is_changed = not self.overwrites and self.reads.is_changed_here(target, path)
+        return is_changed and not unchanged.is_same(path, target, listed, self.reads)
 
     def _list(self, control: Control) -> Iterator[ListedItem]:
         for each in self.store.list_items(control.patience.fresh()):
@@ -131,7 +139,9 @@ class TreeDownload:
     def _pass_over_marker(self, listed: ListedItem) -> EndedJob:
         return pass_over(self._address(listed.name.removeprefix(self.store.prefix)), None, _MARKER)
 
-    def build(self, target: Target, path: Path, outcome: str, listed: ListedItem) -> TreeItem:
+    def build(
+        self, target: Target, path: Path, outcome: str, listed: ListedItem, reason: str | None = None
+    ) -> TreeItem:
         """Return the item of a file that was left alone, or would be read."""
         return TreeItem(
             address=str(target.address),
@@ -140,6 +150,7 @@ class TreeDownload:
             etag=listed.etag,
             last_modified=listed.last_modified,
             content_length=listed.content_length,
+            reason=reason,
         )
 
     def _delete_rest(self, listed: NameIndex) -> Iterator[Job]:
@@ -222,6 +233,7 @@ class _Reading:
                 self.path,
                 self.control.deadline(),
                 count,
+                partial(tree.reads.check_copy, self.target, self.path, overwrites=tree.overwrites),
                 size=self.listed.content_length,
             )
         except NotFound:

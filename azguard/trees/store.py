@@ -150,12 +150,14 @@ class TreeStore(Protocol):
         file: Path,
         deadline: Deadline,
         progress: Callable[[int], None],
+        admit: Callable[[str], None],
         *,
         size: int | None,
     ) -> tuple[Any, str | None]:
         """Read a file into another one, whole or not at all, and return what was delivered and its lineage.
 
         ``size`` is what the listing said, by which a way to read it may be chosen; it may have another one now.
+        ``admit``: see ``delivery.Admit``.
         """
 
     def delete(self, target: Target, conditions: Conditions, deadline: Deadline, *, listed: str | None) -> WriteResult:

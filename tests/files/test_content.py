@@ -61,6 +61,10 @@ def test_a_version_that_was_read_guards_the_put_and_its_own_copy(files_cli: CliW
     assert (refused.code, refused.error["expected_etag"]) == (42, done["etag"])
     assert (content_of(files_cli, file), leftovers(files_cli, file)) == (b"theirs", [])
     assert files_cli.call("lease", "list", "--held").json == []
+    files_cli.file("copy", b"precious")
+    kept = files_cli.call("file", "get", file, "-f", "copy")
+    assert (kept.code, (files_cli.root / "copy").read_bytes()) == (42, b"precious")
+    assert (files_cli.call("file", "get", file, "-f", "copy", "--overwrite").code, kept.out) == (0, "")
 
 
 def test_a_put_replaces_metadata_and_keeps_attributes_and_the_day_of_creation(files_cli: CliWorld, file: str) -> None:

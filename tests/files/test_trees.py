@@ -231,7 +231,9 @@ def test_a_get_leaves_alone_what_is_here_and_deletes_what_came_from_there(files_
     assert outcomes(cli.call(*words)) == dict.fromkeys(("a", "b", "edited"), "read")
     write(cli.root / "back", mine="1", edited="2")
     assert set(outcomes(cli.call(*words, "--if-exists", "skip")).values()) == {"exists"}
-    assert outcomes(cli.call(*words, "--unchanged", "skip", "--exclude", "b")) == {"a": "unchanged", "edited": "read"}
+    less = ("--unchanged", "skip", "--exclude", "b")
+    assert outcomes(cli.call(*words, *less)) == {"a": "unchanged", "edited": "failed"}
+    assert outcomes(cli.call(*words, *less, "--overwrite")) == {"a": "unchanged", "edited": "read"}
     cli.call("file", "delete", f"{share}/b", ANYHOW, scope="other")
     assert outcomes(cli.call(*words, "--mirror")) == {"a": "read", "edited": "read", "b": "deleted"}
     assert sorted(each.name for each in (cli.root / "back").iterdir()) == ["a", "edited", "mine"]

@@ -45,6 +45,10 @@ def newer() -> bytes:
     return (os.urandom(999_983) * 26)[: 3 * SINGLE_BYTES + 7]
 
 
+def admit(_: str) -> None:
+    """Let whatever was read take the place of the file."""
+
+
 def read(service: RangedService, conditions: Conditions | None = None) -> bytes:
     stream = io.BytesIO()
     to_stream(service.target, conditions or Conditions(), stream, Deadline(), lambda *_: None)
@@ -52,7 +56,7 @@ def read(service: RangedService, conditions: Conditions | None = None) -> bytes:
 
 
 def read_file(service: RangedService, file: Path, progress: Callable[[int, int], None] = lambda *_: None) -> str:
-    got, _ = to_file(service.target, Conditions(), file, Deadline(), progress)
+    got, _ = to_file(service.target, Conditions(), file, Deadline(), progress, admit)
     return got.content_hash
 
 
@@ -272,7 +276,7 @@ def test_a_blob_that_is_always_overwritten_is_given_up_after_the_deadline(tmp_pa
         return RangeAnswer(412, b"", service.etag, None, code="ConditionNotMet")
 
     with serving(content(), spoil) as service, pytest.raises(Changed) as refused:
-        to_file(service.target, Conditions(), tmp_path / "copy", Deadline(0.0), lambda *_: None)
+        to_file(service.target, Conditions(), tmp_path / "copy", Deadline(0.0), lambda *_: None, admit)
     firsts = [each for each in service.ranges if each.startswith("bytes=0-")]
     assert (refused.value.reason, len(firsts), list(tmp_path.iterdir())) == ("overwritten_too_often", 5, [])
 
@@ -288,7 +292,7 @@ def test_what_ends_one_range_ends_the_get_and_leaves_no_file(
         return RangeAnswer(status, b"", answer.etag, None, code=code) if begin == SECOND else answer
 
     with serving(content(), spoil) as service, pytest.raises(kind):
-        to_file(service.target, Conditions(), tmp_path / "copy", Deadline(seconds), lambda *_: None)
+        to_file(service.target, Conditions(), tmp_path / "copy", Deadline(seconds), lambda *_: None, admit)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -297,7 +301,7 @@ def test_content_is_compared_with_the_md5_of_each_range_of_4_mib_where_that_is_a
     tmp_path: Path, size: int
 ) -> None:
     with serving(content()[:size]) as service:
-        to_file(service.target, Conditions(), tmp_path / "copy", Deadline(), lambda *_: None, validates=True)
+        to_file(service.target, Conditions(), tmp_path / "copy", Deadline(), lambda *_: None, admit, validates=True)
     spans = [
         [int(each) for each in headers["x-ms-range"].removeprefix("bytes=").split("-")]
         for headers in service.asked
@@ -316,5 +320,5 @@ def test_content_that_is_not_of_its_md5_is_refused_and_leaves_no_file(
         return replace(answer, md5=md5) if begin == where else answer
 
     with serving(content(), spoil) as service, pytest.raises(Unavailable) as refused:
-        to_file(service.target, Conditions(), tmp_path / "copy", Deadline(), lambda *_: None, validates=True)
+        to_file(service.target, Conditions(), tmp_path / "copy", Deadline(), lambda *_: None, admit, validates=True)
     assert (refused.value.reason, list(tmp_path.iterdir())) == ("content_damaged", [])

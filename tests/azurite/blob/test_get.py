@@ -152,6 +152,11 @@ def test_a_result_that_would_go_nowhere_is_refused(
     assert (ran.code, words in ran.err) == (2, True), ran.err
 
 
+@pytest.mark.parametrize("more", [(), ("-f", "-"), ("-r", "-f", "back", "--if-exists", "skip")])
+def test_an_overwrite_of_no_file_is_refused(cli: CliWorld, more: tuple[str, ...]) -> None:
+    assert cli.call("blob", "get", "site/a", "--overwrite", *more).code == 2
+
+
 def test_what_a_killed_get_left_is_deleted_by_the_next_one_into_the_file(cli: CliWorld, site: str) -> None:
     put(cli, f"{site}/a", b"new")
     (cli.root / "link").symlink_to("real")
@@ -174,6 +179,23 @@ def test_an_existing_file_keeps_its_permissions_and_a_link_stays_one(cli: CliWor
     cli.call("blob", "get", f"{site}/a", "-f", "link")
     assert ((cli.root / "real").read_bytes(), (cli.root / "link").is_symlink()) == (b"new", True)
     assert oct((cli.root / "real").stat().st_mode) == "0o100640"
+
+
+def test_a_file_that_was_changed_here_is_replaced_only_where_that_is_said(cli: CliWorld, site: str) -> None:
+    put(cli, f"{site}/a", BINARY)
+    get, file = ("blob", "get", f"{site}/a", "-f", "copy"), cli.root / "copy"
+    # A file that azguard did not deliver is replaced, as by any other tool.
+    file.write_text("mine")
+    assert (cli.call(*get).code, file.read_bytes() == BINARY) == (0, True)
+    file.write_text("precious")
+    for each in ("as it is", "as another file of the same name"):
+        refused = cli.call(*get, "-o", "json")
+        assert (refused.code, refused.error["message"][-36:], file.read_text()) == (
+            42, "you changed it here since you got it", "precious",
+        ), each  # fmt: skip
+        file.unlink()
+        file.write_text("precious")
+    assert (cli.call(*get, "--overwrite").code, file.read_bytes() == BINARY) == (0, True)
 
 
 def test_a_new_file_has_the_permissions_of_any_new_file(cli: CliWorld, site: str) -> None:

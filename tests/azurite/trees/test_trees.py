@@ -428,8 +428,44 @@ def test_a_get_leaves_alone_what_is_here_or_holds_the_content(cli: CliWorld, sit
     write(cli.root / "back", b="mine")
     ran = cli.call("blob", "get", site, "-f", "back", "--recursive", "--if-exists", "skip")
     assert outcomes(ran) == {"a": "exists", "b": "exists"}
-    ran = cli.call("blob", "get", site, "-f", "back", "--recursive", "--unchanged", "skip")
+    ran = cli.call("blob", "get", site, "-f", "back", "--recursive", "--unchanged", "skip", "--overwrite")
     assert outcomes(ran) == {"a": "unchanged", "b": "read"}
+
+
+def read_again(cli: CliWorld, site: str, *more: str, theirs: bytes = b"theirs") -> Ran:
+    """Get a tree, change one of its files here and another there, and get it again."""
+    write(cli.root / "dist", mine="1", theirs="1")
+    put(cli, "dist", site)
+    get = ("blob", "get", site, "-f", "back", "--recursive")
+    cli.call(*get)
+    write(cli.root / "back", mine="precious")
+    for name in ("mine", "theirs"):
+        cli.call("blob", "put", f"{site}/{name}", "--last-writer-wins", scope="other", stdin=theirs)
+    return cli.call(*get, *more)
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "outcome", "kept"),
+    [
+        ((), 20, "failed", "precious"),
+        (("--dry-run",), 20, "would refuse", "precious"),
+        (("--unchanged", "skip"), 20, "failed", "precious"),
+        (("--if-exists", "skip"), 0, "exists", "precious"),
+        (("--overwrite",), 0, "read", "theirs"),
+    ],
+)
+def test_a_file_that_was_changed_here_is_not_lost_to_a_get(
+    cli: CliWorld, site: str, more: tuple[str, ...], code: int, outcome: str, kept: str
+) -> None:
+    ran = read_again(cli, site, *more)
+    found = items(ran)["mine"]
+    assert (ran.code, found["outcome"], (cli.root / "back/mine").read_text()) == (code, outcome, kept)
+    assert "error" not in found or found["error"]["exit_code"] == 42
+
+
+def test_a_file_that_was_changed_here_to_what_is_there_is_read_again(cli: CliWorld, site: str) -> None:
+    # As after a run that was killed before it could record what it had read.
+    assert set(outcomes(read_again(cli, site, theirs=b"precious")).values()) == {"read"}
 
 
 def test_a_file_proved_to_hold_a_version_guards_by_it(cli: CliWorld, site: str) -> None:
