@@ -2,7 +2,7 @@
 
 import sys
 
-from azguard.cli import signals
+from azguard.cli import signals, terminal
 from azguard.errors import Interrupted
 
 #: The reason of a run that ends because a person declined.
@@ -16,7 +16,7 @@ def on_terminal() -> bool:
 
 def asks_to_go_on(question: str) -> bool:
     """Ask on the terminal whether to go on, which is what Enter means; the end of the input is a no."""
-    sys.stderr.write(f"{question} [Y/n] ")
+    sys.stderr.write(f"{terminal.printable(question)} [Y/n] ")
     sys.stderr.flush()
     answer = sys.stdin.readline()
     return bool(answer) and answer.strip().lower() in ("", "y", "yes")
@@ -28,7 +28,7 @@ def confirm(question: str, otherwise: str) -> None:
     Raises:
         Interrupted: the answer is another; ``otherwise`` says what was not done.
     """
-    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.write(f"{terminal.printable(question)} [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         signals.state.declined = True

@@ -11,6 +11,7 @@ import typer
 
 from azguard.cli import asking, run_keys, signals, terminal
 from azguard.cli.result_stream import silence, tell_of_read
+from azguard.documents import controls
 from azguard.errors import AzguardError, Changed, ConfigError, Gone, Interrupted, OutputFailed, UsageError
 
 # How the parser tells words that no argument takes.
@@ -78,13 +79,12 @@ def _words(
     known = hints.in_words(known, argv)
     known = known.but(hint=hint_account.keep(known.hint or hints.of(known, command, params, argv), argv))
     secrets = redaction.find_secrets(shared, environ, argv)
-    text = redaction.redact(text, secrets)
+    text = controls.escape(redaction.redact(text, secrets))
     # Typer knows no output where it could not read the command line to its end.
     output = shared.get("output")
     if output == "json" if output else command_line.wants_json(argv):
-        return text + json.dumps(
-            {"error": redaction.redact_values(known.as_json(), secrets)}, indent=2, ensure_ascii=False
-        )
+        told = json.dumps({"error": redaction.redact_values(known.as_json(), secrets)}, indent=2, ensure_ascii=False)
+        return text + (controls.escape_json(told) if terminal.is_terminal(sys.stderr) else told)
     if isinstance(error, CommandMissing):
         return text + help_text.emphasize(error.help, sys.stderr)
     words = redaction.redact(_for_people(known, quiet=bool(shared.get("quiet"))), secrets)

@@ -11,7 +11,7 @@ import typer
 from azguard.cli import result_stream, terminal
 from azguard.cli.plain_values import plain
 from azguard.cli.progress import Progress
-from azguard.documents import queries
+from azguard.documents import controls, queries
 from azguard.errors import OutputFailed, UsageError
 
 FORMATS = ("json", "table", "tsv", "yaml", "none")
@@ -100,11 +100,9 @@ class Output:
     def _print(self, value: Any, result: object) -> None:
         """Print what was picked from a result."""
         if self.format == "json":
-            _line(json.dumps(value, indent=2, ensure_ascii=False))
+            _line(_to_json(value, indent=2))
         elif self.format == "yaml":
-            import yaml
-
-            sys.stdout.write(yaml.safe_dump(value, sort_keys=False, allow_unicode=True))
+            sys.stdout.write(_to_yaml(value))
         elif self.format == "tsv":
             for row in value if isinstance(value, list) else [value]:
                 _line(_tsv(row))
@@ -147,7 +145,7 @@ class Output:
                 self._print(values, [sample])
         elif self.format != "none":
             for each in values:
-                _line(_to_json_line(each) if self.format == "json" else _tsv(each))
+                _line(_to_json(each) if self.format == "json" else _tsv(each))
         self.flush()
 
     def print_line(self, text: str) -> None:
@@ -181,7 +179,7 @@ class Output:
     def json_lines(self, records: Iterable[Mapping[str, object]]) -> None:
         """Print one JSON object per line, whatever the format: what another program reads back."""
         for record in records:
-            _line(_to_json_line(record))
+            _line(_to_json(record))
 
     def pass_on(self, chunk: bytes) -> None:
         """Print on stderr what a command printed that is not the result."""
@@ -259,16 +257,44 @@ def _check_query(query: str | None) -> str | None:
 def _json_array(values: Iterator[Any]) -> None:
     separator = "[\n"
     for value in values:
-        text = json.dumps(value, indent=2, ensure_ascii=False).replace("\n", "\n  ")
+        text = _to_json(value, indent=2).replace("\n", "\n  ")
         sys.stdout.write(f"{separator}  {text}")
         separator = ",\n"
     sys.stdout.write("[]\n" if separator == "[\n" else "\n]\n")
 
 
+def _is_watched() -> bool:
+    """Return whether a terminal gets the result: names and values must not be able to drive it."""
+    return terminal.is_terminal(sys.stdout)
+
+
+def _to_json(value: Any, indent: int | None = None) -> str:
+    text = _to_json_line(value) if indent is None else json.dumps(value, indent=indent, ensure_ascii=False)
+    return controls.escape_json(text) if _is_watched() else text
+
+
+def _to_yaml(value: Any) -> str:
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        """A dumper that quotes what would drive a terminal, so that it can be spelled out."""
+
+        def represent_text(self, text: str) -> Any:
+            style = '"' if controls.are_in(text) else None
+            return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+    options = {"sort_keys": False, "allow_unicode": True}
+    if not _is_watched():
+        return str(yaml.safe_dump(value, **options))
+    Dumper.add_representer(str, Dumper.represent_text)
+    return controls.escape(yaml.dump(value, Dumper=Dumper, **options))
+
+
 def _tsv(row: Any) -> str:
     if isinstance(row, dict):
         row = list(row.values())
-    return "\t".join(_cell(value) for value in (row if isinstance(row, list) else [row]))
+    line = "\t".join(_cell(value) for value in (row if isinstance(row, list) else [row]))
+    return controls.escape(line) if _is_watched() else line
 
 
 def _cell(value: Any) -> str:

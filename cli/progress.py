@@ -20,7 +20,7 @@ class Progress:
     """Counts bytes; draws one line on stderr once the work takes longer than a moment."""
 
     def __init__(self, title: str, total: int | None, enabled: bool) -> None:
-        self._title, self._total, self._enabled = title, total, enabled
+        self._title, self._total, self._enabled = terminal.printable(title), total, enabled
         self._began = time.monotonic()
         self._next = self._began + _QUIET_SECONDS
         self._drawn = False

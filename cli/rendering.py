@@ -8,6 +8,7 @@ from typing import Any
 from azguard.cli import terminal
 from azguard.cli.layout import Layout
 from azguard.columns import Unit
+from azguard.documents import controls
 from azguard.times import span
 
 # So many fields of a result that names no columns fit most terminals.
@@ -220,7 +221,7 @@ def _text_of_cell(key: str, value: Any, layout: Layout) -> Any:
 
     shown = _cell(key, value, layout)
     if _is_cut(key, layout):
-        shown = shown.replace("\r", "\\r").replace("\n", "\\n").replace("\t", "\\t")
+        shown = shown.replace("\n", "\\n")
     return Text(shown, style=_style(key, value, layout))
 
 
@@ -258,4 +259,4 @@ def _text(value: Any, layout: Layout) -> str:
     if isinstance(value, list):
         return ", ".join(_text(each, layout) for each in value)
     # A blob's name or metadata must not be able to drive the terminal.
-    return "".join(char if char.isprintable() or char == "\n" else repr(char)[1:-1] for char in str(value))
+    return controls.escape(str(value)).replace("\t", "\\t")

@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, TextIO
 
+from azguard.documents import controls
+
 _RESET = "\x1b[0m"
 _CODES = {"bold": "1", "red": "31", "green": "32", "magenta": "35", "cyan": "36"}
 # The first word of a message says what it is.
@@ -53,7 +55,8 @@ def is_ascii(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def spell(text: str, stream: TextIO) -> str:
-    """Return a message in characters that a stream can show."""
+    """Return a message in characters that a stream can show, and none that would drive a terminal."""
+    text = controls.escape(text)
     return text.replace("\u2026", "...") if is_ascii(stream) else text
 
 
@@ -70,7 +73,7 @@ def width(stream: TextIO, environ: Mapping[str, str] = os.environ) -> int:
 
 def printable(text: str) -> str:
     """Return a line without what would drive the terminal: a blob's name must not be able to."""
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+    return controls.escape(text).replace("\t", "\\t").replace("\n", "\\n")
 
 
 def count(number: int, noun: str) -> str:

@@ -17,6 +17,7 @@
 ``formats``   the format of content, by name and content type
 ``merges``    two changes of one content, put together
 ``diffs``     differences for people
+``controls``  characters that drive a terminal, spelled out
 ``filter_output``  what a filter may print
 ``queries``   what fails of JMESPath
 """

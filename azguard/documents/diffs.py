@@ -1,21 +1,12 @@
 """Differences between two versions of content or metadata, for people to read on a terminal."""
 
-import re
-import unicodedata
 from collections.abc import Sequence
 
+from azguard.documents import controls
 from azguard.documents import text as json_text
 
 _SPACE = " \t\r\n"
 _LAYOUT = json_text.Style(indent="  ")
-# Everything outside these ranges is looked up; they hold nothing that controls a terminal or hides.
-_SUSPECT = re.compile(r"[^\t -~\u00a1-\u00ac\u00ae-\u05ff]")
-# Control characters; invisible and direction-changing ones; line and paragraph separators; lone surrogates.
-_ESCAPED_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-# Joiners are part of letters and emoji, and neither move a cursor nor turn the direction of text.
-_JOINERS = "\u200c\u200d"
-_LAST_OF_TWO_DIGITS = 0xFF
-_LAST_OF_FOUR_DIGITS = 0xFFFF
 
 
 def compare(old: bytes, new: bytes, name: str) -> str:
@@ -89,16 +80,6 @@ def _diff(old: Sequence[str], new: Sequence[str], name: str, remark: str) -> str
 def _show(line: str) -> str:
     body = line.removesuffix("\n")
     missing = "" if body != line else "\\ No newline at end of file\n"
-    return f"{_SUSPECT.sub(_escape, body)}\n{missing}"
-
-
-def _escape(match: re.Match[str]) -> str:
-    character = match[0]
-    if character in _JOINERS or unicodedata.category(character) not in _ESCAPED_CATEGORIES:
-        return character
-    number = ord(character)
-    if number <= _LAST_OF_TWO_DIGITS:
-        return f"\\x{number:02x}"
-    if number <= _LAST_OF_FOUR_DIGITS:
-        return f"\\u{number:04x}"
-    return f"\\U{number:08x}"
+    # A name may have a line feed, which the lines of content have not.
+    body = controls.escape(body).replace("\n", controls.spell("\n"))
+    return f"{body}\n{missing}"

@@ -2,7 +2,7 @@
 
 import re
 
-from azguard.documents import numbers
+from azguard.documents import controls, numbers
 from azguard.documents.numbers import UnreadValue
 
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
@@ -22,8 +22,6 @@ _UNREAD = re.compile(
 _WORD = r"[\w./@%+=~^:;$()<>!*&-]+"
 _PLAIN = re.compile(rf"(?=[\w/]){_WORD}(?: (?=[\w/(]){_WORD})*")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0"}
-_LAST_OF_TWO_DIGITS = 0xFF
-_LAST_OF_FOUR_DIGITS = 0xFFFF
 
 
 def resolve(text: str) -> object:
@@ -58,9 +56,4 @@ def _escape(character: str) -> str:
         return _ESCAPES[character]
     if character.isprintable():
         return character
-    number = ord(character)
-    if number <= _LAST_OF_TWO_DIGITS:
-        return f"\\x{number:02x}"
-    if number <= _LAST_OF_FOUR_DIGITS:
-        return f"\\u{number:04x}"
-    return f"\\U{number:08x}"
+    return controls.spell(character)

@@ -16,6 +16,7 @@ import yaml
 from azguard.blobs.shown import BlobShown
 from azguard.cli import rendering
 from azguard.cli.layout import Layout
+from azguard.documents import controls
 from azguard.leases.facts import BrokenLease, LeaseFacts
 from azguard.leases.held import HeldLeaseStatus
 from tests.support import forked, table_world
@@ -335,6 +336,34 @@ def on_a_terminal(cli: CliWorld, *words: str, **environ: str) -> tuple[int, str]
 def test_a_terminal_gets_a_panel_with_colours(cli: CliWorld, blob: str) -> None:
     code, shown = on_a_terminal(cli, "blob", "show", blob)
     assert (code, "\x1b[1mcontent length" in shown, "{" in shown) == (0, True, False)
+
+
+@pytest.mark.parametrize(
+    ("options", "reads_back"),
+    [(("-o", "json"), json.loads), (("-o", "yaml"), yaml.safe_load), (("-o", "tsv"), None), (("-o", "table"), None)],
+)
+def test_what_would_drive_a_terminal_is_spelled_out_there_and_goes_through_a_pipe_as_it_is(
+    cli: CliWorld, options: tuple[str, str], reads_back: Callable[[str], object] | None
+) -> None:
+    hostile = "a\x1b[2J\x9b2J\u202eb\U000e0041\x7f"
+    row = f"{table_world.table(cli)}/p/r"
+    assert cli.call("entity", "insert", row, f"note={hostile}").code == 0
+    _, shown = on_a_terminal(cli, "entity", "get", row, *options, "--query", "[note]", "--no-color")
+    assert controls.are_in(shown) is False
+    assert r"\u202e" in shown
+    if reads_back is not None:
+        assert reads_back(shown) == [hostile]
+        assert "\u202e" in cli.call("entity", "get", row, *options, "--query", "[note]").out
+
+
+def test_errors_and_exports_cannot_drive_a_terminal(cli: CliWorld) -> None:
+    name = f"{cli.container()}/a\u202eb"
+    cli.call("blob", "put", name, stdin=b"1")
+    for words in (("cache", "export"), ("blob", "get", f"{name}c", "-o", "json"), ("blob", "get", f"{name}c")):
+        _, shown = on_a_terminal(cli, *words, "--no-color")
+        assert (controls.are_in(shown), r"a\u202eb" in shown) == (False, True)
+        piped = cli.call(*words)
+        assert "\u202e" in piped.out + piped.err or words[-1] == f"{name}c"
 
 
 def test_a_terminal_gets_one_line_for_a_write(cli: CliWorld, blob: str) -> None:
