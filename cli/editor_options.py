@@ -28,7 +28,8 @@ class EditorOptions:
     allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Let the content become empty.")] = False
     any_content: Annotated[bool, typer.Option("--any-content", help="Let JSON or YAML become something else.")] = False
     op_id: Annotated[
-        str | None, typer.Option("--op-id", metavar="KEY", help="Name the change by a key; a key works once.")
+        str | None,
+        typer.Option("--op-id", metavar="KEY", help="Apply this change at most once for KEY, such as a CI run."),
     ] = None
     op_id_any_change: AnyChange = False
     guard: Annotated[
@@ -39,7 +40,8 @@ class EditorOptions:
         str | None, typer.Option("--lease-id", metavar="ID|@held", help="Use the lease that you hold.")
     ] = None
     fence: Annotated[
-        str | None, typer.Option("--fence", metavar="N", help="Refuse it if a later holder has written.")
+        str | None,
+        typer.Option("--fence", metavar="N", help="Your lock's number: refused if a later holder has written."),
     ] = None
     wait_lease: Annotated[bool, typer.Option("--wait-lease", help="Wait until another holder releases its lease.")] = (
         False

@@ -140,8 +140,10 @@ def _usage(error: Any, argv: Sequence[str]) -> UsageError:
     message, hint = error.format_message(), guesses.hint_for_values(argv) or f"{path} --help"
     if context is not None and (extra := _EXTRA.fullmatch(message)):
         takes_file = "-f" in guesses.list_shown_options(context.command)
-        named = f"an address is one word, such as site/config.json{', and -f names a file' if takes_file else ''}"
-        return UsageError(f"more words than it takes: {extra[1]}", hint=f"{named}: {hint}")
+        named = (
+            f"an address is one word, such as site/config.json{', and -f names a file or folder' if takes_file else ''}"
+        )
+        return UsageError(f"`{path}` takes fewer words; these are too many: {extra[1]}", hint=f"{named}: {hint}")
     return UsageError(message[:1].lower() + message[1:], hint=hint)
 
 

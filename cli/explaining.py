@@ -109,7 +109,7 @@ def _name_own_lease_waited_for(env: Environment, error: GaveUp, target: Target) 
     address = shlex.quote(hints.name_as_typed(error, env.argv))
     release = f"release it first: azguard {noun} release {address}"
     return error.but(
-        message=f"{target} is leased by this scope itself, so waiting for it is in vain; nothing was done",
+        message=f"{target} is leased by this scope itself, and would not become free by waiting; nothing was done",
         hint=hints.under_own_lease(env.argv) if updates else release,
     )
 

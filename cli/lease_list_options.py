@@ -38,7 +38,7 @@ class LeaseListOptions:
         """Refuse what contradicts itself.
 
         Raises:
-            UsageError: it does, or which container is missing.
+            UsageError: it does, or no container is named.
         """
         holdings_view.check_place(container, account=self.account)
         others = (container, self.account, self.state, self.prefix, self.num_results, self.stale, self.watch)
@@ -46,6 +46,6 @@ class LeaseListOptions:
             raise UsageError("--held lists what this scope holds, in any container", hint="leave the rest out")
         if not self.held and ((container is None and not self.account) or self.all_scopes):
             raise UsageError(
-                "which container is missing",
-                hint="azguard lease list CONTAINER; or --account; or --held [--all-scopes]",
+                "no container is named",
+                hint="name one: azguard lease list CONTAINER; or --account; or --held [--all-scopes]",
             )

@@ -42,7 +42,7 @@ Fair = Annotated[bool, typer.Option("--fair/--no-fair", help="Wait behind those 
 NoCreate = Annotated[bool, typer.Option("--no-create", help="Do not create a lock blob that is missing.")]
 KeepLog = Annotated[bool, typer.Option("--log/--no-log", help="Add a line to the lock's history; by default, yes.")]
 Shared = Annotated[
-    bool, typer.Option("--shared", help="Hold it beside others with --shared; one without it is then kept out.")
+    bool, typer.Option("--shared", help="Hold it as a reader, beside others; a run without --shared is alone.")
 ]
 Slots = Annotated[
     str | None, typer.Option("--slots", metavar="N", help="Let N jobs hold it at a time; all give the same N.")

@@ -59,7 +59,9 @@ Prefix = Annotated[str | None, typer.Option("--prefix", metavar="TEXT", help="Sh
 Limit = Annotated[str | None, typer.Option("--num-results", metavar="N", help="Show at most N; by default, all.")]
 LeaseDuration = Annotated[
     str | None,
-    typer.Option("--lease-duration", metavar="DURATION", help="Set its term: 15s to 60s; by default, 60s."),
+    typer.Option(
+        "--lease-duration", metavar="DURATION", help="End it so long after its last renewal, 15s to 60s [default: 60s]."
+    ),
 ]
 LockContainer = Annotated[
     str | None,
@@ -137,7 +139,7 @@ def conditions(
         typer.Option(
             "--etag",
             metavar="ETAG|@last",
-            help="Like --if-match, but on every resource.",
+            help="Only if this is the version; works on every resource.",
             autocompletion=completers.etags,
         ),
     ] = None,
@@ -150,7 +152,7 @@ def conditions(
         typer.Option(
             "--fence",
             metavar="N",
-            help="Refuse it if a later holder has written.",
+            help="Your lock's number: refused if a later holder has written.",
         ),
     ] = None,
     last_writer_wins: Annotated[
@@ -279,7 +281,7 @@ def general(
     ] = None,
     scope: Annotated[
         str | None,
-        typer.Option("--scope", metavar="NAME", help="Use the reads of this scope as guards."),
+        typer.Option("--scope", metavar="NAME", help="Whose reads guard your writes; by default, this session's."),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no hints, warnings or progress.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what azguard does.")] = False,

@@ -283,11 +283,10 @@ def _to_yaml(value: Any) -> str:
             style = '"' if controls.are_in(text) else None
             return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
-    options = {"sort_keys": False, "allow_unicode": True}
     if not _is_watched():
-        return str(yaml.safe_dump(value, **options))
+        return yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
     Dumper.add_representer(str, Dumper.represent_text)
-    return controls.escape(yaml.dump(value, Dumper=Dumper, **options))
+    return controls.escape(yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=True))
 
 
 def _tsv(row: Any) -> str:

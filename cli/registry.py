@@ -148,7 +148,7 @@ COMMANDS = {
             "break": "lock_break",
         },
     ),
-    "status": CommandEntry("status", "Ask which of the resources that you read changed since."),
+    "status": CommandEntry("status", "Compare what you read with what the service has now."),
     "cache": CommandEntry("cache", "The ETags this machine remembers."),
     "profile": CommandEntry("profile", "Named accounts in the configuration file."),
     "emulator": CommandEntry("emulator", "A local Azurite to try things on."),

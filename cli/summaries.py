@@ -48,7 +48,7 @@ _VERBS = {
     "range clear": "cleared a range of",
 }
 #: What lock hold did.
-_HOLDING = {"held": "hold", "already_held": "this job holds already:", "prolonged": "hold on to"}
+_HOLDING = {"held": "took", "already_held": "this job holds already:", "prolonged": "prolonged the hold of"}
 #: What was done to a lease.
 _LEASE_VERBS = {
     "acquire": "acquired",
@@ -214,13 +214,19 @@ def _describe_imported(result: Mapping[str, Any]) -> str:
 def _describe_hold(result: Mapping[str, Any]) -> str:
     ends = f"until {result['until']}" if result["until"] else "until it is released"
     begun = _HOLDING[result["outcome"]]
-    by = f"pid {result['pid']}" if result["pid"] else ""
-    return _MARK + _join(f"{begun} {_name(result)} {ends}", f"fence {result['fence']}", by)
+    return _MARK + _join(f"{begun} {_name(result)} {ends}", _describe_renewer(result), f"fence {result['fence']}")
 
 
 def _describe_check(result: Mapping[str, Any]) -> str:
-    left = result["seconds_left"]
-    return _MARK + _join(f"{_name(result)} is held", "" if left is None else f"{span(left)} left unless it is renewed")
+    left, renewer = result["seconds_left"], _describe_renewer(result)
+    ends = "" if left is None else f"it ends in {span(left)} if that process dies"
+    if not renewer and ends:
+        ends = f"it ends in {span(left)} unless it is renewed"
+    return _MARK + _join(f"this job holds {_name(result)}", renewer, ends)
+
+
+def _describe_renewer(result: Mapping[str, Any]) -> str:
+    return f"pid {result['pid']} renews it" if result["pid"] else ""
 
 
 def _describe_lock_release(result: Mapping[str, Any]) -> str:

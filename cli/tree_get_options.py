@@ -25,7 +25,7 @@ class TreeGetOptions(TreeCopyOptions):
         typer.Option(
             "--allow-empty",
             rich_help_panel=_TREES,
-            help="Take it for success if nothing is there; --mirror deletes all then.",
+            help="End with 0 if nothing is there; with --mirror this empties your folder.",
         ),
     ] = False
 

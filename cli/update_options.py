@@ -87,7 +87,7 @@ class UpdateOptions:
         typer.Option(
             "--op-id",
             metavar="KEY",
-            help="Name the change by a key; a key works once.",
+            help="Apply this change at most once for KEY, such as a CI run.",
         ),
     ] = None
     op_id_any_change: AnyChange = False
@@ -114,7 +114,7 @@ class UpdateOptions:
         typer.Option(
             "--fence",
             metavar="N",
-            help="Refuse it if a later holder has written.",
+            help="Your lock's number: refused if a later holder has written.",
         ),
     ] = None
     where: Annotated[

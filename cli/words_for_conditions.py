@@ -34,7 +34,7 @@ def _how_to_see(facts: Mapping[str, object]) -> str:
         case "table":
             return f"read it first: azguard table acl get {target}"
         case _:
-            return f"name the version you mean: --etag ETAG, as azguard {kind} show {target} tells it"
+            return f"look at it first: azguard {kind} show {target}; then name what you saw: --etag ETAG"
 
 
 def _how_to_leave_out(facts: Mapping[str, object]) -> str:

@@ -54,11 +54,16 @@ HINTS: Mapping[str, Words] = {
     "hold_of_another_scope": "another scope holds it: --scope {scope}",
     "hold_unknown": _take_lock,
     "lock_busy": "wait longer with --wait 10m, or look: azguard lock show {address}",
-    "lock_lost": "what it did last may have run beside another holder: check with the fence before you run it again",
-    "lock_lost_before_release": "what was done under it may have run beside another holder",
+    "lock_lost": (
+        "its last seconds may have overlapped with the next holder's: compare the fences of what was written "
+        "before you run it again"
+    ),
+    "lock_lost_before_release": "what was done under it may have overlapped with another holder's work",
     "lock_lost_before_start": "the command was not run",
     "lock_lost_before_write": "nothing was written: run it again",
-    "lock_lost_unfenced": "what it did last may have run beside another holder: look at it before you run it again",
+    "lock_lost_unfenced": (
+        "its last seconds may have overlapped with the next holder's: look at what it wrote before you run it again"
+    ),
     "lock_not_acquired": "nothing was run under it; try again",
     "lock_not_held": "stop here: what follows would run without the lock",
     "sticky_until_is_over": "nothing was held; --until 4h, or a time that is still to come",

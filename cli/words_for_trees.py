@@ -12,7 +12,10 @@ def _how_to_read_alone(facts: Mapping[str, object]) -> str:
 #: What to type next.
 HINTS: Mapping[str, Words] = {
     "file_changed_while_read": "nothing was written; try again when its writer is done",
-    "some_files_failed": "each line says why; then run it again, a put or get with --unchanged skip",
+    "some_files_failed": (
+        "the line of each file says why; run it again when that is mended: "
+        "with --unchanged skip a put or get leaves the rest alone"
+    ),
     "tree_folder_fails": "name another folder with -f DIR",
     "tree_has_no_file": "is the address right? If nothing may be there: --allow-empty",
     "tree_is_no_folder": "without --recursive it is one file, which -f FILE names",

@@ -21,8 +21,8 @@ def put(ctx: typer.Context, queue: options.Queue, given: MessagePutOptions) -> N
     """Put a message at the end of a queue: the content of --content, of a file or of stdin.
 
     By default the content is text, and is sent as it is. --encoding base64 sends any bytes; Azure Functions expects
-    base64 unless it is told otherwise. raw is base64 that another program made: it is sent as it is, and what is no
-    base64 is said.
+    base64 unless it is told otherwise. raw is base64 that another program made: it is sent as it is; a warning tells
+    if it is not base64.
 
     If the answer gets lost, it cannot be known whether the message was put (exit 74): nothing in the service tells.
     For an outbox, put it with --hidden, keep its id and receipt with your data, then message update --visible.
@@ -89,7 +89,7 @@ def get(
 
 @app.command(spec=options.operation(operations.QUEUE_PEEK_MESSAGES))
 def peek(ctx: typer.Context, queue: options.Queue, num_messages: Number = "1") -> None:
-    """Look at the next messages, as text and as what that is as base64; they stay as they are.
+    """Show the next messages without receiving them, as text and decoded from base64.
 
     Examples:
         azguard message peek jobs

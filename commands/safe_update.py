@@ -48,10 +48,10 @@ def safe_update(
     when it has ended with 0. Its stdin is empty then, and what it prints goes to stderr. {} inside any other argument
     is left alone; for such a case: -- sh -c 'sed -i s/1/2/ "$1"' sh {}
 
-    Nor is anything written (exit 65) if the command makes nothing where there was something, unless --allow-empty is
-    given, or something else where there was JSON, unless --any-content is given. JSON is what parses as a whole
-    as an object or an array, or as any value if the name ends in .json or the content type is JSON; but not where name
-    or content type say JSON lines or YAML.
+    Two results of the command are refused (exit 65): empty output where there was content (--allow-empty permits it),
+    and output that is not JSON where there was JSON (--any-content permits it). Content counts as JSON if the whole
+    is an object or an array; if the name ends in .json or the content type is JSON, any JSON value counts. Content
+    whose name or type says JSON lines or YAML never counts.
 
     Edits are made in JSON; in YAML if the name ends in .yaml or .yml or the content type is YAML. Comments, order and
     layout of all that an edit does not name stay as they are.

@@ -26,7 +26,7 @@ def status(
         ),
     ] = None,
 ) -> None:
-    """Ask which of the resources read here changed, vanished or are leased: exit 0 none, 42 some.
+    """Compare what you read with the service: exit 0 if all is the same, 42 if not, or if a lease is in the way.
 
     The ETag of a container, a table, a share or a directory does not cover its contents. So their state is
     properties_unchanged.

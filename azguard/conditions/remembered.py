@@ -42,7 +42,7 @@ def never_read(target: Target, part: Part, *, reason: str) -> Changed:
     # Another read of the resource tells the version of its metadata too, but never that of its tags.
     what = f"the tags of {target} were" if part is Part.TAGS else f"{target} was"
     return Changed(
-        f"{what} never read here, so there is nothing to guard this with",
+        f"{what} never read here, so no version guards this; nothing was done",
         address=str(target.address),
         reason=reason,
         values={"part": part.value},

@@ -39,7 +39,7 @@ class Editor:
         source = next((name for name in ("VISUAL", "EDITOR") if environ.get(name)), None)
         words = _split(source, environ[source]) if source else _find_default(environ)
         if os.path.basename(words[0]) in _ON_TERMINAL and not in_foreground():
-            raise UsageError(f"{words[0]} needs a terminal, and there is none", reason="editor_needs_terminal")
+            raise UsageError(f"there is no terminal, so {words[0]} was not started", reason="editor_needs_terminal")
         try:
             child.check(words, environ)
         except (CommandNotFound, NotExecutable) as error:

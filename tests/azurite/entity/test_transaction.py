@@ -183,7 +183,7 @@ REFUSED: list[tuple[Any, int, str]] = [
     ([item("upsert", "@/a", mode="fail", last_writer_wins=True)], 2, 'line 1: "mode" is "fail"'),
     ([item("insert", "@/c", 2**40)], 2, "line 1: n is beyond what Edm.Int32 takes"),
     ([item("delete", "@/a"), item("delete", "@/nosuch")], 42,
-     "line 2: @/nosuch was never read here, so there is nothing to guard this with"),
+     "line 2: @/nosuch was never read here, so no version guards this; nothing was done"),
     ([item("delete", "@/a"), item("insert", "@x/c")], 2, "line 2: @x/c is not in the partition of line 1, @/a"),
     ([item("delete", "@/a"), item("insert", "@/c"), item("merge", "@/a")], 2, "line 3: @/a is in line 1 already"),
     ([item("insert", f"@/{n}") for n in range(101)], 2,

@@ -205,7 +205,7 @@ def test_something_never_read_is_refused_with_three_ways_out(cli: CliWorld, orde
     ran = write(cli, "replace", order)
     assert (ran.code, ran.error["message"], ran.error["hint"]) == (
         42,
-        f"{order} was never read here, so there is nothing to guard this with",
+        f"{order} was never read here, so no version guards this; nothing was done",
         f"read it first: azguard entity get {order}; or name the version you mean: --etag ETAG; "
         "or say --last-writer-wins",
     )

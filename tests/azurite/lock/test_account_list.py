@@ -162,7 +162,7 @@ def test_a_watch_off_a_terminal_prints_a_line_for_each_change_alone(
         (("lock", "list", "site", "--account"), "--account lists all containers, and one is named"),
         (("lease", "list", "site", "--account"), "--account lists all containers, and one is named"),
         (("lease", "list", "--held", "--account"), "--held lists what this scope holds, in any container"),
-        (("lease", "list", "--account", "--all-scopes"), "which container is missing"),
+        (("lease", "list", "--account", "--all-scopes"), "no container is named"),
         (("lock", "list", "--account", "--stale", ""), "--stale is empty"),
     ],
 )

@@ -151,7 +151,7 @@ def test_waiting_for_ones_own_lease_is_called_vain(cli: CliWorld, blob: str, wor
     url = f"http://127.0.0.1:{cli.port}/devstoreaccount1/{blob}"
     named = [word.format(blob=blob, url=url) for word in words]
     ran = cli.call(*named)
-    said = f"error: {blob} is leased by this scope itself, so waiting for it is in vain; nothing was done"
+    said = f"error: {blob} is leased by this scope itself, and would not become free by waiting; nothing was done"
     hint = next(line for line in ran.err.splitlines() if line.startswith("hint: "))
     assert (ran.code, said in ran.err.splitlines(), hint.startswith(f"hint: {way}azguard ")) == (75, True, True)
     line = hint.removeprefix(f"hint: {way}")

@@ -249,7 +249,7 @@ def test_errors_are_for_people_unless_json_was_asked_for(cli: CliWorld, blob: st
 
 def test_quiet_leaves_the_error_and_drops_the_hint(cli: CliWorld, blob: str) -> None:
     ran = cli.call("blob", "delete", f"{blob}x", "-q")
-    assert ran.err == f"error: {blob}x was never read here, so there is nothing to guard this with\n"
+    assert ran.err == f"error: {blob}x was never read here, so no version guards this; nothing was done\n"
 
 
 def test_debug_shows_where_an_error_came_from(cli: CliWorld, blob: str) -> None:

@@ -276,7 +276,7 @@ def test_an_editor_that_needs_a_terminal_is_refused_without_one(offline: CliWorl
     env = offline.environ(env={"EDITOR": str(path), "VISUAL": ""})
     ran = offline.begin("edit", "blob:site/x", env=env, start_new_session=True)
     _, err = ran.communicate(timeout=60)
-    assert (ran.returncode, f"error: {path} needs a terminal, and there is none" in err.decode()) == (2, True)
+    assert (ran.returncode, f"error: there is no terminal, so {path} was not started" in err.decode()) == (2, True)
 
 
 @pytest.mark.parametrize(
