@@ -27,6 +27,8 @@ class Output:
     query: str | None = None
     quiet: bool = False
     is_verbose: bool = False
+    #: Whether the format was asked for, or a query: then a difference is part of a result.
+    is_chosen: bool = False
     #: The command that answers, such as ``blob put``, where one line says what it did; None where all fields are shown.
     summarizes: str | None = None
     #: Whether the result is coloured, and whether messages are.
@@ -55,6 +57,7 @@ class Output:
             query=_check_query(shared.get("query")),
             quiet=quiet,
             is_verbose=is_verbose,
+            is_chosen=bool(shared.get("output") or shared.get("query")),
             summarizes=command if is_watched and not wants_all else None,
             color=terminal.is_colored(sys.stdout, shared, environ),
             colors_messages=terminal.is_colored(sys.stderr, shared, environ),
@@ -194,6 +197,18 @@ class Output:
         """Print a unified diff as it is, coloured where colours are wanted."""
         shown = terminal.paint_diff(diff) if self.color else diff
         sys.stdout.write(shown if not diff or diff.endswith("\n") else f"{shown}\n")
+
+    def show_preview(self, result: object, diff: str, without: str) -> None:
+        """Print what would change: as a diff, or inside the result if a format was asked for.
+
+        ``without`` is what a person is told where nothing would change.
+        """
+        if self.is_chosen:
+            self.show(result)
+        elif diff:
+            self.show_diff(diff)
+        else:
+            self.info(without)
 
     def info(self, text: str) -> None:
         """Print progress or a hint for people on stderr; ``--quiet`` silences it."""

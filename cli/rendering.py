@@ -21,8 +21,8 @@ _GAP = 3
 _MARKED_STYLE = "bold magenta"
 # PartitionKey and RowKey.
 _KEYS_OF_AN_ENTITY = 2
-# The fraction of a second in a time.
-_FRACTION = re.compile(r"(?<=^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+(?=(Z|\+00:00)$)")
+# The fraction of a second in a time. One of seven digits is part of the id of a snapshot or version.
+_FRACTION = re.compile(r"(?<=^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d{1,6}(?=(Z|\+00:00)$)")
 # A line below the headings and none elsewhere, as rich's own box SIMPLE in ASCII.
 _ASCII_LINES = "    \n    \n -- \n    \n    \n    \n    \n    \n"
 

@@ -27,13 +27,17 @@ def locate_kept(env: Environment, target: Target, text: str | None) -> Target:
         from azguard.blobs import snapshots
 
         return Target(target.account, snapshots.find_newest(target, text, env.deadline))
+    if text[0].isdigit() and "/" not in text:
+        from azguard.blobs import snapshots
+
+        return Target(target.account, snapshots.find_by_id(target, text, env.deadline))
     named = text.removeprefix("?")
     is_id = named.startswith(_WHICH)
-    found = env.location(f"{target.address}?{named}" if is_id else named, Kind.BLOB)
-    if found.address.snapshot is None and found.address.version is None:
+    found = env.location(f"{target.address}?{named}" if is_id else named, Kind.BLOB) if is_id or "/" in named else None
+    if found is None or (found.address.snapshot is None and found.address.version is None):
         raise UsageError(
             f"--from {named!r} names neither a snapshot nor a version",
-            hint="--from snapshot is the newest; azguard blob list CONTAINER --include snapshots shows all",
+            hint="--from snapshot is the newest; azguard blob list CONTAINER --include snapshots,versions shows all",
         )
     is_elsewhere = found.endpoint is not None and same_host(found.endpoint) != same_host(target.endpoint)
     if found.address.parts != target.address.parts or is_elsewhere or found.sas is not None:

@@ -55,7 +55,9 @@ HINTS: Mapping[str, Words] = {
     "file_copy_too_slow": "give it more time: --timeout 12h",
     "keeping_unknown": "try again; a snapshot may have been made: azguard blob list CONTAINER --include snapshots",
     "no_copy": _begin_copy,
+    "id_of_snapshot_and_version": "say which of the two: --from snapshot=ID, or --from versionid=ID",
     "nothing_kept": "see what is kept: azguard blob list CONTAINER --prefix NAME --include snapshots,versions",
+    "no_such_id_kept": "see what is kept: azguard blob list CONTAINER --prefix NAME --include snapshots,versions",
     "not_in_emulator": "use a real account for this",
     "snapshot_first_needs_version": "name the version that is to be replaced: --etag ETAG; or leave it out",
     "source_tags_need_metadata": (

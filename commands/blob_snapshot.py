@@ -1,7 +1,7 @@
 """``azguard blob snapshot``, ``blob undelete`` and ``blob restore``."""
 
 from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +10,9 @@ from azguard.cli import completers, context, copy_options, options, snapshot_opt
 from azguard.cli.groups import group
 from azguard.conditions import operations
 from azguard.requests.lineage import fresh_op
+
+if TYPE_CHECKING:
+    from azguard.blobs.copies import BlobCopy
 
 app = group("Blobs: snapshot, restore, undelete.")
 
@@ -56,23 +59,28 @@ def restore(
         str | None,
         typer.Option(
             "--from",
-            metavar="snapshot[=ID]|version|versionid=ID",
-            help="Restore this one, or the newest that is not current; always needed.",
+            metavar="ID|snapshot|version",
+            help="Restore the one with this id, or the newest that is not current; always needed.",
             autocompletion=completers.kept_versions,
         ),
     ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the difference; write nothing.")] = False,
     no_lineage: options.NoLineage = False,
 ) -> None:
     """Write a snapshot or an earlier version of a blob over the version you have seen.
 
     --from snapshot is the newest snapshot, and --from version the version before the current one. To name another, give
-    its id, or the address that blob snapshot and blob list show.
+    the id that blob list --include snapshots,versions shows, also as snapshot=ID or versionid=ID; or its address.
 
     Content, headers, metadata and index tags are those that were kept. If the blob was deleted, it is created. If it
     exists and you never read it, the exit status is 45.
 
+    --dry-run shows what would change in the content, the headers, the metadata and the tags, and says if the restore
+    would be refused now.
+
     Examples:
         azguard blob restore site/config.json --from snapshot
+        azguard blob restore site/config.json --from snapshot --dry-run
         azguard blob restore site/config.json --from snapshot --etag @last
 
     Topics: snapshots, conditions
@@ -93,9 +101,21 @@ def restore(
     # Before the look for what was kept: a condition that cannot be is refused before any request.
     plan.check()
     plan = replace(plan, source=snapshot_options.locate_kept(env, target, from_))
+    if dry_run:
+        _show_preview(env, plan)
+        return
     copied = copies.copy(plan)
     copy_options.record(env, target, copied, plan)
     env.out.show(copied)
+
+
+def _show_preview(env: context.Environment, plan: "BlobCopy") -> None:
+    from azguard.blobs import restoring
+
+    found = restoring.preview(plan)
+    env.out.show_preview(found, found.diff, f"{plan.target} would not change")
+    if found.reason is not None:
+        env.out.info(f"the restore would be refused now: {found.reason}")
 
 
 @app.command(spec=options.operation(operations.BLOB_UNDELETE))

@@ -138,17 +138,8 @@ def _show_preview(env: Environment, address: str, given: UpdateOptions, typed: t
     request = update_plans.request(env, env.locate(address, writable=True), given, typed)
     found = updates.preview(request.resource, request.plan, env.deadline)
     told = _describe_preview(request.target, found)
-    if _wants_result(env):
-        env.out.show(told)
-    elif told["diff"]:
-        env.out.show_diff(str(told["diff"]))
-    else:
-        env.out.info(f"{request.target} would not change{'' if found.applied is None else _ALREADY}")
-
-
-def _wants_result(env: Environment) -> bool:
-    """Return whether a preview is to be a result in a format that was asked for, rather than a diff to read."""
-    return bool(env.shared.get("output") or env.out.query)
+    already = "" if found.applied is None else _ALREADY
+    env.out.show_preview(told, str(told["diff"]), f"{request.target} would not change{already}")
 
 
 def _describe_preview(target: "Target", found: updates.Preview) -> dict[str, object]:
@@ -178,7 +169,7 @@ def _update_many(env: Environment, address: str, given: UpdateOptions, typed: tu
             update_many.update_all(many, given.read_jobs(), lambda done: _show_failure(env, done), env.out.show)
         return
     previews = (_describe_preview(*each) for each in update_many.preview_all(many))
-    if _wants_result(env):
+    if env.out.is_chosen:
         env.out.show_each(previews)
         return
     for each in previews:

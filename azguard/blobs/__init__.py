@@ -30,6 +30,7 @@
 ``copy_status``     how a copy goes on, and how to stop it
 ``source_pieces``   ranges of another blob, for an append or for pages
 ``snapshots``       snapshots of a blob, and what is kept of a deleted one
+``restoring``       what a restore would change
 ``page_write``      one write of pages as a value
 ``pages``           writing and clearing pages
 ``page_blobs``      a page blob: found, created, its ranges

@@ -22,6 +22,8 @@ class BlobShown:
     COLUMNS: ClassVar = (
         columns.NAME,
         columns.ADDRESS,
+        columns.SNAPSHOT,
+        columns.VERSION,
         columns.CONTENT_LENGTH,
         columns.LAST_MODIFIED,
         columns.ETAG,

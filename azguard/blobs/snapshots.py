@@ -16,10 +16,11 @@ from azguard import columns
 from azguard.accounts.target import Target
 from azguard.address import Address
 from azguard.blobs import properties, write_refusals
+from azguard.blobs.listing import order_in_time
 from azguard.conditions.etags import quote
 from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
-from azguard.errors import Changed, NotFound, NotModified
+from azguard.errors import Changed, NotFound, NotModified, UsageError
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage
@@ -137,16 +138,41 @@ def find_newest(target: Target, kind: str, deadline: Deadline) -> Address:
         NotFound: there is none.
     """
     kept = _list_kept(target, [f"{kind}s"], deadline)
-    if kind == "snapshot":
-        moments = [str(item.snapshot) for item in kept if item.snapshot]
-    else:
-        moments = [str(item.version_id) for item in kept if item.version_id and not item.is_current_version]
-    if not moments:
+    found = [
+        each for each in kept if not order_in_time(each)[0] and (each.snapshot is not None) == (kind == "snapshot")
+    ]
+    if not found:
         raise NotFound(f"no {kind} of {target} is kept", address=str(target.address), reason="nothing_kept")
-    # By its value: Azurite lists the newest first.
-    newest = max(moments, key=lambda moment: moment.removesuffix("Z"))
-    found = replace(target.address, snapshot=None, version=None)
-    return replace(found, snapshot=newest) if kind == "snapshot" else replace(found, version=newest)
+    return _locate(target, max(found, key=order_in_time))
+
+
+def find_by_id(target: Target, moment: str, deadline: Deadline) -> Address:
+    """Return the address of the snapshot or version of a blob that has this id.
+
+    Raises:
+        NotFound: there is none.
+        UsageError: a snapshot and a version have it.
+    """
+    kept = _list_kept(target, ["snapshots", "versions"], deadline)
+    found = {_locate(target, each) for each in kept if moment in (each.snapshot, each.version_id)}
+    if not found:
+        raise NotFound(
+            f"no snapshot or version of {target} has the id {moment}",
+            address=str(target.address),
+            reason="no_such_id_kept",
+        )
+    if len(found) > 1:
+        raise UsageError(
+            f"a snapshot and a version of {target} have the id {moment}",
+            address=str(target.address),
+            reason="id_of_snapshot_and_version",
+        )
+    return found.pop()
+
+
+def _locate(target: Target, found: Any) -> Address:
+    """Return the address of a line of a listing."""
+    return replace(target.address, snapshot=found.snapshot, version=None if found.snapshot else found.version_id)
 
 
 def _list_kept(target: Target, include: list[str], deadline: Deadline) -> Iterator[Any]:

@@ -327,7 +327,7 @@ def test_a_restore_puts_back_content_metadata_and_tags_over_the_version_read(cli
     assert (found.get_blob_properties().metadata["owner"], found.get_blob_tags()) == ("me", {"env": "dev"})
 
 
-@pytest.mark.parametrize("form", ["snapshot", "snapshot={0}", "?snapshot={0}"])
+@pytest.mark.parametrize("form", ["snapshot", "snapshot={0}", "?snapshot={0}", "{0}"])
 def test_a_snapshot_is_named_in_several_forms(cli: CliWorld, site: str, form: str) -> None:
     kept = cli.call("blob", "snapshot", f"{site}/source").json["snapshot"]
     ran = cli.call("blob", "restore", f"{site}/source", "--from", form.format(kept), "--last-writer-wins")
@@ -358,3 +358,43 @@ def test_a_restore_of_what_another_has_written_since_is_refused(cli: CliWorld, s
 
 def test_without_a_snapshot_there_is_nothing_to_restore(cli: CliWorld, site: str) -> None:
     assert cli.call("blob", "restore", f"{site}/source", "--from", "snapshot").code == 44
+
+
+def test_a_restore_from_an_id_that_is_not_kept_finds_nothing(cli: CliWorld, site: str) -> None:
+    ran = cli.call("blob", "restore", f"{site}/source", "--from", "2026-11-21T10:00:00.0000000Z", "-o", "json")
+    assert (ran.code, "has the id 2026-11-21T10:00:00.0000000Z" in ran.err, ran.error["hint"] != "") == (44, True, True)
+
+
+def test_a_dry_run_of_a_restore_shows_what_would_change_and_writes_nothing(cli: CliWorld, site: str) -> None:
+    cli.call("blob", "get", f"{site}/source", "-f", "copy.txt")
+    kept = cli.call("blob", "snapshot", f"{site}/source").json["snapshot"]
+    restore = ("blob", "restore", f"{site}/source", "--from", kept, "--dry-run")
+    assert (cli.call(*restore).out, cli.call(*restore, "-o", "json").json["outcome"]) == ("", "unchanged")
+    cli.call("blob", "put", f"{site}/source", "--metadata", "owner=you", stdin=b"broken")
+    ran = cli.call(*restore)
+    lines = ran.out.splitlines()
+    assert (ran.code, ran.err) == (0, "")
+    assert {"-broken", "+new", '-    "owner": "you"', '+    "owner": "me"', '+    "env": "dev"'} <= set(lines), ran.out
+    assert cli.call("blob", "get", f"{site}/source").out == "broken"
+
+
+@pytest.mark.parametrize(
+    ("scope", "change", "why"),
+    [
+        ("new", (), "it exists, and was never read here"),
+        ("test", ("blob", "put", "--last-writer-wins"), "it changed since it was read here"),
+        ("test", ("lease", "acquire"), "it is leased, and no lease id was given"),
+        ("test", (), None),
+    ],
+)
+def test_a_dry_run_of_a_restore_says_if_it_would_be_refused(
+    cli: CliWorld, site: str, scope: str, change: tuple[str, ...], why: str | None
+) -> None:
+    cli.call("blob", "get", f"{site}/source", "-f", "copy.txt")
+    kept = cli.call("blob", "snapshot", f"{site}/source").json["snapshot"]
+    cli.call("blob", "put", f"{site}/source", "-f", "copy.txt", "--metadata", "owner=you")
+    if change:
+        cli.call(*change[:2], f"{site}/source", *change[2:], stdin=b"theirs", scope="other")
+    ran = cli.call("blob", "restore", f"{site}/source", "--from", kept, "--dry-run", "-o", "json", scope=scope)
+    assert (ran.code, ran.json["reason"], ran.json["outcome"]) == (0, why, "would refuse" if why else "dry_run")
+    assert (why or "") in ran.err

@@ -135,3 +135,18 @@ def test_a_snapshot_that_has_no_mark_is_unknown_after_a_lost_answer(
 def test_the_emulator_cannot_undelete_and_says_so_at_once(cli: CliWorld, blob: str) -> None:
     ran = cli.call("blob", "undelete", blob, "-o", "json")
     assert (ran.code, ran.error["service_code"]) == (40, "APINotImplemented")
+
+
+def test_a_list_shows_the_ids_of_snapshots_in_order_and_the_blob_last(cli: CliWorld, blob: str) -> None:
+    container = blob.partition("/")[0]
+    cli.call("blob", "put", f"{container}/b", stdin=b"other")
+    kept: list[str] = []
+    for number in range(3):
+        cli.call("blob", "put", blob, stdin=b"%d" % number)
+        kept.append(cli.call("blob", "snapshot", blob).json["snapshot"])
+    words = ("blob", "list", container, "--include", "snapshots,versions")
+    listed = [(each["name"], each["snapshot"]) for each in cli.call(*words).json]
+    assert listed == [*(("a", each) for each in kept), ("a", None), ("b", None)]
+    assert [each["snapshot"] for each in cli.call(*words, "--num-results", "2").json] == kept[:2]
+    shown = cli.call(*words, "-o", "table", env={"COLUMNS": "60"}).out
+    assert [each for each in kept if each not in shown] == []

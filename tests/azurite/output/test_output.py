@@ -424,6 +424,18 @@ def test_a_table_shows_the_columns_that_fit(width: int, columns: list[str]) -> N
     assert rendering.fitting(ROWS, BLOBS, width) == columns
 
 
+@pytest.mark.parametrize(("width", "fields"), [(50, ("snapshot",)), (80, ("snapshot", "version_id"))])
+def test_the_ids_of_what_is_kept_are_shown_whole_and_a_time_to_the_second(
+    monkeypatch: pytest.MonkeyPatch, width: int, fields: tuple[str, ...]
+) -> None:
+    moment = "2026-11-21T10:00:00.1234500Z"
+    ids = dict.fromkeys(fields, moment)
+    rows = [{**each, **ids, "last_modified": "2026-11-21T10:00:01.123456Z"} for each in ROWS]
+    monkeypatch.setattr("azguard.cli.rendering.terminal.width", lambda _: width)
+    text = "\n".join(line for shown in (rows, rows[0]) for line in rendering.render(shown, BLOBS, color=False))
+    assert (text.count(moment), ":01.1" in text) == (3 * len(ids), False), text
+
+
 def test_a_lease_is_shown_where_there_is_one() -> None:
     assert "lease_state" in rendering.fitting([{**ROWS[0], "lease_state": "leased"}, ROWS[1]], BLOBS, 200)
 

@@ -1,4 +1,4 @@
-"""Which snapshot or version of a blob is the newest: Azurite keeps no versions, so here by a listing made up."""
+"""Snapshots and versions of a blob in any order: Azurite keeps no versions, so here by a listing made up."""
 
 import itertools
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ import pytest
 from azguard.accounts.account import Account, emulator
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.blobs import snapshots
-from azguard.errors import NotFound
+from azguard.blobs import listing, snapshots
+from azguard.errors import NotFound, UsageError
 from azguard.requests.deadline import Deadline
 
 BLOB = Target(emulator(), Address(Kind.BLOB, ("site", "a")))
@@ -75,3 +75,33 @@ def test_the_newest_is_found_in_whatever_order_a_listing_has(kind: str, found: s
 def test_where_nothing_is_kept_there_is_no_newest(kind: str) -> None:
     with pytest.raises(NotFound):
         newest(kind, Item(version_id=NOW, is_current_version=True))
+
+
+@pytest.mark.parametrize(
+    ("items", "found"),
+    [
+        ((Item(snapshot=OLD), Item(version_id=NEW), Item(snapshot=NOW)), "site/a?versionid=" + NEW),
+        ((Item(snapshot=NEW), Item(version_id=OLD)), "site/a?snapshot=" + NEW),
+    ],
+)
+def test_an_id_is_that_of_a_snapshot_or_of_a_version(items: tuple[Item, ...], found: str) -> None:
+    of_another = Item("ab", NEW, NEW)
+    for order in itertools.permutations((*items, of_another)):
+        with patch.object(Account, "container", lambda *_, order=order: Listing(order)):
+            assert snapshots.find_by_id(BLOB, NEW, Deadline()).short == found
+
+
+@pytest.mark.parametrize(
+    ("items", "error"),
+    [((Item(snapshot=OLD), Item()), NotFound), ((Item(snapshot=NEW), Item(version_id=NEW)), UsageError)],
+)
+def test_an_id_that_names_none_or_two_is_refused(items: tuple[Item, ...], error: type[Exception]) -> None:
+    with patch.object(Account, "container", lambda *_: Listing(items)), pytest.raises(error):
+        snapshots.find_by_id(BLOB, NEW, Deadline())
+
+
+def test_what_is_kept_of_a_name_is_listed_in_order_of_time_and_the_current_version_last() -> None:
+    current = Item(version_id=NOW, is_current_version=True)
+    for order in itertools.permutations((current, Item(version_id=NEW), Item(snapshot=SOON), Item(snapshot=OLD))):
+        found = sorted(order, key=listing.order_in_time)
+        assert [each.snapshot or each.version_id for each in found] == [OLD, NEW, SOON, NOW]
