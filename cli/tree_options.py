@@ -111,7 +111,7 @@ class TreeCopyOptions(TreeOptions):
             "--unchanged",
             metavar="skip",
             rich_help_panel=_TREES,
-            help="Leave files alone whose content is there already.",
+            help="Leave files alone whose content is there already, also those never read here.",
         ),
     ] = None
     mirror: Annotated[

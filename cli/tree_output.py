@@ -143,7 +143,7 @@ def _describe(done: Done) -> dict[str, Any]:
 def _to_text(done: Done, value: dict[str, Any], *, color: bool) -> str:
     kind, _, name = done.address.partition(":")
     name += "/" if kind == Kind.DIR else ""
-    word = f"{done.outcome:{_WIDTH}}"
+    word = f"{value['outcome']:{_WIDTH}}"
     word = terminal.paint(word, "red") if color and done.outcome in _WRONG else word
     why = value["error"]["message"] if done.error is not None else value.get("reason")
     return f"{word} {terminal.printable(name + (f': {why}' if why else ''))}"

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from azguard.cli import lifecycle_options, terminal, tree_output, values
 from azguard.cli.context import Environment
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from azguard.trees.items import TreeSummary
     from azguard.trees.runs import Control
     from azguard.trees.store import TreeStore
+
+
+# Options of a put that say nothing of what a file is to be besides its content.
+_OF_NO_PROPERTY = ("file", "if_exists", "allow_empty", "no_lineage")
 
 
 class Tree(Protocol):
@@ -71,22 +76,22 @@ def put(
     """
     from azguard.trees.uploads import TreeUpload
 
-    tree.check(env)
-    if given.content_md5 is not None:
-        raise UsageError("--content-md5 is for one file, and --recursive is for many", hint="leave it out")
+    _check_put(env, given, tree)
     folder, address = _pair(env, words, given.file)
     skips_existing = lifecycle_options.skips(env, given.if_exists)
     store = open_store(address)
     _check_options(env, store.put_operation, store)
+    asked = RequestedConditions.of(env.shared)
     upload = TreeUpload(
         folder=folder,
         store=store,
         patterns=tree.read_patterns(),
         reads=env.reads,
-        asked=RequestedConditions.of(env.shared),
+        asked=asked,
         scope=env.scope,
         skips_existing=skips_existing,
         skips_unchanged=tree.skips_unchanged,
+        skips_delivered=not skips_existing and asked == RequestedConditions() and not _sets_properties(given),
         mirrors=tree.mirror,
         allows_empty=given.allow_empty,
         keeps_folders=keeps_folders,
@@ -94,6 +99,24 @@ def put(
         follows_links=tree.follow_symlinks,
     )
     _run(env, upload, tree, f"put {folder}")
+
+
+def _check_put(env: Environment, given: PutGiven, tree: TreePutOptions) -> None:
+    tree.check(env)
+    if given.content_md5 is not None:
+        raise UsageError("--content-md5 is for one file, and --recursive is for many", hint="leave it out")
+
+
+def _sets_properties(given: Any) -> bool:
+    """Return whether properties were typed, which files get, too, whose content is there already."""
+    for each in fields(given):
+        value = getattr(given, each.name)
+        if is_dataclass(value):
+            if _sets_properties(value):
+                return True
+        elif each.name not in _OF_NO_PROPERTY and value not in (None, False, []):
+            return True
+    return False
 
 
 def get(

@@ -11,14 +11,15 @@ from azguard.accounts.account import SINGLE_BYTES
 from azguard.accounts.direct import ChallengeReceived
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.blobs import containers, deletes, downloads, listing, name_lists, small_gets, uploads
+from azguard.blobs import containers, deletes, downloads, listing, name_lists, properties, small_gets, uploads
 from azguard.blobs.existing import find_blob
 from azguard.blobs.name_lists import ListedBlob
 from azguard.blobs.shown import BlobShown
 from azguard.blobs.upload import Settings, Upload
+from azguard.conditions.etags import quote
 from azguard.conditions.operations import BLOB_DELETE, BLOB_GET, BLOB_PUT_BLOCK_BLOB, Operation
 from azguard.conditions.resolve import Conditions
-from azguard.errors import Forbidden
+from azguard.errors import Forbidden, NotFound
 from azguard.requests import existing
 from azguard.requests.deadline import Deadline
 from azguard.requests.ranges import AT_ONCE
@@ -115,6 +116,13 @@ class BlobTree:
         for each in listing.list_blobs(self.container, deadline, prefix=self.prefix or None):
             assert isinstance(each, BlobShown)
             yield each
+
+    def find_etag(self, target: Target, deadline: Deadline) -> str | None:
+        """Return the version of a blob that is there."""
+        try:
+            return quote(properties.fetch(target, Conditions(), deadline).etag)
+        except NotFound:
+            return None
 
     def put(
         self,

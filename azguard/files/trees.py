@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, NamedTuple
 from azguard import naming
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
+from azguard.conditions.etags import quote
 from azguard.conditions.operations import FILE_DELETE, FILE_GET, FILE_RENAME, Operation
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Forbidden, NotFound
@@ -123,6 +124,13 @@ class FileTree:
         for each in self.folders.walk(deadline):
             if not each.is_folder and not _is_temporary(each.name):
                 yield each
+
+    def find_etag(self, target: Target, deadline: Deadline) -> str | None:
+        """Return the version of a file that is there."""
+        try:
+            return quote(writes.fetch(target, None, deadline).etag)
+        except NotFound:
+            return None
 
     def put(
         self,

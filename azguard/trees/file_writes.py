@@ -1,8 +1,9 @@
 """How each file of a folder is written to a service, under the guard that it would have alone.
 
-A file that azguard read there, or wrote there before, is written over that version only; any other one is only
-created. The op of each write is made of the file's state, of what else it sets and of what it replaces, so that a run
-that was killed can be run again: what it has committed is recognized, and is not taken for another writer's.
+A file that azguard read there, or wrote there before, is written over that version only, and needs no write if it was
+not changed here since; any other one is only created. The op of each write is made of the file's state, of what else it
+sets and of what it replaces, so that a run that was killed can be run again: what it has committed is recognized, and
+is not taken for another writer's.
 """
 
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from azguard.cache.copies import Copy
 from azguard.cache.reads import Reads
 from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.resolve import Conditions, resolve
-from azguard.errors import Changed
+from azguard.errors import Changed, Forbidden
 from azguard.requests.lineage import fresh_op, op_of_key
 from azguard.requests.pool import Done, Job
 from azguard.requests.unchanged_files import UnchangedFile, as_stream, open_unchanged
@@ -45,6 +46,8 @@ class Writing:
     skips_existing: bool
     #: Whether a file is left alone whose content is there already.
     skips_unchanged: bool
+    #: Whether a file is left alone that was not changed here since this scope got or put it, whatever is there now.
+    skips_delivered: bool
 
     def job(self, file: LocalFile, target: Target, control: Control, known: Known | None) -> Job:
         """Return the write of one file, ready to run; ``known`` is what was listed of it."""
@@ -71,6 +74,9 @@ class Writing:
             return build(items.EXISTS)
         if known is not None and self.skips_unchanged and unchanged.is_same(file.path, target, known, self.reads):
             return build(items.UNCHANGED)
+        delivered = None if known is None else self.find_delivered(file, target)
+        if known is not None and delivered is not None:
+            return build(*_judge_delivered(delivered, known.etag))
         if _creates_only(conditions) and known is not None:
             return build(items.WOULD_REFUSE, "it exists, and was never read here")
         if conditions.expected_etag is not None and (known is None or known.etag != conditions.expected_etag):
@@ -83,6 +89,13 @@ class Writing:
             # Even if this scope has read a version.
             return resolve(self.store.put_operation, RequestedConditions(), target)
         return self.reads.resolve_conditions(self.store.put_operation, self.asked, target, copy)
+
+    def find_delivered(self, file: LocalFile, target: Target) -> str | None:
+        """Return the version that would guard the write of a file, if the file has its very content; else None."""
+        if not self.skips_delivered:
+            return None
+        etag = self.conditions(target, copies.find_at(file.path)).expected_etag
+        return etag if etag is not None and unchanged.is_version(file.path, target, etag, self.reads) else None
 
     def choose_op(self, target: Target, conditions: Conditions, source: UnchangedFile) -> str:
         """Return the op of a write: the same for the same file over the same version, so that it is applied once.
@@ -123,6 +136,9 @@ class _Write:
                 last_modified=same.last_modified,
                 content_length=same.content_length,
             )
+        delivered = self._leave_delivered()
+        if delivered is not None:
+            return delivered
         for _ in range(_RESTARTS - 1):
             try:
                 return self._write()
@@ -130,6 +146,22 @@ class _Write:
                 if error.reason != "file_changed_while_read":
                     raise
         return self._write()
+
+    def _leave_delivered(self) -> TreeItem | None:
+        """Return the item of a file that needs no put; None if it was changed here, or is there no more."""
+        writing = self.writing
+        delivered = writing.find_delivered(self.file, self.target)
+        if delivered is None:
+            return None
+        known = None if self.known is None else self.known.etag
+        try:
+            there = known or writing.store.find_etag(self.target, self.control.deadline())
+        except Forbidden:  # The guard of the put tells.
+            return None
+        if there is None:
+            return None
+        outcome, reason = _judge_delivered(delivered, there)
+        return TreeItem(str(self.target.address), str(self.file.path), outcome, there, reason=reason)
 
     def _write(self) -> TreeItem:
         writing = self.writing
@@ -148,6 +180,11 @@ class _Write:
             )
         writing.reads.record(self.target, written, copy, lineage)
         return items.of_write(self.target, str(self.file.path), _name_outcome(conditions, written), written)
+
+
+def _judge_delivered(delivered: str, there: str | None) -> tuple[str, str | None]:
+    """Return how a file ends that was not changed here, and why: the version that is there may be another."""
+    return (items.UNCHANGED, None) if there == delivered else (items.SKIPPED, items.NEWER_THERE)
 
 
 def _creates_only(conditions: Conditions) -> bool:

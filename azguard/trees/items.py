@@ -19,6 +19,8 @@ EXISTS = "exists"
 READ = "read"
 DELETED = "deleted"
 SKIPPED = "skipped"
+#: Why a file is skipped that was not changed here, while another wrote it there.
+NEWER_THERE = "theirs is newer"
 #: A directory that is not empty.
 KEPT = "kept"
 #: The service did not answer any more for those before it.
@@ -55,8 +57,9 @@ class TreeItem:
     reason: str | None = None
 
     def done(self) -> Done:
-        """Return it as the end of a job."""
-        return Done(self.address, self.outcome, result=self)
+        """Return it as the end of a job; what is newer there has a number of its own in the summary."""
+        is_newer = (self.outcome, self.reason) == (SKIPPED, NEWER_THERE)
+        return Done(self.address, f"{SKIPPED} ({NEWER_THERE})" if is_newer else self.outcome, result=self)
 
 
 def of_write(target: Target, file: str | None, outcome: str, written: Any) -> TreeItem:

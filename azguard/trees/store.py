@@ -127,6 +127,13 @@ class TreeStore(Protocol):
     def list_items(self, deadline: Deadline) -> Iterator[ListedItem]:
         """Yield what is under the prefix, page by page, in constant memory."""
 
+    def find_etag(self, target: Target, deadline: Deadline) -> str | None:
+        """Return the version that is there, None if there is none.
+
+        Raises:
+            Forbidden: the caller may not look.
+        """
+
     def put(
         self,
         target: Target,

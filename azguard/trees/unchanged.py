@@ -61,6 +61,14 @@ def find_same(file: Path, target: Target, listed: ListedItem, reads: Reads) -> S
     return None
 
 
+def is_version(file: Path, target: Target, etag: str, reads: Reads) -> bool:
+    """Return whether a file holds the content of a version that this scope got or put, by its recorded hash."""
+    with suppress(OSError):
+        known = reads.find_content(target, etag, copies.find_at(file))
+        return known is not None and _hash(file, "sha256") == [known.sha256]
+    return False
+
+
 def is_as_read(file: Path, target: Target, reads: Reads) -> bool:
     """Return whether a file holds what was read into it from there, unchanged since."""
     with suppress(OSError):

@@ -38,6 +38,8 @@ class TreeUpload:
     skips_existing: bool = False
     #: Whether a file is left alone whose content is there already.
     skips_unchanged: bool = False
+    #: Whether a file is left alone that was not changed here since this scope got or put it, whatever is there now.
+    skips_delivered: bool = False
     #: Whether what is there and not in the folder is deleted, after all else.
     mirrors: bool = False
     #: Whether a mirror may delete all, because the folder has no file that is meant.
@@ -116,6 +118,7 @@ class TreeUpload:
             scope=self.scope,
             skips_existing=self.skips_existing,
             skips_unchanged=self.skips_unchanged,
+            skips_delivered=self.skips_delivered,
         )
 
     def _find_meant(self) -> Iterator[LocalFile | PassedOver]:

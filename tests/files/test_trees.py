@@ -86,17 +86,21 @@ def test_a_folder_goes_there_and_comes_back_the_same_with_its_directories(files_
 
 def test_each_file_is_guarded_by_its_version_and_the_rest_goes_on(files_cli: CliWorld, share: str) -> None:
     cli = files_cli
-    write(cli.root / "dist", a="1", b="1", c="1")
+    write(cli.root / "dist", a="1", b="1", c="1", same="1", older="1")
     put(cli, "dist", share)
-    upload(cli, share, "b")
-    upload(cli, share, "new")
+    for name in ("b", "new", "older"):
+        upload(cli, share, name)
     write(cli.root / "dist", a="2", b="2", c="2", new="2")
     ran = put(cli, "dist", share, "--dry-run")
     would = {"a": "would replace", "b": "would refuse", "c": "would replace", "new": "would refuse"}
-    assert (ran.code, outcomes(ran)) == (20, would)
+    mine = {"same": "unchanged", "older": "skipped"}
+    assert (ran.code, outcomes(ran)) == (20, would | mine)
     ran = put(cli, "dist", share)
     told = items(ran)
-    assert (ran.code, outcomes(ran)) == (20, {"a": "replaced", "b": "failed", "c": "replaced", "new": "failed"})
+    assert (ran.code, outcomes(ran)) == (20, {"a": "replaced", "b": "failed", "c": "replaced", "new": "failed"} | mine)
+    for name in mine:
+        files_world.client(cli, f"{share}/{name}").delete_file()
+        (cli.root / "dist" / name).unlink()
     assert (told["b"]["error"]["kind"], told["new"]["error"]["kind"], told["a"]["guard"]) == (
         "changed", "exists", "lease",
     )  # fmt: skip

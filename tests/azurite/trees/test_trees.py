@@ -92,6 +92,55 @@ def test_what_another_writer_changed_since_is_not_overwritten_and_the_rest_goes_
     assert content(cli, site) == {"a": b"2", "b": b"theirs", "c": b"2"}
 
 
+@pytest.mark.parametrize("more", [(), ("--unchanged", "skip"), ("--dry-run",), ("--mirror",)])
+def test_a_file_that_was_not_changed_here_needs_no_put(cli: CliWorld, site: str, more: tuple[str, ...]) -> None:
+    write(cli.root / "dist", mine="1", theirs="1", both="1", none="1")
+    put(cli, "dist", site, scope="other")
+    cli.call("blob", "get", site, "-f", "work", "--recursive")
+    for name in ("theirs", "both"):
+        cli.call("blob", "put", f"{site}/{name}", scope="other", stdin=b"2")
+    write(cli.root / "work", mine="3", both="3")
+    ran = put(cli, "work", site, *more)
+    would = "--dry-run" in more
+    assert (ran.code, outcomes(ran), items(ran)["theirs"]["reason"]) == (
+        20,
+        {
+            "mine": "would replace" if would else "replaced",
+            "theirs": "skipped",
+            "both": "would refuse" if would else "failed",
+            "none": "unchanged",
+        },
+        "theirs is newer",
+    )
+    assert would or "1 failed, 1 replaced, 1 skipped (theirs is newer), 1 unchanged" in ran.err
+    (cli.root / "work/both").unlink()
+    assert put(cli, "work", site, *more).code == 20 * ("--mirror" in more)
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "outcome"),
+    [
+        (("--last-writer-wins",), 0, "written"),
+        (("--metadata", "release=2"), 20, "failed"),
+        (("--fence", "7"), 0, "written"),
+        (("--if-exists", "skip"), 0, "exists"),
+    ],
+)
+def test_a_put_that_says_more_than_content_writes_also_what_was_not_changed_here(
+    cli: CliWorld, site: str, more: tuple[str, ...], code: int, outcome: str
+) -> None:
+    put(cli, str(write(cli.root / "dist", a="1")), site)
+    cli.call("blob", "put", f"{site}/a", "--last-writer-wins", scope="other", stdin=b"2")
+    ran = put(cli, "dist", site, *more)
+    assert (ran.code, outcomes(ran)) == (code, {"a": outcome})
+
+
+def test_a_file_that_was_deleted_there_is_not_taken_for_one_that_needs_no_put(cli: CliWorld, site: str) -> None:
+    put(cli, str(write(cli.root / "dist", a="1")), site)
+    cli.call("blob", "delete", f"{site}/a", "--last-writer-wins", scope="other")
+    assert put(cli, "dist", site).code == 20
+
+
 def test_what_exists_and_was_never_read_here_is_not_overwritten(cli: CliWorld, site: str) -> None:
     cli.call("blob", "put", f"{site}/a", scope="other", stdin=b"theirs")
     write(cli.root / "dist", a="mine", b="mine")
@@ -207,7 +256,7 @@ def test_a_mirror_deletes_at_last_what_this_scope_has_seen_and_the_folder_has_no
     put(cli, "dist", f"{site}/v1")
     (cli.root / "dist/b").unlink()
     ran = put(cli, "dist", f"{site}/v1", "--mirror", "--exclude", "keep/")
-    assert (ran.code, outcomes(ran)) == (0, {"v1/a": "replaced", "v1/b": "deleted"})
+    assert (ran.code, outcomes(ran)) == (0, {"v1/a": "unchanged", "v1/b": "deleted"})
     assert set(content(cli, site)) == {"v1/a", "v1/keep/x"}
 
 
@@ -225,6 +274,7 @@ def test_a_mirror_deletes_nothing_after_a_failure(cli: CliWorld, site: str) -> N
     put(cli, "dist", site)
     cli.call("blob", "put", f"{site}/a", "--last-writer-wins", scope="other", stdin=b"theirs")
     (cli.root / "dist/b").unlink()
+    write(cli.root / "dist", a="mine")
     ran = put(cli, "dist", site, "--mirror")
     assert (ran.code, outcomes(ran), set(content(cli, site))) == (20, {"a": "failed"}, {"a", "b"})
 
@@ -235,8 +285,9 @@ def test_a_mirror_keeps_what_is_behind_a_link_that_was_passed_over(cli: CliWorld
     (cli.root / "dist/sub").rename(cli.root / "elsewhere")
     (cli.root / "dist/sub").symlink_to(cli.root / "elsewhere")
     ran = put(cli, "dist", site, "--mirror")
-    assert (outcomes(ran), set(content(cli, site))) == ({"a": "replaced", "sub": "skipped"}, {"a", "sub/x"})
-    assert outcomes(put(cli, "dist", site, "--follow-symlinks")) == {"a": "replaced", "sub/x": "replaced"}
+    assert (outcomes(ran), set(content(cli, site))) == ({"a": "unchanged", "sub": "skipped"}, {"a", "sub/x"})
+    write(cli.root / "dist", sub__x="2")
+    assert outcomes(put(cli, "dist", site, "--follow-symlinks")) == {"a": "unchanged", "sub/x": "replaced"}
 
 
 def test_the_last_file_is_written_after_all_else_and_not_after_a_failure(cli: CliWorld, site: str) -> None:
@@ -244,6 +295,7 @@ def test_the_last_file_is_written_after_all_else_and_not_after_a_failure(cli: Cl
     ran = put(cli, "dist", site, "--last", "index.html")
     assert (ran.code, list(outcomes(ran))[-1]) == (0, "index.html")
     cli.call("blob", "put", f"{site}/z.css", "--last-writer-wins", scope="other", stdin=b"theirs")
+    write(cli.root / "dist", **{"a.css": "2", "index.html": "2", "z.css": "2"})
     ran = put(cli, "dist", site, "--last", "index.html")
     assert (ran.code, outcomes(ran)) == (20, {"a.css": "replaced", "z.css": "failed"})
 
@@ -615,7 +667,7 @@ def test_a_run_whose_lines_cannot_be_printed_goes_on_and_tells_what_failed(cli: 
     with open("/dev/full", "wb") as full:
         done = cli.begin_fork("blob", "put", "dist", site, "--recursive", stdout=full)
         assert (done.communicate()[1].count(b"warning"), done.returncode) == (0, 73)
-    write(cli.root / "dist", z="mine")
+    write(cli.root / "dist", a="2", b="2", c="2", z="mine")
     reader, writer = os.pipe()
     os.close(reader)
     done = cli.begin_fork("blob", "put", "dist", site, "--recursive", stdout=writer)
@@ -671,6 +723,7 @@ def test_a_leased_blob_fails_by_name_and_the_rest_goes_on(cli: CliWorld, site: s
     write(cli.root / "dist", a="1", b="1")
     put(cli, "dist", site)
     assert cli.call("lease", "acquire", f"blob:{site}/b", scope="other").code == 0
+    write(cli.root / "dist", a="2", b="2")
     for ran in (put(cli, "dist", site), cli.call("blob", "delete", site, "--recursive")):
         assert (ran.code, items(ran)["b"]["error"]["kind"], items(ran)["a"]["outcome"] != "failed") == (
             20, "locked", True,
@@ -684,7 +737,7 @@ def test_two_runs_at_a_time_write_each_file_and_tell_nothing_that_is_not_so(cli:
     ended = [Ran(each.wait(), out, err.decode()) for each in runs for out, err in [each.communicate()]]
     assert [each.code for each in ended] == [0, 0], ended
     assert set(content(cli, site).values()) == {b"1"}
-    assert set(outcomes(ended[0]).values()) | set(outcomes(ended[1]).values()) <= {"created", "replaced"}
+    assert set(outcomes(ended[0]).values()) | set(outcomes(ended[1]).values()) <= {"created", "replaced", "unchanged"}
 
 
 @pytest.mark.parametrize("more", [(), ("--dry-run",)])

@@ -21,7 +21,13 @@ def choose(
     store: Any = SimpleNamespace(describe_settings=lambda _: settings)
     reads: Any = None
     writing = Writing(
-        store=store, reads=reads, asked=RequestedConditions(), scope=scope, skips_existing=skips, skips_unchanged=False
+        store=store,
+        reads=reads,
+        asked=RequestedConditions(),
+        scope=scope,
+        skips_existing=skips,
+        skips_unchanged=False,
+        skips_delivered=False,
     )
     source: Any = SimpleNamespace(state=state)
     return writing.choose_op(TARGET, conditions, source)
