@@ -42,6 +42,7 @@ class FileLockOptions:
     wait: guarded_options.Wait = None
     no_wait: guarded_options.NoWait = False
     conflict_exit_code: guarded_options.ConflictExitCode = None
+    lost_exit_code: guarded_options.LostExitCode = None
     share: Annotated[
         str,
         typer.Option("--share", metavar="none|read", help="What others may do with the file; by default, none."),
@@ -88,6 +89,7 @@ class FileLockOptions:
         return CheckedFileLockOptions(
             wait=guarded_options.read_wait(self.wait, no_wait=self.no_wait),
             busy_status=guarded_options.read_busy_status(self.conflict_exit_code),
+            lost_status=guarded_options.read_lost_status(self.lost_exit_code),
             share=share,
             byte_range=byte_range,
             lost_after=lost_after,
@@ -107,6 +109,8 @@ class CheckedFileLockOptions:
     wait: float
     #: The exit status for a file that others have open.
     busy_status: int
+    #: The exit status for a lock that is lost.
+    lost_status: int
     share: Share
     byte_range: ByteRange | None
     #: In seconds.
@@ -118,8 +122,8 @@ class CheckedFileLockOptions:
     port: int | None
 
 
-def plan(env: Environment, words: Sequence[str], given: FileLockOptions) -> tuple[FileLockPlan, int]:
-    """Return what the options describe, and the exit status for a file that others have open.
+def plan(env: Environment, words: Sequence[str], given: FileLockOptions) -> FileLockPlan:
+    """Return what the options describe.
 
     Raises:
         UsageError: they contradict each other, or one is malformed.
@@ -137,7 +141,7 @@ def plan(env: Environment, words: Sequence[str], given: FileLockOptions) -> tupl
     target = env.locate(addresses[0], Kind.FILE, writable=True)
     server = place.find(target.account, checked.port, env.environ)
     child.check(command, env.environ)
-    planned = FileLockPlan(
+    return FileLockPlan(
         lock=FileLock(target, server, checked.share, checked.byte_range),
         command=GuardedCommand(
             words=command,
@@ -149,11 +153,12 @@ def plan(env: Environment, words: Sequence[str], given: FileLockOptions) -> tupl
             heartbeat=heartbeat,
             is_nested=is_under_lock(env.environ),
             is_fenced=False,
+            busy_status=checked.busy_status,
+            lost_status=checked.lost_status,
         ),
         settings=_settings(env, checked, create=not given.no_create),
         on_held=lambda: env.out.note(f"holding {target}"),
     )
-    return planned, checked.busy_status
 
 
 def to_break(env: Environment, file: str, machine: str | None, *, yes: bool) -> BreakFileLock:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from azguard.cli import command_line, values
-from azguard.errors import GaveUp, UsageError
+from azguard.errors import GaveUp, LockLost, UsageError
 
 # As everything in azguard waits; by then a crashed holder's lease has ended.
 _WAIT_SECONDS = 60.0
@@ -23,6 +23,10 @@ NoWait = Annotated[bool, typer.Option("--no-wait", help="Do not wait.")]
 ConflictExitCode = Annotated[
     str | None,
     typer.Option("--conflict-exit-code", "-E", metavar="N", help="Exit with N if others hold a lock; by default, 75."),
+]
+LostExitCode = Annotated[
+    str | None,
+    typer.Option("--lost-exit-code", metavar="N", help="Exit with N if a lock is lost; by default, 77."),
 ]
 Grace = Annotated[
     str | None,
@@ -84,6 +88,11 @@ def read_grace(text: str | None, seconds: float, what: str, need: str) -> float:
 def read_busy_status(text: str | None) -> int:
     """Return the exit status for a lock that others hold."""
     return GaveUp.exit_code if text is None else values.whole(text, "--conflict-exit-code", 0, 255)
+
+
+def read_lost_status(text: str | None) -> int:
+    """Return the exit status for a lock that is lost, which is no success."""
+    return LockLost.exit_code if text is None else values.whole(text, "--lost-exit-code", 1, 255)
 
 
 def read_heartbeat(text: str | None) -> Path | None:

@@ -69,6 +69,8 @@ class CheckedLockOptions:
     on_lost: str
     #: The exit status for a lock that others hold.
     busy_status: int
+    #: The exit status for a lock that is lost.
+    lost_status: int
     heartbeat: Path | None
 
 
@@ -79,6 +81,7 @@ class LockOptions:
     wait: guarded_options.Wait = None
     no_wait: guarded_options.NoWait = False
     conflict_exit_code: guarded_options.ConflictExitCode = None
+    lost_exit_code: guarded_options.LostExitCode = None
     slots: Slots = None
     fair: Fair = True
     sequence: SequenceNumber = None
@@ -126,6 +129,7 @@ class LockOptions:
             grace=guarded_options.read_grace(self.grace, seconds, "the lease's term", "which renewals need"),
             on_lost=str(values.choice(self.on_lost, "--on-lost", guarded_options.ON_LOST)),
             busy_status=guarded_options.read_busy_status(self.conflict_exit_code),
+            lost_status=guarded_options.read_lost_status(self.lost_exit_code),
             heartbeat=guarded_options.read_heartbeat(self.heartbeat_file),
         )
 
@@ -177,10 +181,8 @@ def check_kinds(targets: Sequence[Target], asked: Mapping[str, bool]) -> None:
         raise UsageError(f"{option} is not for a {kind}: it takes blobs beside the lock", hint="lock a name instead")
 
 
-def plan(
-    env: Environment, addresses: Sequence[str], command: Sequence[str], given: LockOptions
-) -> tuple[LockPlan, int]:
-    """Return what the options describe, and the exit status for a lock that others hold.
+def plan(env: Environment, addresses: Sequence[str], command: Sequence[str], given: LockOptions) -> LockPlan:
+    """Return what the options describe.
 
     Raises:
         UsageError: they contradict each other, or one is malformed.
@@ -193,7 +195,7 @@ def plan(
     child.check(command, env.environ)
     for each in requests:
         ending.warn(each.target, checked.wait + checked.seconds, env.out.warn_once)
-    planned = LockPlan(
+    return LockPlan(
         locks=requests,
         command=GuardedCommand(
             words=command,
@@ -204,6 +206,8 @@ def plan(
             address=str(targets[0].address) if len(targets) == 1 else None,
             heartbeat=checked.heartbeat,
             is_nested=is_under_lock(env.environ),
+            busy_status=checked.busy_status,
+            lost_status=checked.lost_status,
         ),
         settings=replace(
             acquire_settings(env, _owner(env, command, given), checked.seconds, create=not given.no_create),
@@ -214,7 +218,6 @@ def plan(
         on_held=lambda held: env.out.note(f"holding {held.target}{_describe_fence(held.fence)}"),
         state=None if given.terraform is None else _state_guard(env, given.terraform, checked.wait),
     )
-    return planned, checked.busy_status
 
 
 def _state_guard(env: Environment, text: str, wait: float) -> "StateGuard":

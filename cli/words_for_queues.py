@@ -24,6 +24,7 @@ HINTS: Mapping[str, Words] = {
     "message_too_large": "keep large content in a blob, and put its address",
     "message_delete_unknown": "do nothing more with it: it is deleted, or it is received again when its time is over",
     "message_update_unknown": "receive it again when its time is over: azguard message get QUEUE",
+    "messages_refused_in_a_row": "mend it, then put them back: azguard queue move {poison} {queue}",
     "metadata_changed": "azguard queue metadata get {target}, then decide",
     "never_received": "receive it first: azguard message get {container}; or name the receipt: --pop-receipt R",
     "once_body_not_json": "leave --once-key out, or put JSON",
@@ -34,6 +35,7 @@ HINTS: Mapping[str, Words] = {
     "poison_queue_missing": "no worker has moved a message there yet; or name another one: --poison-queue QUEUE",
     "places_killed": "the messages come again when their time is over; start the worker again",
     "receipt_stale": "the last one who received it has the receipt that is good; do nothing more with this message",
+    "worker_stopped": "mend its cause, then start the worker again; what was not handled comes again",
     "work_file_not_writable": "choose a file in a folder that is there and that you may write",
 }
 #: What happened, where the core's own sentence would have to name an option.

@@ -24,8 +24,9 @@ from azguard.queues.moving import POISON_SUFFIX
 from azguard.worker.counts import WorkCounts
 from azguard.worker.once import OnceTable
 from azguard.worker.once_keys import KeyRule
+from azguard.worker.protocol import AGAIN_STATUS
 from azguard.worker.results import WorkEnd
-from azguard.worker.settings import MAX_DEQUEUE, WorkSettings
+from azguard.worker.settings import MAX_DEQUEUE, MAX_POISON, POISON_STATUS, WorkSettings
 
 _DAY_SECONDS = 86_400
 _LONGEST_SECONDS = 7 * _DAY_SECONDS
@@ -66,12 +67,21 @@ class WorkOptions:
         str | None, typer.Option("--max-time", metavar="DURATION", help="End a command that runs longer: a failure.")
     ] = None
     grace: Annotated[str, typer.Option("--grace", metavar="DURATION", help="Wait between TERM and KILL.")] = "5s"
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Stop at an exit status other than 0, 65 and 75 (exit 75).")
-    ] = False
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at an exit status outside the protocol (exit 75).")] = (
+        False
+    )
     stop_after: Annotated[
         str | None, typer.Option("--stop-after", metavar="N", help="Stop after N failures in a row (exit 75).")
     ] = None
+    max_poison: Annotated[
+        str,
+        typer.Option(
+            "--max-poison", metavar="N", help="Stop after N messages in a row poisoned at once (exit 75); 0: never."
+        ),
+    ] = str(MAX_POISON)
+    poison_exit_code: Annotated[
+        str, typer.Option("--poison-exit-code", metavar="N", help="The exit status for a message that is bad.")
+    ] = str(POISON_STATUS)
     poll_interval: Annotated[
         str, typer.Option("--poll-interval", metavar="DURATION", help="Ask an empty queue again after so long at most.")
     ] = "5s"
@@ -121,6 +131,8 @@ class WorkOptions:
             key_in_body=self.once_key is not None,
             strict_key=self.strict_key,
             stop_after=values.count(self.stop_after, "--stop-after"),
+            max_poison=values.whole(self.max_poison, "--max-poison", 0, _MOST) or None,
+            poison_status=_read_poison_status(self.poison_exit_code),
             max_time=None if self.max_time is None else _duration(self.max_time, "--max-time", 0.1),
             grace=values.duration(self.grace, "--grace"),
             poll_interval=_duration(self.poll_interval, "--poll-interval", _SHORTEST_POLL_SECONDS),
@@ -229,6 +241,16 @@ def finish(env: Environment, ended: WorkEnd) -> None:
         env.out.flush()
         raise ended.error
     raise typer.Exit(ended.status)
+
+
+def _read_poison_status(text: str) -> int:
+    found = values.whole(text, "--poison-exit-code", 1, 255)
+    if found == AGAIN_STATUS:
+        raise UsageError(
+            f"--poison-exit-code {found} contradicts the exit protocol: with {found} a message is tried again",
+            hint="choose another, as in --poison-exit-code 99",
+        )
+    return found
 
 
 def _duration(text: str, option: str, least: float) -> float:

@@ -40,7 +40,8 @@ def run(
 
     azguard asks the server every second whether the file is still open. If it is not (an operator closed it, the
     network ended the connection), or if the server does not answer for --lost-after, the command and all that it
-    started get TERM, and KILL after --grace. Then the exit status is 77.
+    started get TERM, and KILL after --grace. Then the exit status is 77, or
+    --lost-exit-code.
 
     The lock has no term. It ends with its connection, which azguard and its process lock-guardian keep open. After
     kill -9 of azguard, lock-guardian ends the command, and then the file is free. After kill -9 of both it is free at
@@ -64,8 +65,7 @@ def run(
     from azguard.smb import run as core
 
     env = context.of(ctx)
-    plan, busy = file_lock_options.plan(env, words, given)
-    raise typer.Exit(core.run(plan, busy))
+    raise typer.Exit(core.run(file_lock_options.plan(env, words, given)))
 
 
 @app.command(name="list", spec=options.operation(operations.FILE_LIST_HANDLES))

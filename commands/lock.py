@@ -31,10 +31,10 @@ def run(
     """Run a command while holding locks, and exit with its status.
 
     A lock is a lease on a blob. A missing blob is created. A bare NAME is blob:locks/NAME. azguard renews the lease
-    while the command runs, and releases it when the command ends. If the lock is lost (another broke it, or the
-    network is down for too long), the command and all that it started get TERM, and KILL after --grace. Then the exit
-    status is 77. azguard notices a lost lock within 5 s. kill -9 of azguard, or of its process lock-guardian, ends
-    the command too.
+    while the command runs, and releases it when the command ends. If the lock is lost (another broke it, or the network
+    is down for too long), the command and all that it started get TERM, and KILL after --grace. Then the exit status is
+    77, or --lost-exit-code. azguard notices a lost lock within 5 s. kill -9 of azguard, or of its process
+    lock-guardian, ends the command too.
 
     Waiters are served in the order in which they came, on all machines. Each keeps a small blob beside the lock while
     it waits. A waiter that dies is passed over within 15 s. Without the right to list the container there is no order.
@@ -76,8 +76,7 @@ def run(
     """
     env = context.of(ctx)
     addresses, command = guarded_options.split(words, env.argv, needs_lock=given.terraform is None)
-    plan, busy = lock_options.plan(env, addresses, command, given)
-    raise typer.Exit(core.run(plan, busy))
+    raise typer.Exit(core.run(lock_options.plan(env, addresses, command, given)))
 
 
 @app.command(spec=options.remote("lock show only looks"))

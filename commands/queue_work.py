@@ -30,7 +30,8 @@ def work(
     AZGUARD_MESSAGE_FILE the name of a file with all of it as JSON. What it prints goes to stderr. There is no shell.
 
     By the exit status of the command, 0: the message is deleted. 75: it is tried again after --retry-visibility, which
-    doubles with each receive, up to 1h. 65: it is moved to the poison queue at once. Any other: it is tried again, and
+    doubles with each receive, up to 1h. 65 (or
+    --poison-exit-code): it is moved to the poison queue at once. Any other: it is tried again, and
     moved to the poison queue after --max-dequeue receives. The poison queue is QUEUE-poison, and is made if it is
     missing.
 
@@ -40,7 +41,9 @@ def work(
     TERM or Ctrl-C: what runs is finished, no more is taken, exit 0. A second one ends the commands; their messages can
     be received again at once (exit 143 or 130).
 
-    Exit status: 0, or 20 if a message went to the poison queue; 75 if --stop-after or --strict stopped the worker.
+    Exit status: 0, or 20 if a message went to the poison queue; 75 if --stop-after, --max-poison or
+    --strict stopped the worker. Three messages in a row that are poisoned at once, with none done in between, stop it:
+    the command is at fault, and not the messages.
 
     Not guaranteed: that a message is handled only once. If an answer is lost or a machine fails at the wrong moment,
     it is handled again. So the command must bear that; --once-table helps, see azguard help once.

@@ -10,15 +10,14 @@ lock=${1:?usage: leader.sh LOCK COMMAND...}
 shift
 
 while :; do
-    azguard lock run "$lock" --wait 1h -q -- "$@"
+    # Statuses of azguard that the command does not use: its own 75 would look like "another leads".
+    azguard lock run "$lock" --wait 1h -E 98 --lost-exit-code 99 -q -- "$@"
     status=$?
     case $status in
-    75) ;;                                                         # another leads: wait again
-    77) echo "lost the lead" >&2 ;;                                # another may lead now: wait again
+    98) ;;                                                         # another leads: wait again
+    99) echo "lost the lead" >&2 ;;                                # another may lead now: wait again
     0 | 2 | 78 | 126 | 127 | 130 | 143) exit $status ;;            # done, wrong usage, or told to end
-    *)
-        echo "the leader ended with status $status" >&2
-        sleep "${PAUSE:-5}"                                        # so that another machine can lead
-        ;;
+    *) echo "the leader ended with status $status" >&2 ;;
     esac
+    sleep "${PAUSE:-5}"                                            # so that another machine can lead
 done

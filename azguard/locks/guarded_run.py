@@ -36,6 +36,10 @@ class GuardedCommand:
     heartbeat: Path | None = None
     #: Whether it runs under a lock around us, which ends us when that is lost.
     is_nested: bool = False
+    #: The exit status for a lock that others hold; with 0 the command is left to its holder.
+    busy_status: int = GaveUp.exit_code
+    #: The exit status for a lock that is lost.
+    lost_status: int = LockLost.exit_code
     #: Whether its locks have fences, with which what it wrote can be told from what the next holder wrote.
     is_fenced: bool = True
 
@@ -86,11 +90,11 @@ class LockWatch(Protocol):
         """
 
 
-def run(command: GuardedCommand, locks: Locks, busy: int, *, conclude: Callable[[bool], None] | None = None) -> int:
+def run(command: GuardedCommand, locks: Locks, *, conclude: Callable[[bool], None] | None = None) -> int:
     """Run a command under locks and return its exit status, 128 + N if signal N ended it.
 
-    ``busy`` is the exit status of the error for a lock that others hold. ``conclude`` is called at the end in any case,
-    and told whether the command died. Call it on the main thread, before any other thread is started.
+    ``conclude`` is called at the end in any case, and told whether the command died. Call it on the main thread, before
+    any other thread is started.
 
     Raises:
         AzguardError: see ``GuardedRun.run``.
@@ -101,10 +105,12 @@ def run(command: GuardedCommand, locks: Locks, busy: int, *, conclude: Callable[
         ended = GuardedRun(command, locks, guardian).run()
         died = ended.status >= _SIGNALLED or (guardian.was_told_to_end and ended.status != 0)
     except GaveUp as error:
-        if not busy:  # Another holder does the work: that counts as success.
+        if not command.busy_status:  # Another holder does the work: that counts as success.
             command.say("\n  ".join((error.message, *error.detail)))
             return 0
-        raise error.but(exit_status=busy) from error
+        raise error.but(exit_status=command.busy_status) from error
+    except LockLost as error:
+        raise error.but(exit_status=command.lost_status) from error
     finally:
         guardian.close()
         if conclude is not None:

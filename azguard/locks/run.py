@@ -43,13 +43,13 @@ class LockPlan:
     state: "StateGuard | None" = None
 
 
-def run(plan: LockPlan, busy: int) -> int:
+def run(plan: LockPlan) -> int:
     """Run a command under its locks and return its exit status; see ``guarded_run.run``."""
     state = plan.state
     if state is None:
-        return guarded_run.run(plan.command, LeaseLocks(plan), busy)
+        return guarded_run.run(plan.command, LeaseLocks(plan))
     state.open()
-    return guarded_run.run(plan.command, LeaseLocks(plan), busy, conclude=lambda died: state.finish(died=died))
+    return guarded_run.run(plan.command, LeaseLocks(plan), conclude=lambda died: state.finish(died=died))
 
 
 def list_in_order(locks: Sequence[LockRequest]) -> list[LockRequest]:

@@ -25,8 +25,8 @@ class FileLockPlan:
     on_held: Callable[[], None] = lambda: None
 
 
-def run(plan: FileLockPlan, busy: int) -> int:
+def run(plan: FileLockPlan) -> int:
     """Run a command while its file is locked and return its exit status; see ``guarded_run.run``."""
     session = ShareSession(plan.lock.place, plan.settings.patience)
     locks = FileLocks(plan.lock, plan.settings, plan.command.environ, session, plan.on_held)
-    return guarded_run.run(plan.command, locks, busy)
+    return guarded_run.run(plan.command, locks)

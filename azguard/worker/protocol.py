@@ -10,7 +10,7 @@ from azguard.worker.settings import WorkSettings
 FINAL = (Unauthenticated, Forbidden, NotFound, ConfigError)
 
 # As in sysexits.h.
-DONE_STATUS, DATA_STATUS, AGAIN_STATUS = 0, 65, 75
+DONE_STATUS, AGAIN_STATUS = 0, 75
 
 
 class Outcome(Enum):
@@ -70,7 +70,7 @@ def judge(status: int, dequeue_count: int, settings: WorkSettings) -> MessageVer
         return MessageVerdict(Outcome.DONE, "exit_status")
     if status == AGAIN_STATUS:
         return MessageVerdict(Outcome.RETRIED, "asked_for_retry")
-    if status == DATA_STATUS:
+    if status == settings.poison_status:
         return MessageVerdict(Outcome.POISONED, "data_error")
     if settings.strict:
         # Never to the poison queue: the deployment is broken, and not the message.

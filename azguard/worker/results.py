@@ -39,7 +39,8 @@ class WorkSummary:
     #: Lines that could not be written to the file of events.
     events_lost: int
     seconds: float
-    #: Why the worker ended: drained, max_messages, signal, second_signal, stop_after, strict or error.
+    #: Why the worker ended: drained, max_messages, signal, second_signal, stop_after,
+    #: max_poison, strict or error.
     stopped_by: str
 
 

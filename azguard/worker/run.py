@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from types import FrameType
 
-from azguard.errors import AzguardError, GaveUp, OutcomeUnknown, Partial, Unavailable
+from azguard.errors import AzguardError, OutcomeUnknown, Partial, Unavailable
 from azguard.processes import command_place
 from azguard.processes.command_place import CommandPlace
 from azguard.processes.forwarded import ENDING
@@ -71,7 +71,7 @@ class Worker:
         self._events = Events(settings.events, settings.warn)
         self._metrics = MetricsFile(settings.metrics, settings.queue.address.container, settings.warn)
         self._counts = Counts()
-        self._breaker = Breaker(settings.stop_after)
+        self._breaker = Breaker(settings)
         self._polling = Polling(settings.poll_interval, now, uniform, settings.patience)
         self._bell = Bell()
         self._crew = Crew(places, self._handle, self._bell.ring)
@@ -218,11 +218,9 @@ class Worker:
         summary = summarize(str(self._settings.queue.address), counts, reason, self._events.lost)
         if was_told_twice:
             return WorkEnd(summary, 128 + self._signals[1])
-        if self._error is not None:
-            return WorkEnd(summary, self._error.exit_code, self._error)
-        if self._breaker.why is not None:
-            self._settings.warn(f"{self._breaker.why}; the worker stopped")
-            return WorkEnd(summary, GaveUp.exit_code)
+        error = self._error or self._breaker.error
+        if error is not None:
+            return WorkEnd(summary, error.exit_code, error)
         return WorkEnd(summary, Partial.exit_code if counts.outcomes[Outcome.POISONED] else 0)
 
 

@@ -8,6 +8,10 @@ from azguard.accounts.target import Target
 from azguard.queues.encodings import TEXT
 from azguard.worker.claims import Claims
 
+#: The exit status for a message that is bad, as in sysexits.h.
+POISON_STATUS = 65
+#: A worker stops after so many messages in a row that were poisoned at once.
+MAX_POISON = 3
 #: After so many receives a message that fails is moved to the poison queue.
 MAX_DEQUEUE = 5
 #: For how many seconds a message is hidden before that is extended.
@@ -41,6 +45,10 @@ class WorkSettings:
     strict: bool = False
     #: After how many commands in a row that did not end with 0 the worker stops; None is never.
     stop_after: int | None = None
+    #: The exit status with which a command says that its message is bad.
+    poison_status: int = POISON_STATUS
+    #: After how many messages in a row that were poisoned at once the worker stops; None is never.
+    max_poison: int | None = MAX_POISON
     #: After how many seconds a command is ended; None is never.
     max_time: float | None = None
     #: How many seconds a command has between TERM and KILL.

@@ -3,6 +3,7 @@
 import base64
 import json
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -149,6 +150,15 @@ def test_a_leader_that_fails_leads_again_until_it_ends_well(locks: CliWorld) -> 
     ran = example(locks, "leader.sh", "leader", "sh", "-c", lead, PAUSE="0")
     assert (ran.code, (locks.root / "terms").read_text()) == (0, "1\n2\n3\n")
     assert ran.err.count("the leader ended with status 1\n") == 2
+
+
+@pytest.mark.parametrize("status", [75, 77])
+def test_a_leader_with_a_status_of_azguards_pauses_before_it_leads_again(locks: CliWorld, status: int) -> None:
+    lead = f"echo >> terms; [ $(wc -l < terms) -eq 2 ] || exit {status}"
+    began = time.monotonic()
+    ran = example(locks, "leader.sh", "leader", "sh", "-c", lead, PAUSE="3")
+    assert (ran.code, f"the leader ended with status {status}\n" in ran.err) == (0, True)
+    assert time.monotonic() - began >= 3
 
 
 def test_a_leader_that_is_no_command_is_not_tried_again(locks: CliWorld) -> None:

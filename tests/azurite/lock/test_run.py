@@ -250,6 +250,7 @@ WRONG = [
     (["{lock}", "--on-lost", "", "--", "true"], "--on-lost"),
     (["{lock}", "-E", "256", "--", "true"], "--conflict-exit-code"),
     (["{lock}", "-E", "", "--", "true"], "--conflict-exit-code"),
+    (["{lock}", "--lost-exit-code", "0", "--", "true"], "--lost-exit-code"),
     (["{lock}", "--heartbeat-file", "", "--", "true"], "--heartbeat-file"),
     (["table:Orders", "--lock-container", "", "--", "true"], "--lock-container"),
     (["{lock}", "--reason", "", "--", "true"], "--reason"),
@@ -299,6 +300,13 @@ def test_conflict_exit_code_0_says_so_and_is_no_failure(world: Locks, busy: str)
     ran = world.run(busy, "--no-wait", "-E", "0", "--", "touch", "ran")
     assert (ran.code, (world.cli.root / "ran").exists(), "error" in ran.err) == (0, False, False)
     assert f"{busy} is held by others; the command was not run" in ran.err
+
+
+@pytest.mark.parametrize(("words", "status"), [([], 77), (["--lost-exit-code", "99"], 99)])
+def test_a_lost_lock_has_the_status_that_was_chosen(world: Locks, words: list[str], status: int) -> None:
+    lock = world.new()
+    ran = world.run(lock, *words, "--", "sh", "-c", f"{azguard()} lock break {lock} --yes -o none -q; sleep 60")
+    assert (ran.code, "the lock was lost while the command ran" in ran.err) == (status, True)
 
 
 def test_a_lock_that_is_released_is_had_within_the_wait(world: Locks) -> None:

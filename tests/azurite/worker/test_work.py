@@ -171,6 +171,24 @@ def test_failures_in_a_row_stop_it(cli: CliWorld, script: str) -> None:
     assert (ran.code, ran.json["received"], "2 commands in a row failed" in ran.err) == (75, 2, True)
 
 
+@pytest.mark.parametrize(("options", "code", "poisoned"), [
+    ((), 75, 3),
+    (("--max-poison", "2"), 75, 2),
+    (("--max-poison", "0"), 20, 4),
+    (("--poison-exit-code", "9"), 0, 0),
+    (("--poison-exit-code", "9", "--max-dequeue", "1"), 20, 4),
+])  # fmt: skip
+def test_a_command_that_refuses_everything_stops_it_and_the_way_back_is_said(
+    cli: CliWorld, script: str, options: tuple[str, ...], code: int, poisoned: int
+) -> None:
+    queue = queue_world.queue(cli, "65", "65", "65", "65")
+    ran = work(cli, queue, script, options=options)
+    assert (ran.code, ran.json["poisoned"]) == (code, poisoned)
+    is_said = f"the command refuses everything: {poisoned} messages are in {queue}-poison" in ran.err
+    way_back = f"azguard queue move {queue}-poison {queue}"
+    assert (is_said, way_back in ran.err) == (code == 75, code == 75)
+
+
 @pytest.mark.parametrize(("command", "code"), [("./nowhere", 127), ("./plain", 126)])
 def test_a_command_that_cannot_run_is_said_before_a_message_is_taken(cli: CliWorld, command: str, code: int) -> None:
     cli.file("plain", "x")
@@ -195,6 +213,9 @@ def test_a_queue_that_is_not_there_is_said(cli: CliWorld) -> None:
     (("queue", "work", "j" * 60, "--", "true"), "too long for the name of a queue"),
     (("queue", "work", "jobs", "--once-key", "id", "--", "true"), "--once-table"),
     (("queue", "work", "jobs", "--once-table", "T", "--strict-key", "--", "true"), "--once-key"),
+    (("queue", "work", "jobs", "--max-poison", "-1", "--", "true"), "--max-poison"),
+    (("queue", "work", "jobs", "--poison-exit-code", "0", "--", "true"), "--poison-exit-code"),
+    (("queue", "work", "jobs", "--poison-exit-code", "75", "--", "true"), "contradicts the exit protocol"),
     (("queue", "work", "jobs", "--events", "", "--", "true"), "--events"),
     (("queue", "work", "jobs", "--if-match", "x", "--", "true"), "--if-match"),
 ])  # fmt: skip

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from azguard.errors import AzguardError, CommandNotFound, Forbidden, OutcomeUnknown, Unavailable
+from azguard.errors import AzguardError, CommandNotFound, Forbidden, OutcomeUnknown, Unavailable, UsageError
 from azguard.processes.command_place import CommandEnd
+from azguard.worker.once import OnceTable
 from azguard.worker.polling import Polling
 from azguard.worker.results import WorkEnd
 from azguard.worker.run import Worker
-from tests.support.worker_world import FakeInbox, FakePlace, lines, settings, taken
+from tests.support.worker_world import FakeInbox, FakePlace, lines, settings, taken, target
 
 DOWN = Unavailable("down")
 
@@ -67,10 +68,49 @@ def test_a_success_ends_a_row_of_failures() -> None:
 
 
 def test_strict_stops_it_at_a_status_outside_the_protocol() -> None:
-    told: list[str] = []
-    ended = work(full(9), FakePlace(ends=CommandEnd(1)), strict=True, warn=told.append)
+    ended = work(full(9), FakePlace(ends=CommandEnd(1)), strict=True)
     assert (ended.status, ended.summary.received, ended.summary.stopped_by) == (75, 1, "strict")
-    assert told == ["exit status 1 is not of the exit protocol; the worker stopped"]
+    assert ended.error is not None
+    assert ended.error.message == "exit status 1 is not of the exit protocol; the worker stopped"
+
+
+@pytest.mark.parametrize(("statuses", "changes", "status", "received"), [
+    ([65], {}, 75, 3),
+    ([65, 1, 65, 75], {}, 75, 5),
+    ([65, 65, 0], {}, 20, 9),
+    ([65], {"max_poison": 2}, 75, 2),
+    ([65], {"max_poison": None}, 20, 9),
+    ([99], {"poison_status": 99}, 75, 3),
+    ([65], {"poison_status": 99}, 0, 9),
+    ([1], {"max_dequeue": 1}, 20, 9),
+])  # fmt: skip
+def test_messages_poisoned_at_once_with_none_done_in_between_stop_it(
+    statuses: list[int], changes: dict[str, Any], status: int, received: int
+) -> None:
+    place = FakePlace()
+
+    def change() -> None:
+        place.ends = CommandEnd(statuses[(len(place.orders) - 1) % len(statuses)])
+
+    place.on_wait = change
+    ended = work(full(9), place, **changes)
+    assert (ended.status, ended.summary.received) == (status, received)
+
+
+def test_what_it_poisoned_is_said_with_the_way_back() -> None:
+    ended = work(full(9), FakePlace(ends=CommandEnd(65)))
+    assert ended.error is not None
+    said = "the command refuses everything: 3 messages are in jobs-poison, and none was done in between"
+    assert ended.error.message == f"{said}; the worker stopped"
+    assert (ended.error.values, ended.summary.stopped_by) == ({"queue": "jobs", "poison": "jobs-poison"}, "max_poison")
+
+
+def test_a_key_that_no_message_has_stops_it_too() -> None:
+    def choose(body: bytes, message_id: str) -> str:
+        raise UsageError("no key")
+
+    ended = work(full(9), claims=OnceTable(target(), "me"), choose_key=choose)
+    assert (ended.status, ended.summary.poisoned) == (75, 3)
 
 
 def test_a_command_that_is_not_there_ends_it_with_its_error() -> None:
