@@ -82,15 +82,13 @@ def deliver(env: Environment, received: Sequence[Received], encoding: str, body:
     The receipts are remembered first: whatever happens to the output, the messages are hidden.
 
     Raises:
-        NotFound: there is no message whose body could go to the file.
+        NotFound: there is no message; the empty list is printed.
         OutputFailed: the output cannot be written; it tells the receipts.
     """
-    if body is not None and not received:
-        # With 0, a script would go on with the body of an earlier message.
-        raise NotFound(
-            f"there is no message to receive, and {body} is as it was",
-            hint="some may be hidden, and come later: azguard queue show QUEUE tells about how many there are",
-        )
+    if not received:
+        env.out.show_each(())
+        env.out.flush()
+        raise _build_not_found(body)
     for each in received:
         if encoding != encodings.TEXT and not each.shown.is_base64:
             env.out.warn(f"{each.target} is not base64: {_POISONED}")
@@ -106,11 +104,18 @@ def deliver(env: Environment, received: Sequence[Received], encoding: str, body:
     except BrokenPipeError:
         raise
     except (OSError, OutputFailed) as error:
-        if not received:
-            raise
         # The error delivers them.
         _record_all(env, received)
         raise _tell_receipts(error, received, body) from error
+
+
+def _build_not_found(body: Path | None) -> NotFound:
+    """Return the error for a queue that gave no message: with 0, a script would go on with the message before."""
+    stays = "" if body is None else f", and {body} is as it was"
+    return NotFound(
+        f"there is no message to receive{stays}",
+        hint="some may be hidden, and come later: azguard queue show QUEUE tells about how many there are",
+    )
 
 
 def _tell_receipts(error: OSError | OutputFailed, received: Sequence[Received], body: Path | None) -> OutputFailed:

@@ -43,6 +43,7 @@ HINTS: Mapping[str, Words] = {
     "lease_lasts_until_released": "leave it out: it lasts until it is released or broken",
     "lease_not_broken": "nothing was broken; look again: azguard lease show {address}",
     "lease_without_term": "--infinite, without --lease-duration: it lasts until it is released or broken",
+    "no_lease_to_break": "nothing has to be broken; to take it: azguard lease acquire {address}",
     "lock_blob_missing": "leave out --no-create, and it is made",
     "hold_lost_before": "look what ran since; to take it anew, empty AZGUARD_LOCK: AZGUARD_LOCK= azguard lock hold …",
     "hold_not_recorded": "the lock was released; set AZGUARD_CACHE_DIR",

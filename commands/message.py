@@ -65,7 +65,7 @@ def get(
     With the receipt you update or delete the message. It ends when the message is received again. If the answer
     gets lost, messages may be hidden until that time is over (exit 74).
 
-    An empty queue gives an empty list and exit 0; with -f there is no body to write, exit 44.
+    If there is no message to receive, the list is empty, a file of -f stays as it is, and the exit status is 44.
 
     With --encoding base64 the content is decoded, and with raw it is not; both say what is not base64. -f writes the
     body alone. If the output cannot be written (exit 73), the error tells the receipts, which are remembered too.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from azguard.accounts.target import Target
 from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
-from azguard.errors import Changed, Locked, UsageError
+from azguard.errors import Changed, Locked, NotFound, UsageError
 from azguard.leases import actions, facts
 from azguard.leases import age as lease_age
 from azguard.leases.actions import LeaseDone
@@ -121,7 +121,8 @@ def break_after_showing(
         UsageError: nothing says that the break is meant, and no person can be asked.
         Changed: another has taken the lease meanwhile, or the safeguards do not hold.
         Unavailable: the CI service does not say whether the run in the record is over.
-        Locked: there is no lease, or a virtual machine holds it on its disk, and ``safeguards`` does not name it.
+        NotFound: there is no lease, or no such resource.
+        Locked: a virtual machine holds it on its disk, and ``safeguards`` does not name it.
     """
     request.check()
     if not request.is_meant and confirm is None:
@@ -159,13 +160,18 @@ def look_at_breakable(target: Target, deadline: Deadline) -> LeaseState:
     """Return the state of a lease that can be broken.
 
     Raises:
-        Locked: there is none.
-        NotFound: there is no such resource.
+        NotFound: there is none, or no such resource.
     """
     state = look(target, deadline)
     if state.state == "available":
-        raise Locked(f"there is no lease on {target}", str(target.address), lease_state=state.state)
+        raise _build_no_lease(target, state.state)
     return state
+
+
+def _build_no_lease(target: Target, state: str) -> NotFound:
+    return NotFound(
+        f"there is no lease on {target}", str(target.address), lease_state=state, reason="no_lease_to_break"
+    )
 
 
 def break_shown(
@@ -178,7 +184,7 @@ def break_shown(
     it is still the same.
 
     Raises:
-        Locked: there is no lease any more.
+        NotFound: there is no lease any more.
         Changed: another has taken the lease meanwhile, or may have, or the caller's condition does not hold.
 
     Not guaranteed: a next holder who leaves no record and writes nothing cannot be told from the one before.
@@ -187,7 +193,7 @@ def break_shown(
     for _ in range(_TRIES):
         tied = conditions if conditions.headers else _tie_to_version(target, state)
         try:
-            done = actions.break_(target, period, tied, deadline.fresh())
+            done = _break_tied(target, period, tied, deadline.fresh())
         except Changed:
             if conditions.headers:
                 raise
@@ -203,6 +209,15 @@ def break_shown(
         if state.holder != shown.holder or other_kind:
             raise _build_refusal(state, target, f"another holds the lease on {target} now")
     raise _build_refusal(state, target, f"{target} is written so often that its lease cannot be broken safely")
+
+
+def _break_tied(target: Target, period: int | None, tied: Conditions, deadline: Deadline) -> LeaseDone:
+    try:
+        return actions.break_(target, period, tied, deadline)
+    except Locked as error:
+        if error.reason != "no_lease":
+            raise
+        raise _build_no_lease(target, "available") from error
 
 
 def _add_broken_lease(done: LeaseDone, state: LeaseState) -> BreakDone:

@@ -624,7 +624,7 @@ def test_where_there_is_no_lease_there_is_nothing_to_break(cli: CliWorld, blob: 
     name = blob if kind == "blob" else blob.partition("/")[0]
     ran = cli.call("lease", "break", f"{kind}:{name}", "--yes", "-o", "json")
     assert (ran.code, ran.error["message"], ran.error["lease_state"]) == (
-        49, f"there is no lease on {name}", "available",
+        44, f"there is no lease on {name}", "available",
     )  # fmt: skip
 
 
@@ -766,7 +766,7 @@ def test_a_lease_that_is_released_meanwhile_needs_no_break(cli: CliWorld, blob: 
         BlobLeaseClient(client, A).release()
 
     ran, breaks = between(cli, blob, let_go, "--yes")
-    assert (ran.code, breaks, ran.error["message"]) == (49, 1, f"there is no lease on {blob}")
+    assert (ran.code, breaks, ran.error["message"]) == (44, 1, f"there is no lease on {blob}")
 
 
 def test_the_break_of_a_container_is_tied_to_when_it_was_changed(cli: CliWorld, blob: str) -> None:

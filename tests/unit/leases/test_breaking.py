@@ -8,7 +8,7 @@ import pytest
 from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.conditions.resolve import Conditions
-from azguard.errors import AzguardError, Changed, Locked, UsageError
+from azguard.errors import AzguardError, Changed, NotFound, UsageError
 from azguard.leases import breaking
 from azguard.leases.breaking import BreakDone, BreakRequest, Safeguards
 from azguard.leases.owners import OWNER, SERVICE_CLOCK, Owner
@@ -132,7 +132,7 @@ def test_a_lease_that_may_be_another_ones_now_is_not_broken(shown: Answer, now: 
 def test_a_lease_that_ended_meanwhile_is_said_to_be_none() -> None:
     target, service = scripted(Kind.BLOB, held_by("alice"), CHANGED, now_is("available"), now_is("available"))
     error, asked = refused(target, service)
-    assert (type(error), error.lease_state, asked.count(BREAK)) == (Locked, "available", 1)
+    assert (type(error), error.lease_state, asked.count(BREAK)) == (NotFound, "available", 1)
 
 
 def test_a_lease_whose_holder_writes_before_every_break_is_given_up() -> None:
@@ -154,7 +154,7 @@ def test_a_condition_of_the_caller_is_sent_as_it_is_and_tried_once() -> None:
 def test_what_is_not_leased_is_not_broken() -> None:
     target, service = scripted(Kind.BLOB, now_is("available"))
     error, asked = refused(target, service)
-    assert (type(error), asked) == (Locked, [LOOK])
+    assert (type(error), asked) == (NotFound, [LOOK])
 
 
 def test_a_break_that_is_not_confirmed_asks_the_service_for_nothing() -> None:
