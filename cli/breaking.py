@@ -13,6 +13,7 @@ from azguard.leases.actions import LONGEST_BREAK
 from azguard.leases.breaking import BreakDone, BreakRequest, Safeguards
 from azguard.leases.ci_runs import RunCheck
 from azguard.leases.kinds import Action
+from azguard.locks import log
 
 # After its end the service may take up to a minute until it gives a lease to the next, says its documentation.
 _SLACK_SECONDS = 60.0
@@ -37,6 +38,10 @@ class BreakOptions:
         bool,
         typer.Option("--if-run-finished", help="Only if GitHub or Azure Pipelines says that its CI run is over."),
     ] = False
+    reason: Annotated[
+        str | None,
+        typer.Option("--reason", metavar="TEXT", help="Say why you break it; the history of a lock shows it."),
+    ] = None
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it is free, or exit 75.")] = False
 
     def read_period(self) -> int | None:
@@ -59,6 +64,7 @@ def break_lease(env: Environment, target: Target, given: BreakOptions) -> BreakD
         UsageError: nothing says that it is meant, and there is no terminal to ask on.
         GaveUp: it was broken, and is not free in time.
     """
+    breaker = lease_options.this_process(env, f"azguard {env.command}", given.reason)
     request = BreakRequest(
         target=target,
         period=given.read_period(),
@@ -70,6 +76,7 @@ def break_lease(env: Environment, target: Target, given: BreakOptions) -> BreakD
     done = breaking.break_after_showing(request, env.deadline, env.out.info, confirm)
     if done.broken.held_by is None:
         env.out.warn("no record says who held it: whether it was still the lease that was shown cannot be told")
+    log.append_break(target, done, breaker, env.out.info)
     if given.wait:
         patience = env.patience(env.shared.get("timeout"), (done.lease_time or LONGEST_BREAK) + _SLACK_SECONDS)
         with signals.heed():

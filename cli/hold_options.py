@@ -204,7 +204,7 @@ def release(env: Environment, locks: Iterable[KnownLock], env_file: str | None) 
     lines = step_locks.list_lines(env.environ, variables, holds_of(env))
     for each in locks:
         try:
-            done.append(known.release(each, holds_of(env), records, env.deadline.fresh()))
+            done.append(known.release(each, holds_of(env), records, env.deadline.fresh(), env.out.info))
         except LockLost as error:
             failed.append(error)
             lines = [line for line in lines if line.lease_id != each.lease_id]

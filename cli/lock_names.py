@@ -56,9 +56,8 @@ def locks(env: Environment, texts: Sequence[str], container: str | None, *, also
 
 def _locate(env: Environment, text: str, container: str | None, also: Sequence[Kind]) -> Target:
     target = env.locate(_expand_name(env, text, container), writable=True)
-    if target.kind is Kind.BLOB and target.address.name.endswith(log.SUFFIX):
-        lock = shlex.quote(target.address.short.removesuffix(log.SUFFIX))
-        raise UsageError(f"{target} is the history of a lock", hint=f"azguard lock log {lock}")
+    if target.kind is Kind.BLOB and (lock := log.find_name_of_lock(target.address.short)) is not None:
+        raise UsageError(f"{target} is the history of a lock", hint=f"azguard lock log {shlex.quote(lock)}")
     if target.kind is Kind.BLOB or target.kind in also:
         return target
     if target.kind in FILES:

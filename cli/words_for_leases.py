@@ -55,6 +55,7 @@ HINTS: Mapping[str, Words] = {
     "hold_of_another_scope": "another scope holds it: --scope {scope}",
     "hold_unknown": _take_lock,
     "lock_busy": "wait longer with --wait 10m, or look: azguard lock show {address}",
+    "history_unreadable": "look at it: azguard blob get {target}; another program may have written it",
     "lock_lost": (
         "its last seconds may have overlapped with the next holder's: compare the fences of what was written "
         "before you run it again"

@@ -24,13 +24,18 @@ def log(
 ) -> None:
     """Show who held a lock, from when to when, how that ended, and why. The newest holder is last.
 
-    lock run and lock hold add a line when they have released or lost a lock, unless --no-log is given. The lines
-    are in the append blob NAME!log beside the lock. A run that took a lock, had to wait for its readers and gave up
-    is shown as gave_up: its command was not run. A holder that was killed adds no line. It is shown as unknown once
-    the next one has ended. Times are by the clock of the service.
+    lock run and lock hold add a line when they have released or lost a lock, unless --no-log is given. It has the
+    exit status of the command, and the number of the signal that ended it. lock break and lease break add who broke
+    the lock, when and why (--reason). A lock whose holder was broken and added no line is shown as broken. A run that
+    took a lock, had to wait for its readers and gave up is shown as gave_up: its command was not run. A holder that
+    was killed adds no line. It is shown as unknown once the next one has ended. Times are by the clock of the
+    service.
 
-    Not guaranteed: that each holder is there. A line that cannot be written in 2 s is left out. The service takes
-    50,000 lines. To begin anew, delete the blob.
+    The lines are in the append blob NAME!log beside the lock. The service takes 50,000. Before that azguard moves them
+    to NAME!log.ETAG, and begins anew. lock log reads them all. A history that cannot be read is an error.
+
+    Not guaranteed: that each holder is there. A line that cannot be written in 2 s is left out, and the run says so on
+    stderr.
 
     Examples:
         azguard lock log deploy-prod
@@ -42,5 +47,7 @@ def log(
 
     env = context.of(ctx)
     count = _MOST if last is None else values.whole(last, "--last", 1, _MOST)
-    found = history.read(lock_names.lock(env, address, lock_container), env.deadline)
-    env.out.show_each(found[-count:])
+    found = history.read(lock_names.lock(env, address, lock_container), env.deadline, count)
+    for gap in found.gaps:
+        env.out.warn(gap)
+    env.out.show_each(found.lines[-count:])

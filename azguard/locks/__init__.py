@@ -23,7 +23,8 @@ it when azguard says so, when azguard is gone, or when the last renewal it heard
 ``checking``     whether this job still holds a lock
 ``sticky``       one lock without a process, until a time that stands on it
 ``overdue``      take a lock whose time is over
-``log``          the history of a lock: who held it, and how that ended
+``log``          the history of a lock: the blob beside it
+``log_lines``    its lines: who held the lock, how that ended, who broke it
 ``own_lease``    release a lease that is ours, and no other's
 ``environment``  the locks that are held around us
 ``lock_blobs``   the blobs that locks are

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from azguard.accounts import throttling
 from azguard.errors import Forbidden, LoginFailed, NotFound, OutcomeUnknown, Unauthenticated, Unavailable
 from azguard.leases import state as lease_state
-from azguard.locks import lock_blobs, log, queue
+from azguard.locks import lock_blobs, log, log_lines, queue
 from azguard.locks.draining import Draining
 from azguard.locks.overdue import OverdueLock
 from azguard.locks.place import QueuePlace
@@ -88,8 +88,8 @@ class LockAcquisition:
         if draining is None or not draining.readers or draining.held.record is None or not self._settings.keeps_log:
             return
         seconds = self._settings.now() - draining.began_at
-        line = log.build_given_up(draining.held.target, draining.held.record, seconds)
-        log.append(self._request.target, line, self._settings.tell)
+        line = log_lines.build_given_up(draining.held.target, draining.held.record, seconds)
+        log.append(self._request.target, line, self._settings.say)
 
     def _attempt(self) -> HeldLock | None:
         """Look or ask once.

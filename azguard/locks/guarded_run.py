@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from azguard.errors import GaveUp, LockLost
+from azguard.errors import CommandNotFound, GaveUp, LockLost, NotExecutable
 from azguard.locks.heartbeat import Heartbeat
 from azguard.processes import clock
 from azguard.processes.guardian import Ended, Guardian
@@ -66,8 +66,8 @@ class Locks(Protocol):
     def release(self) -> tuple[str, ...]:
         """Release what this run has acquired; return why a lock was found lost by then, a line each."""
 
-    def finish(self, lost: tuple[str, ...]) -> None:
-        """Write down how the run ended, now that the locks are free."""
+    def finish(self, lost: tuple[str, ...], ended: Ended) -> None:
+        """Write down how the run and its command ended, now that the locks are free."""
 
 
 class LockWatch(Protocol):
@@ -154,11 +154,13 @@ class GuardedRun:
             with pass_on_all(self._guardian) as stops:
                 ended = self._supervise(stops)
                 self._release()
-                self._locks.finish(self._lost)
-        except BaseException:
+                self._locks.finish(self._lost, ended)
+        except BaseException as error:
             with ignore_ending():
                 self._guardian.close()
                 self._release()
+                if isinstance(error, (CommandNotFound, NotExecutable)):
+                    self._locks.finish(self._lost, Ended(error.exit_code))
             raise
         if self._lost:
             raise self._build_lock_lost(ended)

@@ -4,13 +4,12 @@ import os
 import re
 import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from azguard import ci_jobs, columns
-from azguard.accounts import trace
 from azguard.accounts.target import Target
 from azguard.address import parse
 from azguard.errors import AzguardError, Locked, LockLost, NotFound
@@ -18,9 +17,9 @@ from azguard.leases import owners
 from azguard.leases import state as lease_state
 from azguard.leases.kept import LeaseRecords
 from azguard.leases.state import LeaseState
-from azguard.locks import environment, log, own_lease, queue, readers
+from azguard.locks import environment, log, log_lines, own_lease, queue, readers
 from azguard.locks.holds import Hold, Holds, HoldState, JobScope
-from azguard.locks.log import LogLine
+from azguard.locks.log_lines import LogLine
 from azguard.processes.identity import KnownProcess
 from azguard.requests.deadline import Deadline
 from azguard.times import iso
@@ -124,11 +123,14 @@ def of_hold(target: Target, hold: Hold) -> KnownLock:
     return KnownLock(Target(target.account, parse(hold.address).address), hold.lease_id, hold.fence, hold)
 
 
-def release(known: KnownLock, holds: Holds, records: LeaseRecords, deadline: Deadline) -> LockReleased:
+def release(
+    known: KnownLock, holds: Holds, records: LeaseRecords, deadline: Deadline, say: Callable[[str], None]
+) -> LockReleased:
     """Release a lock, after ending the process that renews it; that it was released before is no error.
 
     The service decides. What is held when it is asked first was not lost before the release, whoever releases it then:
-    this run, the process that it ends, or another release at the same time.
+    this run, the process that it ends, or another release at the same time. ``say`` is told of a
+    line that the history lacks.
 
     Raises:
         LockLost: it was lost before. Nothing was released.
@@ -142,7 +144,7 @@ def release(known: KnownLock, holds: Holds, records: LeaseRecords, deadline: Dea
         # Its process, or another release, may have written down how it ended.
         ended = of_lease(known.target, known.lease_id, known.fence, holds).hold
         try:
-            outcome = _release(known, before, ended, records, patience)
+            outcome = _release(known, before, ended, records, patience, say)
         except LockLost as error:
             if ended is not None:
                 holds.close(ended, HoldState.LOST, "; ".join(error.detail), is_settled=True)
@@ -165,7 +167,12 @@ def _look_before(known: KnownLock, deadline: Deadline) -> LeaseState | None:
 
 
 def _release(
-    known: KnownLock, before: LeaseState | None, ended: Hold | None, records: LeaseRecords, deadline: Deadline
+    known: KnownLock,
+    before: LeaseState | None,
+    ended: Hold | None,
+    records: LeaseRecords,
+    deadline: Deadline,
+    say: Callable[[str], None],
 ) -> str:
     """Release what is held still, and return the outcome.
 
@@ -183,7 +190,7 @@ def _release(
             return _explain_end(known, ended, error, deadline)
         found = before
     else:
-        _clean_up(known, found)
+        _clean_up(known, found, say)
     lost = own_lease.find_loss(before or found)
     if lost is not None:
         raise build_lost(known.target, lost).but(reason="lock_lost_before_release")
@@ -220,13 +227,13 @@ def _was_released(known: KnownLock, version: str | None, deadline: Deadline) -> 
         return False
 
 
-def _clean_up(known: KnownLock, found: LeaseState) -> None:
+def _clean_up(known: KnownLock, found: LeaseState, say: Callable[[str], None]) -> None:
     """Do what the process that renews a lease does after its release, unless it has."""
     if owners.is_reader(found.metadata):
         readers.delete(known.target)
     is_logged = _is_in_state(known, HoldState.LOST)
     if known.hold is not None and known.hold.keeps_history and not is_logged:
-        _write_log(known, found, own_lease.find_loss(found))
+        _write_log(known, found, own_lease.find_loss(found), say)
 
 
 def _find_around(target: Target, environ: Mapping[str, str], holds: Holds) -> Iterator[KnownLock]:
@@ -258,15 +265,15 @@ def _is_slot(text: str, lock: str) -> bool:
     return text == lock or re.fullmatch(rf"{re.escape(lock)}\.slot[0-9]+", text) is not None
 
 
-def _write_log(known: KnownLock, found: LeaseState, lost: str | None) -> None:
+def _write_log(known: KnownLock, found: LeaseState, lost: str | None, say: Callable[[str], None]) -> None:
     """Add a holder without a process to the history of its lock."""
     owner = owners.read_owner(found.metadata)
     if owner is None or known.hold is None:
         return
     address = str(known.target.address)
-    holding = log.describe_holding(address, owner, known.fence, lost=lost, ended=iso(found.answered_at))
+    holding = log_lines.describe_holding(address, owner, known.fence, lost=lost, ended=iso(found.answered_at))
     lock = Target(known.target.account, parse(known.hold.lock).address)
-    log.append(lock, LogLine(holding, None), trace.tell)
+    log.append(lock, LogLine(holding, None), say)
 
 
 def _end(process: KnownProcess) -> None:

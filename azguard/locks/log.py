@@ -1,228 +1,210 @@
-"""The history of a lock: who held it, from when to when, and how that ended. An append blob beside the lock.
+"""The history of a lock: an append blob beside it, to which each holder adds a line, and each who breaks the lock.
 
-It is named ``NAME!log``, with the mark of the queue's tickets, so that no name of a lock is like it by accident. Each
-holder appends a line of JSON once the lock is released, in one request, which is not repeated. A holder that is killed
-appends nothing. The next one carries the record that it found, so that the one before is known all the same.
+It is named ``NAME!log``, with the mark of the queue's tickets, so that no name of a lock is like it by accident. A line
+is appended once the lock is released, in one request, which is not repeated.
 
-Not guaranteed: all of it. An append that fails, or that the caller may not do, is no error; a line may be there twice,
-and is read once. The service takes 50,000 appends; after that nothing is added until the blob is deleted.
+The service takes 50,000 appends. Shortly before, the lines are copied to ``NAME!log.ETAG``, and an empty blob, which
+names that copy in its metadata, takes the place of the full one: in one request, and only if nothing
+was appended since.
+
+Not guaranteed: all of it. An append that fails, or that the caller may not do, fails nothing: the caller is told.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
-from datetime import datetime, timedelta
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from http import HTTPStatus
-from typing import Any, ClassVar
+from typing import Any
 
-from azguard import columns
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.conditions.resolve import Conditions
-from azguard.errors import NotFound
+from azguard.errors import AzguardError, NotFound, TransformFailed
+from azguard.leases import owners
 from azguard.leases import state as lease_state
-from azguard.leases.foreign import escape
-from azguard.leases.owners import Owner
-from azguard.locks.lock_blobs import LockRecord
-from azguard.requests.calls import CallOutcome, describe, send_once
+from azguard.leases.breaking import BreakDone
+from azguard.leases.owners import FENCE, SLOTS, Owner
+from azguard.leases.state import LeaseState
+from azguard.locks import log_lines
+from azguard.locks.log_lines import HolderLine, LogLine
+from azguard.requests.calls import CallResult, describe, send_once
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_errors import status
-from azguard.times import iso
+from azguard.requests.service_errors import service_code, status
 
-#: What follows the name of a lock in that of its history.
-SUFFIX = "!log"
+# What follows the name of a lock in that of its history, and what follows that in the name of an earlier part.
+_SUFFIX = "!log"
+_IS_HISTORY = re.compile(r"(.+)!log(?:\.0x[0-9A-Fa-f]+)?")
+_PART = re.compile(r"\.0x[0-9A-Fa-f]+")
+# On a history: what follows the name in that of the part before it.
+_EARLIER = "azguardearlier"
+_IS_SLOT = re.compile(r"(.+)\.slot[0-9]+")
 # The command has ended, and its status waits for this: a history is worth no more.
 _SECONDS = 2.0
 _LEAST_SECONDS = 0.2
-RELEASED = "released"
-LOST = "lost"
-#: Of one that had to wait for readers inside, and whose command was never run.
-GAVE_UP = "gave_up"
-#: Of a holder that has left no line.
-UNKNOWN = "unknown"
-_READERS_INSIDE = "readers were still inside, and its command was not run"
-_NO_LINE = "it ended without a release, or keeps no history"
+# The service takes 50,000; what is left is for a copy that takes long.
+_MOST_APPENDS = 49_900
+_FULL = "BlockCountExceedsLimit"
 
 
 @dataclass(frozen=True)
-class HolderLine:
-    """One line: a holder, and how it ended."""
+class History:
+    """What is known of the holders of a lock."""
 
-    COLUMNS: ClassVar = (
-        columns.SINCE,
-        columns.ENDED,
-        columns.HOLDER_NAME,
-        columns.OUTCOME,
-        columns.FENCE,
-        columns.REASON,
-        columns.RUN,
-    )
+    #: The oldest first.
+    lines: list[HolderLine]
+    #: What is missing, for people: a line each.
+    gaps: tuple[str, ...]
 
-    address: str
-    fence: int | None
-    #: ``released``, ``lost``, ``gave_up``, or ``unknown`` of one that has left no line.
-    outcome: str
-    #: As ``user@host``.
-    holder: str
-    #: By the service's clock.
-    since: str | None
-    ended: str | None
-    reason: str | None
-    run: str | None
-    command: str
-    pid: int | None
-    #: Why it was lost, or given up.
-    why: str | None
+
+def append(lock: Target, line: LogLine, say: Callable[[str], None]) -> None:
+    """Append a line to the history of a lock, if that is done within two seconds; ``say`` is told if it is not."""
+    blob = _LogBlob(find_log(lock), Deadline(_SECONDS))
+    sent = blob.append(json.dumps(asdict(line), separators=(",", ":")).encode() + b"\n")
+    if sent.error is not None:
+        warn(lock, describe(sent), say)
+
+
+def warn(lock: Target, why: str, say: Callable[[str], None]) -> None:
+    """Tell people that the history of a lock lacks a line."""
+    say(f"warning: the history of {lock.address} may lack a line: {why}")
+
+
+def append_break(target: Target, done: BreakDone, breaker: Owner, say: Callable[[str], None]) -> None:
+    """Append to the history of a lock that its lease was broken; a lease that is no lock has none."""
+    fence = done.broken.fence
+    if target.kind is not Kind.BLOB or fence is None:
+        if breaker.reason is not None:
+            say(f"warning: the reason is recorded nowhere: {target.address} is no lock with a history")
+        return
+    try:
+        found = lease_state.look(target, Deadline(_SECONDS))
+    except AzguardError as error:
+        warn(target, error.message, say)
+        return
+    line = log_lines.build_broken(target, done.broken.owner, fence, breaker, at=found.answered_at, left=done.lease_time)
+    append(_find_lock(target, found), line, say)
+
+
+def read(lock: Target, deadline: Deadline, most: int) -> History:
+    """Return the holders of a lock, and at least the newest ``most`` of those that are known.
+
+    Raises:
+        NotFound: there is no such lock.
+        TransformFailed: what is there is no history.
+    """
+    from azguard.blobs.download import Download
+
+    blob, lines, gaps, is_newest = find_log(lock), list[LogLine](), list[str](), True
+    while True:
+        try:
+            download = Download(blob, Conditions(), deadline.fresh)
+            found = list(log_lines.parse(b"".join(download)))
+        except NotFound:
+            gaps += _explain_missing(lock, deadline) if is_newest else [f"what was before is deleted: {blob}"]
+            break
+        lines += _choose_ours(blob, found, gaps)
+        earlier = owners.find_value(download.properties.metadata or {}, _EARLIER)
+        if earlier is None or _PART.fullmatch(earlier) is None or len(log_lines.order(lines)) > most:
+            break
+        blob, is_newest = find_log(lock, earlier), False
+    return History(log_lines.order(lines), tuple(gaps))
+
+
+def find_log(lock: Target, part: str = "") -> Target:
+    """Return the blob with the history of a lock, or an earlier part of it."""
+    return Target(lock.account, Address(Kind.BLOB, (lock.address.container, f"{lock.address.name}{_SUFFIX}{part}")))
+
+
+def find_name_of_lock(name: str) -> str | None:
+    """Return the name of the lock whose history a blob is, by its name; None if it is none."""
+    found = _IS_HISTORY.fullmatch(name)
+    return None if found is None else found[1]
 
 
 @dataclass(frozen=True)
-class LogLine:
-    """What a holder appends."""
+class _LogBlob:
+    """The blob to which lines are appended, for the time of one append."""
 
-    holding: HolderLine
-    #: Who held the lock before, as its record said; None if there was none.
-    before: HolderLine | None
+    target: Target
+    within: Deadline
 
+    def append(self, text: bytes) -> CallResult[Any]:
+        sent = self._append(text)
+        if sent.error is not None and status(sent.error) == HTTPStatus.NOT_FOUND:
+            # If another holder has made it meanwhile, it is there.
+            self._create({"If-None-Match": "*"}, {})
+            return self._append(text) if not self.within.passed else sent
+        if sent.error is not None and service_code(sent.error) == _FULL:
+            self._begin_anew()
+            return self._append(text) if not self.within.passed else sent
+        if sent.answer is not None and (sent.answer.get("blob_committed_block_count") or 0) >= _MOST_APPENDS:
+            self._begin_anew()
+        return sent
 
-def build_line(target: Target, record: LockRecord, seconds: float, lost: str | None) -> LogLine:
-    """Return the line of a holder that held a lock for so many seconds; ``lost`` says why it was lost."""
-    address = str(target.address)
-    holding = describe_holding(address, record.owner, record.fence, lost=lost, ended=_add(record.owner.since, seconds))
-    return LogLine(holding, _describe_before(address, record))
-
-
-def build_before(target: Target, record: LockRecord) -> LogLine | None:
-    """Return the line that tells only of the holder before, for one whose own line another machine may write."""
-    before = _describe_before(str(target.address), record)
-    return None if before is None else LogLine(before, None)
-
-
-def build_given_up(target: Target, record: LockRecord, seconds: float) -> LogLine:
-    """Return the line of a holder that waited so many seconds for the readers inside, and then gave up."""
-    line = build_line(target, record, seconds, None)
-    return replace(line, holding=replace(line.holding, outcome=GAVE_UP, why=_READERS_INSIDE))
-
-
-def describe_holding(
-    address: str, owner: Owner, fence: int | None, *, lost: str | None, ended: str | None
-) -> HolderLine:
-    """Return one holder's line; ``lost`` says why it was lost."""
-    return _describe(address, owner, fence, RELEASED if lost is None else LOST, lost, ended)
-
-
-def append(lock: Target, line: LogLine, tell: Callable[[str], None]) -> None:
-    """Append a line to the history of a lock, if that is done within two seconds; no failure is an error."""
-    deadline = Deadline(_SECONDS)
-    log = find_log(lock)
-    client = log.account.blob(log.address)
-    text = json.dumps(asdict(line), separators=(",", ":")).encode() + b"\n"
-
-    def timeouts() -> Mapping[str, Any]:
-        left = max(_LEAST_SECONDS, deadline.remaining)
+    @property
+    def _timeouts(self) -> Mapping[str, Any]:
+        left = max(_LEAST_SECONDS, self.within.remaining)
         return {"connection_timeout": left, "read_timeout": left}
 
-    sent = send_once(lambda: client.append_block(text, length=len(text), **timeouts()))
-    if sent.outcome is CallOutcome.REFUSED and _is_missing(sent.error):
-        # If another holder has made it meanwhile, it is there.
-        send_once(lambda: client.create_append_blob(headers={"If-None-Match": "*"}, **timeouts()))
-        if not deadline.passed:
-            sent = send_once(lambda: client.append_block(text, length=len(text), **timeouts()))
-    if sent.error is not None:
-        tell(f"lock: the history of {lock.address} lacks this holder: {describe(sent)}")
+    @property
+    def _client(self) -> Any:
+        return self.target.account.blob(self.target.address)
+
+    def _append(self, text: bytes) -> CallResult[Any]:
+        return send_once(lambda: self._client.append_block(text, length=len(text), **self._timeouts))
+
+    def _create(self, condition: Mapping[str, str], metadata: dict[str, str]) -> None:
+        send_once(lambda: self._client.create_append_blob(metadata=metadata, headers=dict(condition), **self._timeouts))
+
+    def _begin_anew(self) -> None:
+        """Copy the lines to another blob, and begin with none. What fails is tried again by the next append."""
+        full = send_once(lambda: self._client.get_blob_properties(**self._timeouts)).answer
+        if full is None:
+            return
+        part = f".{full.etag.strip(chr(34))}"
+        copy = self.target.account.blob(
+            Address(Kind.BLOB, (self.target.address.container, self.target.address.name + part))
+        )
+        headers = {"If-None-Match": "*", "x-ms-source-if-match": full.etag}
+        send_once(lambda: copy.start_copy_from_url(self._client.url, headers=headers, **self._timeouts))
+        made = send_once(lambda: copy.get_blob_properties(**self._timeouts)).answer
+        if made is not None and made.copy.status == "success" and made.size == full.size:
+            self._create({"If-Match": full.etag}, {_EARLIER: part})
 
 
-def read(lock: Target, deadline: Deadline) -> list[HolderLine]:
-    """Return the holders of a lock, the oldest first.
+def _find_lock(target: Target, found: LeaseState) -> Target:
+    """Return the lock of which a blob is a slot, or the lock that it is."""
+    named = _IS_SLOT.fullmatch(target.address.name)
+    if named is None or (owners.read_number(found.metadata, SLOTS) or 1) == 1:
+        return target
+    return Target(target.account, Address(Kind.BLOB, (target.address.container, named[1])))
+
+
+def _choose_ours(blob: Target, found: list[LogLine | None], gaps: list[str]) -> list[LogLine]:
+    """Return the lines that can be read.
+
+    Raises:
+        TransformFailed: none can be.
+    """
+    ours = [line for line in found if line is not None]
+    if found and not ours:
+        raise TransformFailed(
+            f"{blob} is no history of a lock: no line of it can be read", str(blob.address), reason="history_unreadable"
+        )
+    if len(ours) < len(found):
+        gaps.append(f"lines of {blob} that cannot be read, and are left out: {len(found) - len(ours)}")
+    return ours
+
+
+def _explain_missing(lock: Target, deadline: Deadline) -> list[str]:
+    """Return what an absent history means for people.
 
     Raises:
         NotFound: there is no such lock.
     """
-    from azguard.blobs.download import Download
-
-    try:
-        content = b"".join(Download(find_log(lock), Conditions(), deadline.fresh))
-    except NotFound:
-        lease_state.look(lock, deadline)
+    found = lease_state.look(lock, deadline)
+    ended = (owners.read_number(found.metadata, FENCE) or 0) - (0 if found.free else 1)
+    if ended <= 0:
         return []
-    lines = [line for text in content.split(b"\n") if (line := _parse(text)) is not None]
-    return list(_order(lines))
-
-
-def find_log(lock: Target) -> Target:
-    """Return the blob with the history of a lock."""
-    return Target(lock.account, Address(Kind.BLOB, (lock.address.container, f"{lock.address.name}{SUFFIX}")))
-
-
-def _describe_before(address: str, record: LockRecord) -> HolderLine | None:
-    if record.before is None:
-        return None
-    why = _NO_LINE if record.before.until is None else "the next one took it, after its time or a break"
-    return _describe(address, record.before, record.fence_before, UNKNOWN, why, None)
-
-
-def _order(lines: list[LogLine]) -> Iterator[HolderLine]:
-    """Yield each holder once, by its fence; those without a line of their own from the lines of the next ones."""
-    found: dict[tuple[str, int | None], HolderLine] = {}
-    for line in lines:
-        if line.holding.outcome != UNKNOWN:
-            found[line.holding.address, line.holding.fence] = line.holding
-    for line in lines:
-        for each in (line.holding, line.before):
-            if each is not None:
-                found.setdefault((each.address, each.fence), each)
-    yield from sorted(found.values(), key=lambda each: (each.since or "", each.fence or 0))
-
-
-def _describe(
-    address: str, owner: Owner, fence: int | None, outcome: str, why: str | None, ended: str | None
-) -> HolderLine:
-    return HolderLine(
-        address=address,
-        fence=fence,
-        outcome=outcome,
-        holder=owner.name,
-        since=owner.since,
-        ended=ended,
-        reason=owner.reason,
-        run=owner.run,
-        command=owner.command,
-        pid=owner.pid,
-        why=why,
-    )
-
-
-def _add(since: str | None, seconds: float) -> str | None:
-    return None if since is None else iso(datetime.fromisoformat(since) + timedelta(seconds=round(seconds)))
-
-
-def _is_missing(error: Any) -> bool:
-    return status(error) == HTTPStatus.NOT_FOUND
-
-
-def _parse(text: bytes) -> LogLine | None:
-    """Return a line; None if it is not one of ours."""
-    try:
-        found = json.loads(text)
-        before = found["before"]
-        return LogLine(_read(found["holding"]), None if before is None else _read(before))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return None
-
-
-def _read(found: Mapping[str, Any]) -> HolderLine:
-    def text(name: str) -> str | None:
-        return None if found[name] is None else escape(found[name])
-
-    return HolderLine(
-        address=escape(found["address"]),
-        fence=None if found["fence"] is None else int(found["fence"]),
-        outcome=escape(found["outcome"]),
-        holder=escape(found["holder"]),
-        since=text("since"),
-        ended=text("ended"),
-        reason=text("reason"),
-        run=text("run"),
-        command=escape(found["command"]),
-        pid=None if found["pid"] is None else int(found["pid"]),
-        why=text("why"),
-    )
+    return [f"{lock} had holders and has no history: they kept none, or it was deleted"]

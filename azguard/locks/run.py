@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.errors import AzguardError, Locked, NotFound
-from azguard.locks import environment, guarded_run, lock_blobs, log, own_lease, readers
+from azguard.locks import environment, guarded_run, lock_blobs, log, log_lines, own_lease, readers
 from azguard.locks.acquire import LockAcquisition
 from azguard.locks.guarded_run import GuardedCommand, LockWatch
 from azguard.locks.renewal import HeldLock, Renewer, describe_late
 from azguard.locks.settings import ANSWER_SECONDS, AcquireSettings, LockRequest
 from azguard.processes import clock
+from azguard.processes.guardian import Ended
 from azguard.requests.deadline import Deadline
 
 if TYPE_CHECKING:
@@ -119,15 +120,19 @@ class LeaseLocks:
                 lost += self._release_one(held)
         return lost
 
-    def finish(self, lost: tuple[str, ...]) -> None:
+    def finish(self, lost: tuple[str, ...], ended: Ended) -> None:
         """Add this run to the history of its locks."""
-        if not self._plan.settings.keeps_log or self._is_cut_off:
+        if not self._plan.settings.keeps_log:
             return
         for lock, held in self._acquired:
-            if held.record is not None and lock.kind is Kind.BLOB:
+            if held.record is None or lock.kind is not Kind.BLOB:
+                continue
+            if self._is_cut_off:
+                log.warn(lock, "the service did not answer", self._plan.settings.say)
+            else:
                 seconds = self._now() - (held.ends - held.seconds)
-                line = log.build_line(held.target, held.record, seconds, "; ".join(lost) or None)
-                log.append(lock, line, self._plan.settings.tell)
+                line = log_lines.build_line(held.target, held.record, seconds, "; ".join(lost) or None, ended)
+                log.append(lock, line, self._plan.settings.say)
 
     def _inherit(self, target: Target, around: environment.OuterLock, watch: LockWatch) -> None:
         """Count a lock as held that is held around us."""

@@ -17,7 +17,7 @@ from azguard.leases import actions, owner_records
 from azguard.leases import state as lease_state
 from azguard.leases.owner_records import Moved, Version
 from azguard.leases.owners import Owner
-from azguard.locks import lock_blobs, log, own_lease
+from azguard.locks import lock_blobs, log, log_lines, own_lease
 from azguard.locks.acquire import LockAcquisition
 from azguard.locks.holder import HoldPlan
 from azguard.locks.holds import Hold, HoldState, find_place
@@ -167,9 +167,9 @@ class StickyHold:
         plan.settings.records.add(held.target, held.lease_id, None)
         self._make_infinite(held.target, held.lease_id, owner, moved)
         plan.settings.records.confirm(held.target, held.lease_id)
-        before = log.build_before(held.target, held.record)
+        before = log_lines.build_before(held.target, held.record)
         if before is not None and plan.settings.keeps_log:
-            log.append(held.target, before, plan.settings.tell)
+            log.append(held.target, before, plan.settings.say)
         return record
 
     def _make_infinite(self, target: Target, lease_id: str, owner: Owner, moved: Moved) -> None:

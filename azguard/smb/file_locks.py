@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from azguard.errors import Forbidden, GaveUp, LockLost, NotFound, Unavailable
 from azguard.locks.guarded_run import LockWatch
 from azguard.processes import clock
+from azguard.processes.guardian import Ended
 from azguard.requests.deadline import Deadline
 from azguard.smb import environment, share_protocol
 from azguard.smb.file_lock import FileLock, FileLockSettings
@@ -113,7 +114,7 @@ class FileLocks:
             self._session.disconnect()
         return lost
 
-    def finish(self, lost: tuple[str, ...]) -> None:
+    def finish(self, lost: tuple[str, ...], ended: Ended) -> None:
         """Do nothing: a file has no history of its locks."""
 
     def _wait_for_file(self) -> float:
