@@ -1,9 +1,13 @@
-"""Results for people on a terminal, by rich."""
+"""Results for people on a terminal: a panel of one result, a table of many.
+
+No id, ETag, address or number is cut or wrapped: what does not fit beside the others stands below them.
+"""
 
 import re
 import sys
+import textwrap
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from azguard.cli import terminal
 from azguard.cli.layout import Layout
@@ -13,11 +17,14 @@ from azguard.times import span
 
 # So many fields of a result that names no columns fit most terminals.
 _MOST_FIELDS = 7
-# The first column may be folded down to this width; the others are shown whole or not at all.
+# The first column may be as narrow as this, with longer names in lines of their own; the others are shown whole.
 _NARROWEST = 20
 # So much is shown at least of a text that is cut.
 _SHORTEST_TEXT = 16
 _GAP = 3
+_PANEL_GAP = 2
+# Where no width is the limit.
+_ANY_WIDTH = 1_000_000
 _MARKED_STYLE = "bold magenta"
 # PartitionKey and RowKey.
 _KEYS_OF_AN_ENTITY = 2
@@ -27,6 +34,20 @@ _FRACTION = re.compile(r"(?<=^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d{1,6}(?=(Z|\+00
 _ASCII_LINES = "    \n    \n -- \n    \n    \n    \n    \n    \n"
 
 
+class Piece(NamedTuple):
+    """A piece of a line, in one style."""
+
+    text: str
+    style: str = ""
+
+    def paint(self, *, color: bool) -> str:
+        """Return the piece as a terminal gets it."""
+        return terminal.paint(self.text, self.style) if color and self.style and self.text else self.text
+
+
+Line = list[Piece]
+
+
 def show(value: Any, layout: Layout, *, color: bool) -> None:
     """Print a value as a panel of keys and values, or as a table if it is a list of objects."""
     sys.stdout.write("".join(f"{line}\n" for line in render(value, layout, color=color)))
@@ -34,33 +55,40 @@ def show(value: Any, layout: Layout, *, color: bool) -> None:
 
 def render(value: Any, layout: Layout, *, color: bool) -> list[str]:
     """Return the lines of a panel, or of a table, as wide as the terminal."""
-    from rich.console import Console
-
-    console = Console(
-        highlight=False,
-        no_color=not color,
-        force_terminal=color,
-        color_system="standard" if color else None,
-        width=terminal.width(sys.stdout),
-        soft_wrap=False,
-    )
-    with console.capture() as shown:
-        if isinstance(value, dict):
-            console.print(_panel(value, layout))
-        elif isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
-            keys = fitting(value, layout, console.width)
-            console.print(_table(value, keys, layout, console.width))
-            if layout.is_verbatim and (left_out := len(_said(value, layout)) - len(keys)):
-                console.print(f"{terminal.count(left_out, 'more column')}: -o yaml shows all", style="dim")
-        elif isinstance(value, list):
-            for row in value:
-                console.print(_text(row, layout), markup=False)
-            if not value:
-                console.print("(none)", style="dim")
-        elif value is not None:
-            console.print(_text(value, layout), markup=False)
+    width = terminal.width(sys.stdout)
+    if isinstance(value, dict):
+        lines = _panel(list(_rows(value, layout, layout.is_verbatim)), width)
+    elif isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
+        lines = _list(value, layout, width)
+    elif isinstance(value, list):
+        lines = [[Piece(_text(row, layout))] for row in value] or [[Piece("(none)", "dim")]]
+    else:
+        lines = [] if value is None else [[Piece(_text(value, layout))]]
     # Without the blanks that fill each line: they get in the way of copying.
-    return [line.rstrip() for line in shown.get().splitlines()]
+    return ["".join(piece.paint(color=color) for piece in line).rstrip() for line in lines]
+
+
+def _list(rows: list[dict[str, Any]], layout: Layout, width: int) -> list[Line]:
+    """Return a table; where not even its fewest columns fit, the fields of each row below each other."""
+    keys = fitting(rows, layout, width)
+    if _measure_width(rows, keys, layout) > width:
+        return _stack(rows, layout, width)
+    lines = _table(rows, keys, layout, width)
+    if layout.is_verbatim and (left_out := len(_said(rows, layout)) - len(keys)):
+        lines.append([Piece(f"{terminal.count(left_out, 'more column')}: -o yaml shows all", "dim")])
+    return lines
+
+
+def _stack(rows: list[dict[str, Any]], layout: Layout, width: int) -> list[Line]:
+    keys = fitting(rows, layout, _ANY_WIDTH)
+    lines: list[Line] = []
+    for row in rows:
+        said = [key for key in keys if _says(key, row.get(key), layout)]
+        shown = [
+            (_title(key, layout), _shorten(key, row[key], layout, width), _style(key, row[key], layout)) for key in said
+        ]
+        lines += [*_panel(shown, width), []]
+    return lines
 
 
 def shows_all(rows: list[dict[str, Any]], layout: Layout) -> bool:
@@ -102,16 +130,30 @@ def _folding(layout: Layout) -> int:
     return 0 if layout.columns and layout.columns[0].unit is not None else 1
 
 
-def _panel(value: dict[str, Any], layout: Layout) -> Any:
-    from rich.table import Table
-    from rich.text import Text
+def _panel(rows: list[tuple[str, str, str]], width: int) -> list[Line]:
+    """Return labels with their values; a value stands below its label where there is no room beside it."""
+    column = min(max((terminal.measure(label) for label, _, _ in rows), default=0), width // 2)
+    room = width - column - _PANEL_GAP
+    lines: list[Line] = []
+    for label, shown, style in rows:
+        beside = _wrap(shown, room)
+        if terminal.measure(label) <= column and max(map(terminal.measure, beside), default=0) <= room:
+            first, *others = beside or [""]
+            lines.append([Piece(terminal.pad(label, column + _PANEL_GAP), "bold"), Piece(first, style)])
+            lines += [[Piece(" " * (column + _PANEL_GAP) + each, style)] for each in others]
+        else:
+            lines.append([Piece(label, "bold")])
+            lines += [[Piece(" " * _PANEL_GAP + each, style)] for each in _wrap(shown, width - _PANEL_GAP)]
+    return lines
 
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for label, shown, style in _rows(value, layout, layout.is_verbatim):
-        table.add_row(Text(label), Text(shown, style=style))
-    return table
+
+def _wrap(shown: str, room: int) -> list[str]:
+    """Return a text in lines of so many characters; no word is cut, so that an id or an ETag can be copied."""
+    lines: list[str] = []
+    for line in shown.split("\n"):
+        fits = terminal.measure(line) <= room
+        lines += [line] if fits else textwrap.wrap(line, room, break_long_words=False, break_on_hyphens=False)
+    return lines
 
 
 def _rows(value: dict[str, Any], layout: Layout, is_verbatim: bool, indent: str = "") -> Iterator[tuple[str, str, str]]:
@@ -136,23 +178,53 @@ def choose_box() -> Any:
     return box.Box(_ASCII_LINES, ascii=True) if terminal.is_ascii(sys.stdout) else box.SIMPLE
 
 
-def _table(rows: list[dict[str, Any]], keys: list[str], layout: Layout, width: int) -> Any:
-    from rich.table import Table
-
-    table = Table(box=choose_box(), pad_edge=False, padding=(0, _GAP - 1, 0, 0), header_style="bold")
+def _table(rows: list[dict[str, Any]], keys: list[str], layout: Layout, width: int) -> list[Line]:
     room = _measure_room(rows, keys, layout, width)
-    for index, key in enumerate(keys):
-        table.add_column(
-            _title(key, layout),
-            overflow=_overflow(key, layout),
-            max_width=room if _is_cut(key, layout) else None,
-            no_wrap=index >= _folding(layout),
-            justify="left" if _unit(key, layout) is None else "right",
-            style="bold" if not index else None,
-        )
-    for row in rows:
-        table.add_row(*(_text_of_cell(key, row.get(key), layout) for key in keys))
-    return table
+    cells = [[_shorten(key, row.get(key), layout, room) for key in keys] for row in rows]
+    titles = [_title(key, layout) for key in keys]
+    columns = list(zip(titles, *cells, strict=True))
+    widths = [max(map(terminal.measure, column)) for column in columns]
+    folding = min(_folding(layout), len(keys))
+    most = _narrow(widths[:folding], width - _margin(keys) - sum(widths[folding:]))
+    # As narrow as what fits into it: a name that does not stands in a line of its own.
+    widths[:folding] = [
+        max([terminal.measure(cell) for cell in column if terminal.measure(cell) <= limit], default=limit)
+        for column, limit in zip(columns, most, strict=False)
+    ]
+    rights = [_unit(key, layout) is not None for key in keys]
+    rule = ("-" if terminal.is_ascii(sys.stdout) else "\u2500") * (sum(widths) + _margin(keys) - 1)
+    lines: list[Line] = [[], _row([Piece(each, "bold") for each in titles], widths, rights), [Piece(f" {rule}")]]
+    for row, shown in zip(rows, cells, strict=True):
+        styles = [_style(key, row.get(key), layout) or ("" if index else "bold") for index, key in enumerate(keys)]
+        lines += _rows_of(list(map(Piece, shown, styles)), widths, rights, folding)
+    return [*lines, []]
+
+
+def _narrow(widths: list[int], room: int) -> list[int]:
+    """Return the widths of the columns at the left, as narrow as it takes for all to have room."""
+    found = list(widths)
+    for index in sorted(range(len(found)), key=found.__getitem__, reverse=True):
+        spare = max(0, found[index] - _NARROWEST)
+        found[index] -= min(spare, max(0, sum(found) - room))
+    return found
+
+
+def _rows_of(pieces: Line, widths: list[int], rights: list[bool], folding: int) -> list[Line]:
+    """Return one row: the columns at the left in lines of their own where one of them does not fit into its own."""
+    if all(terminal.measure(piece.text) <= width for piece, width in zip(pieces[:folding], widths, strict=False)):
+        return [_row(pieces, widths, rights)]
+    others = [Piece("")] * folding + pieces[folding:]
+    above: list[Line] = [[Piece(" "), piece] for piece in pieces[:folding] if piece.text]
+    return [*above, _row(others, widths, rights)] if any(each.text for each in others) else above
+
+
+def _row(pieces: Line, widths: list[int], rights: list[bool]) -> Line:
+    line: Line = [Piece(" ")]
+    for piece, width, is_right in zip(pieces, widths, rights, strict=True):
+        blanks = Piece(" " * (width - terminal.measure(piece.text)))
+        line += [blanks, piece] if is_right else [piece, blanks]
+        line.append(Piece(" " * _GAP))
+    return line
 
 
 def _measure_width(rows: list[dict[str, Any]], keys: list[str], layout: Layout) -> int:
@@ -163,7 +235,13 @@ def _measure_width(rows: list[dict[str, Any]], keys: list[str], layout: Layout) 
 
 def _measure(rows: list[dict[str, Any]], keys: list[str], layout: Layout) -> list[int]:
     """Return how wide each column has to be."""
-    widths = [max(len(_title(key, layout)), *(len(_cell(key, row.get(key), layout)) for row in rows)) for key in keys]
+    widths = [
+        max(
+            terminal.measure(_title(key, layout)),
+            *(terminal.measure(_one_line(key, row.get(key), layout)) for row in rows),
+        )
+        for key in keys
+    ]
     return [
         min(width, _SHORTEST_TEXT) if _is_cut(key, layout) else width for key, width in zip(keys, widths, strict=True)
     ]
@@ -178,7 +256,11 @@ def _measure_room(rows: list[dict[str, Any]], keys: list[str], layout: Layout, w
     """Return how wide a text that is cut may be, so that the other columns are shown whole."""
     cut = [key for key in keys if _is_cut(key, layout)]
     others = [key for key in keys if key not in cut]
-    left = width - sum(_measure(rows, others, layout)) - _margin(keys)
+    widths = _measure(rows, others, layout)
+    folding = min(_folding(layout), len(others))
+    least = sum(widths[folding:]) + _SHORTEST_TEXT * len(cut) + _margin(keys)
+    widths[:folding] = _narrow(widths[:folding], width - least)
+    left = width - sum(widths) - _margin(keys)
     return max(_SHORTEST_TEXT, left // max(1, len(cut)))
 
 
@@ -205,24 +287,22 @@ def _is_cut(key: str, layout: Layout) -> bool:
     return column is not None and column.is_cut
 
 
-def _overflow(key: str, layout: Layout) -> Any:
-    if not _is_cut(key, layout):
-        return "fold"
-    return "crop" if terminal.is_ascii(sys.stdout) else "ellipsis"
-
-
 def _style(key: str, value: Any, layout: Layout) -> str:
     column = layout.by_name.get(key)
     return _MARKED_STYLE if column is not None and value in column.marked else ""
 
 
-def _text_of_cell(key: str, value: Any, layout: Layout) -> Any:
-    from rich.text import Text
+def _shorten(key: str, value: Any, layout: Layout, room: int) -> str:
+    """Return a cell in one line; of a text of any length, as much as there is room for."""
+    shown = _one_line(key, value, layout)
+    if not _is_cut(key, layout) or terminal.measure(shown) <= room:
+        return shown
+    mark = "" if terminal.is_ascii(sys.stdout) else "\u2026"
+    return terminal.cut(shown, room - len(mark)) + mark
 
-    shown = _cell(key, value, layout)
-    if _is_cut(key, layout):
-        shown = shown.replace("\n", "\\n")
-    return Text(shown, style=_style(key, value, layout))
+
+def _one_line(key: str, value: Any, layout: Layout) -> str:
+    return _cell(key, value, layout).replace("\n", "\\n")
 
 
 def _cell(key: str, value: Any, layout: Layout) -> str:

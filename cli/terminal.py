@@ -7,13 +7,14 @@ them, and green and cyan are never bold: many terminals show those too bright fo
 
 import os
 import re
+import unicodedata
 from collections.abc import Mapping
 from typing import Any, TextIO
 
 from azguard.documents import controls
 
 _RESET = "\x1b[0m"
-_CODES = {"bold": "1", "red": "31", "green": "32", "magenta": "35", "cyan": "36"}
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "magenta": "35", "cyan": "36"}
 # The first word of a message says what it is.
 _LABELS = {"error": "bold red", "hint": "cyan", "warning": "bold magenta"}
 _LABEL = re.compile(r"^(error|hint|warning):", re.MULTILINE)
@@ -74,6 +75,29 @@ def width(stream: TextIO, environ: Mapping[str, str] = os.environ) -> int:
 def printable(text: str) -> str:
     """Return a line without what would drive the terminal: a blob's name must not be able to."""
     return controls.escape(text).replace("\t", "\\t").replace("\n", "\\n")
+
+
+def measure(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    return len(text) if text.isascii() else sum(map(_measure_one, text))
+
+
+def _measure_one(character: str) -> int:
+    if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def cut(text: str, room: int) -> str:
+    """Return as much of the beginning of a text as so many columns hold."""
+    while measure(text) > room:
+        text = text[: min(len(text) - 1, max(room, len(text) // 2))]
+    return text
+
+
+def pad(text: str, columns: int) -> str:
+    """Return a text with blanks behind it, so many columns wide."""
+    return text + " " * (columns - measure(text))
 
 
 def count(number: int, noun: str) -> str:

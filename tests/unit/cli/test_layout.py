@@ -9,7 +9,7 @@ import pytest
 from azguard import columns
 from azguard.blobs.listing import BlobPrefix
 from azguard.blobs.shown import BlobShown
-from azguard.cli import layout, rendering
+from azguard.cli import layout, rendering, terminal
 from azguard.cli.layout import Layout
 from azguard.files.ranges import FileRange
 from azguard.tables.reads import PrintedEntity
@@ -144,3 +144,35 @@ def test_a_long_text_is_cut_so_that_the_other_columns_stay_whole(
     assert (len(shown) <= 60, shown.split(), shown[-1]) == (
         True, ["message:jobs/1", "1", f"one\\ntwo\\t{shown.split('t')[-1]}"], end,
     )  # fmt: skip
+
+
+_LONG = "blob:site/" + "x" * 40
+_ID = "df5d4530-4c89-405c-8401-518d245e3407"
+
+
+@pytest.mark.parametrize(
+    ("width", "lines"),
+    [
+        # The address does not fit beside the id, and stands in a line of its own.
+        (80, [f" {_LONG}", "               held    " + _ID]),
+        # Nothing fits beside the id: one below the other.
+        (45, ["address", f"  {_LONG}", "state     held", "lease id", f"  {_ID}"]),
+    ],
+)
+def test_no_id_and_no_address_is_cut_or_wrapped(
+    width: int, lines: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    wanted = Layout((columns.ADDRESS, columns.STATE, columns.Column(name="lease_id", title="lease id")))
+    row = {"address": _LONG, "state": "held", "lease_id": _ID}
+    rendering.show([row, {**row, "address": "blob:site/a"}], wanted, color=False)
+    shown = capsys.readouterr().out.splitlines()
+    assert [each for each in lines if each not in shown] == []
+
+
+@pytest.mark.parametrize("text", ["\u65e5\u672c\u8a9e.txt", "e\u0301.txt", "plain.txt"])
+def test_a_column_is_as_wide_as_a_terminal_shows_it(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    rendering.show([{"address": text, "state": "held"}], Layout((columns.ADDRESS, columns.STATE)), color=False)
+    head, _, row = capsys.readouterr().out.splitlines()[1:4]
+    before, after = row.split("held")
+    assert (terminal.measure(before), after) == (head.index("state"), "")
