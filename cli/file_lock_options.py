@@ -148,7 +148,7 @@ def plan(env: Environment, words: Sequence[str], given: FileLockOptions) -> File
             environ=env.environ,
             grace=checked.grace,
             on_lost=checked.on_lost,
-            say=env.out.info,
+            say=env.out.say,
             address=str(target.address),
             heartbeat=heartbeat,
             is_nested=is_under_lock(env.environ),
@@ -178,7 +178,7 @@ def _settings(env: Environment, checked: CheckedFileLockOptions, *, create: bool
         patience=env.deadline.seconds,
         lost_after=checked.lost_after,
         create=create,
-        say=env.out.info,
+        say=env.out.say,
         tell=trace.tell,
         uniform=random.SystemRandom().uniform,
     )

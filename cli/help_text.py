@@ -22,7 +22,7 @@ _ORDER = ("Arguments", "Options", "With --recursive", "Conditions")
 _EXAMPLES, _TOPICS = "Examples:", "Topics:"
 # Below this, an option stands above its text, not beside it.
 _NARROW = 60
-_WIDEST, _NARROWEST = 80, 30
+_WIDEST, _NARROWEST = 100, 30
 _HEADING = re.compile(r"^(Usage:|[A-Z][^\n]*:$)", re.MULTILINE)
 
 
@@ -69,7 +69,7 @@ def place(param: Any) -> str:
 
 
 def width() -> int:
-    """Return how wide help is: as the terminal, but lines of more than 80 columns are hard to read."""
+    """Return how wide help is: as the terminal, but lines of more than 100 columns are hard to read."""
     # Where stdout goes to a pager, stderr is still the terminal.
     stream = sys.stdout if terminal.is_terminal(sys.stdout) else sys.stderr
     return max(min(terminal.width(stream), _WIDEST) - 2, _NARROWEST)

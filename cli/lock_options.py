@@ -202,7 +202,7 @@ def plan(env: Environment, addresses: Sequence[str], command: Sequence[str], giv
             environ=env.environ,
             grace=checked.grace,
             on_lost=checked.on_lost,
-            say=env.out.info,
+            say=env.out.say,
             address=str(targets[0].address) if len(targets) == 1 else None,
             heartbeat=checked.heartbeat,
             is_nested=is_under_lock(env.environ),
@@ -229,7 +229,7 @@ def _state_guard(env: Environment, text: str, wait: float) -> "StateGuard":
         target=env.locate(text, Kind.BLOB, writable=True),
         notes=RunNotes(env.folders.runs),
         wait_seconds=wait,
-        say=env.out.info,
+        say=env.out.say,
         uniform=random.SystemRandom().uniform,
     )
 
@@ -280,7 +280,7 @@ def acquire_settings(env: Environment, owner: Owner, seconds: int, *, create: bo
         patience=env.deadline.seconds,
         records=lease_options.CacheRecords(env),
         processes=ProcessLeases(env.folders.process_leases),
-        say=env.out.info,
+        say=env.out.say,
         tell=trace.tell,
         uniform=random.SystemRandom().uniform,
     )

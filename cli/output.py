@@ -15,6 +15,8 @@ from azguard.documents import controls, queries
 from azguard.errors import OutputFailed, UsageError
 
 FORMATS = ("json", "table", "tsv", "yaml", "none")
+# Of the second line of a message.
+_INDENT = 2
 # json.dumps makes another one for each line.
 _to_json_line = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -214,6 +216,12 @@ class Output:
         """Print progress or a hint for people on stderr; ``--quiet`` silences it."""
         if not self.quiet:
             _to(sys.stderr, text, color=self.colors_messages)
+
+    def say(self, text: str) -> None:
+        """Print what is waited for, or happens meanwhile: on a terminal in lines that are no longer than it is wide."""
+        if terminal.is_terminal(sys.stderr):
+            text = "\n  ".join(terminal.wrap(text, terminal.width(sys.stderr) - _INDENT))
+        self.info(text)
 
     def note(self, text: str) -> None:
         """Print on stderr what only a person who watches wants to know: not in a log."""

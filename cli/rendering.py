@@ -5,7 +5,6 @@ No id, ETag, address or number is cut or wrapped: what does not fit beside the o
 
 import re
 import sys
-import textwrap
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -136,23 +135,14 @@ def _panel(rows: list[tuple[str, str, str]], width: int) -> list[Line]:
     room = width - column - _PANEL_GAP
     lines: list[Line] = []
     for label, shown, style in rows:
-        beside = _wrap(shown, room)
+        beside = terminal.wrap(shown, room)
         if terminal.measure(label) <= column and max(map(terminal.measure, beside), default=0) <= room:
             first, *others = beside or [""]
             lines.append([Piece(terminal.pad(label, column + _PANEL_GAP), "bold"), Piece(first, style)])
             lines += [[Piece(" " * (column + _PANEL_GAP) + each, style)] for each in others]
         else:
             lines.append([Piece(label, "bold")])
-            lines += [[Piece(" " * _PANEL_GAP + each, style)] for each in _wrap(shown, width - _PANEL_GAP)]
-    return lines
-
-
-def _wrap(shown: str, room: int) -> list[str]:
-    """Return a text in lines of so many characters; no word is cut, so that an id or an ETag can be copied."""
-    lines: list[str] = []
-    for line in shown.split("\n"):
-        fits = terminal.measure(line) <= room
-        lines += [line] if fits else textwrap.wrap(line, room, break_long_words=False, break_on_hyphens=False)
+            lines += [[Piece(" " * _PANEL_GAP + each, style)] for each in terminal.wrap(shown, width - _PANEL_GAP)]
     return lines
 
 

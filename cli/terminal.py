@@ -7,6 +7,7 @@ them, and green and cyan are never bold: many terminals show those too bright fo
 
 import os
 import re
+import textwrap
 import unicodedata
 from collections.abc import Mapping
 from typing import Any, TextIO
@@ -93,6 +94,15 @@ def cut(text: str, room: int) -> str:
     while measure(text) > room:
         text = text[: min(len(text) - 1, max(room, len(text) // 2))]
     return text
+
+
+def wrap(text: str, room: int) -> list[str]:
+    """Return a text in lines of so many columns; no word is cut, so that an id or an ETag can be copied."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        fits = measure(line) <= room
+        lines += [line] if fits else textwrap.wrap(line, room, break_long_words=False, break_on_hyphens=False)
+    return lines
 
 
 def pad(text: str, columns: int) -> str:

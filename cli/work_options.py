@@ -162,7 +162,7 @@ def plan(env: Environment, words: list[str], given: WorkOptions) -> WorkSettings
     child.check(command, env.environ)
     ending.warn(checked.queue, max(checked.visibility, checked.max_time or 0.0), env.out.warn_once)
     patience = None if env.shared.get("timeout") is None else env.deadline.seconds
-    told = replace(checked, patience=patience, say=env.out.info, warn=env.out.warn)
+    told = replace(checked, patience=patience, say=env.out.say, warn=env.out.warn)
     settings = replace(told, command=command, environ=dict(env.environ))
     return settings if given.once_table is None else _claim_in(env, settings, given.once_table, given.once_key)
 

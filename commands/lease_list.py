@@ -17,9 +17,11 @@ from azguard.leases.held import CheckedLease, HeldLeaseStatus, Standing
 
 # The list of held leases is of what is remembered; the service is asked for no longer than this.
 _ASK_SECONDS = 2.0
-_WHY_FORGOTTEN = {
-    Standing.GONE: "what it was on is gone",
-    Standing.OVER: "it was released or broken, or another holds it",
+_HOW_ENDED = {
+    Standing.GONE: "was deleted; the lease that this scope had on it is over",
+    Standing.RELEASED: "is free: the lease that this scope had on it was released",
+    Standing.BROKEN: "is free, or soon is: the lease that this scope had on it was broken",
+    Standing.TAKEN: "is leased by another: the lease that this scope had on it is over",
 }
 
 app = group("List leases.")
@@ -76,6 +78,6 @@ def _held(env: Environment, scope: str | None) -> Iterator[HeldLeaseStatus]:
 
     def forget(known: CheckedLease[HeldLease]) -> None:
         if env.cache.forget_lease_unless_renewed(known.lease):
-            env.out.info(f"{known.lease.address}: its lease is forgotten, because {_WHY_FORGOTTEN[known.standing]}")
+            env.out.info(f"{known.lease.address} {_HOW_ENDED[known.standing]}")
 
     return held_leases.check_each(remembered, account, lambda: patience, forget)

@@ -39,9 +39,20 @@ class Standing(StrEnum):
     EXPIRED = "expired"
     #: The resource was deleted.
     GONE = "gone"
-    #: It was released or broken, or another lease has replaced it.
-    OVER = "over"
+    RELEASED = "released"
+    BROKEN = "broken"
+    #: Another lease has replaced it.
+    TAKEN = "taken"
     UNKNOWN = "unknown"
+
+
+# How a lease ended that is held no more, by the state of what it was on; what expired can be renewed.
+_OVER = {
+    "available": Standing.RELEASED,
+    "broken": Standing.BROKEN,
+    "breaking": Standing.BROKEN,
+    "leased": Standing.TAKEN,
+}
 
 
 class RememberedLease(Protocol):
@@ -97,7 +108,7 @@ class CheckedLease(Generic[L]):
     @property
     def ended(self) -> bool:
         """Return whether it can be forgotten."""
-        return self.standing in (Standing.GONE, Standing.OVER)
+        return self.standing in (Standing.GONE, *_OVER.values())
 
 
 @dataclass(frozen=True)
@@ -200,5 +211,5 @@ def _find_standing(target: Target, lease: RememberedLease, deadline: Deadline) -
     except Locked as error:
         if not lease.confirmed or not (error.service_code or "").startswith("Lease"):
             return Standing.UNKNOWN
-        return Standing.EXPIRED if state.look(target, deadline).state == "expired" else Standing.OVER
+        return _OVER.get(state.look(target, deadline).state or "", Standing.EXPIRED)
     return Standing.HELD

@@ -65,7 +65,7 @@ class LockAcquisition:
         #: How long the service may still be silent; None while it answers.
         self._silence: Deadline | None = None
         self._overdue = OverdueLock(request.target, clock, settings.say)
-        self._reporter = WaitReporter(request, self._leases.slots, settings)
+        self._reporter = WaitReporter(request, self._leases.slots, settings, deadline)
 
     def run(self) -> HeldLock:
         """Return the lock, held."""

@@ -1,5 +1,6 @@
 """Tell people who holds the lock that is waited for, and at which place in the queue."""
 
+import math
 from collections.abc import Callable
 
 from azguard.accounts.target import Target
@@ -9,6 +10,7 @@ from azguard.leases.state import LeaseState
 from azguard.locks.place import QueuePlace
 from azguard.locks.settings import AcquireSettings, LockRequest
 from azguard.requests.deadline import Deadline
+from azguard.times import span
 
 # A long wait is reported again after this time.
 _REMINDER_SECONDS = 60.0
@@ -18,7 +20,10 @@ _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 class WaitReporter:
     """Tells people who holds the lock that is waited for."""
 
-    def __init__(self, request: LockRequest, slots: list[Target], settings: AcquireSettings) -> None:
+    def __init__(
+        self, request: LockRequest, slots: list[Target], settings: AcquireSettings, deadline: Deadline
+    ) -> None:
+        self._deadline = deadline
         self._request = request
         self._slots = slots
         self._settings = settings
@@ -62,7 +67,8 @@ class WaitReporter:
         """Say who holds the lock, and our place in the queue."""
         place = "" if self._told_place is None else f"{format_place(self._told_place)} in the queue; "
         for line in self._told:
-            self._settings.say(f"waiting for {self._request.target.address}: {place}{line}")
+            left = f"; {span(math.ceil(self._deadline.remaining))} left to wait"
+            self._settings.say(f"waiting for {self._request.target.address}: {place}{line}{left}")
 
     def build_gave_up(self, seconds: float) -> GaveUp:
         """Return the error for a lock that was still held after so many seconds."""

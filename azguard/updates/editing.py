@@ -104,6 +104,9 @@ class EditSession:
         """
         if source == self._base:
             return self._tools.complete(source, self._mine)
+        if not self.is_changed:
+            self._tools.tell("you changed nothing; what another writer wrote meanwhile stays")
+            return source
         merged = merges.merge(self._base, self._mine, source)
         problem = None if merged.conflicts else self._find_problem(source, merged.content)
         if merged.conflicts or problem is not None:

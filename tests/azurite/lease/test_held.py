@@ -62,10 +62,11 @@ def break_later(client: BlobClient) -> None:
 @pytest.mark.parametrize(
     ("under_it", "why"),
     [
-        (delete_blob, "what it was on is gone"), (delete_container, "what it was on is gone"),
-        (release, "it was released or broken, or another holds it"),
-        (take, "it was released or broken, or another holds it"),
-        (break_now, "it was released or broken, or another holds it"),
+        (delete_blob, "was deleted; the lease that this scope had on it is over"),
+        (delete_container, "was deleted; the lease that this scope had on it is over"),
+        (release, "is free: the lease that this scope had on it was released"),
+        (take, "is leased by another: the lease that this scope had on it is over"),
+        (break_now, "is free, or soon is: the lease that this scope had on it was broken"),
     ],
 )  # fmt: skip
 def test_what_is_proved_to_be_over_is_forgotten_and_said(
@@ -74,7 +75,7 @@ def test_what_is_proved_to_be_over_is_forgotten_and_said(
     under_it(sdk(cli, blob))
     first, second = (cli.call("lease", "list", "--held") for _ in range(2))
     assert (first.code, first.json, first.err) == (
-        0, [], f"blob:{blob}: its lease is forgotten, because {why}\n",
+        0, [], f"blob:{blob} {why}\n",
     )  # fmt: skip
     assert (second.json, second.err) == ([], "")
 
@@ -89,7 +90,7 @@ def test_what_is_held_stays(cli: CliWorld, blob: str, under_it: Callable[[BlobCl
 def test_another_scope_sees_and_forgets_it_only_when_asked_for_all(cli: CliWorld, blob: str) -> None:
     sdk(cli, blob).delete_blob(lease=A)
     assert cli.call("lease", "list", "--held", scope="other").json == []
-    assert "is forgotten" in cli.call("lease", "list", "--held", "--all-scopes", scope="other").err
+    assert "was deleted" in cli.call("lease", "list", "--held", "--all-scopes", scope="other").err
     assert cli.call("lease", "list", "--held").err == ""
 
 
@@ -130,8 +131,8 @@ def lease(*, confirmed: bool) -> HeldLease:
         (False, [now_is("leased")], Standing.HELD),
         (True, [(404, "BlobNotFound", {})], Standing.GONE),
         (True, [(404, "ContainerNotFound", {})], Standing.GONE),
-        (True, [(412, "LeaseLost", {}), now_is("broken")], Standing.OVER),
-        (True, [(412, "LeaseIdMismatchWithBlobOperation", {}), now_is("leased")], Standing.OVER),
+        (True, [(412, "LeaseLost", {}), now_is("broken")], Standing.BROKEN),
+        (True, [(412, "LeaseIdMismatchWithBlobOperation", {}), now_is("leased")], Standing.TAKEN),
         # Its holder can renew it still.
         (True, [(412, "LeaseLost", {}), now_is("expired")], Standing.EXPIRED),
         # An acquire that may still arrive, or is under way in another process.

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from azguard.cli import terminal
+from azguard.cli.output import Output
 
 
 class Terminal(io.StringIO):
@@ -58,3 +59,13 @@ def test_the_lines_of_a_diff_are_coloured_by_what_they_say() -> None:
 @pytest.mark.parametrize(("said", "width"), [("40", 40), ("200", 200), ("", 80), ("0", 80), ("wide", 80)])
 def test_the_width_is_what_columns_says_or_80(said: str, width: int) -> None:
     assert terminal.width(io.StringIO(), {"COLUMNS": said}) == width
+
+
+def test_a_line_of_waiting_is_no_longer_than_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Terminal()
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setenv("COLUMNS", "60")
+    line = "waiting for blob:locks/deploy: 2nd in the queue; locks/deploy is held by ops@build-7 for 12m; 9m left"
+    Output(format="json").say(line)
+    shown = stream.getvalue().splitlines()
+    assert (max(map(len, shown)) <= 60, " ".join(" ".join(shown).split())) == (True, line)

@@ -70,7 +70,7 @@ def test_without_an_account_each_lease_is_shown_and_none_is_forgotten() -> None:
     assert ([each.state for each in shown], forgotten) == (["unknown", "unknown"], [])
 
 
-@pytest.mark.parametrize("standing", [Standing.GONE, Standing.OVER])
+@pytest.mark.parametrize("standing", [Standing.GONE, Standing.RELEASED, Standing.BROKEN, Standing.TAKEN])
 def test_a_lease_that_is_certainly_over_is_forgotten_and_not_shown(
     standing: Standing, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -155,6 +155,7 @@ def test_a_change_of_other_lines_is_merged(desk: Desk) -> None:
 def test_what_another_wrote_while_nothing_was_typed_stays(desk: Desk) -> None:
     desk.others[0] = desk.theirs(b"A\n")
     assert (desk.edit(lambda path: None).outcome, desk.content) == ("unchanged", b"A\n")
+    assert desk.told == ["you changed nothing; what another writer wrote meanwhile stays"]
 
 
 def test_a_conflict_opens_the_editor_on_both(desk: Desk) -> None:
