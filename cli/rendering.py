@@ -33,7 +33,7 @@ _FRACTION = re.compile(r"(?<=^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d{1,6}(?=(Z|\+00
 _ASCII_LINES = "    \n    \n -- \n    \n    \n    \n    \n    \n"
 
 
-class Piece(NamedTuple):
+class StyledText(NamedTuple):
     """A piece of a line, in one style."""
 
     text: str
@@ -44,7 +44,7 @@ class Piece(NamedTuple):
         return terminal.paint(self.text, self.style) if color and self.style and self.text else self.text
 
 
-Line = list[Piece]
+Line = list[StyledText]
 
 
 def show(value: Any, layout: Layout, *, color: bool) -> None:
@@ -60,9 +60,9 @@ def render(value: Any, layout: Layout, *, color: bool) -> list[str]:
     elif isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
         lines = _list(value, layout, width)
     elif isinstance(value, list):
-        lines = [[Piece(_text(row, layout))] for row in value] or [[Piece("(none)", "dim")]]
+        lines = [[StyledText(_text(row, layout))] for row in value] or [[StyledText("(none)", "dim")]]
     else:
-        lines = [] if value is None else [[Piece(_text(value, layout))]]
+        lines = [] if value is None else [[StyledText(_text(value, layout))]]
     # Without the blanks that fill each line: they get in the way of copying.
     return ["".join(piece.paint(color=color) for piece in line).rstrip() for line in lines]
 
@@ -74,7 +74,7 @@ def _list(rows: list[dict[str, Any]], layout: Layout, width: int) -> list[Line]:
         return _stack(rows, layout, width)
     lines = _table(rows, keys, layout, width)
     if layout.is_verbatim and (left_out := len(_said(rows, layout)) - len(keys)):
-        lines.append([Piece(f"{terminal.count(left_out, 'more column')}: -o yaml shows all", "dim")])
+        lines.append([StyledText(f"{terminal.count(left_out, 'more column')}: -o yaml shows all", "dim")])
     return lines
 
 
@@ -138,11 +138,11 @@ def _panel(rows: list[tuple[str, str, str]], width: int) -> list[Line]:
         beside = terminal.wrap(shown, room)
         if terminal.measure(label) <= column and max(map(terminal.measure, beside), default=0) <= room:
             first, *others = beside or [""]
-            lines.append([Piece(terminal.pad(label, column + _PANEL_GAP), "bold"), Piece(first, style)])
-            lines += [[Piece(" " * (column + _PANEL_GAP) + each, style)] for each in others]
+            lines.append([StyledText(terminal.pad(label, column + _PANEL_GAP), "bold"), StyledText(first, style)])
+            lines += [[StyledText(" " * (column + _PANEL_GAP) + each, style)] for each in others]
         else:
-            lines.append([Piece(label, "bold")])
-            lines += [[Piece(" " * _PANEL_GAP + each, style)] for each in terminal.wrap(shown, width - _PANEL_GAP)]
+            lines.append([StyledText(label, "bold")])
+            lines += [[StyledText(" " * _PANEL_GAP + each, style)] for each in terminal.wrap(shown, width - _PANEL_GAP)]
     return lines
 
 
@@ -183,10 +183,14 @@ def _table(rows: list[dict[str, Any]], keys: list[str], layout: Layout, width: i
     ]
     rights = [_unit(key, layout) is not None for key in keys]
     rule = ("-" if terminal.is_ascii(sys.stdout) else "\u2500") * (sum(widths) + _margin(keys) - 1)
-    lines: list[Line] = [[], _row([Piece(each, "bold") for each in titles], widths, rights), [Piece(f" {rule}")]]
+    lines: list[Line] = [
+        [],
+        _row([StyledText(each, "bold") for each in titles], widths, rights),
+        [StyledText(f" {rule}")],
+    ]
     for row, shown in zip(rows, cells, strict=True):
         styles = [_style(key, row.get(key), layout) or ("" if index else "bold") for index, key in enumerate(keys)]
-        lines += _rows_of(list(map(Piece, shown, styles)), widths, rights, folding)
+        lines += _rows_of(list(map(StyledText, shown, styles)), widths, rights, folding)
     return [*lines, []]
 
 
@@ -203,17 +207,17 @@ def _rows_of(pieces: Line, widths: list[int], rights: list[bool], folding: int) 
     """Return one row: the columns at the left in lines of their own where one of them does not fit into its own."""
     if all(terminal.measure(piece.text) <= width for piece, width in zip(pieces[:folding], widths, strict=False)):
         return [_row(pieces, widths, rights)]
-    others = [Piece("")] * folding + pieces[folding:]
-    above: list[Line] = [[Piece(" "), piece] for piece in pieces[:folding] if piece.text]
+    others = [StyledText("")] * folding + pieces[folding:]
+    above: list[Line] = [[StyledText(" "), piece] for piece in pieces[:folding] if piece.text]
     return [*above, _row(others, widths, rights)] if any(each.text for each in others) else above
 
 
 def _row(pieces: Line, widths: list[int], rights: list[bool]) -> Line:
-    line: Line = [Piece(" ")]
+    line: Line = [StyledText(" ")]
     for piece, width, is_right in zip(pieces, widths, rights, strict=True):
-        blanks = Piece(" " * (width - terminal.measure(piece.text)))
+        blanks = StyledText(" " * (width - terminal.measure(piece.text)))
         line += [blanks, piece] if is_right else [piece, blanks]
-        line.append(Piece(" " * _GAP))
+        line.append(StyledText(" " * _GAP))
     return line
 
 
