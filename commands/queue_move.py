@@ -1,6 +1,6 @@
 """``azguard queue move``."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,6 +9,9 @@ from azguard.cli import completers, context, message_options, options, signals, 
 from azguard.cli.context import Environment
 from azguard.cli.groups import group
 from azguard.requests.pool import Done
+
+if TYPE_CHECKING:
+    from azguard.queues.moving import QueueMoved
 
 app = group("Move messages.")
 
@@ -71,7 +74,13 @@ def move(
         on_failure=lambda done: _show_failure(env, done),
     )
     with signals.until_committed():
-        moving.run(moved, env.out.show)
+        moving.run(moved, lambda result: _show(env, result))
+
+
+def _show(env: Environment, moved: "QueueMoved") -> None:
+    env.out.show(moved)
+    if not (moved.moved or moved.duplicated or moved.failed or moved.unknown):
+        env.out.info(f"nothing was moved: {moved.address} has no message that is visible now")
 
 
 def _show_failure(env: Environment, done: Done) -> None:

@@ -41,9 +41,9 @@ def work(
     TERM or Ctrl-C: what runs is finished, no more is taken, exit 0. A second one ends the commands; their messages can
     be received again at once (exit 143 or 130).
 
-    Exit status: 0, or 20 if a message went to the poison queue; 75 if --stop-after, --max-poison or
-    --strict stopped the worker. Three messages in a row that are poisoned at once, with none done in between, stop it:
-    the command is at fault, and not the messages.
+    Exit status: 0, or 20 if a message went to the poison queue, or was not handled in the end;
+    75 if --stop-after, --max-poison or --strict stopped the worker. Three messages in a row that are poisoned at once,
+    with none done in between, stop it: the command is at fault, and not the messages.
 
     Not guaranteed: that a message is handled only once. If an answer is lost or a machine fails at the wrong moment,
     it is handled again. So the command must bear that; --once-table helps, see azguard help once.

@@ -14,7 +14,7 @@ shift
 azguard queue work "$queue" --drain --jobs 4 --stop-after 20 --once-table Once -q -o none -- "$@"
 status=$?
 if [ "$status" -eq 20 ]; then
-    echo "Messages of $queue could not be handled:"
+    echo "Messages of $queue could not be handled. Some may be tried again; in the poison queue are:"
     azguard queue poison list "$queue" --once-table Once -o table
 fi
 exit "$status"

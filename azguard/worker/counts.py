@@ -9,6 +9,11 @@ from types import MappingProxyType
 
 from azguard.worker.protocol import Outcome
 
+# How a message ends that is not handled: it comes again.
+_NOT_HANDLED = (Outcome.FAILED, Outcome.LOST, Outcome.UNSETTLED)
+# So many of them are kept apart; with more, the worker has not handled all.
+_MOST_APART = 10_000
+
 
 @dataclass(frozen=True)
 class WorkCounts:
@@ -23,6 +28,8 @@ class WorkCounts:
     commands: int
     #: Receives whose answers were lost.
     receives_in_doubt: int
+    #: Whether no message went to the poison queue, and the last handling of each was no failure.
+    are_all_handled: bool
     #: Since the worker began.
     seconds: float
 
@@ -37,6 +44,7 @@ class Counts:
         self._outcomes: Counter[Outcome] = Counter()
         self._received = 0
         self._running = 0
+        self._not_handled: set[str] = set()
         self._command_seconds = 0.0
         self._commands = 0
         self._receives_in_doubt = 0
@@ -58,11 +66,17 @@ class Counts:
             self._commands += 1
             self._command_seconds += seconds
 
-    def note_end(self, outcome: Outcome) -> None:
-        """Count a message that is not handled any more."""
+    def note_end(self, outcome: Outcome, message_id: str) -> None:
+        """Count a message whose handling ended; what is tried again in this run counts as it ended last."""
         with self._lock:
             self._running -= 1
             self._outcomes[outcome] += 1
+            if len(self._not_handled) >= _MOST_APART:
+                return
+            if outcome in _NOT_HANDLED:
+                self._not_handled.add(message_id)
+            else:
+                self._not_handled.discard(message_id)
 
     def take(self) -> WorkCounts:
         """Return the counts of now."""
@@ -74,5 +88,6 @@ class Counts:
                 command_seconds=self._command_seconds,
                 commands=self._commands,
                 receives_in_doubt=self._receives_in_doubt,
+                are_all_handled=not (self._not_handled or self._outcomes[Outcome.POISONED]),
                 seconds=self._now() - self._began,
             )

@@ -31,7 +31,7 @@ from azguard.worker.results import WorkEnd, summarize
 from azguard.worker.settings import WorkSettings
 
 # What people are told of at once.
-_TOLD = (Outcome.POISONED, Outcome.LOST, Outcome.UNSETTLED, Outcome.DUPLICATE_DIFFERS)
+_TOLD = (Outcome.FAILED, Outcome.POISONED, Outcome.LOST, Outcome.UNSETTLED, Outcome.DUPLICATE_DIFFERS)
 # How often counts are shown.
 _TICK_SECONDS = 1.0
 
@@ -202,7 +202,7 @@ class Worker:
             if outcome in _TOLD:
                 self._settings.warn(_describe(taken, settled))
         finally:
-            self._counts.note_end(outcome)
+            self._counts.note_end(outcome, taken.id)
 
     def _note(self, taken: Taken, event: str, **facts: object) -> None:
         queue = self._settings.queue.address.container
@@ -221,7 +221,7 @@ class Worker:
         error = self._error or self._breaker.error
         if error is not None:
             return WorkEnd(summary, error.exit_code, error)
-        return WorkEnd(summary, Partial.exit_code if counts.outcomes[Outcome.POISONED] else 0)
+        return WorkEnd(summary, 0 if counts.are_all_handled else Partial.exit_code)
 
 
 def _describe(taken: Taken, settled: HandledMessage) -> str:

@@ -78,9 +78,10 @@ def test_many_messages_are_moved_in_several_batches(cli: CliWorld) -> None:
     assert (count(cli, source), count(cli, other)) == (0, 70)
 
 
-def test_an_empty_queue_has_nothing_to_move(cli: CliWorld, jobs: str) -> None:
+def test_an_empty_queue_has_nothing_to_move_and_that_is_said(cli: CliWorld, jobs: str) -> None:
     ran = move(cli, jobs, f"{jobs}-poison")
-    assert (ran.code, ran.json["moved"]) == (0, 0)
+    said = f"nothing was moved: queue:{jobs} has no message that is visible now\n"
+    assert (ran.code, ran.json["moved"], ran.err) == (0, 0, said)
 
 
 def life(cli: CliWorld, jobs: str) -> float:

@@ -65,7 +65,7 @@ def test_each_message_is_handled_once_and_deleted(cli: CliWorld, script: str) ->
 @pytest.mark.parametrize(("status", "code", "outcome", "seen"), [
     ("0", 0, "done", (0, None)),
     ("75", 0, "retried", (1, None)),
-    ("3", 0, "failed", (1, None)),
+    ("3", 20, "failed", (1, None)),
     ("65", 20, "poisoned", (0, ["65"])),
 ])  # fmt: skip
 def test_the_exit_status_decides_about_the_message(
@@ -145,12 +145,12 @@ def test_a_message_whose_receipt_is_refused_is_lost_and_its_command_ended(cli: C
         queue_world.sdk(cli, queue).clear_messages()
         code = running.wait(40)
     ran = json.loads((cli.root / "out").read_bytes())
-    assert (code, ran["lost"], ran["done"]) == (0, 1, 0)
+    assert (code, ran["lost"], ran["done"]) == (20, 1, 0)
 
 
 def test_max_time_ends_a_command(cli: CliWorld) -> None:
     ran = work(cli, queue_world.queue(cli, "work"), "sleep", "60", options=("--max-time", "1s"))
-    assert (ran.code, ran.json["failed"]) == (0, 1)
+    assert (ran.code, ran.json["failed"]) == (20, 1)
 
 
 def test_it_ends_after_so_many_messages(cli: CliWorld, script: str) -> None:
@@ -175,7 +175,7 @@ def test_failures_in_a_row_stop_it(cli: CliWorld, script: str) -> None:
     ((), 75, 3),
     (("--max-poison", "2"), 75, 2),
     (("--max-poison", "0"), 20, 4),
-    (("--poison-exit-code", "9"), 0, 0),
+    (("--poison-exit-code", "9"), 20, 0),
     (("--poison-exit-code", "9", "--max-dequeue", "1"), 20, 4),
 ])  # fmt: skip
 def test_a_command_that_refuses_everything_stops_it_and_the_way_back_is_said(

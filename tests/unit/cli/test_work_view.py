@@ -10,6 +10,6 @@ def test_counts_are_one_line_without_those_that_are_zero() -> None:
     counts = Counts(lambda: clock[0])
     counts.note_received(4)
     for outcome in (Outcome.DONE, Outcome.DONE, Outcome.LOST):
-        counts.note_end(outcome)
+        counts.note_end(outcome, "m1")
     clock[0] = 4.0
     assert describe("jobs", counts.take()) == "jobs: 2 done, 1 lost; 1 running; 0.5/s"

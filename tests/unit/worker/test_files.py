@@ -72,7 +72,7 @@ def test_metrics_are_openmetrics_text() -> None:
     counts = Counts(lambda: 0.0)
     counts.note_received(2)
     counts.note_command(1.5)
-    counts.note_end(Outcome.DONE)
+    counts.note_end(Outcome.DONE, "m1")
     *body, end, rest = build_text('a"b\\c', counts.take()).split("\n")
     assert [line for line in body if not _LINE.fullmatch(line)] == []
     assert (end, rest) == ("# EOF", "")
@@ -81,7 +81,7 @@ def test_metrics_are_openmetrics_text() -> None:
 def test_metrics_have_every_outcome_and_what_is_running() -> None:
     counts = Counts(lambda: 0.0)
     counts.note_received(2)
-    counts.note_end(Outcome.DONE)
+    counts.note_end(Outcome.DONE, "m1")
     text = build_text("jobs", counts.take())
     assert 'azguard_queue_messages_total{queue="jobs",outcome="done"} 1' in text
     assert 'azguard_queue_messages_running{queue="jobs"} 1' in text

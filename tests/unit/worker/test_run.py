@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from azguard.errors import AzguardError, CommandNotFound, Forbidden, OutcomeUnknown, Unavailable, UsageError
+from azguard.errors import AzguardError, Changed, CommandNotFound, Forbidden, OutcomeUnknown, Unavailable, UsageError
 from azguard.processes.command_place import CommandEnd
 from azguard.worker.once import OnceTable
 from azguard.worker.polling import Polling
@@ -52,6 +52,29 @@ def test_something_poisoned_is_exit_20() -> None:
     assert work(full(1), FakePlace(ends=CommandEnd(65))).status == 20
 
 
+@pytest.mark.parametrize(("ends", "number", "raises", "status"), [
+    ((1,), 3, {}, 20),
+    ((75,), 3, {}, 0),
+    ((1, 0), 1, {}, 0),
+    ((0, 1), 1, {}, 20),
+    ((1, 65), 1, {}, 20),
+    ((0,), 1, {"delete": [Changed("stale")]}, 20),
+    ((0,), 1, {"delete": [OutcomeUnknown("lost")]}, 20),
+])  # fmt: skip
+def test_a_message_that_is_not_handled_in_the_end_is_exit_20_and_named(
+    ends: tuple[int, ...], number: int, raises: dict[str, Any], status: int
+) -> None:
+    place, told = FakePlace(), list[str]()
+    inbox = FakeInbox([taken(each) for each in range(number) for _ in ends], raises=raises)
+
+    def change() -> None:
+        place.ends = CommandEnd(ends[(len(place.orders) - 1) % len(ends)])
+
+    place.on_wait = change
+    ended = work(inbox, place, warn=told.append)
+    assert (ended.status, bool(told)) == (status, 1 in ends or status == 20)
+
+
 def test_failures_in_a_row_stop_it_with_exit_75() -> None:
     ended = work(full(9), FakePlace(ends=CommandEnd(75)), stop_after=3)
     assert (ended.status, ended.summary.retried, ended.summary.stopped_by) == (75, 3, "stop_after")
@@ -81,7 +104,7 @@ def test_strict_stops_it_at_a_status_outside_the_protocol() -> None:
     ([65], {"max_poison": 2}, 75, 2),
     ([65], {"max_poison": None}, 20, 9),
     ([99], {"poison_status": 99}, 75, 3),
-    ([65], {"poison_status": 99}, 0, 9),
+    ([65], {"poison_status": 99}, 20, 9),
     ([1], {"max_dequeue": 1}, 20, 9),
 ])  # fmt: skip
 def test_messages_poisoned_at_once_with_none_done_in_between_stop_it(
