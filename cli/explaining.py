@@ -17,10 +17,12 @@ from azguard.cache.records import Key
 from azguard.cli import command_line, hints
 from azguard.cli.context import Environment
 from azguard.errors import AzguardError, GaveUp, Locked, NotFound
+from azguard.leases import state as lease_state
+from azguard.leases.owners import Owner
 from azguard.locks import environment
 from azguard.requests.deadline import Deadline
 
-# How long a listing may take that only finds a name to offer.
+# How long a look may take that only adds a name to an error.
 _LOOK_SECONDS = 2.0
 # One page of a listing; among more names a near one is found less likely than it is worth.
 _MOST_NAMES = 1000
@@ -33,6 +35,8 @@ _IN_THE_WAY = (
     "LeaseIdMismatchWithShareOperation",
     "LeaseIdMismatchWithFileOperation",
 )
+# The states in which a lease can be acquired.
+_FREE = ("available", "expired", "broken")
 _ACQUIRING = ("lease acquire", "lock run", "lock hold")
 # What takes a lease that stays when the command has ended. Any other lease is released by the command that holds it.
 _LEAVES_LEASES = ("lease acquire", "lease renew", "lease change", "lock hold")
@@ -72,7 +76,7 @@ def _name_own_lease(env: Environment, error: Locked, target: Target) -> Locked:
     asked = command_line.find_value(env.argv, option)
     # Under @held, a mismatch says that it is not held any more.
     if held is None or asked in ("@held", held):
-        return error
+        return _name_other_holder(env, error, target, asked)
     # A write of a share or a file is refused by this code, too, since it takes a lease itself.
     if code == "LeaseAlreadyPresent" and env.command in _ACQUIRING:
         if not _stays(env, target):
@@ -89,6 +93,33 @@ def _name_own_lease(env: Environment, error: Locked, target: Target) -> Locked:
         message=f"{target} is leased by this scope itself, and {given}",
         hint=hints.under_own_lease(env.argv, option),
     )
+
+
+def _name_other_holder(env: Environment, error: Locked, target: Target, asked: str | None) -> Locked:
+    """Return the refusal with who holds the lease, by one look unless that is said already, and the ways to go on."""
+    if env.command in _ACQUIRING:
+        return error
+    told = error if any(line.startswith("held by") for line in error.detail) else _add_holder(env, error, target)
+    if told.lease_state in _FREE:
+        return told.but(hint="it is free by now: run the command again")
+    address = shlex.quote(hints.name_as_typed(error, env.argv))
+    wait = f"{'' if asked is None else 'check the id, or '}wait until it is free: azguard lease wait {address}"
+    return told.but(hint=f"{wait}\n      or, if its holder is gone, break it: azguard lease break {address}")
+
+
+def _add_holder(env: Environment, error: Locked, target: Target) -> Locked:
+    try:
+        found = lease_state.look(target, env.deadline.restart(seconds=_LOOK_SECONDS))
+    except AzguardError:
+        return error
+    holder, words = found.holder, found.describe_holder()
+    told = error.but(lease_state=found.state)
+    if found.free:
+        return told
+    if holder is not None:
+        reason = holder.reason if isinstance(holder, Owner) else None
+        told = told.but(facts={**error.facts, "holder": holder.name, "since": holder.since, "reason": reason})
+    return told.but(detail=(*error.detail, "no record says who holds it" if words is None else f"held by {words}"))
 
 
 def _find_lease_option(env: Environment, target: Target) -> str:

@@ -101,6 +101,49 @@ def test_the_lease_of_another_scope_is_not_called_ones_own(cli: CliWorld, blob: 
     assert (ran.code, "itself" in ran.error["message"], "@held" in ran.error["hint"]) == (49, False, False)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("blob", "put", "{blob}", "--last-writer-wins"),
+        ("blob", "delete", "{blob}", "--last-writer-wins"),
+        ("blob", "metadata", "set", "{blob}", "--metadata", "a=b", "--last-writer-wins"),
+        ("blob", "put", "{blob}", "--last-writer-wins", "--lease-id", LEASE),
+        ("safe-update", "blob:{blob}", "--set", "a=2"),
+    ],
+)
+def test_a_write_refused_by_a_lease_names_its_holder_and_the_ways_to_go_on(
+    cli: CliWorld, blob: str, words: tuple[str, ...]
+) -> None:
+    held = ("lease", "acquire", f"blob:{blob}", "--infinite", "--reason", "migration")
+    assert cli.call(*held, scope="other").code == 0
+    filled = [word.format(blob=blob) for word in words]
+    with proxy.running(cli.port, lambda _: proxy.Fault.NONE) as between:
+        told = cli.through(between.port).call(*filled, stdin=b"new")
+    assert (told.code, "(migration)" in told.err, "  held by " in told.err) == (49, True, True), told.err
+    ran = cli.call(*filled, "-o", "json", stdin=b"new")
+    assert (ran.error["reason"], "@" in ran.error["holder"], ran.error["lease_state"]) == ("migration", True, "leased")
+    lines = ran.error["hint"].splitlines()
+    commands = [shlex.split(line[line.index("azguard ") :])[1:] for line in lines]
+    assert commands == [["lease", "wait", f"blob:{blob}"], ["lease", "break", f"blob:{blob}"]]
+    assert (lines[0].startswith("check the id, or "), cli.call(*commands[1], "--yes").code) == (
+        "--lease-id" in words,
+        0,
+    )
+    assert [cli.call(*commands[0]).code, cli.call(*filled, stdin=b"new").code == 0] == [0, "--lease-id" not in words]
+
+
+def test_of_a_lease_without_a_record_no_holder_is_named(cli: CliWorld, blob: str) -> None:
+    container = blob.partition("/")[0]
+    for address, words in (
+        (f"container:{container}", ("container", "delete", container, "--with-contents", "--last-writer-wins")),
+        (f"blob:{blob}", ("blob", "delete", blob)),
+    ):
+        assert cli.call("lease", "acquire", address, scope="other").code == 0
+        told = cli.call(*words)
+        assert (told.code, "no record says who holds it" in told.err) == (49, True), told.err
+        assert f"azguard lease break {address}" in told.err
+
+
 def test_a_lease_that_is_lost_is_not_called_ones_own(cli: CliWorld, blob: str) -> None:
     assert cli.call("lease", "acquire", f"blob:{blob}").code == 0
     assert cli.call("lease", "break", f"blob:{blob}", "--yes", "--lease-break-period", "0", scope="other").code == 0
