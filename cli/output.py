@@ -223,6 +223,10 @@ class Output:
             text = "\n  ".join(terminal.wrap(text, terminal.width(sys.stderr) - _INDENT))
         self.info(text)
 
+    def complain(self, text: str) -> None:
+        """Print on stderr a part of what went wrong, with ``--quiet`` too."""
+        _to(sys.stderr, text, color=self.colors_messages)
+
     def note(self, text: str) -> None:
         """Print on stderr what only a person who watches wants to know: not in a log."""
         if terminal.is_terminal(sys.stderr):

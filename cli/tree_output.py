@@ -16,14 +16,17 @@ if TYPE_CHECKING:
 
 _WIDTH = 9
 _WRONG = ("failed", "unknown", "not tried", "would refuse")
+# So many files that failed are named again at the end: a tree may have more of them than fit the memory.
+_MOST_WRONG = 1000
 # So many lines are one table: the width of its columns is known only when all of them are there.
 _TABLE_LINES = 1000
 
 
 class Lines:
-    """The lines of a run; where they cannot be printed, the run goes on, and what failed is told on stderr.
+    """The lines of a run; where they cannot be printed, the run goes on.
 
-    ``end`` prints what is left of a table; ``finish`` tells at last whether all was printed.
+    ``end`` prints what is left of a table, ``tell_wrong`` what failed, on stderr; ``finish`` tells at last whether all
+    was printed.
     """
 
     def __init__(self, out: Output) -> None:
@@ -36,9 +39,12 @@ class Lines:
         self._failure: OutputFailed | None = None
         self._is_broken = False
         self._sample = _build_sample()
-        #: What is to be in the next table, and the lines that it is made from.
+        #: What is to be in the next table, and of how many lines it is made.
         self._rows: list[Any] = []
-        self._kept: list[Done] = []
+        self._lines_of_table = 0
+        #: What to tell again at the end, and how much more there is.
+        self._wrong: list[str] = []
+        self._wrong_untold = 0
         line_query.check(out.query, plain(self._sample))
 
     def print(self, done: Done) -> None:
@@ -48,6 +54,7 @@ class Lines:
             OutputFailed: it cannot be printed.
             BrokenPipeError: its reader has gone.
         """
+        self._keep_wrong(done)
         value = _describe(done)
         if self._out.summarizes is not None:
             text = _to_text(done, value, color=self._out.color)
@@ -55,34 +62,38 @@ class Lines:
             self._out.print_line(f"{ERASE}{text}" if self._is_beside_bar else text)
         elif self._out.format == "table":
             self._rows += line_query.pick(self._out, value) if self._out.query else [_shorten(value)]
-            self._kept.append(done)
-            if len(self._kept) >= _TABLE_LINES:
+            self._lines_of_table += 1
+            if self._lines_of_table >= _TABLE_LINES:
                 self.end()
         else:
             self._show_picked(line_query.pick(self._out, value))
 
     def show(self, done: Done) -> None:
         """Print how one file ended, if that is possible."""
-        if not self._is_broken:
-            try:
-                self.print(done)
-            except (BrokenPipeError, OutputFailed) as failure:
-                self._note(failure)
-            else:
-                return
-        self._tell_failed(done)
+        if self._is_broken:
+            self._keep_wrong(done)
+            return
+        try:
+            self.print(done)
+        except (BrokenPipeError, OutputFailed) as failure:
+            self._note(failure)
 
     def end(self) -> None:
         """Print what is left of a table, if that is possible."""
         rows, self._rows = self._rows, []
-        kept, self._kept = self._kept, []
+        self._lines_of_table = 0
         try:
             if rows:
                 self._show_picked(rows)
         except (BrokenPipeError, OutputFailed) as failure:
             self._note(failure)
-            for each in kept:
-                self._tell_failed(each)
+
+    def tell_wrong(self) -> None:
+        """Name on stderr the files that failed, with their statuses: their lines may be far above, or nowhere."""
+        for each in self._wrong:
+            self._out.complain(each)
+        if self._wrong_untold:
+            self._out.complain(f"and {self._wrong_untold:,} more, as the lines on stdout say")
 
     def finish(self) -> None:
         """Say that not all lines were printed, at the end of a run that went well.
@@ -102,9 +113,14 @@ class Lines:
             sys.stdout.write(ERASE)
         self._out.show_picked(values, self._sample)
 
-    def _tell_failed(self, done: Done) -> None:
-        if done.outcome in _WRONG:
-            self._out.warn(_to_text(done, _describe(done), color=False))
+    def _keep_wrong(self, done: Done) -> None:
+        if done.outcome not in _WRONG:
+            return
+        if len(self._wrong) >= _MOST_WRONG:
+            self._wrong_untold += 1
+            return
+        status = "" if done.error is None else f" ({done.error.exit_code})"
+        self._wrong.append(f"{_to_text(done, _describe(done), color=False)}{status}")
 
     def _note(self, failure: BrokenPipeError | OutputFailed) -> None:
         self._failure = failure if isinstance(failure, OutputFailed) else None

@@ -210,6 +210,7 @@ def _run(env: Environment, tree: Tree, given: TreeOptions, title: str) -> None:
             _preview(tree.preview(runs.Control(env.deadline)), lines.print, tree.address, env.command)
         finally:
             lines.end()
+            lines.tell_wrong()
         lines.finish()
         return
     with env.out.progress_bar(title) as progress:
@@ -219,6 +220,7 @@ def _run(env: Environment, tree: Tree, given: TreeOptions, title: str) -> None:
         def tell(summary: "TreeSummary") -> None:
             lines.end()
             tree_output.tell(env.out, summary, progress)
+            lines.tell_wrong()
 
         runs.run_phases(tree.address, tree.phases(control), jobs, control, lines.show, tell)
     lines.finish()

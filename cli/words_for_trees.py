@@ -12,9 +12,12 @@ def _how_to_read_alone(facts: Mapping[str, object]) -> str:
 #: What to type next.
 HINTS: Mapping[str, Words] = {
     "file_changed_while_read": "nothing was written; try again when its writer is done",
-    "some_files_failed": (
-        "the line of each file says why; run it again when that is mended: "
-        "with --unchanged skip a put or get leaves the rest alone"
+    "copies_changed_here": "--overwrite takes theirs; --if-exists skip leaves alone what is in the folder",
+    "some_files_busy": "run it again; a get with --unchanged skip reads only the rest",
+    "some_files_failed": "the line of each file says why; mend that, then run it again",
+    "tree_conflicts": (
+        "another run changes nothing: another wrote them since you read them, or you never read them; "
+        "read theirs beside yours: azguard {noun} get ADDRESS -f THEIRS"
     ),
     "tree_folder_fails": "name another folder with -f DIR",
     "tree_has_no_file": "is the address right? If nothing may be there: --allow-empty",
@@ -27,7 +30,7 @@ HINTS: Mapping[str, Words] = {
         "a pattern is like '*.css' or 'drafts/', below the folder; to leave files out, use --exclude; "
         r"a name that begins with # or ! is '\#…' or '\!…'"
     ),
-    "tree_service_gone": "run it again when the service answers; with --unchanged skip only the rest moves",
+    "tree_service_gone": "run it again when the service answers; a get with --unchanged skip reads only the rest",
     "tree_stopped": "run it again: it begins with what is missing",
 }
 #: What happened, where the core's own sentence would have to name an option.

@@ -44,7 +44,7 @@ def get(
     asks every few seconds, in small requests. If the blob is deleted meanwhile, the exit status is 44.
 
     With --recursive all blobs below a prefix are read into a folder. Each has a line that says how it ended. If one
-    fails, the others go on, and the exit status is 20.
+    fails, the others go on, and the exit status is 20, or 42 if all that failed are conflicts.
 
     Examples:
         azguard blob get site/config.json -f config.json

@@ -54,7 +54,7 @@ def get(
     An unchanged ETag does not prove that no program has the file open over SMB.
 
     With --recursive all files below a directory are read into a folder. Each has a line that says how it ended. If one
-    fails, the others go on, and the exit status is 20.
+    fails, the others go on, and the exit status is 20, or 42 if all that failed are conflicts.
 
     Examples:
         azguard file get team/plan.txt -f plan.txt

@@ -1,13 +1,14 @@
 """How each file of a tree ended, and the summary of all."""
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.target import Target
-from azguard.errors import Partial
+from azguard.errors import AzguardError, Changed, Partial
 from azguard.requests.pool import FAILED, UNKNOWN, Done
 
 CREATED = "created"
@@ -75,6 +76,39 @@ def of_write(target: Target, file: str | None, outcome: str, written: Any) -> Tr
     )
 
 
+@dataclass
+class Failures:
+    """Of which kinds the failures of a run are."""
+
+    exit_codes: set[int] = field(default_factory=set)
+    reasons: set[str | None] = field(default_factory=set)
+    #: Whether another run may do what this one did not.
+    is_retriable: bool = False
+
+    def note(self, done: Done) -> None:
+        """Count how a file ended."""
+        if done.error is not None:
+            self.exit_codes.add(done.error.exit_code)
+            self.reasons.add(done.error.reason)
+            self.is_retriable |= done.error.retriable or done.outcome == UNKNOWN
+
+    def noting(self, on_end: Callable[[Done], None]) -> Callable[[Done], None]:
+        """Return what counts how a file ended, and then tells it."""
+
+        def note(done: Done) -> None:
+            self.note(done)
+            on_end(done)
+
+        return note
+
+    def build_error(self, message: str, address: str) -> AzguardError:
+        """Return the error that stands for all: where another writer is the cause of each, it is a conflict, too."""
+        if self.exit_codes == {Changed.exit_code}:
+            is_here = self.reasons == {"copy_changed_here"}
+            return Changed(message, address=address, reason="copies_changed_here" if is_here else "tree_conflicts")
+        return Partial(message, address=address, reason="some_files_busy" if self.is_retriable else "some_files_failed")
+
+
 @dataclass(frozen=True)
 class TreeSummary:
     """How many files of a tree ended in which way."""
@@ -93,21 +127,23 @@ class TreeSummary:
         """Return how many failed, have an outcome that is not known, or were not tried."""
         return sum(self.outcomes.get(each, 0) for each in (FAILED, UNKNOWN, NOT_TRIED))
 
-    def check(self) -> None:
+    def check(self, failures: Failures) -> None:
         """Refuse to call it done if not all files ended well.
 
         Raises:
+            Changed: some failed, and all of these are conflicts.
             Partial: some failed, were not tried, or their outcome is unknown.
         """
         if not self.wrong:
             return
         total = sum(self.outcomes.values())
         words = f"{self.outcomes.get(FAILED, 0)} failed, {self.outcomes.get(UNKNOWN, 0)} unknown"
+        message = f"{self.wrong} of {total} files of {self.address}: {words}"
         not_tried = self.outcomes.get(NOT_TRIED, 0)
         if not_tried:
-            words = f"{words}, {not_tried} not tried, since the service did not answer any more"
-        raise Partial(
-            f"{self.wrong} of {total} files of {self.address}: {words}",
-            address=self.address,
-            reason="tree_service_gone" if not_tried else "some_files_failed",
-        )
+            raise Partial(
+                f"{message}, {not_tried} not tried, since the service did not answer any more",
+                address=self.address,
+                reason="tree_service_gone",
+            )
+        raise failures.build_error(message, self.address)

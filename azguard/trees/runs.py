@@ -9,7 +9,7 @@ from azguard.errors import AzguardError, GaveUp, Partial, Unavailable
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import DEFAULT_JOBS, FAILED, Done, Job, StoppableClock, Tally, conclude, run_each
-from azguard.trees.items import NOT_TRIED, SKIPPED, TreeItem, TreeSummary
+from azguard.trees.items import NOT_TRIED, SKIPPED, Failures, TreeItem, TreeSummary
 from azguard.trees.outage import ROUNDS, Outage
 
 
@@ -98,8 +98,10 @@ def run_phases(
     after the last file is ignored.
 
     Raises:
+        Changed: some failed, all of them because of a conflict.
         Partial: some failed, or their outcome is unknown.
     """
+    failures = Failures()
     tallies: list[Tally] = []
     is_complete = False
     error: BaseException | None = None
@@ -108,7 +110,7 @@ def run_phases(
             if TreeSummary.of(address, _count(tallies)).wrong:
                 break
             tallies.append(Tally())
-            run_each(phase, width, tallies[-1], on_end, control.stop)
+            run_each(phase, width, tallies[-1], failures.noting(on_end), control.stop)
         is_complete = True
         commits.announce()
     except BaseException as interruption:
@@ -121,7 +123,7 @@ def run_phases(
     on_summary(summary)
     if error is not None and not (is_complete and isinstance(error, KeyboardInterrupt)):
         raise _explain(error, address)
-    summary.check()
+    summary.check(failures)
 
 
 def _explain(error: BaseException, address: str) -> BaseException:

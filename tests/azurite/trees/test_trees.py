@@ -87,7 +87,7 @@ def test_what_another_writer_changed_since_is_not_overwritten_and_the_rest_goes_
     cli.call("blob", "put", f"{site}/b", "--last-writer-wins", scope="other", stdin=b"theirs")
     write(cli.root / "dist", a="2", b="2", c="2")
     ran = put(cli, "dist", site)
-    assert (ran.code, outcomes(ran)) == (20, {"a": "replaced", "b": "failed", "c": "replaced"})
+    assert (ran.code, outcomes(ran)) == (42, {"a": "replaced", "b": "failed", "c": "replaced"})
     assert items(ran)["b"]["error"]["kind"] == "changed"
     assert content(cli, site) == {"a": b"2", "b": b"theirs", "c": b"2"}
 
@@ -103,7 +103,7 @@ def test_a_file_that_was_not_changed_here_needs_no_put(cli: CliWorld, site: str,
     ran = put(cli, "work", site, *more)
     would = "--dry-run" in more
     assert (ran.code, outcomes(ran), items(ran)["theirs"]["reason"]) == (
-        20,
+        20 if would else 42,
         {
             "mine": "would replace" if would else "replaced",
             "theirs": "skipped",
@@ -114,14 +114,14 @@ def test_a_file_that_was_not_changed_here_needs_no_put(cli: CliWorld, site: str,
     )
     assert would or "1 failed, 1 replaced, 1 skipped (theirs is newer), 1 unchanged" in ran.err
     (cli.root / "work/both").unlink()
-    assert put(cli, "work", site, *more).code == 20 * ("--mirror" in more)
+    assert put(cli, "work", site, *more).code == 42 * ("--mirror" in more)
 
 
 @pytest.mark.parametrize(
     ("more", "code", "outcome"),
     [
         (("--last-writer-wins",), 0, "written"),
-        (("--metadata", "release=2"), 20, "failed"),
+        (("--metadata", "release=2"), 42, "failed"),
         (("--fence", "7"), 0, "written"),
         (("--if-exists", "skip"), 0, "exists"),
     ],
@@ -138,7 +138,26 @@ def test_a_put_that_says_more_than_content_writes_also_what_was_not_changed_here
 def test_a_file_that_was_deleted_there_is_not_taken_for_one_that_needs_no_put(cli: CliWorld, site: str) -> None:
     put(cli, str(write(cli.root / "dist", a="1")), site)
     cli.call("blob", "delete", f"{site}/a", "--last-writer-wins", scope="other")
-    assert put(cli, "dist", site).code == 20
+    assert put(cli, "dist", site).code == 42
+
+
+@pytest.mark.parametrize("shown", [("-o", "none"), ("-q",), ("-o", "table"), ("-o", "json")])
+def test_what_failed_is_named_again_at_the_end_with_its_status(
+    cli: CliWorld, site: str, shown: tuple[str, ...]
+) -> None:
+    write(cli.root / "dist", **{f"{number:03}": "1" for number in range(40)})
+    put(cli, "dist", site)
+    cli.call("blob", "put", f"{site}/007", "--last-writer-wins", scope="other", stdin=b"2")
+    cli.call("blob", "put", f"{site}/new", scope="other", stdin=b"2")
+    write(cli.root / "dist", **{"007": "mine", "new": "mine", "020": "2"})
+    ran = put(cli, "dist", site, *shown)
+    at = ran.err.index("error")
+    told = [line for line in ran.err[:at].splitlines() if line.startswith("failed")]
+    assert (ran.code, sorted(line.rpartition(" ")[2] for line in told)) == (20, ["(42)", "(45)"])
+    assert all(f"{site}/{name}: " in "".join(told) for name in ("007", "new"))
+    (cli.root / "dist/new").unlink()
+    ran = put(cli, "dist", site, *shown)
+    assert (ran.code, "another run changes nothing" in ran.err) == (42, "-q" not in shown)
 
 
 def test_what_exists_and_was_never_read_here_is_not_overwritten(cli: CliWorld, site: str) -> None:
@@ -159,7 +178,7 @@ def test_a_copy_that_was_read_guards_its_own_write_whatever_was_read_since(cli: 
     cli.call("blob", "get", f"{site}/a", "-f", "elsewhere")
     write(cli.root / "copy", a="mine")
     ran = put(cli, "copy", site)
-    assert (ran.code, items(ran)["a"]["error"]["kind"], content(cli, site)) == (20, "changed", {"a": b"theirs"})
+    assert (ran.code, items(ran)["a"]["error"]["kind"], content(cli, site)) == (42, "changed", {"a": b"theirs"})
 
 
 def test_a_folder_carries_its_versions_to_another_machine(cli: CliWorld, site: str) -> None:
@@ -264,7 +283,7 @@ def test_a_mirror_does_not_delete_what_was_never_read_here(cli: CliWorld, site: 
     cli.call("blob", "put", f"{site}/theirs", scope="other", stdin=b"1")
     write(cli.root / "dist", a="1")
     ran = put(cli, "dist", site, "--mirror")
-    assert (ran.code, outcomes(ran)) == (20, {"a": "created", "theirs": "failed"})
+    assert (ran.code, outcomes(ran)) == (42, {"a": "created", "theirs": "failed"})
     ran = put(cli, "dist", site, "--mirror", "--last-writer-wins")
     assert (ran.code, outcomes(ran), set(content(cli, site))) == (0, {"a": "written", "theirs": "deleted"}, {"a"})
 
@@ -276,7 +295,7 @@ def test_a_mirror_deletes_nothing_after_a_failure(cli: CliWorld, site: str) -> N
     (cli.root / "dist/b").unlink()
     write(cli.root / "dist", a="mine")
     ran = put(cli, "dist", site, "--mirror")
-    assert (ran.code, outcomes(ran), set(content(cli, site))) == (20, {"a": "failed"}, {"a", "b"})
+    assert (ran.code, outcomes(ran), set(content(cli, site))) == (42, {"a": "failed"}, {"a", "b"})
 
 
 def test_a_mirror_keeps_what_is_behind_a_link_that_was_passed_over(cli: CliWorld, site: str) -> None:
@@ -297,7 +316,7 @@ def test_the_last_file_is_written_after_all_else_and_not_after_a_failure(cli: Cl
     cli.call("blob", "put", f"{site}/z.css", "--last-writer-wins", scope="other", stdin=b"theirs")
     write(cli.root / "dist", **{"a.css": "2", "index.html": "2", "z.css": "2"})
     ran = put(cli, "dist", site, "--last", "index.html")
-    assert (ran.code, outcomes(ran)) == (20, {"a.css": "replaced", "z.css": "failed"})
+    assert (ran.code, outcomes(ran)) == (42, {"a.css": "replaced", "z.css": "failed"})
 
 
 @pytest.mark.parametrize("name", ["./index.html", "css/../index.html", "css//a.css", "{}", "link", "out"])
@@ -412,10 +431,10 @@ def test_a_mirror_under_a_fence_deletes_only_what_this_scope_has_seen_and_no_one
         cli.call("blob", "put", f"{site}/{name}", "--fence", "5", scope="other", stdin=b"theirs")
     for name in ("b", "c"):
         (cli.root / "dist" / name).unlink()
-    for more in ("--dry-run", "-q"):
+    for more, code, written in (("--dry-run", 20, "would replace"), ("-q", 42, "written")):
         ran = put(cli, "dist", site, "--fence", "6", "--mirror", more)
         found = outcomes(ran)
-        assert (ran.code, found.pop("a")) == (20, "would replace" if more == "--dry-run" else "written")
+        assert (ran.code, found.pop("a")) == (code, written)
         gone = "would delete" if more == "--dry-run" else "deleted"
         assert found == {"b": "failed", "c": gone, "theirs": "failed"}
         assert items(ran)["b"]["error"]["kind"] == items(ran)["theirs"]["error"]["kind"] == "changed"
@@ -499,9 +518,9 @@ def read_again(cli: CliWorld, site: str, *more: str, theirs: bytes = b"theirs") 
 @pytest.mark.parametrize(
     ("more", "code", "outcome", "kept"),
     [
-        ((), 20, "failed", "precious"),
+        ((), 42, "failed", "precious"),
         (("--dry-run",), 20, "would refuse", "precious"),
-        (("--unchanged", "skip"), 20, "failed", "precious"),
+        (("--unchanged", "skip"), 42, "failed", "precious"),
         (("--if-exists", "skip"), 0, "exists", "precious"),
         (("--overwrite",), 0, "read", "theirs"),
     ],
@@ -560,7 +579,7 @@ def test_a_delete_takes_what_was_read_here_in_that_version_only(cli: CliWorld, s
     cli.call("blob", "put", f"{site}/b", "--last-writer-wins", scope="other", stdin=b"theirs")
     cli.call("blob", "put", f"{site}/c", scope="other", stdin=b"theirs")
     ran = cli.call("blob", "delete", site, "--recursive")
-    assert (ran.code, outcomes(ran)) == (20, {"a": "deleted", "b": "failed", "c": "failed"})
+    assert (ran.code, outcomes(ran)) == (42, {"a": "deleted", "b": "failed", "c": "failed"})
     assert set(content(cli, site)) == {"b", "c"}
     assert cli.call("blob", "delete", site, "--recursive", "--last-writer-wins").code == 0
     assert content(cli, site) == {}
@@ -694,7 +713,7 @@ def test_a_table_that_cannot_be_printed_leaves_what_failed_on_stderr(cli: CliWor
     with open("/dev/full", "w") as full:
         running = cli.begin_fork("blob", "put", "dist", site, "--recursive", "-o", "table", stdout=full)
         _, told = running.communicate()
-    assert (running.returncode, b"warning: failed" in told, content(cli, site)["b"]) == (20, True, b"mine")
+    assert (running.returncode, told.startswith(b"blob:"), content(cli, site)["b"]) == (20, True, b"mine")
 
 
 @pytest.mark.parametrize(

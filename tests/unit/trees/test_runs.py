@@ -58,10 +58,10 @@ def test_a_later_phase_begins_when_all_before_it_have_ended_well() -> None:
 
 def test_a_failure_leaves_the_later_phases_undone_and_the_others_of_its_own_done() -> None:
     run = Run()
-    with pytest.raises(Partial) as partial:
+    with pytest.raises(Changed) as raised:
         run.go(iter([Job("a", refuse), Job("b")]), after(lambda: [Job("last")]))
     assert dict(run.ended) == {"a": "failed", "b": "created"}
-    assert (partial.value.exit_code, run.summaries[0].outcomes) == (20, {"created": 1, "failed": 1})
+    assert (raised.value.exit_code, run.summaries[0].outcomes) == (42, {"created": 1, "failed": 1})
 
 
 def test_an_unexpected_error_of_one_file_hides_no_other() -> None:
