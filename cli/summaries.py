@@ -81,7 +81,9 @@ def summarize(result: Mapping[str, Any], command: str, before: int | None = None
     if "snapshot_address" in result:
         return _MARK + _join(f"kept {_name(result)} as {result['snapshot_address'].partition(':')[2]}", _tries(result))
     what = f"{_verb(result, command)} {_name(result)}"
-    return _MARK + _join(what, _size(result, before), _visibility(result), _tries(result), _kept(result))
+    return _MARK + _join(
+        what, _size(result, before), _visibility(result), _created_keys(result), _tries(result), _kept(result)
+    )
 
 
 def _describe_untouched(result: Mapping[str, Any]) -> str | None:
@@ -150,6 +152,10 @@ def _tries(result: Mapping[str, Any]) -> str:
     if conflicts := result.get("conflicts"):
         return f"after {terminal.count(conflicts, 'conflict')}"
     return f"after {result['attempts']} attempts" if result["attempts"] > 1 else ""
+
+
+def _created_keys(result: Mapping[str, Any]) -> str:
+    return f"created {', '.join(keys)}" if (keys := result.get("created_keys")) else ""
 
 
 def _kept(result: Mapping[str, Any]) -> str:

@@ -45,6 +45,7 @@ def request(env: Environment, target: Target, given: UpdateOptions, typed: tuple
         typed_transform=update_changes.change_by_type(target, given, chosen),
         create=update_changes.initial_content(target, given, chosen),
         accept=update_changes.output_rule(target, given),
+        list_created=update_changes.list_created(target, chosen, is_of_part=given.is_of_part),
         guard_by_lease=given.guard == "lease" or given.tags or target.kind in update_parts.LEASED,
         # Tags have no place for a lineage.
         stamps=not given.no_lineage and not given.tags,

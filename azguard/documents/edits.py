@@ -17,7 +17,7 @@ from typing import NamedTuple
 from azguard.documents import numbers, paths
 from azguard.documents import text as json_text
 from azguard.documents.numbers import LiteralNumber
-from azguard.documents.paths import Path, describe
+from azguard.documents.paths import Missing, Path, describe
 from azguard.documents.text import NotJson
 from azguard.errors import TransformFailed
 
@@ -97,6 +97,36 @@ def apply(edits: Iterable[Edit], content: bytes, *, is_yaml: bool = False) -> by
         else:
             content = _apply_to_json(group, content)
     return content
+
+
+def list_created(edits: Iterable[Edit], before: bytes, after: bytes, *, is_yaml: bool = False) -> tuple[str, ...]:
+    """Return the paths at which an increment found nothing, so that it began with 0."""
+    counted = [edit.path for edit in edits if isinstance(edit, Increment)]
+    if not counted:
+        return ()
+    source, made = (_read(each, is_yaml=is_yaml) for each in (before, after))
+    created = [path for path in counted if _is_missing(source, path) and not _is_missing(made, path)]
+    return tuple(dict.fromkeys(map(str, created)))
+
+
+def _is_missing(document: object, path: Path) -> bool:
+    return isinstance(paths.find(document, path), Missing)
+
+
+def _read(content: bytes, *, is_yaml: bool) -> object:
+    """Return what content holds; None if it is not known, because what was written must not fail by being described."""
+    try:
+        text = content.removeprefix(codecs.BOM_UTF8).decode()
+        if is_yaml and not _is_json_object(content):
+            import yaml
+
+            try:
+                return yaml.safe_load(text)
+            except yaml.YAMLError:
+                return None
+        return json_text.parse(text)
+    except (UnicodeDecodeError, NotJson, RecursionError):
+        return None
 
 
 def apply_to_metadata(edits: Iterable[Edit], metadata: dict[str, str], reserved: str) -> dict[str, str]:

@@ -35,6 +35,8 @@ class UpdatePlan:
     typed_transform: Callable[[bytes, str | None], bytes] | None = None
     #: Refuses what the transform made, given the source, the new content and the content type, by TransformFailed.
     accept: Callable[[bytes, bytes, str | None], None] = lambda source, made, content_type: None
+    #: Returns what is new in the new content that may be there by mistake, such as a counter of a mistyped name.
+    list_created: Callable[[bytes, bytes], tuple[str, ...]] = lambda source, made: ()
     #: Whether to take a lease before each write, which is sound beside writers that keep no lineage.
     guard_by_lease: bool = False
     #: Whether to write the lineage. Without it a lost answer can often not be told from a lost write.
@@ -124,3 +126,5 @@ class UpdateResult(NamedTuple):
     base_length: int | None
     #: What the earlier run did.
     applied: Applied | None = None
+    #: What ``UpdatePlan.list_created`` found in what was written.
+    created_keys: tuple[str, ...] = ()

@@ -33,6 +33,8 @@ class UpdateReport:
     applied_at: datetime | None = None
     #: Of ``applied_before``: whether another write followed.
     written_since: bool | None = None
+    #: The keys that an increment created, because nothing was there.
+    created_keys: tuple[str, ...] = ()
     #: The bytes of the version that was replaced, where the content has a length of its own.
     replaced_length: int | None = field(default=None, metadata=columns.UNPRINTED)
 
@@ -54,5 +56,6 @@ class UpdateReport:
             op_id=f"{RAW_OP}{op}",
             applied_at=None if ended.applied is None else ended.applied.at,
             written_since=None if ended.applied is None else ended.applied.written_since,
+            created_keys=ended.created_keys,
             replaced_length=ended.base_length if has_length else None,
         )

@@ -185,11 +185,17 @@ class UpdateRun:
             base=None if work is None else work.base.etag,
             base_length=None if work is None or work.base.etag is None else len(work.base.content),
             applied=applied,
+            created_keys=self._list_created_keys() if outcome == "committed" else (),
         )
         self.doubted = self.refused = None
         commits.announce()
         self.tell(self._describe_end(outcome, committed.etag))
         return self.result
+
+    def _list_created_keys(self) -> tuple[str, ...]:
+        work = self.work
+        # Where the resource is new, all in it is.
+        return () if work is None or work.base.etag is None else self.plan.list_created(work.base.content, work.content)
 
     @property
     def _final_guard(self) -> str:

@@ -371,6 +371,11 @@ def test_a_terminal_gets_one_line_for_a_write(cli: CliWorld, blob: str) -> None:
     assert (code, shown) == (0, f"\x1b[32m✓\x1b[0m updated {blob}: 2 → 0 bytes\n")
 
 
+def test_a_terminal_is_told_which_key_an_increment_created(cli: CliWorld, blob: str) -> None:
+    code, shown = on_a_terminal(cli, "safe-update", blob, "--increment", "hist", "--no-color")
+    assert (code, shown) == (0, f"✓ updated {blob}: 2 → 11 bytes, created hist\n")
+
+
 def test_a_terminal_is_told_how_long_the_content_was_before_an_update(cli: CliWorld, blob: str) -> None:
     code, shown = on_a_terminal(cli, "safe-update", f"blob:{blob}", "--append", "x", "--no-color")
     assert (code, shown) == (0, f"✓ updated {blob}: 2 → 3 bytes\n")

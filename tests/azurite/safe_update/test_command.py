@@ -71,6 +71,7 @@ def test_an_update_says_all_there_is_to_say(cli: CliWorld, address: str) -> None
         "op_id": None,
         "applied_at": None,
         "written_since": None,
+        "created_keys": [],
     }
     assert (ran.code, ran.err, content(cli, address)) == (0, "", {"n": 2})
 

@@ -483,3 +483,24 @@ def test_create_starts_from_what_the_first_edit_needs() -> None:
 
 def test_a_spelled_number_is_a_number() -> None:
     assert json_text.parse("[1.0, 1e3]") == [Decimal(1), Decimal(1000)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_yaml", "created"),
+    [
+        (b'{"n": 1}', b'{"n": 2}', False, ()),
+        (b"{}", b'{"n": 1}', False, ("n",)),
+        (b'\xef\xbb\xbf{"a": 1}', b'\xef\xbb\xbf{"a": 1, "n": 1}', False, ("n",)),
+        (b"a: 1\n", b"a: 1\nn: 1\n", True, ("n",)),
+        (b"n: 1\n", b"n: 2\n", True, ()),
+        # What cannot be read tells nothing, and is no error: it is written.
+        (b"a: !mine 1\n", b"a: !mine 1\nn: 1\n", True, ()),
+        (b"a: 1\n", b"a: 1\nn: 1\n", False, ()),
+        (b"\xff", b"\xff", False, ()),
+    ],
+)
+def test_the_key_of_an_increment_is_told_where_there_was_none(
+    before: bytes, after: bytes, is_yaml: bool, created: tuple[str, ...]
+) -> None:
+    chosen = [edit_options.parse("--increment", "n", lambda name: b"", metadata=False, tags=False)] * 2
+    assert edits.list_created(chosen, before, after, is_yaml=is_yaml) == created
