@@ -112,6 +112,7 @@ HINTS: Mapping[str, Words] = {
     "fence_tag_malformed": "remove that tag, or write it with {digits} digits",
     "fence_with_condition": "leave one of them out; --lease-id may go along with --fence",
     "fence_with_last_writer_wins": "leave one of them out",
+    "deleted_here": "if it is to stay deleted, there is nothing to do",
     "if_match_not_enforced": "use --etag, which azguard keeps by other means where it can",
     "last_of_source": "name the ETag itself",
     "last_writer_wins_with_condition": "leave one of them out",

@@ -9,6 +9,7 @@ from azguard.cli import context, options, values
 from azguard.cli.groups import group
 from azguard.cli.tree_options import TreeOptions
 from azguard.conditions import operations
+from azguard.requests.written import WriteResult
 
 app = group("Delete a blob.")
 
@@ -50,7 +51,10 @@ def delete(
         return
     tree.check(env)
     target = env.locate(blob, Kind.BLOB)
-    result = deletes.delete(target, env.conditions(target), snapshots, env.deadline)
-    if snapshots != "only":
-        env.reads.forget(target)
-    env.out.show(result)
+    conditions = env.conditions(target)
+
+    def send() -> WriteResult:
+        return deletes.delete(target, conditions, snapshots, env.deadline)
+
+    # Without its snapshots a blob is still there.
+    env.out.show(send() if snapshots == "only" else env.reads.delete(target, conditions, send))

@@ -14,6 +14,7 @@ from azguard.errors import NotFound
 from azguard.requests import existing
 from azguard.requests.contents import require_empty
 from azguard.requests.lineage import fresh_op
+from azguard.requests.written import WriteResult
 
 _Container = Annotated[
     str, typer.Argument(metavar="NAME", help="The container, or its URL.", autocompletion=completers.containers)
@@ -121,8 +122,10 @@ def delete(ctx: typer.Context, container: _Container, with_contents: options.Wit
     env = context.of(ctx)
     target = env.locate(container, Kind.CONTAINER)
     conditions = env.conditions(target)
-    if not with_contents:
-        require_empty(contents.count, target, env.deadline.fresh(), lifecycle_options.confirm_delete(target))
-    result = containers.delete(target, conditions, CacheRecords(env), env.deadline.fresh())
-    env.reads.forget(target)
-    env.out.show(result)
+
+    def send() -> WriteResult:
+        if not with_contents:
+            require_empty(contents.count, target, env.deadline.fresh(), lifecycle_options.confirm_delete(target))
+        return containers.delete(target, conditions, CacheRecords(env), env.deadline.fresh())
+
+    env.out.show(env.reads.delete(target, conditions, send))

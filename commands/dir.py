@@ -113,6 +113,5 @@ def delete(ctx: typer.Context, directory: file_options.Directory) -> None:
     """
     env = context.of(ctx)
     target = env.locate(directory, Kind.DIR, writable=True)
-    result = directories.delete(target, env.conditions(target), env.deadline)
-    env.reads.forget(target)
-    env.out.show(result)
+    conditions = env.conditions(target)
+    env.out.show(env.reads.delete(target, conditions, lambda: directories.delete(target, conditions, env.deadline)))

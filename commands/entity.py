@@ -272,11 +272,12 @@ def _write(
     writes.check(made)
     with lock_options.around_write(env, target, given.lock) as check:
         check()
-        done = existing.create(
-            lambda: writes.write(made, env.deadline.fresh()),
-            lambda: find_entity(made, env.deadline),
-            skip=skip,
-        )
+        with env.reads.explain_deleted(target, made.conditions):
+            done = existing.create(
+                lambda: writes.write(made, env.deadline.fresh()),
+                lambda: find_entity(made, env.deadline),
+                skip=skip,
+            )
     writes.record_write(env.reads, made, done)
     env.out.show(done)
 

@@ -94,6 +94,5 @@ def delete(ctx: typer.Context, file: file_options.File, *, tree: FileTreeDeleteO
     tree.check(env)
     target = env.locate(file, Kind.FILE, writable=True)
     conditions = env.conditions(target)
-    result = files.delete(target, conditions, file_options.guarding(env), env.deadline)
-    env.reads.forget(target)
-    env.out.show(result)
+    guarding = file_options.guarding(env)
+    env.out.show(env.reads.delete(target, conditions, lambda: files.delete(target, conditions, guarding, env.deadline)))

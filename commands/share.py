@@ -14,6 +14,7 @@ from azguard.requests.contents import require_empty
 from azguard.requests.existing import ask_whether_exists
 from azguard.requests.existing import create as create_unless_exists
 from azguard.requests.lineage import fresh_op
+from azguard.requests.written import WriteResult
 
 _TIERS = ("TransactionOptimized", "Hot", "Cool", "Premium")
 
@@ -140,8 +141,11 @@ def delete(
     target = env.locate(share, Kind.SHARE)
     conditions = env.conditions(target)
     snapshots = values.choice(delete_snapshots, "--delete-snapshots", ("include",)) is not None
-    if not with_contents and target.address.snapshot is None:
-        require_empty(contents.count, target, env.deadline.fresh(), lifecycle_options.confirm_delete(target))
-    result = shares.delete(target, conditions, file_options.guarding(env), env.deadline.fresh(), snapshots=snapshots)
-    env.reads.forget(target)
-    env.out.show(result)
+
+    def send() -> WriteResult:
+        if not with_contents and target.address.snapshot is None:
+            require_empty(contents.count, target, env.deadline.fresh(), lifecycle_options.confirm_delete(target))
+        guarding = file_options.guarding(env)
+        return shares.delete(target, conditions, guarding, env.deadline.fresh(), snapshots=snapshots)
+
+    env.out.show(env.reads.delete(target, conditions, send))

@@ -1,10 +1,10 @@
 """What one scope has read of a resource: asked for once, as one value, and recorded when a command has delivered it."""
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
@@ -13,7 +13,7 @@ from azguard.conditions.operations import Guard, Lease, Operation, Part
 from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.resolve import Conditions
 from azguard.conditions.seen import Remembered, SeenVersion
-from azguard.errors import Changed, NotFound
+from azguard.errors import AzguardError, Changed, Gone, NotFound
 from azguard.times import iso
 
 if TYPE_CHECKING:
@@ -25,6 +25,12 @@ _LAST = "@last"
 _HELD = "@held"
 # How a hash of content begins.
 _SHA256 = "sha256:"
+# The part of a resource under which it is recorded that the resource was deleted from here.
+_DELETED = "deleted"
+# The characters of a time such as 2026-11-21T10:00:00.
+_TO_THE_SECOND = 19
+_CODES_OF_PARENTS = frozenset({"ContainerNotFound", "ParentNotFound", "ShareNotFound", "TableNotFound"})
+T = TypeVar("T")
 
 
 class KnownContent(NamedTuple):
@@ -57,7 +63,8 @@ class Reads:
         if copy is None or isinstance(copy, SeenVersion):
             last = self._last_of(target, part)
             if copy is None:
-                return Remembered(last=last, lease=lease)
+                deleted = self._find_deleted(target) if last is None and part is not Part.TAGS else None
+                return Remembered(last=last, lease=lease, deleted=deleted)
             # What the scope knows of that version, its lineage for example, comes along.
             is_last = last is not None and last.etag == copy.etag
             return Remembered(last=last, copy=last if is_last else copy, lease=lease)
@@ -293,13 +300,61 @@ class Reads:
         self.open_cache().move_leases(source.endpoint, before, after)
 
     def forget(self, target: Target) -> None:
-        """Forget a resource that was deleted from here."""
+        """Forget a resource that is not there any more."""
         self.open_cache().forget(_key(target))
+
+    def delete(self, target: Target, conditions: Conditions, send: Callable[[], T]) -> T:
+        """Delete a resource by ``send``, and record that; what was known of it is forgotten.
+
+        Raises:
+            NotFound: it is gone, since this scope deleted it.
+            AzguardError: as ``send`` says.
+        """
+        with self.explain_deleted(target, conditions):
+            done = send()
+        self.record_deleted(target, conditions.expected_etag)
+        return done
+
+    def record_deleted(self, target: Target, etag: str | None) -> None:
+        """Record that a resource was deleted from here: this version, or None where no one version was named."""
+        last = self.find_last(target) if etag is None else None
+        etag = etag if last is None else last.etag
+        self.forget(target)
+        if etag is not None:
+            self.open_cache().record_part(
+                _key(target), _DELETED, etag=etag, last_modified=None, lineage=None, command=self.command
+            )
+
+    @contextmanager
+    def explain_deleted(self, target: Target, conditions: Conditions) -> Iterator[None]:
+        """Say of what is gone that this scope deleted it, if it did.
+
+        Raises:
+            NotFound: in the place of the error that says that it is gone.
+        """
+        try:
+            yield
+        except (Gone, NotFound) as error:
+            if conditions.deleted is None or _is_of_parent(error, target):
+                raise
+            raise error.as_kind(
+                NotFound, message=f"{target} is gone: you deleted it at {conditions.deleted}", reason="deleted_here"
+            ) from error
+
+    def _find_deleted(self, target: Target) -> SeenVersion | None:
+        """Return the version that this scope deleted, if that is the last it did with a resource."""
+        found = self.open_cache().find_part(_key(target), _DELETED)
+        return None if found is None else SeenVersion(found.etag, deleted=f"{found.time[:_TO_THE_SECOND]}Z")
 
 
 def _needs_reads(operation: Operation, asked: RequestedConditions) -> bool:
     """Return whether what the scope knows can matter: an unconditional read needs no cache."""
     return operation.writes or _LAST in (asked.if_match, asked.if_none_match, asked.etag) or asked.lease_id == _HELD
+
+
+def _is_of_parent(error: AzguardError, target: Target) -> bool:
+    """Return whether it is the container, share or table of a resource that is missing."""
+    return len(target.address.parts) > 1 and error.service_code in _CODES_OF_PARENTS
 
 
 def _key(target: Target) -> "Key":

@@ -50,6 +50,8 @@ class Conditions:
     fence: int | None = None
     #: The type of the version that the write is for, if that is known here; it is not sent.
     blob_type: str | None = field(default=None, compare=False)
+    #: When this scope deleted that version; not sent.
+    deleted: str | None = field(default=None, compare=False)
 
     @property
     def request_headers(self) -> dict[str, str]:
@@ -180,6 +182,21 @@ def _default_guard(
             address=str(target.address),
             reason="cannot_be_guarded",
         )
+    return _guard_unread(operation, target, known, lease_id, allow_race=allow_race)
+
+
+def _guard_unread(
+    operation: Operation, target: Target, known: Remembered, lease_id: str | None, *, allow_race: bool
+) -> Conditions:
+    """Return the guard of a write that creates nothing, where no version was read: the one that was deleted here.
+
+    Raises:
+        Changed: none was.
+    """
+    if known.deleted is not None and (allow_race or operation.guard is not Guard.COMPARE):
+        # No version has this ETag again. So the service tells whether the resource is still gone.
+        etag = remembered.version(known.deleted, target)
+        return _with_etag(operation, {}, etag, lease_id, known, allow_race=allow_race)
     if lease_id is not None:
         raise remembered.never_read(target, operation.part, reason="never_read_but_leased")
     raise remembered.never_read(target, operation.part, reason="never_read_before_write")
@@ -209,6 +226,7 @@ def _with_etag(
         lineage=known.lineage(etag),
         length=known.length(etag),
         blob_type=known.blob_type(etag),
+        deleted=known.find_deletion(etag),
     )
 
 

@@ -22,6 +22,8 @@ class SeenVersion(NamedTuple):
     blob_type: str = BLOCK_BLOB
     #: Of a message: until when no other reader can receive it.
     hidden_until: datetime | None = None
+    #: When this scope deleted it; None where it did not.
+    deleted: str | None = None
 
     @property
     def partial(self) -> bool:
@@ -40,6 +42,8 @@ class Remembered(NamedTuple):
     other: SeenVersion | None = None
     #: The id of the lease it holds.
     lease: str | None = None
+    #: The version that it deleted, where it has seen none since.
+    deleted: SeenVersion | None = None
 
     @property
     def guard(self) -> SeenVersion | None:
@@ -57,6 +61,10 @@ class Remembered(NamedTuple):
     def blob_type(self, etag: str | None) -> str | None:
         """Return the type of a version of a blob, if the version is known."""
         return next((seen.blob_type for seen in self._find(etag)), None)
+
+    def find_deletion(self, etag: str | None) -> str | None:
+        """Return when this scope deleted a version, if it did."""
+        return self.deleted.deleted if self.deleted is not None and self.deleted.etag == etag else None
 
     def _find(self, etag: str | None) -> Iterator[SeenVersion]:
         return (seen for seen in (self.copy, self.other, self.last) if seen is not None and seen.etag == etag)

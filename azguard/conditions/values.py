@@ -46,7 +46,7 @@ def resolve(operation: Operation, condition: Condition, value: str, known: Remem
 
 
 def etag(operation: Operation, value: str, argument: str, known: Remembered, target: Target) -> str:
-    """Return an ETag as it is sent; ``@last`` is the version that this scope last read.
+    """Return an ETag as it is sent; ``@last`` is the version that this scope last read, or deleted.
 
     Raises:
         UsageError: it is none.
@@ -57,9 +57,10 @@ def etag(operation: Operation, value: str, argument: str, known: Remembered, tar
             raise UsageError(
                 "@last is of what is written, not of its source", argument=argument, reason="last_of_source"
             )
-        if known.last is None:
+        last = known.last if operation.creates else known.last or known.deleted
+        if last is None:
             raise remembered.never_read(target, operation.part, reason="never_read")
-        return remembered.version(known.last, target)
+        return remembered.version(last, target)
     if target.kind.service == "table":
         return etags.parse_table_etag(target.kind, value, argument)
     return etags.parse_blob_etag(value, argument)

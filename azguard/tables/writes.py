@@ -72,7 +72,10 @@ def record_write(reads: "Reads", made: EntityWrite, done: Any) -> None:
 
     Of a merge into a version that was not read here, only the properties that it set are known.
     """
-    if made.verb is Verb.DELETE or made.leaves_unseen:
+    if made.verb is Verb.DELETE:
+        reads.record_deleted(made.target, made.conditions.expected_etag)
+        return
+    if made.leaves_unseen:
         reads.forget(made.target)
         return
     selected = None

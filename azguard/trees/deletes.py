@@ -136,5 +136,5 @@ class _Delete:
         target = store.locate(self.listed.name)
         conditions = self.deleting.conditions(target, self.listed)
         deleted = store.delete(target, conditions, self.control.deadline(), listed=self.listed.etag)
-        self.deleting.reads.forget(target)
+        self.deleting.reads.record_deleted(target, conditions.expected_etag or self.listed.etag)
         return items.of_write(target, None, items.DELETED, deleted)

@@ -6,7 +6,7 @@ import pytest
 
 from azguard.faultproxy.faults import Fault
 from tests.support import files_world
-from tests.support.cli_world import CliWorld
+from tests.support.cli_world import CliWorld, Ran
 
 ANYHOW = "--last-writer-wins"
 RACE = "--allow-race"
@@ -33,6 +33,7 @@ def test_a_share_is_created_shown_listed_and_deleted(files_cli: CliWorld, name: 
     )  # fmt: skip
     assert (deleted["guard"], deleted["outcome"]) == ("lease", "committed")
     assert [files_cli.call("share", verb, name).code for verb in ("exists", "show")] == [44, 44]
+    assert_deleted_before(files_cli.call("share", "delete", name))
 
 
 def test_a_directory_is_created_shown_listed_and_deleted(files_cli: CliWorld, share: str) -> None:
@@ -45,6 +46,7 @@ def test_a_directory_is_created_shown_listed_and_deleted(files_cli: CliWorld, sh
     ]
     assert files_cli.call("dir", "delete", f"{share}/a b é", RACE).json["guard"] == "compare"
     assert [files_cli.call("dir", verb, f"{share}/a b é").code for verb in ("exists", "show")] == [44, 44]
+    assert_deleted_before(files_cli.call("dir", "delete", f"{share}/a b é", RACE))
 
 
 def test_status_asks_the_file_service_what_changed(files_cli: CliWorld, name: str) -> None:
@@ -127,6 +129,11 @@ def test_files_are_shown_listed_and_deleted(files_cli: CliWorld) -> None:
     assert files_cli.call("dir", "list", share).json == listed[:1]
     deleted = files_cli.call("file", "delete", file, "--etag", shown["etag"])
     assert (deleted.json["guard"], files_cli.call("file", "exists", file).code) == ("lease", 44)
+    assert_deleted_before(files_cli.call("file", "delete", file))
+
+
+def assert_deleted_before(ran: Ran) -> None:
+    assert (ran.code, "is gone: you deleted it at" in ran.err) == (44, True), ran.err
 
 
 @pytest.mark.parametrize("noun", ["share", "dir"])

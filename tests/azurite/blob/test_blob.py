@@ -168,6 +168,41 @@ def test_a_delete_says_what_guarded_it_and_forgets_the_blob(cli: CliWorld, site:
     assert cli.call("blob", "put", f"{site}/a", stdin=b"new").json["created"] is True
 
 
+@pytest.mark.parametrize("words", [(), ("--etag", "@last"), ("--lease-id", "0f3c1111-2222-3333-4444-555566667777")])
+def test_a_second_delete_says_when_this_scope_deleted_the_blob(
+    cli: CliWorld, site: str, words: tuple[str, ...]
+) -> None:
+    cli.call("blob", "put", f"{site}/a", stdin=b"old")
+    cli.call("blob", "delete", f"{site}/a")
+    ran = cli.call("blob", "delete", f"{site}/a", *words, "-o", "json")
+    assert (ran.code, ran.error["message"].rpartition(" ")[0]) == (44, f"{site}/a is gone: you deleted it at")
+    assert cli.call("blob", "delete", f"{site}/a", scope="other").code == 42
+
+
+def test_a_second_delete_never_takes_what_another_created_since(cli: CliWorld, site: str) -> None:
+    cli.call("blob", "put", f"{site}/a", stdin=b"mine")
+    cli.call("blob", "delete", f"{site}/a")
+    cli.call("blob", "put", f"{site}/a", stdin=b"theirs", scope="other")
+    assert cli.call("blob", "delete", f"{site}/a").code == 42
+    assert cli.call("blob", "put", f"{site}/a", stdin=b"mine").code == 45
+    assert cli.call("blob", "get", f"{site}/a").out == "theirs"
+
+
+def test_a_second_delete_whose_container_is_gone_names_the_container(cli: CliWorld, site: str) -> None:
+    cli.call("blob", "put", f"{site}/a", stdin=b"mine")
+    cli.call("blob", "delete", f"{site}/a")
+    cli.call("container", "delete", site, "--last-writer-wins", "--with-contents")
+    ran = cli.call("blob", "delete", f"{site}/a", "-o", "json")
+    assert (ran.code, ran.error["service_code"], "you deleted" in ran.err) == (44, "ContainerNotFound", False)
+
+
+def test_a_blob_that_a_tree_delete_took_was_deleted_from_here_too(cli: CliWorld, site: str) -> None:
+    cli.call("blob", "put", f"{site}/p/a", stdin=b"mine")
+    assert cli.call("blob", "delete", f"{site}/p/", "--recursive").code == 0
+    ran = cli.call("blob", "delete", f"{site}/p/a")
+    assert (ran.code, "you deleted it at" in ran.err) == (44, True)
+
+
 def test_a_blob_never_read_is_not_deleted_and_nothing_is_requested(cli: CliWorld, site: str) -> None:
     with proxy.running(cli.port, lambda _: proxy.Fault.NONE) as between:
         ran = cli.through(between.port).call("blob", "delete", f"{site}/a", "-o", "json")

@@ -37,6 +37,8 @@ def test_a_container_is_created_shown_listed_and_deleted(cli: CliWorld, name: st
     }  # fmt: skip
     assert listed.json == [shown.json]
     assert (cli.call("container", "delete", name).code, cli.call("container", "exists", name).code) == (0, 44)
+    again = cli.call("container", "delete", name)
+    assert (again.code, f"{name} is gone: you deleted it at" in again.err) == (44, True)
 
 
 def test_a_container_that_exists_is_left_alone(cli: CliWorld, name: str) -> None:

@@ -174,6 +174,14 @@ def test_a_write_in_need_of_no_lock_is_not_held_up(cli: CliWorld, order: str, bu
     assert (cli.call("entity", "insert", order, "a=1").code, busy) == (0, order.partition("/")[0])
 
 
+def test_what_this_scope_deleted_is_said_to_be_gone_since_then(cli: CliWorld, order: str) -> None:
+    cli.call("entity", "insert", order, "a=1")
+    assert cli.call("entity", "delete", order).code == 0
+    for words in (("delete", order), ("replace", order, "a=2")):
+        ran = cli.call("entity", *words)
+        assert (ran.code, "is gone: you deleted it at" in ran.err) == (44, True), ran.err
+
+
 @pytest.mark.parametrize("container", [(), ("--lock-container", "otherlocks")])
 def test_the_lock_is_released_after_the_write(cli: CliWorld, order: str, container: tuple[str, ...]) -> None:
     words = ("--with-table-lock", "--wait", "1s", *container)

@@ -147,6 +147,24 @@ def test_what_was_deleted_from_here_is_forgotten(room: Room) -> None:
     assert room.reads.recall(BLOB) == Remembered()
 
 
+def test_what_was_deleted_from_here_is_known_until_it_is_seen_again(room: Room) -> None:
+    room.reads.record(BLOB, Delivered(FIRST))
+    room.reads.record_deleted(BLOB, None)
+    deleted = room.reads.recall(BLOB).deleted
+    assert (deleted and deleted.etag, room.reads.recall(BLOB).last, list(room.cache.list_entries())) == (
+        FIRST,
+        None,
+        [],
+    )
+    room.reads.record(BLOB, Delivered(SECOND))
+    assert (room.reads.recall(BLOB).deleted, room.reads.recall(BLOB, part=Part.TAGS).deleted) == (None, None)
+
+
+def test_a_delete_of_what_no_version_is_known_of_leaves_nothing_known(room: Room) -> None:
+    room.reads.record_deleted(BLOB, None)
+    assert room.reads.recall(BLOB) == Remembered()
+
+
 def test_a_read_without_a_condition_opens_no_cache(room: Room) -> None:
     room.reads.resolve_conditions(BLOB_GET, RequestedConditions(), BLOB)
     assert room.opened == 0
