@@ -21,6 +21,7 @@ SILENT = [
     "blob show C/missing",
     "blob put C/a --etag 0x1",
     "lock run C -- true",
+    "table create C",
     "entity get C/p/missing",
     "entity transaction -",
 ]
