@@ -129,7 +129,7 @@ SECOND_SNAPSHOT = Says(74, "a snapshot has no condition that a first one would b
 PUT_UNTRACED = Says(74, "nothing in the service tells whether a message is there, and sent again there could be two")
 RECEIPT_LOST = Says(74, "the receipt is stale by our own update or by another reader, and the new one is lost")
 STALE = Says(42, gone=True)
-NONE_LEFT = Says(44, gone=True)
+NONE_LEFT = Says(44, twice=True, gone=True)
 TAKEN = Says(74, "it is not found for its receipt, and another reader could have received it")
 RECEIVED_UNTRACED = Says(74, "nothing in the service tells what was received, and received again it would be others")
 CLEARED = Says(74, "a clear that comes late deletes what was put until then")
