@@ -17,6 +17,7 @@ from azguard.conditions.operations import Part
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, NotFound
 from azguard.requests.deadline import Deadline
+from azguard.requests.existing import is_nowhere
 
 # The service answers each in a few milliseconds; more threads than this only wait for each other.
 _PARALLEL = 8
@@ -121,8 +122,8 @@ def _look(read: Read, deadline: Deadline) -> ResourceStatus:
         return _answer(read, UNANSWERED, reason="the service does not tell whether the receipt of a message is stale")
     try:
         etag, modified, lease_state = _current(read.target, deadline)
-    except NotFound:
-        return _answer(read, "vanished")
+    except NotFound as error:
+        return _answer(read, "vanished", reason=error.message if is_nowhere(read.target, error) else None)
     except AzguardError as error:
         return _answer(read, UNANSWERED, reason=error.message)
     state, reason = _as_it_was(read.target.kind)

@@ -36,7 +36,7 @@ def show(ctx: typer.Context, blob: options.Blob) -> None:
 
 @app.command(spec=options.operation(operations.BLOB_GET_PROPERTIES))
 def exists(ctx: typer.Context, blob: options.Blob) -> None:
-    """Exit 0 if the blob exists, 44 if not.
+    """Exit 0 if the blob exists, 44 if not. Where its container does not exist, an error says so (44).
 
     Examples:
         azguard blob exists site/config.json

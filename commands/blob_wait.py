@@ -43,6 +43,8 @@ def wait(
     changed: the blob is another version than the one that you last read, or than the ETag of --if-none-match. If it is
     deleted meanwhile, the exit status is 44. To wait and read in one go: azguard blob get --wait-changed.
 
+    absent: where the container does not exist, nothing proves that the name is right: the exit status is 44.
+
     Each look is one small request, every few seconds. Errors that may pass are tolerated until the time is up. What
     came and went between two looks is not noticed.
 

@@ -33,7 +33,7 @@ def show(ctx: typer.Context, file: file_options.File) -> None:
 
 @app.command(spec=options.operation(operations.FILE_GET_PROPERTIES))
 def exists(ctx: typer.Context, file: file_options.File) -> None:
-    """Exit 0 if the file exists, 44 if not.
+    """Exit 0 if the file exists, 44 if not. Where its share does not exist, an error says so (44).
 
     Examples:
         azguard file exists team/plan.txt

@@ -18,6 +18,7 @@ from azguard.errors import GaveUp, NotFound, NotModified, UsageError
 from azguard.leases import waiting as lease_waiting
 from azguard.leases.state import LeaseState
 from azguard.requests.deadline import Deadline
+from azguard.requests.existing import is_nowhere
 from azguard.requests.polling import poll
 from azguard.times import span
 
@@ -92,7 +93,7 @@ def wait(target: Target, until: Until, conditions: Conditions, waiting: Waiting)
 
     Raises:
         GaveUp: the time is up.
-        NotFound: there is no blob that could change or whose lease could end.
+        NotFound: there is no blob that could change or whose lease could end, or no container that it is absent from.
         UsageError: it is a snapshot or a version, which stays as it is.
     Source: https://learn.microsoft.com/rest/api/storageservices/get-blob-properties
     """
@@ -148,7 +149,9 @@ def _look_for_presence(target: Target, _: Conditions, deadline: Deadline) -> Blo
 def _look_for_absence(target: Target, _: Conditions, deadline: Deadline) -> BlobWaited | None:
     try:
         properties.fetch(target, Conditions(), deadline)
-    except NotFound:
+    except NotFound as error:
+        if is_nowhere(target, error):
+            raise
         return BlobWaited(
             address=str(target.address),
             until=Until.ABSENT.value,

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from azguard.accounts.target import Target
 from azguard.errors import Changed, Exists, Forbidden, Locked, NotFound, OutcomeUnknown
 from azguard.requests.lineage import Lineage
+from azguard.requests.service_errors import NOWHERE
 from azguard.requests.settle import NOTHING_THERE, Finding
 from azguard.requests.verdicts import EXISTS, Verdict
 from azguard.requests.written import WriteResult
@@ -34,12 +35,23 @@ class Existence:
 
 
 def ask_whether_exists(target: Target, look: Callable[[], object]) -> Existence:
-    """Return whether there is what ``look`` asks for."""
+    """Return whether there is what ``look`` asks for.
+
+    Raises:
+        NotFound: the container, the table, the queue or the share that it would be in does not exist.
+    """
     try:
         look()
-    except NotFound:
+    except NotFound as error:
+        if is_nowhere(target, error):
+            raise
         return Existence(str(target.address), exists=False)
     return Existence(str(target.address), exists=True)
+
+
+def is_nowhere(target: Target, error: NotFound) -> bool:
+    """Return whether what a resource is in does not exist: its name may be mistyped, which proves no absence."""
+    return len(target.address.parts) > 1 and error.service_code in NOWHERE
 
 
 def look_before(look: Callable[[], T]) -> T | None:

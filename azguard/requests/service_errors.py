@@ -33,7 +33,7 @@ NOT_IMPLEMENTED = "APINotImplemented"
 # What the SDK writes below the service's sentence.
 _NO_SENTENCE = ("RequestId:", "Time:", "ErrorCode:")
 # Without its container nothing can have been written.
-_NOWHERE = ("ContainerNotFound", "TableNotFound", "QueueNotFound", "ShareNotFound")
+NOWHERE = ("ContainerNotFound", "TableNotFound", "QueueNotFound", "ShareNotFound")
 
 
 def service_code(error: BaseException) -> str | None:
@@ -94,7 +94,7 @@ def is_perhaps_ours(error: BaseException, target: Target) -> bool:
     A proxy may send a request again when its connection to the service broke after the first time.
     """
     code = service_code(error)
-    if code in _NOWHERE and len(target.address.parts) > 1:
+    if code in NOWHERE and len(target.address.parts) > 1:
         return False
     return code in (*_CONFLICTING_BLOCKS, service_codes.OVERWRITE_DENIED) or status(error) in (404, 409, 412)
 

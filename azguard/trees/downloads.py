@@ -12,6 +12,7 @@ from azguard.cache import copies
 from azguard.cache.reads import Reads
 from azguard.conditions.requested import RequestedConditions
 from azguard.errors import AzguardError, NotFound, UsageError
+from azguard.requests.existing import is_nowhere
 from azguard.requests.pool import Done, Job, conclude
 from azguard.trees import items, unchanged
 from azguard.trees.index import NameIndex
@@ -236,7 +237,9 @@ class _Reading:
                 partial(tree.reads.check_copy, self.target, self.path, overwrites=tree.overwrites),
                 size=self.listed.content_length,
             )
-        except NotFound:
+        except NotFound as error:
+            if is_nowhere(self.target, error):
+                raise
             return TreeItem(address=str(self.target.address), file=str(self.path), outcome=items.SKIPPED, reason=_GONE)
         tree.reads.record(self.target, got, copies.find_written(self.path, got.inode), lineage)
         return items.of_write(self.target, str(self.path), items.READ, got)

@@ -34,6 +34,9 @@ def test_a_share_is_created_shown_listed_and_deleted(files_cli: CliWorld, name: 
     assert (deleted["guard"], deleted["outcome"]) == ("lease", "committed")
     assert [files_cli.call("share", verb, name).code for verb in ("exists", "show")] == [44, 44]
     assert_deleted_before(files_cli.call("share", "delete", name))
+    for noun in ("file", "dir"):
+        ran = files_cli.call(noun, "exists", f"{name}/a")
+        assert (ran.code, ran.out, f"there is no share {name}" in ran.err) == (44, "", True)
 
 
 def test_a_directory_is_created_shown_listed_and_deleted(files_cli: CliWorld, share: str) -> None:

@@ -56,8 +56,13 @@ def test_exists_answers_by_its_exit_status_and_on_stdout(cli: CliWorld, site: st
     assert (ran.code, ran.json, ran.err) == (code, {"address": f"blob:{site}/{name}", "exists": code == 0}, "")
 
 
-def test_a_blob_in_no_container_does_not_exist_either(cli: CliWorld) -> None:
-    assert cli.call("blob", "exists", "nosuch/a").json["exists"] is False
+def test_a_container_that_does_not_exist_is_not_taken_for_a_blob_that_does_not(cli: CliWorld, site: str) -> None:
+    ran = cli.call("blob", "exists", "nosuch/a")
+    assert (ran.code, ran.out, "there is no container nosuch" in ran.err) == (44, "", True)
+    cli.call("blob", "put", f"{site}/a", scope="a", stdin=b"1")
+    cli.call("container", "delete", site, "--with-contents", "--last-writer-wins")
+    (found,) = cli.call("status", f"blob:{site}/a", scope="a").json
+    assert (found["state"], found["reason"]) == ("vanished", f"there is no container {site}")
 
 
 def listed(cli: CliWorld, *words: str) -> list[str]:

@@ -168,6 +168,7 @@ def test_a_get_that_waits_for_a_blob_that_is_deleted_is_told_and_the_file_stays(
         (("wait", "{blob}", "--until", "changed"), 42, "was never read here, so there is no version to compare with"),
         (("wait", "{blob}", "--until", "changed", "--if-none-match", "@last"), 42, "no version to compare with"),
         (("wait", "{blob}", "--until", "absent", "--timeout", "0.1s"), 75, "still exists after"),
+        (("wait", "nosuch/{etag}", "--until", "absent"), 44, "there is no container nosuch"),
         (("wait", "{blob}", "--until", "exists", "--timeout", "soon"), 2, "--timeout"),
         (("get", "{blob}", "--wait-changed"), 42, "azguard blob get"),
         (("get", "{blob}", "--wait", "5m"), 2, "hint: add --wait-changed"),

@@ -626,7 +626,9 @@ def test_a_folder_without_recursive_says_what_to_add(cli: CliWorld, site: str) -
 
 def test_a_container_that_does_not_exist_is_one_error_and_leaves_nothing_here(cli: CliWorld) -> None:
     write(cli.root / "dist", a="1", b="1")
-    for words in (("put", "dist", "nosuch", "-r"), ("get", "nosuch", "-r", "-f", "back"), ("delete", "nosuch", "-r")):
+    get = ("get", "nosuch", "-r", "-f", "back")
+    others = (("put", "dist", "nosuch", "-r"), ("put", "dist", "nosuch", "-r", "--dry-run"), ("delete", "nosuch", "-r"))
+    for words in (get, (*get, "--allow-empty"), (*get, "--mirror", "--allow-empty"), *others):
         ran = cli.call("blob", *words)
         assert (ran.code, ran.out, ran.err.count("there is no container nosuch")) == (44, "", 1)
     assert not (cli.root / "back").exists()

@@ -46,7 +46,6 @@ def test_what_is_so_already_costs_one_request_and_tells_nothing(until: Until, an
         (Until.EXISTS, (GONE, GONE, THERE), True, ETAG),
         (Until.EXISTS, (NOWHERE, GONE, THERE), True, ETAG),
         (Until.ABSENT, (THERE, NEWER, GONE), False, None),
-        (Until.ABSENT, (THERE, THERE, NOWHERE), False, None),
         (Until.CHANGED, (SAME, SAME, NEWER), True, '"0x2"'),
         (Until.UNLEASED, (now_is("leased"), now_is("breaking"), now_is("broken")), True, ETAG),
     ],
@@ -84,6 +83,12 @@ def test_a_refusal_is_told_at_once() -> None:
 def test_a_blob_that_is_deleted_meanwhile_is_waited_for_no_longer(until: Until, before: Answer) -> None:
     with pytest.raises(NotFound):
         waited(until, before, GONE)
+
+
+@pytest.mark.parametrize("before", [(), (THERE,)])
+def test_a_missing_container_proves_no_absence(before: tuple[Answer, ...]) -> None:
+    with pytest.raises(NotFound, match="there is no container site"):
+        waited(Until.ABSENT, *before, NOWHERE)
 
 
 @pytest.mark.parametrize(
