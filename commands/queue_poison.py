@@ -35,9 +35,9 @@ def list_(
 ) -> None:
     """Look at the messages of the poison queue of a queue, and at why each is there; they stay as they are.
 
-    A message cannot hold a reason: it stands in the table of queue work --once-table and in its file of --events. With
-    one of them, or both, each message shows its reason, the exit status of the command, how often it was received and
-    the id that it had. Without them, or if another program put it there, these are empty.
+    A message cannot hold a reason. queue work keeps it in the table azguardpoison of the same account, in the table of
+    --once-table and in the file of --events. Each message shows its reason, the exit status of the command, how often
+    it was received and the id that it had. If another program put it there, these are empty.
 
     The service shows the first 32 messages. If there are more, that is said.
 
@@ -67,4 +67,6 @@ def list_(
             f"about {found.count:,} messages are in {found.queue}, and the service shows {len(found.messages):,}: some "
             "are hidden, or there are more than it shows at once"
         )
+    if found.reasons_error is not None:
+        env.out.warn(f"why messages are there could not be read: {found.reasons_error.message}")
     env.out.show_each(found.messages)

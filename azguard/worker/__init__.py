@@ -16,6 +16,7 @@
 ``once``       such claims in a table
 ``once_keys``  the key of a message, and how a table keeps it
 ``poisoned``   the messages of a poison queue, and why each is there
+``reasons``    why each is there, in a table
 ``counts``     how many messages came to which end
 ``results``    what a worker did, as the command shows it
 ``events``     the file of events

@@ -1,7 +1,7 @@
 """The file of events: a JSON line for each thing that happened to a message.
 
-Workers may share one file: each line is appended whole, by one write. A line that cannot be written is told once and
-counted, and the work goes on: messages matter more than the record of them.
+Workers may share one file: each line is appended whole, by one write. A file that was moved is begun anew. A line that
+cannot be written is told once and counted, and the work goes on: messages matter more than the record of them.
 """
 
 import json
@@ -29,6 +29,7 @@ class Events:
         """
         self._warn, self._now = warn, now
         self._lock = threading.Lock()
+        self._path = path
         self._descriptor = None if path is None else _open(path)
         self._is_torn = False
         #: How many lines could not be written.
@@ -36,12 +37,13 @@ class Events:
 
     def note(self, event: str, **facts: Any) -> None:
         """Append an event."""
-        if self._descriptor is None:
+        if self._path is None or self._descriptor is None:
             return
         text = json.dumps({"time": iso(self._now()), "event": event, **facts}, ensure_ascii=False)
         # Half of a pair, which a key may hold, is written as JSON escapes it.
         line = text.encode(errors="backslashreplace")
         with self._lock:
+            self._descriptor = self._follow(self._path, self._descriptor)
             self._append(self._descriptor, line)
 
     def close(self) -> None:
@@ -49,6 +51,24 @@ class Events:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+    def _follow(self, path: Path, descriptor: int) -> int:
+        """Open the file again if it was moved or deleted, as logrotate does; return its descriptor.
+
+        As long as it cannot be opened again, the lines go where the file was moved to.
+        """
+        try:
+            if os.path.samestat(os.stat(path), os.fstat(descriptor)):
+                return descriptor
+        except OSError:
+            pass  # it is not there
+        try:
+            opened = _open(path)
+        except UsageError:
+            return descriptor
+        os.close(descriptor)
+        self._is_torn = False
+        return opened
 
     def _append(self, descriptor: int, line: bytes) -> None:
         # After a line of which only a part was written, the next one begins a line of its own.

@@ -261,7 +261,14 @@ class MessageHandling:
             facts["why"] = error.message
         # If it cannot be deleted, it comes again, and there is one copy more.
         is_deleted = self._delete(Outcome.POISONED, reason, status).outcome is Outcome.POISONED
+        if self._hold.key is None:
+            self._keep_reason(copy, reason, status)
         return HandledMessage(Outcome.POISONED, reason, status, facts={**facts, "deleted": is_deleted})
+
+    def _keep_reason(self, copy: str, reason: str, status: int | None) -> None:
+        known = {"message": self._taken.id, "dequeue_count": self._taken.dequeue_count, "reason": reason}
+        queue = self._settings.queue.address.container
+        self._settings.keep_reason(copy, {**known, "queue": queue, **({} if status is None else {"status": status})})
 
     def _require_own(self) -> None:
         """Raise if another may have the message: it comes again, so that a copy would be one too many."""

@@ -1,8 +1,8 @@
 """The messages of a poison queue, and why each is there.
 
-A message has no room for a reason. It stands in the rows of the table of claims, and in the files of events that
-workers wrote: both name the message of the poison queue by its id. A message that another program put there, or that
-a worker without either has moved, has none.
+A message has no room for a reason. It stands in the table of reasons, or in the rows of the table of claims, and in the
+files of events that workers wrote: all name the message of the poison queue by its id. A message that another program
+put there has none.
 """
 
 import json
@@ -15,13 +15,14 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.target import Target
 from azguard.address import Kind, parse
-from azguard.errors import NotFound, UsageError
+from azguard.errors import AzguardError, NotFound, UsageError
 from azguard.queues import messages, queues
 from azguard.queues.message_results import MessagePeeked
 from azguard.queues.moving import POISON_SUFFIX
 from azguard.requests.deadline import Deadline
 from azguard.tables import calls, filters
 from azguard.worker.once import POISONED, find_partition
+from azguard.worker.reasons import read_reasons
 
 # How much of a body is shown.
 _SHOWN_CHARACTERS = 80
@@ -65,6 +66,8 @@ class PoisonList:
     queue: Target
     messages: tuple[PoisonedMessage, ...]
     count: int
+    #: Why the table of reasons could not be read; None if it could, or is not there.
+    reasons_error: AzguardError | None
 
 
 def find_poison_queue(queue: Target) -> Target:
@@ -93,8 +96,13 @@ def list_poisoned(
     known = {} if events is None else _read_events(events, wanted)
     if once_table is not None and wanted:
         known |= _read_rows(once_table, queue.address.container, wanted, deadline)
+    unread: AzguardError | None = None
+    try:
+        known |= read_reasons(poison, sorted(wanted - set(known)))
+    except AzguardError as error:
+        unread = error
     shown = tuple(_join(each, known.get(each.id, {})) for each in seen)
-    return PoisonList(poison, shown, queues.show(poison, deadline).approximate_message_count)
+    return PoisonList(poison, shown, queues.show(poison, deadline).approximate_message_count, unread)
 
 
 def _peek(poison: Target, deadline: Deadline) -> list[MessagePeeked]:

@@ -7,6 +7,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import FrameType
 
 from azguard.errors import AzguardError, OutcomeUnknown, Partial, Unavailable
@@ -27,6 +28,7 @@ from azguard.worker.metrics import MetricsFile
 from azguard.worker.places import Workplace
 from azguard.worker.polling import Polling
 from azguard.worker.protocol import HandledMessage, Outcome
+from azguard.worker.reasons import PoisonReasons
 from azguard.worker.results import WorkEnd, summarize
 from azguard.worker.settings import WorkSettings
 
@@ -49,7 +51,10 @@ def run(settings: WorkSettings, show: Callable[[WorkCounts], None]) -> WorkEnd:
     try:
         settings.prepare()
         inbox = QueueInbox(settings.queue, settings.poison, settings.encoding)
-        return Worker(settings, inbox, places, show=show).run()
+        # With a file of events, the table is one record more.
+        warn = settings.warn if settings.events is None else lambda text: None
+        kept = replace(settings, keep_reason=PoisonReasons(settings.poison, warn).keep)
+        return Worker(kept, inbox, places, show=show).run()
     finally:
         command_place.close_all(places)
 

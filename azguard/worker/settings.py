@@ -67,6 +67,8 @@ class WorkSettings:
     key_in_body: bool = False
     #: Whether a message goes to the poison queue whose key was done with another body.
     strict_key: bool = False
+    #: Is given the id of each message of the poison queue that no claim tells of, and what is known of it.
+    keep_reason: Callable[[str, Mapping[str, object]], None] = lambda copy_id, facts: None
     #: Is called before the first message is received, once the places for commands are there.
     prepare: Callable[[], None] = lambda: None
     #: Is told how the worker goes on.

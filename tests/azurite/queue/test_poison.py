@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -88,6 +89,30 @@ def test_the_reason_is_read_from_the_table_of_claims(cli: CliWorld, jobs: str) -
         "None",
         "exit_status",
     ]
+
+
+def test_the_reason_is_kept_beside_the_message_without_a_table_or_a_file_and_its_bytes_are_untouched(
+    cli: CliWorld, jobs: str
+) -> None:
+    queue_world.sdk(cli, jobs).send_message("resize 17")
+    (sent,) = queue_world.sdk(cli, jobs).peek_messages()
+    ran = cli.fork("queue", "work", jobs, "--drain", "-o", "json", "--", "sh", "-c", "exit 65")
+    (moved,) = queue_world.sdk(cli, f"{jobs}-poison").peek_messages()
+    known = {"original_id": sent.id, "dequeue_count": 1, "reason": "data_error", "status": 65}
+    assert (ran.code, moved.content, why(look(cli, jobs))) == (20, "resize 17", known)
+
+
+def test_a_table_of_reasons_that_cannot_be_reached_is_said_and_stops_nothing(cli: CliWorld, jobs: str) -> None:
+    for each in ("one", "two"):
+        queue_world.sdk(cli, jobs).send_message(each)
+    begins = "TableEndpoint=http://127.0.0.1:"
+    text = re.sub(rf"{re.escape(begins)}\d+", f"{begins}9", str(cli.connection_string))
+    cut_off = replace(cli, connection_string=text)
+    ran = cut_off.fork("queue", "work", jobs, "--drain", "-o", "json", "--", "sh", "-c", "exit 65")
+    assert (ran.code, ran.json["poisoned"]) == (20, 2)
+    assert ran.err.count("is not kept in the table azguardpoison") == 1
+    listed = look(cut_off, jobs)
+    assert (listed.code, len(listed.json), "could not be read" in listed.err) == (0, 2, True)
 
 
 def test_more_messages_than_can_be_shown_are_said(cli: CliWorld, jobs: str) -> None:

@@ -46,6 +46,33 @@ def test_events_are_appended_to_what_is_there(tmp_path: Path) -> None:
     assert len((tmp_path / "log").read_text().splitlines()) == 2
 
 
+def test_a_file_of_events_that_was_moved_or_deleted_is_begun_anew(tmp_path: Path) -> None:
+    path, told = tmp_path / "log", list[str]()
+    log = events(path, told)
+    log.note("first")
+    path.rename(tmp_path / "log.1")
+    log.note("second")
+    path.unlink()
+    log.note("third")
+    log.note("fourth")
+    lines = [
+        json.loads(line)["event"] for name in ("log.1", "log") for line in (tmp_path / name).read_text().splitlines()
+    ]
+    assert (lines, told, log.lost) == (["first", "third", "fourth"], [], 0)
+
+
+def test_events_go_to_the_moved_file_while_no_new_one_can_be_opened(tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    log = events(folder / "log", [])
+    folder.rename(tmp_path / "old")
+    log.note("first")
+    folder.mkdir()
+    log.note("second")
+    told = [len((each / "log").read_text().splitlines()) for each in (tmp_path / "old", folder)]
+    assert (told, log.lost) == ([1, 1], 0)
+
+
 def test_a_full_disk_is_told_once_and_each_lost_line_counted() -> None:
     told: list[str] = []
     log = events(Path("/dev/full"), told)
