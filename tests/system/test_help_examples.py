@@ -23,6 +23,7 @@ from tests.support.page_shell import on_path, plain_words
 GROUPS = [name for name in COMMANDS if name not in ("demo", "emulator", "completion")]
 # Whose examples are alternatives: each finds what the others change.
 ALTERNATIVES = (
+    "message get",
     "blob delete", "container delete", "table delete", "queue delete", "entity delete", "entity transaction",
     "share delete", "dir delete", "file delete", "lease acquire", "lease release", "lease break",
     "lock break", "profile delete",

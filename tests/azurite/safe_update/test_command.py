@@ -232,7 +232,7 @@ def test_what_makes_no_sense_is_refused_before_any_request(offline: CliWorld, wo
 def test_a_lock_of_somebody_else_is_49_and_the_work_is_kept(cli: CliWorld, address: str) -> None:
     lease = client(cli, address).acquire_lease(-1)
     ran = cli.call("safe-update", address, "-o", "json", "--increment", "n")
-    assert (ran.code, "--wait-lease" in ran.error["hint"], kept(cli, ran)) == (49, True, b'{"n": 2}')
+    assert (ran.code, "azguard lease wait" in ran.error["hint"], kept(cli, ran)) == (49, True, b'{"n": 2}')
     inside = cli.call("safe-update", address, "--increment", "n", "--lease-id", lease.id)
     assert (inside.json["guard"], content(cli, address)) == ("if-match", {"n": 2})
 

@@ -701,8 +701,12 @@ def test_a_table_has_a_head_and_says_in_short_why_a_file_failed(cli: CliWorld, s
     cli.call("blob", "put", f"{site}/a", scope="other", stdin=b"theirs")
     write(cli.root / "dist", a="mine", b="mine")
     shown = put(cli, "dist", site, "-o", "table").out.splitlines()
-    head, *rows = [line.split() for line in shown if "address" in line or "blob:" in line]
-    assert (head, sorted(row[1:3] for row in rows)) == (
+    words = [line.split() for line in shown]
+    # An address that is too long for the table stands in a line of its own.
+    outcomes = sorted(
+        each[-len(each) + each[0].startswith("blob:") :][:2] for each in words if {"created", "failed"} & {*each}
+    )
+    assert (words[0] or words[1], outcomes) == (
         ["address", "outcome", "bytes", "etag", "reason"],
         [["created", "4"], ["failed", "exists"]],
     )
