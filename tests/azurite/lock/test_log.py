@@ -189,7 +189,7 @@ def test_who_broke_a_lock_is_there_with_the_reason(world: Locks, verb: str) -> N
 
 def test_a_break_is_in_the_line_of_the_holder_that_lost_the_lock(world: Locks) -> None:
     lock = world.new()
-    working = world.begin_working(lock, "--grace", "1s", "--slots", "2")
+    working = world.begin_working(lock, "--grace", "1s")
     assert world.cli.call("lock", "break", lock, "--yes", "--lease-break-period", "0", "--reason", "stuck").code == 0
     assert working.ended().code == 77
     [found] = history(world, lock)
