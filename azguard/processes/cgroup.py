@@ -37,8 +37,7 @@ class ControlGroup:
     def remove(self) -> None:
         """Remove the group; what still runs in it, such as a daemon, keeps it until a later command removes it."""
         os.close(self.switch)
-        with suppress(OSError):
-            self.folder.rmdir()
+        _remove_tree(self.folder)
 
 
 def make() -> ControlGroup | None:
@@ -86,5 +85,12 @@ def _remove_left(above: Path) -> None:
     """Remove the empty groups of guardians that are gone."""
     for each in above.glob(f"{_PREFIX}*"):
         if not Path("/proc", each.name.removeprefix(_PREFIX)).exists():
-            with suppress(OSError):
-                each.rmdir()
+            _remove_tree(each)
+
+
+def _remove_tree(folder: Path) -> None:
+    """Remove an empty group, and first those that guardians in it left when they were killed."""
+    with suppress(OSError):
+        for each in folder.glob(f"{_PREFIX}*"):
+            _remove_tree(each)
+        folder.rmdir()
