@@ -55,7 +55,7 @@ def is_azure_pipelines(environ: Mapping[str, str]) -> bool:
 
 
 def find_job(environ: Mapping[str, str]) -> str | None:
-    """Return what tells this job from others, as lines ``NAME=value`` for a record; None if this is no known job."""
+    """Return the lines ``NAME=value`` that tell this job from others; None outside of a known CI system."""
     names = _choose_names(environ)
     known = {name: value for name in names if (value := environ.get(name, "")) and "\n" not in value}
     if not known.get("RUNNER_TRACKING_ID", _TRACKING_ID).startswith(_TRACKING_ID):

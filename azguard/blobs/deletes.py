@@ -59,7 +59,7 @@ def delete(
 
 
 def _look_before(target: Target, conditions: Conditions, listed: str | None, deadline: Deadline) -> BlobBefore:
-    """Return what is there before the delete, since a deleted blob tells nothing.
+    """Look at the blob before the delete, since a deleted blob tells nothing.
 
     Raises:
         Gone: the version that the conditions name was deleted.

@@ -70,7 +70,7 @@ def _to_row(container: str, item: Any) -> BlobShown | BlobPrefix:
 
 
 def order_in_time(found: Any) -> tuple[bool, str]:
-    """Return what sorts snapshots and versions of one blob: by their ids, and the current version last."""
+    """Return the key that sorts snapshots and versions of one blob: by id, the current version last."""
     moment = getattr(found, "snapshot", None) or getattr(found, "version_id", None)
     is_current = moment is None or bool(getattr(found, "is_current_version", None))
     # A fraction of a second can have fewer digits than another.

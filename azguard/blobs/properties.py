@@ -69,7 +69,7 @@ def describe_conflict(error: Changed, target: Target, deadline: Deadline) -> Cha
 
 
 def _find_current(error: Changed, target: Target, deadline: Deadline) -> Any:
-    """Return what is there now, ``NOTHING_THERE``, or None if that cannot be learnt quickly."""
+    """Return the current version, ``NOTHING_THERE``, or None if a quick look does not tell."""
     from azguard.requests.settle import NOTHING_THERE
 
     try:

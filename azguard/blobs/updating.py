@@ -37,7 +37,7 @@ class LeasableBlob(ABC):
         """Return the current version."""
 
     def read_unleased(self, deadline: Deadline) -> CurrentVersion:
-        """Return what ``read`` does, asked without the caller's lease id, which may have ended."""
+        """Read as ``read`` does, without the caller's lease id, whose lease may have ended."""
         return replace(self, lease_id=None).read(deadline)
 
     @property

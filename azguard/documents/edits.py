@@ -114,7 +114,7 @@ def _is_missing(document: object, path: Path) -> bool:
 
 
 def _read(content: bytes, *, is_yaml: bool) -> object:
-    """Return what content holds; None if it is not known, because what was written must not fail by being described."""
+    """Parse content; None if that fails, because a write that is done must not fail by being described."""
     try:
         text = content.removeprefix(codecs.BOM_UTF8).decode()
         if is_yaml and not _is_json_object(content):

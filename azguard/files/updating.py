@@ -146,7 +146,7 @@ class LeasedUpdate(ABC):
         """Return the current version."""
 
     def read_unleased(self, deadline: Deadline) -> CurrentVersion:
-        """Return what ``read`` does, asked without the caller's lease id, which may have ended."""
+        """Read as ``read`` does, without the caller's lease id, whose lease may have ended."""
         unleased = copy(self)
         unleased.lease_id = None
         return unleased.read(deadline)

@@ -118,7 +118,7 @@ def send(write: FileWrite, held: Held | None, deadline: Deadline) -> WriteResult
 
 
 def _look_before(write: FileWrite, held: Held | None, deadline: Deadline) -> Any | None:
-    """Return what is there before a delete is sent, since what is deleted tells nothing.
+    """Look at the resource before a delete is sent, since a deleted one tells nothing.
 
     Raises:
         NotFound: there is nothing.

@@ -48,7 +48,7 @@ class VersionedEntity:
             return CurrentVersion(b"", None, Lineage())
 
     def read_unleased(self, deadline: Deadline) -> CurrentVersion:
-        """Return what ``read`` does, asked without the caller's lease id, which may have ended."""
+        """Read as ``read`` does, without the caller's lease id, whose lease may have ended."""
         return self.read(deadline)
 
     def prepare(

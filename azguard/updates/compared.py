@@ -125,7 +125,7 @@ class ComparedMetadata(ABC):
         )
 
     def read_unleased(self, deadline: Deadline) -> CurrentVersion:
-        """Return what ``read`` does, asked without the caller's lease id, which may have ended."""
+        """Read as ``read`` does, without the caller's lease id, whose lease may have ended."""
         return replace(self, lease_id=None).read(deadline)
 
     def prepare(

@@ -89,7 +89,7 @@ class UpdatableResource(Protocol):
         """Return the current version, or a state without ETag where there is none."""
 
     def read_unleased(self, deadline: Deadline) -> CurrentVersion:
-        """Return what ``read`` does, asked without the caller's lease id, which may have ended."""
+        """Read as ``read`` does, without the caller's lease id, whose lease may have ended."""
 
     def prepare(
         self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
