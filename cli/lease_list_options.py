@@ -31,7 +31,8 @@ class LeaseListOptions:
     num_results: options.Limit = None
     stale: holdings_view.Stale = None
     watch: holdings_view.Watch = False
-    held: Annotated[bool, typer.Option("--held", help="List the leases that this scope holds.")] = False
+    held: Annotated[bool, typer.Option("--held", help="List only what is held now: the default.")] = False
+    mine: Annotated[bool, typer.Option("--mine", help="List the leases that this scope holds.")] = False
     all_scopes: options.AllScopes = False
 
     def check(self, container: str | None) -> None:
@@ -41,11 +42,14 @@ class LeaseListOptions:
             UsageError: it does, or no container is named.
         """
         holdings_view.check_place(container, account=self.account)
-        others = (container, self.account, self.state, self.prefix, self.num_results, self.stale, self.watch)
-        if self.held and any(others):
-            raise UsageError("--held lists what this scope holds, in any container", hint="leave the rest out")
-        if not self.held and ((container is None and not self.account) or self.all_scopes):
+        others = (container, self.account, self.state, self.prefix, self.num_results, self.stale, self.watch, self.held)
+        if self.mine and any(others):
+            raise UsageError("--mine lists what this scope holds, in any container", hint="leave the rest out")
+        if not self.mine and ((container is None and not self.account) or self.all_scopes):
             raise UsageError(
                 "no container is named",
-                hint="name one: azguard lease list CONTAINER; or --account; or --held [--all-scopes]",
+                hint="name one: azguard lease list CONTAINER; or --account; or the leases of this scope: "
+                "azguard lease list --mine [--all-scopes]",
             )
+        if self.held and self.state is not None:
+            raise UsageError("--held and --state both choose by state", hint="leave one of them out")

@@ -160,7 +160,7 @@ class CacheRecords:
         how_long = "for ever" if seconds is None else f"for up to {span(seconds)}"
         self.env.out.warn(
             f"{target} may yet be leased {how_long} although nothing holds it: a request for the lease got no answer, "
-            f"and may come late. azguard lease list --held shows it. The next lock run, lock hold or lease acquire of "
+            f"and may come late. azguard lease list --mine shows it. The next lock run, lock hold or lease acquire of "
             f"it in this scope releases it"
         )
 

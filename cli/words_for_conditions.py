@@ -120,7 +120,7 @@ HINTS: Mapping[str, Words] = {
     "lease_id_empty": f"{_UNSET}; leave the option out",
     "lease_id_malformed": _how_to_write_guid,
     "lease_not_held_here": (
-        "name the id itself: --lease-id ID; azguard lease list --held --all-scopes shows what is held"
+        "name the id itself: --lease-id ID; azguard lease list --mine --all-scopes shows what is held"
     ),
     "never_read": _how_to_see,
     "never_read_before_write": _how_to_go_on,

@@ -26,7 +26,7 @@ def _take_lock(facts: Mapping[str, object]) -> str:
 
 #: What to type next.
 HINTS: Mapping[str, Words] = {
-    "lease_of_another_job": "to use it all the same, name it: --lease-id ID; azguard lease list --held --all-scopes",
+    "lease_of_another_job": "to use it all the same, name it: --lease-id ID; azguard lease list --mine --all-scopes",
     "lease_is_own": "this scope holds it, or did: azguard lease renew {address}, or release",
     "lease_not_free_in_time": "give it longer, or see who holds it: azguard lease show {address}",
     "lease_of_vm_disk": "nothing was broken; delete the machine, or detach the disk, and the lease ends by itself",

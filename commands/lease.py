@@ -47,7 +47,7 @@ def acquire(
     """Acquire a lease, which keeps others from writing or deleting.
 
     azguard records the id on this machine before it sends the request. Other commands take it as --lease-id @held.
-    After a crash, "lease list --held" shows it, and "lease release" releases it. -o tsv prints the id alone.
+    After a crash, "lease list --mine" shows it, and "lease release" releases it. -o tsv prints the id alone.
 
     The lease of a file has no term: --infinite is its only one, so that it stays when its holder dies.
 

@@ -29,10 +29,10 @@ app = group("List leases.")
 
 @app.command(name="list", spec=options.operation(operations.CONTAINER_LIST_BLOBS))
 def list_(ctx: typer.Context, container: lease_list_options.Container = None, *, given: LeaseListOptions) -> None:
-    """List the leased blobs of a container, or with --held the leases that this scope has not released.
+    """List the leased blobs of a container, or with --mine the leases that this scope has not released.
 
     Leased and breaking ones by default; --state chooses others. The service finds them by going through all blobs.
-    With --held the service is asked for each; what it proves to be over, because it was deleted, broken or taken by
+    With --mine the service is asked for each; what it proves to be over, because it was deleted, broken or taken by
     another, is forgotten. Without an answer the list is of what is remembered (state: unknown, or ended). In CI the
     leases of other jobs with this scope are left out; --all-scopes lists them too, and their jobs.
 
@@ -45,14 +45,14 @@ def list_(ctx: typer.Context, container: lease_list_options.Container = None, *,
     Examples:
         azguard lease list site
         azguard lease list --account
-        azguard lease list --held
+        azguard lease list --mine
 
     Topics: leases
     """
     env = context.of(ctx)
     given.check(container)
-    if given.held:
-        env.out.show_each(_held(env, None if given.all_scopes else env.scope))
+    if given.mine:
+        env.out.show_each(_list_own(env, None if given.all_scopes else env.scope))
         return
     target = None if given.account else env.locate(str(container), Kind.CONTAINER)
     states = lease_options.states(given.state)
@@ -71,7 +71,7 @@ def list_(ctx: typer.Context, container: lease_list_options.Container = None, *,
     view.watch() if given.watch else view.show()
 
 
-def _held(env: Environment, scope: str | None) -> Iterator[HeldLeaseStatus]:
+def _list_own(env: Environment, scope: str | None) -> Iterator[HeldLeaseStatus]:
     remembered = list(env.cache.list_held(scope))
     account = env.account_if_known if remembered else None
     patience = env.deadline.restart(seconds=min(_ASK_SECONDS, env.deadline.seconds))

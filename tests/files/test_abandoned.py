@@ -43,7 +43,7 @@ def is_clean(cli: CliWorld, file: str) -> bool:
     """Return whether neither a lease, nor a record of one, nor a note of it is left, of the file and its share."""
     share = files_world.sdk(cli, file.partition("/")[0]).get_share_properties()
     found = files_world.client(cli, file).get_file_properties()
-    notes = [*cli.root.glob(".cache/process-*/*"), *cli.call("lease", "list", "--held").json]
+    notes = [*cli.root.glob(".cache/process-*/*"), *cli.call("lease", "list", "--mine").json]
     return (share.lease.state, found.lease.state, OWNER in found.metadata, notes) == (
         "available", "available", False, [],
     )  # fmt: skip
@@ -64,7 +64,7 @@ def test_each_write_goes_on_where_it_was_killed(files_cli: CliWorld, file: str) 
             else:
                 call("file", "get", file)
             status = killer.kill(at, *line)
-            held = [each["address"] for each in call("lease", "list", "--held").json]
+            held = [each["address"] for each in call("lease", "list", "--mine").json]
             again = call(*line)
             left[name] = (status, held, again.code, is_clean(killer.world, file))
     assert left == {
@@ -91,7 +91,7 @@ def test_a_rename_that_is_killed_loses_neither_the_file_nor_its_lease(files_cli:
             old, new = file, f"{file}.{number}"
             status = killer.kill(at, "file", "rename", file, new, after=after)
             there = [name for name in (file, new) if call("file", "exists", name).code == 0]
-            held = sorted(each["address"] for each in call("lease", "list", "--held").json)
+            held = sorted(each["address"] for each in call("lease", "list", "--mine").json)
             next_ran = call("file", "set-properties", there[0], "--content-type", "a/b", ANYHOW)
             told.append(
                 (

@@ -60,7 +60,7 @@ def test_a_version_that_was_read_guards_the_put_and_its_own_copy(files_cli: CliW
     refused = files_cli.call("file", "put", file, "-f", "copy", "-o", "json")
     assert (refused.code, refused.error["expected_etag"]) == (42, done["etag"])
     assert (content_of(files_cli, file), leftovers(files_cli, file)) == (b"theirs", [])
-    assert files_cli.call("lease", "list", "--held").json == []
+    assert files_cli.call("lease", "list", "--mine").json == []
     files_cli.file("copy", b"precious")
     kept = files_cli.call("file", "get", file, "-f", "copy")
     assert (kept.code, (files_cli.root / "copy").read_bytes()) == (42, b"precious")

@@ -112,7 +112,7 @@ def test_a_copy_creates_or_replaces_the_version_that_was_read(files_cli: CliWorl
     skipped = files_cli.call("file", "copy", new, "--source", source, "--if-exists", "skip").json
     assert (skipped["outcome"], content_of(files_cli, new), leftovers(files_cli, new)) == ("exists", b"theirs", [])
     assert files_cli.call("file", "copy", new, "--source", source, ANYHOW).json["guard"] == "none"
-    assert (content_of(files_cli, new), files_cli.call("lease", "list", "--held").json) == (b"newer", [])
+    assert (content_of(files_cli, new), files_cli.call("lease", "list", "--mine").json) == (b"newer", [])
 
 
 def test_a_copy_has_the_properties_that_were_asked_for(files_cli: CliWorld, source: str) -> None:

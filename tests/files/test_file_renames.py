@@ -33,7 +33,7 @@ def test_a_file_is_renamed_with_its_metadata_and_no_lease_stays(files_cli: CliWo
         "if-none-match",
     )
     assert (shown["etag"], shown["metadata"], shown["lease_state"]) == (done["etag"], {"owner": "me"}, "available")
-    assert (files_cli.call("file", "exists", file).code, files_cli.call("lease", "list", "--held").json) == (44, [])
+    assert (files_cli.call("file", "exists", file).code, files_cli.call("lease", "list", "--mine").json) == (44, [])
 
 
 def test_what_was_never_read_is_not_replaced(files_cli: CliWorld) -> None:
@@ -42,7 +42,7 @@ def test_what_was_never_read_is_not_replaced(files_cli: CliWorld) -> None:
     shown = files_cli.call("file", "show", file).json
     assert (ran.code, read(files_cli, other), read(files_cli, file)) == (45, b"theirs", b"mine")
     assert (shown["lease_state"], shown["metadata"]) == ("available", {"owner": "me"})
-    assert files_cli.call("lease", "list", "--held").json == []
+    assert files_cli.call("lease", "list", "--mine").json == []
 
 
 def test_the_version_that_is_named_is_replaced_and_no_other(files_cli: CliWorld) -> None:
@@ -72,7 +72,7 @@ def test_the_record_of_a_lease_goes_along_with_the_file(files_cli: CliWorld) -> 
     refused = files_cli.call("file", "rename", file, f"{file}.new", "-o", "json")
     assert (refused.code, refused.error["hint"].endswith(f"{file}.new -o json --source-lease-id @held")) == (49, True)
     moved = files_cli.call("file", "rename", file, f"{file}.new", "--source-lease-id", "@held")
-    held = files_cli.call("lease", "list", "--held").json
+    held = files_cli.call("lease", "list", "--mine").json
     assert (moved.code, [(each["address"], each["state"]) for each in held]) == (0, [(f"file:{file}.new", "held")])
     assert files_cli.call("lease", "release", f"file:{file}.new").code == 0
 
@@ -133,7 +133,7 @@ def test_the_end_that_another_takes_meanwhile_is_named(files_cli: CliWorld, whic
     # Where nothing is, the lease of what was there is not held.
     told = 49 if (which, then) == ("target", "gone") else code
     assert (ran.code, ran.error["address"], ran.err.startswith("{")) == (told, f"file:{taken}", True)
-    assert files_cli.call("lease", "list", "--held").json == []
+    assert files_cli.call("lease", "list", "--mine").json == []
 
 
 def test_what_is_to_be_replaced_and_goes_as_it_is_leased_is_a_change(files_cli: CliWorld) -> None:

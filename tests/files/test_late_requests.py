@@ -84,7 +84,7 @@ def test_a_record_of_the_holder_that_comes_late(files_cli: CliWorld, story: str)
     assert (ran.code, late.came) == (0, [200 if comes_at == " change" else 412])
     assert (content, shown["metadata"]) == ((b"old", {"a": "1"}) if is_set else (b"new", {}))
     assert (shown["lease_state"], shown["etag"]) == ("available", json.loads(ran.stdout)["etag"])
-    assert files_cli.call("lease", "list", "--held", "-o", "json").json == []
+    assert files_cli.call("lease", "list", "--mine", "-o", "json").json == []
 
 
 @pytest.mark.parametrize("words", [("file", "put", "{file}"), ("safe-update", "file:{file}", "--set", "n=2")])
@@ -203,7 +203,7 @@ def test_the_record_of_a_lease_that_comes_late_undoes_nothing(files_cli: CliWorl
     file = files_world.make(files_cli)
     late = Late(files_cli, file, "comp=metadata", "never", loses=False)
     ran = late.run("lease", "acquire", f"file:{file}", "--infinite", "--reason", "repair", stdin=b"")
-    taken, held = ran.json["lease_id"], files_cli.call("lease", "list", "--held").json
+    taken, held = ran.json["lease_id"], files_cli.call("lease", "list", "--mine").json
     files_cli.call("file", "metadata", "set", file, "--metadata", "a=1", "--lease-id", taken, "--last-writer-wins")
     late.deliver()
     shown, lease = files_cli.call("file", "show", file).json, files_cli.call("lease", "show", f"file:{file}").json

@@ -21,7 +21,7 @@ def test_a_lease_is_acquired_changed_shown_and_released(
     address = f"{kind}:{file if kind == 'file' else file.partition('/')[0]}"
     taken = files_cli.call("lease", "acquire", address, *term, "--reason", "repair").json
     shown = files_cli.call("lease", "show", address).json
-    held = files_cli.call("lease", "list", "--held").json
+    held = files_cli.call("lease", "list", "--mine").json
     other = files_cli.call("lease", "acquire", address, *term, "-o", "json", scope="other")
     changed = files_cli.call("lease", "change", address).json
     released = files_cli.call("lease", "release", address)
@@ -31,7 +31,7 @@ def test_a_lease_is_acquired_changed_shown_and_released(
     assert (other.code, other.error["service_code"]) == (49, "LeaseAlreadyPresent")
     assert changed["lease_id"] != taken["lease_id"]
     assert (released.code, after["state"], after["last_owner"]) == (0, "free", None)
-    assert files_cli.call("lease", "list", "--held").json == []
+    assert files_cli.call("lease", "list", "--mine").json == []
 
 
 def test_a_snapshot_of_a_share_has_a_lease_of_its_own(files_cli: CliWorld, file: str) -> None:
@@ -90,7 +90,7 @@ def test_an_operator_breaks_the_lease_of_a_file_by_its_record(files_cli: CliWorl
     done = files_cli.call("lease", "break", f"file:{file}", "--if-owner", who, scope="operator")
     assert (early.code, early.error["kind"]) == (42, "changed")
     assert (done.code, done.json["broken"]["owner"]["reason"]) == (0, "repair")
-    assert files_cli.call("lease", "list", "--held").json == []
+    assert files_cli.call("lease", "list", "--mine").json == []
 
 
 def test_the_leased_shares_of_an_account_are_listed(files_cli: CliWorld, file: str) -> None:

@@ -157,7 +157,7 @@ def test_a_delete_of_what_was_read_is_settled_by_its_lease(files_cli: CliWorld, 
     words = ["--with-contents"] if noun == "share" else []
     ran, _ = files_world.spoilt(files_cli, fault, noun, "delete", address, "--etag", etag, *words, which="DELETE ")
     assert (ran.code, ran.json["guard"], files_cli.call(noun, "exists", address).code) == (0, "lease", 44)
-    assert files_cli.call("lease", "list", "--held").json == []
+    assert files_cli.call("lease", "list", "--mine").json == []
 
 
 def test_another_version_is_not_deleted_and_the_lease_is_given_back(files_cli: CliWorld) -> None:

@@ -51,7 +51,7 @@ def test_a_command_runs_under_the_lock_which_is_free_afterwards(files_cli: CliWo
     shown = files_cli.call("lock", "show", address).json
     assert ([each.code for each in ran], (files_cli.root / "out").read_text()) == ([3, 3], f"{address} 2\n")
     assert (shown["state"], shown["fence"], shown["last_owner"]["reason"]) == ("free", 2, "repair")
-    assert files_cli.call("lease", "list", "--held").json == []
+    assert files_cli.call("lease", "list", "--mine").json == []
 
 
 @pytest.mark.parametrize("kind", ["share", "file"])
@@ -94,7 +94,7 @@ def test_the_lock_of_a_killed_run_is_taken_over_on_this_machine_alone(files_cli:
         command = int(mark.read_text())
         child.send_signal(signal.SIGKILL)
         wait_until(lambda: not lives(command))
-    held = files_cli.call("lease", "list", "--held").json
+    held = files_cli.call("lease", "list", "--mine").json
     elsewhere = {"AZGUARD_CACHE_DIR": str(files_cli.root / "elsewhere")}
     refused = files_cli.fork("lock", "run", address, "--no-wait", "--", "true", env=elsewhere)
     taken = files_cli.fork("lock", "run", address, "--wait", "60s", "--", "true")

@@ -29,7 +29,7 @@ def is_clean(cli: CliWorld, file: str, notes_left: int = 0) -> bool:
     found = files_world.client(cli, file).get_file_properties()
     notes = cli.root / ".cache" / "process-leases"
     left = [each for each in files_world.names(cli, file.partition("/")[0]) if each.startswith(".azguard")]
-    return (found.lease.state, left, cli.call("lease", "list", "--held").json, len([*notes.glob("*")])) == (
+    return (found.lease.state, left, cli.call("lease", "list", "--mine").json, len([*notes.glob("*")])) == (
         "available", [], [], notes_left,
     )  # fmt: skip
 
@@ -151,7 +151,7 @@ def test_what_a_killed_update_left_is_taken_over_by_the_next(files_cli: CliWorld
     with files_world.killing(files_cli) as killer:
         for at in ("dir.json?comp=rename", "comp=metadata", "comp=range"):
             status = killer.kill(at, *words)
-            held = killer.world.call("lease", "list", "--held").json
+            held = killer.world.call("lease", "list", "--mine").json
             killed.append((status, [each["address"] for each in held]))
             assert (killer.world.call(*words).code, is_clean(killer.world, file)) == (0, True)
     assert killed == [(-signal.SIGKILL, [f"file:{file}"])] * 2 + [(-signal.SIGKILL, [])]

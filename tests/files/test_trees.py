@@ -110,7 +110,7 @@ def test_each_file_is_guarded_by_its_version_and_the_rest_goes_on(files_cli: Cli
     }
     ran = put(cli, "dist", share, ANYHOW)
     assert (outcomes(ran), content(cli, share)["b"]) == (dict.fromkeys((*"abc", "new"), "written"), "2")
-    assert cli.call("lease", "list", "--held").json == []
+    assert cli.call("lease", "list", "--mine").json == []
 
 
 def test_a_folder_carries_its_versions_to_another_machine(files_cli: CliWorld, share: str) -> None:
@@ -329,7 +329,7 @@ def test_a_run_that_was_killed_is_ended_by_another_which_takes_nothing_for_anoth
         assert (ran.code, len(outcomes(ran))) == (0, 4), ran.out
         found = content(files_cli, share)
         assert {name: text for name, text in found.items() if not name.startswith(".")} == dict.fromkeys("abcd", text)
-        assert killer.world.call("lease", "list", "--held").json == []
+        assert killer.world.call("lease", "list", "--mine").json == []
 
 
 def test_what_a_killed_run_has_written_is_recognized_unless_another_has_changed_it(

@@ -80,7 +80,7 @@ class Locks:
 
     def held(self) -> list[str]:
         """Return the addresses of the leases that the cache has as held by these runs."""
-        return [each["address"] for each in self.cli.call("lease", "list", "--held").json]
+        return [each["address"] for each in self.cli.call("lease", "list", "--mine").json]
 
     @contextmanager
     def taken(self, lock: str, lease_id: str | None = None) -> Iterator[BlobLeaseClient]:

@@ -73,7 +73,7 @@ def test_pages_that_come_late_prove_nothing_of_the_next_ones(cli: CliWorld, monk
     ran = lost.run("blob", "page", "put", name(disk), "--if-modified-since", "2020-01-01", stdin=content)
     shown = disk.get_blob_properties()
     assert (ran.code, lost.came, disk.download_blob().readall()[: 2 * PAGE]) == (0, [412], content)
-    assert (shown.etag, shown.lease.state, cli.call("lease", "list", "--held").json) == (
+    assert (shown.etag, shown.lease.state, cli.call("lease", "list", "--mine").json) == (
         ran.json["etag"], "available", [],
     )  # fmt: skip
 

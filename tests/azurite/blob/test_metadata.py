@@ -218,7 +218,7 @@ def test_another_condition_goes_out_under_a_lease(cli: CliWorld, flag: str, valu
 
 def test_no_lease_is_left_behind(cli: CliWorld, blob: str, tmp_path: Path) -> None:
     set_(cli, blob, "--metadata", "a=1", "--if-unmodified-since", "2020-01-01T00:00:00Z")
-    assert (client(cli, blob).get_blob_properties().lease.state, cli.call("lease", "list", "--held").json) == (
+    assert (client(cli, blob).get_blob_properties().lease.state, cli.call("lease", "list", "--mine").json) == (
         "available",
         [],
     )

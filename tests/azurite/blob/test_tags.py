@@ -48,7 +48,7 @@ def test_the_etag_of_the_blob_stays(cli: CliWorld, blob: str) -> None:
 def test_no_lease_is_left_behind(cli: CliWorld, blob: str) -> None:
     cli.call("blob", "tags", "get", blob)
     set_(cli, blob, "--tags", "a=1")
-    assert (client(cli, blob).get_blob_properties().lease.state, cli.call("lease", "list", "--held").json) == (
+    assert (client(cli, blob).get_blob_properties().lease.state, cli.call("lease", "list", "--mine").json) == (
         "available",
         [],
     )

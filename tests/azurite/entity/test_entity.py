@@ -191,7 +191,7 @@ def test_the_lock_is_released_after_the_write(cli: CliWorld, order: str, contain
         cli.call("entity", "insert", order, "a=1", *words),  # refused, and released all the same
         cli.call("entity", "delete", order, *words),
     ]
-    held = cli.call("lease", "list", "--held").json
+    held = cli.call("lease", "list", "--mine").json
     shown = cli.call("lock", "show", f"table:{order.partition('/')[0]}", *container).json
     assert ([ran.code for ran in runs], held, shown["held"], shown["fence"]) == ([0, 0, 45, 0], [], False, 4)
 

@@ -1,4 +1,4 @@
-"""``lease list --held``: what is remembered, what the service proves to be over, and what it does not."""
+"""``lease list --mine``: what is remembered, what the service proves to be over, and what it does not."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -73,7 +73,7 @@ def test_what_is_proved_to_be_over_is_forgotten_and_said(
     cli: CliWorld, blob: str, under_it: Callable[[BlobClient], None], why: str
 ) -> None:
     under_it(sdk(cli, blob))
-    first, second = (cli.call("lease", "list", "--held") for _ in range(2))
+    first, second = (cli.call("lease", "list", "--mine") for _ in range(2))
     assert (first.code, first.json, first.err) == (
         0, [], f"blob:{blob} {why}\n",
     )  # fmt: skip
@@ -83,28 +83,28 @@ def test_what_is_proved_to_be_over_is_forgotten_and_said(
 @pytest.mark.parametrize("under_it", [lambda client: None, break_later])
 def test_what_is_held_stays(cli: CliWorld, blob: str, under_it: Callable[[BlobClient], None]) -> None:
     under_it(sdk(cli, blob))
-    (found,) = cli.call("lease", "list", "--held").json
+    (found,) = cli.call("lease", "list", "--mine").json
     assert (found["state"], found["lease_id"]) == ("held", A)
 
 
 def test_another_scope_sees_and_forgets_it_only_when_asked_for_all(cli: CliWorld, blob: str) -> None:
     sdk(cli, blob).delete_blob(lease=A)
-    assert cli.call("lease", "list", "--held", scope="other").json == []
-    assert "was deleted" in cli.call("lease", "list", "--held", "--all-scopes", scope="other").err
-    assert cli.call("lease", "list", "--held").err == ""
+    assert cli.call("lease", "list", "--mine", scope="other").json == []
+    assert "was deleted" in cli.call("lease", "list", "--mine", "--all-scopes", scope="other").err
+    assert cli.call("lease", "list", "--mine").err == ""
 
 
 def test_offline_the_list_is_of_what_is_remembered(cli: CliWorld) -> None:
     nowhere = cli.through(9)
     remember(cli, Key("http://127.0.0.1:9/devstoreaccount1", "blob:site/a"))
-    (found,) = nowhere.call("lease", "list", "--held", "--timeout", "0.1s").json
+    (found,) = nowhere.call("lease", "list", "--mine", "--timeout", "0.1s").json
     assert (found["address"], found["state"]) == ("blob:site/a", "unknown")
 
 
 @pytest.mark.parametrize(("ago", "state"), [(timedelta(seconds=90), "unknown"), (timedelta(minutes=5), "ended")])
 def test_without_an_answer_a_term_is_over_a_minute_after_its_end(cli: CliWorld, ago: timedelta, state: str) -> None:
     remember(cli, Key(ENDPOINT, "blob:site/a"), 60, datetime.now(UTC) - ago)
-    (found,) = CliWorld(cli.root).call("lease", "list", "--held").json
+    (found,) = CliWorld(cli.root).call("lease", "list", "--mine").json
     assert (found["state"], found["duration"]) == (state, 60)
 
 

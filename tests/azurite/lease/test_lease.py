@@ -72,7 +72,7 @@ def test_a_lease_is_acquired_renewed_changed_and_released(cli: CliWorld, blob: s
         {**same, "action": "change", "lease_id": B, "duration": 30, "guard": "lease"},
         {**same, "action": "release", "lease_id": B, "duration": None, "guard": "lease"},
     ]
-    assert (state(cli, address), cli.call("lease", "list", "--held").json) == ("available", [])
+    assert (state(cli, address), cli.call("lease", "list", "--mine").json) == ("available", [])
 
 
 @pytest.mark.parametrize("kind", ["blob", "container"])
@@ -138,7 +138,7 @@ _WRONG = (
         ("break", "blob:{blob}", "--if-owner", "a", "--if-unmodified-since", "2026-01-01"),
         ("show", "blob:{blob}", "--lease-id", ""), ("wait", "blob:{blob}", "--timeout", ""),
         ("list",), ("list", "{site}", "--state", "free"), ("list", "{site}", "--state", ""),
-        ("list", "{site}", "--held"), ("list", "{site}", "--all-scopes"),
+        ("list", "{site}", "--mine"), ("list", "{site}", "--all-scopes"),
         ("list", "{site}", "--num-results", "0"), ("list", "blob:{blob}"),
         ("list", "{site}", "--if-match", "0x1"),
 )  # fmt: skip
@@ -168,7 +168,7 @@ def test_what_does_not_exist_is_said_to_be_missing(cli: CliWorld) -> None:
         first, *options = verb.split()
         for address in (f"blob:{site}/nosuch", f"blob:nosuch{site}/a", f"container:nosuch{site}"):
             said[verb, address] = cli.call("lease", first, address, *options).code
-    assert (said, cli.call("lease", "list", "--held").json) == (dict.fromkeys(said, 44), [])
+    assert (said, cli.call("lease", "list", "--mine").json) == (dict.fromkeys(said, 44), [])
 
 
 @pytest.mark.parametrize("verb", ["acquire", "renew", "change", "release", "break"])
@@ -227,7 +227,7 @@ def test_a_lease_that_was_lost_is_forgotten(cli: CliWorld, blob: str) -> None:
     cli.call("lease", "break", address, "--yes", scope="operator")
     sdk(cli, blob).acquire_lease(-1, B)
     assert [cli.call("lease", "renew", address).code for _ in range(2)] == [49, 2]
-    assert cli.call("lease", "list", "--held").json == []
+    assert cli.call("lease", "list", "--mine").json == []
 
 
 def test_the_leases_a_scope_holds_are_listed_without_an_account(cli: CliWorld, blob: str) -> None:
@@ -235,7 +235,7 @@ def test_the_leases_a_scope_holds_are_listed_without_an_account(cli: CliWorld, b
     cli.call("lease", "acquire", f"blob:{blob}", "--lease-duration", "20", "--proposed-lease-id", A)
     cli.call("lease", "acquire", f"container:{site}", "--infinite", "--proposed-lease-id", B)
     anonymous = CliWorld(cli.root)
-    infinite, finite = anonymous.call("lease", "list", "--held").json
+    infinite, finite = anonymous.call("lease", "list", "--mine").json
     since = datetime.fromisoformat(finite["since"])
     same = {"state": "unknown", "confirmed": True, "action": "lease acquire", "scope": "test", "job": None,
             "account": f"http://127.0.0.1:{cli.port}/devstoreaccount1"}  # fmt: skip
@@ -245,18 +245,18 @@ def test_the_leases_a_scope_holds_are_listed_without_an_account(cli: CliWorld, b
         {**same, "address": f"blob:{blob}", "lease_id": A, "duration": 20, "since": finite["since"],
          "until": (since + timedelta(seconds=20)).isoformat().replace("+00:00", "Z")},
     ]  # fmt: skip
-    assert anonymous.call("lease", "list", "--held", scope="other").json == []
-    everyone = anonymous.call("lease", "list", "--held", "--all-scopes", scope="other").json
+    assert anonymous.call("lease", "list", "--mine", scope="other").json == []
+    everyone = anonymous.call("lease", "list", "--mine", "--all-scopes", scope="other").json
     assert [each["lease_id"] for each in everyone] == [B, A]
 
 
 def test_a_renewal_moves_the_end_that_is_remembered(cli: CliWorld, blob: str) -> None:
     cli.call("lease", "acquire", f"blob:{blob}")
-    before = cli.call("lease", "list", "--held").json[0]["until"]
+    before = cli.call("lease", "list", "--mine").json[0]["until"]
     cli.call("lease", "change", f"blob:{blob}")
-    changed = cli.call("lease", "list", "--held").json[0]["until"]
+    changed = cli.call("lease", "list", "--mine").json[0]["until"]
     cli.call("lease", "renew", f"blob:{blob}")
-    after = cli.call("lease", "list", "--held").json[0]["until"]
+    after = cli.call("lease", "list", "--mine").json[0]["until"]
     assert (before == changed, before < after) == (True, True)
 
 
@@ -269,7 +269,7 @@ def test_a_change_to_the_id_that_it_has_keeps_the_lease_known(cli: CliWorld, blo
     cli.call("lease", "acquire", f"blob:{blob}", "--proposed-lease-id", A)
     again = ("lease", "change", f"blob:{blob}", "--proposed-lease-id", A)
     codes = [cli.call(*again).code, cli.call(*again, "--if-match", '"0x1"').code]
-    assert (codes, [each["lease_id"] for each in cli.call("lease", "list", "--held").json]) == ([0, 42], [A])
+    assert (codes, [each["lease_id"] for each in cli.call("lease", "list", "--mine").json]) == ([0, 42], [A])
 
 
 def test_what_a_kill_left_behind_is_known_and_can_be_released(cli: CliWorld, blob: str) -> None:
@@ -283,7 +283,7 @@ def test_what_a_kill_left_behind_is_known_and_can_be_released(cli: CliWorld, blo
         until(lambda: state(cli, f"blob:{blob}") == "leased")
         running.kill()
         running.communicate()
-        (found,) = cli.call("lease", "list", "--held").json
+        (found,) = cli.call("lease", "list", "--mine").json
         assert (found["confirmed"], found["duration"], found["until"]) == (False, "infinite", None)
         # The cache knows the account by its endpoint, which is the proxy's.
         released = cli.through(between.port).call(
@@ -292,7 +292,7 @@ def test_what_a_kill_left_behind_is_known_and_can_be_released(cli: CliWorld, blo
     assert (released.code, released.json["lease_id"], state(cli, f"blob:{blob}")) == (
         0, found["lease_id"], "available",
     )  # fmt: skip
-    assert cli.call("lease", "list", "--held").json == []
+    assert cli.call("lease", "list", "--mine").json == []
 
 
 def test_ctrl_c_gives_back_what_was_being_acquired(cli: CliWorld, blob: str) -> None:
@@ -310,7 +310,7 @@ def test_ctrl_c_gives_back_what_was_being_acquired(cli: CliWorld, blob: str) -> 
         running.terminate()
         running.communicate()
     assert (seen.is_set(), running.returncode, state(cli, f"blob:{blob}")) == (True, 143, "available")
-    assert cli.call("lease", "list", "--held").json == []
+    assert cli.call("lease", "list", "--mine").json == []
 
 
 @pytest.mark.parametrize(
@@ -349,12 +349,12 @@ def test_an_acquire_that_may_still_arrive_is_unknown_and_stays_recorded(cli: Cli
     with proxy.running(cli.port, resetting("acquire")) as between:
         there = cli.through(between.port)
         ran = there.call("lease", "acquire", f"blob:{blob}", "--timeout", "0.5s", "-o", "json")
-        (found,) = there.call("lease", "list", "--held").json
+        (found,) = there.call("lease", "list", "--mine").json
         assert (ran.code, ran.error["hint"], found["confirmed"]) == (
             74, f"release it in case it was granted: azguard lease release blob:{blob}", False,
         )  # fmt: skip
         assert there.call("lease", "release", f"blob:{blob}").code == 0
-        assert there.call("lease", "list", "--held").json == []
+        assert there.call("lease", "list", "--mine").json == []
 
 
 def test_a_lease_that_was_held_with_a_term_is_no_proof_that_it_is_held_for_ever(cli: CliWorld, blob: str) -> None:
@@ -373,7 +373,7 @@ def test_a_change_that_is_unknown_leaves_both_ids_to_release_by(cli: CliWorld, b
         there = cli.through(between.port)
         there.call("lease", "acquire", f"blob:{blob}", "--proposed-lease-id", A)
         ran = there.call("lease", "change", f"blob:{blob}", "--proposed-lease-id", B, "--timeout", "0.5s")
-        held = [(each["lease_id"], each["confirmed"]) for each in there.call("lease", "list", "--held").json]
+        held = [(each["lease_id"], each["confirmed"]) for each in there.call("lease", "list", "--mine").json]
         released = [there.call("lease", "release", f"blob:{blob}").code for _ in range(2)]
     assert (ran.code, held, released, state(cli, f"blob:{blob}")) == (
         74, [(B, False), (A, True)], [49, 0], "available",
@@ -384,7 +384,7 @@ def test_who_is_in_ones_own_way_is_told_so(cli: CliWorld, blob: str) -> None:
     cli.call("lease", "acquire", f"blob:{blob}")
     ran = cli.call("lease", "acquire", f"blob:{blob}", "-o", "json")
     assert (ran.code, ran.error["hint"].splitlines()[0]) == (49, f"renew it: azguard lease renew blob:{blob}")
-    assert len(cli.call("lease", "list", "--held").json) == 1
+    assert len(cli.call("lease", "list", "--mine").json) == 1
 
 
 # Waiting.
@@ -408,7 +408,7 @@ def test_a_wait_that_is_too_short_is_given_up(cli: CliWorld, blob: str, words: t
     take(cli, blob, owner())
     ran = cli.call("lease", words[0], f"blob:{blob}", *words[1:], "-o", "json")
     assert (ran.code, ran.error["kind"], ran.error["lease_state"]) == (75, "gave_up", "leased")
-    assert cli.call("lease", "list", "--held").json == []
+    assert cli.call("lease", "list", "--mine").json == []
 
 
 def test_wait_ends_when_the_lease_does(cli: CliWorld, blob: str) -> None:

@@ -127,7 +127,7 @@ def test_without_its_record_the_lease_is_given_back(cli: CliWorld, blob: str) ->
     with proxy.running(cli.port, on_record(Fault.RESET, 99)) as between:
         there = cli.through(between.port)
         ran = acquire(there, blob, "--infinite", "--timeout", "0.5s")
-        held = there.call("lease", "list", "--held").json
+        held = there.call("lease", "list", "--mine").json
     assert (ran.code, show(cli, blob)["state"], held) == (74, "free", [])
     assert "the lease was given back" in ran.err
 

@@ -161,7 +161,9 @@ def test_a_watch_off_a_terminal_prints_a_line_for_each_change_alone(
     [
         (("lock", "list", "site", "--account"), "--account lists all containers, and one is named"),
         (("lease", "list", "site", "--account"), "--account lists all containers, and one is named"),
-        (("lease", "list", "--held", "--account"), "--held lists what this scope holds, in any container"),
+        (("lease", "list", "--mine", "--account"), "--mine lists what this scope holds, in any container"),
+        (("lease", "list", "--held"), "or the leases of this scope: azguard lease list --mine"),
+        (("lease", "list", "site", "--held", "--state", "leased"), "--held and --state both choose by state"),
         (("lease", "list", "--account", "--all-scopes"), "no container is named"),
         (("lock", "list", "--account", "--stale", ""), "--stale is empty"),
     ],

@@ -218,7 +218,7 @@ def test_a_lease_of_another_job_is_not_the_one_that_is_held(world: Locks) -> Non
     world.blob(lock).upload_blob(b"")
     assert world.cli.call("lease", "acquire", lock, env=JOB).code == 0
     listed = [
-        len(world.cli.call("lease", "list", "--held", *words, env=OTHER).json) for words in ((), ("--all-scopes",))
+        len(world.cli.call("lease", "list", "--mine", *words, env=OTHER).json) for words in ((), ("--all-scopes",))
     ]
     put = ("blob", "put", lock.removeprefix("blob:"), "--last-writer-wins", "--lease-id", "@held")
     refused = [world.cli.call(*words, stdin=b"x", env=OTHER) for words in (("lease", "release", lock), put)]

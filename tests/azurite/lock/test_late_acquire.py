@@ -46,7 +46,7 @@ def ask(world: Locks, verb: str, lock: str, *words: str, env: dict[str, str] = M
 
 
 def held(world: Locks, lock: str) -> list[tuple[str, bool]]:
-    found = world.cli.call("lease", "list", "--held", env=MINE).json
+    found = world.cli.call("lease", "list", "--mine", env=MINE).json
     return [(each["action"], each["confirmed"]) for each in found if each["address"] == lock]
 
 

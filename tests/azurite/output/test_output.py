@@ -62,7 +62,7 @@ def test_every_result_has_the_shape_that_scripts_rely_on(cli: CliWorld, blob: st
         ("container list", ("container", "list", "--prefix", site)),
         ("lease done", ("lease", "acquire", f"blob:{blob}")),
         ("lease list", ("lease", "list", site)),
-        ("lease list --held", ("lease", "list", "--held")),
+        ("lease list --mine", ("lease", "list", "--mine")),
         ("lease show", ("lease", "show", f"blob:{blob}")),
         ("lease done", ("lease", "renew", f"blob:{blob}")),
         ("lease done", ("lease", "change", f"blob:{blob}")),
