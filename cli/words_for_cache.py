@@ -17,7 +17,7 @@ HINTS: Mapping[str, Words] = {
     "address_not_in_scope": "azguard cache list --all-scopes",
     "cache_record_malformed": "import what azguard cache export printed",
     "cache_record_not_object": "each line is one JSON object, as azguard cache export prints",
-    "cache_unusable": "mend what the warning says, or choose another folder: AZGUARD_CACHE_DIR",
+    "cache_unusable": "correct what the warning says, or choose another folder: AZGUARD_CACHE_DIR",
     "copy_changed_here": "--overwrite takes theirs; -f OTHER reads theirs beside your file, to compare",
     "scope_empty": "an unset shell variable looks like this; leave it out to get a scope of your own session",
     "scope_malformed": "use letters and digits",

@@ -48,7 +48,7 @@ def _how_to_go_on(facts: Mapping[str, object]) -> str:
 
 
 def _how_to_overwrite(facts: Mapping[str, object]) -> str:
-    return f"say {_name_overwriting(facts)} to do it all the same"
+    return f"to do it without a guard: {_name_overwriting(facts)}"
 
 
 def _name_overwriting(facts: Mapping[str, object]) -> str:
@@ -69,7 +69,7 @@ def _name(facts: Mapping[str, object], condition: str) -> str:
 
 
 def _how_to_go_on_leased(facts: Mapping[str, object]) -> str:
-    return f"{_how_to_go_on(facts)}, so that the lease alone guards it"
+    return f"{_how_to_go_on(facts)}, so that only the lease guards it"
 
 
 def _how_to_forget(facts: Mapping[str, object]) -> str:
@@ -95,16 +95,14 @@ HINTS: Mapping[str, Words] = {
     "etag_needs_race": "add --allow-race to accept that",
     "read_version_needs_race": "add --allow-race to accept that, or --last-writer-wins to write whatever is there",
     "etag_not_kept": "leave it out",
-    "etag_not_kept_on_change": (
-        "nothing can tie it to a version: --last-writer-wins, if it is to be done whatever is there"
-    ),
+    "etag_not_kept_on_change": ("nothing can guard this by a version; to do it without a guard: --last-writer-wins"),
     "etag_on_conditional_read": "on a read, use --if-match",
     "etag_on_read": "leave it out",
     "etag_weak": "copy it from azguard … show",
     "etag_with_condition": "each of the two is a guard of its own; leave one of them out",
     "fence_empty": f"{_UNSET}; azguard lock run sets AZGUARD_FENCE",
     "fence_malformed": (
-        "azguard lock run sets AZGUARD_FENCE; of several locks it has a line each: name the one you mean"
+        "azguard lock run sets AZGUARD_FENCE; under several locks it has a line for each: give one of them"
     ),
     "fence_not_enforced": "leave it out",
     "fence_on_snapshot": "leave it out",
@@ -113,7 +111,7 @@ HINTS: Mapping[str, Words] = {
     "fence_with_condition": "leave one of them out; --lease-id may go along with --fence",
     "fence_with_last_writer_wins": "leave one of them out",
     "deleted_here": "if it is to stay deleted, there is nothing to do",
-    "if_match_not_enforced": "use --etag, which azguard keeps by other means where it can",
+    "if_match_not_enforced": "use --etag: azguard compares the version itself, where it can",
     "last_of_source": "name the ETag itself",
     "last_writer_wins_with_condition": "leave one of them out",
     "last_writer_wins_without_effect": "leave it out",

@@ -28,7 +28,7 @@ def _take_lock(facts: Mapping[str, object]) -> str:
 HINTS: Mapping[str, Words] = {
     "lease_of_another_job": "to use it all the same, name it: --lease-id ID; azguard lease list --mine --all-scopes",
     "lease_is_own": "this scope holds it, or did: azguard lease renew {address}, or release",
-    "lease_not_free_in_time": "give it longer, or see who holds it: azguard lease show {address}",
+    "lease_not_free_in_time": "wait longer, or see who holds it: azguard lease show {address}",
     "lease_of_vm_disk": "nothing was broken; delete the machine, or detach the disk, and the lease ends by itself",
     "lease_outcome_unknown": _after_doubt,
     "lease_reason_empty": "an unset shell variable looks like this; leave the option out",
@@ -36,16 +36,16 @@ HINTS: Mapping[str, Words] = {
     "break_condition_without_version": "leave the condition out, or name the version: --if-match ETAG",
     "break_at_once": "leave out --lease-break-period",
     "break_not_confirmed": (
-        "--yes; or only if it is what you think: --if-owner NAME, --if-older-than 2h, --if-match ETAG"
+        "confirm with --yes, or with what you saw: --if-owner NAME, --if-older-than 2h, --if-match ETAG"
     ),
-    "kind_without_lease": "blob:CONTAINER/NAME, container:NAME, share:NAME or file:SHARE/PATH",
-    "lease_not_named": "--lease-id ID, or @held",
+    "kind_without_lease": "name a blob:CONTAINER/NAME, container:NAME, share:NAME or file:SHARE/PATH",
+    "lease_not_named": "give --lease-id ID, or --lease-id @held for the lease of this scope",
     "lease_lasts_until_released": "leave it out: it lasts until it is released or broken",
     "lease_not_broken": "nothing was broken; look again: azguard lease show {address}",
     "lease_without_term": "--infinite, without --lease-duration: it lasts until it is released or broken",
     "no_lease_to_break": "nothing has to be broken; to take it: azguard lease acquire {address}",
-    "lock_blob_missing": "leave out --no-create, and it is made",
-    "hold_lost_before": "look what ran since; to take it anew, empty AZGUARD_LOCK: AZGUARD_LOCK= azguard lock hold …",
+    "lock_blob_missing": "leave out --no-create to create it",
+    "hold_lost_before": "see what ran since; to take the lock again: AZGUARD_LOCK= azguard lock hold …",
     "hold_not_recorded": "the lock was released; set AZGUARD_CACHE_DIR",
     "run_not_recorded": "the command was not run; set AZGUARD_CACHE_DIR",
     "held_by_another_job": (
@@ -68,11 +68,13 @@ HINTS: Mapping[str, Words] = {
     ),
     "lock_not_acquired": "nothing was run under it; try again",
     "lock_not_held": "stop here: what follows would run without the lock",
-    "sticky_until_is_over": "nothing was held; --until 4h, or a time that is still to come",
+    "sticky_until_is_over": "no lock was taken; name a later time, such as --until 4h",
     "lock_shared_around": "leave out --shared around it, or give --shared here too",
-    "lock_shared_without_queue": "a SAS for the container with the permissions rwcdl; or leave out --shared",
-    "lock_slots_differ": "all its holders must agree: --slots {slots}, or another name",
-    "lock_superseded": "a newer run has been there, so this one has nothing to do: end it, or leave out --sequence",
+    "lock_shared_without_queue": "use a SAS of the container with the permissions rwcdl; or leave out --shared",
+    "lock_slots_differ": "use --slots {slots}, as its other holders do, or another name",
+    "lock_superseded": (
+        "a newer run has had the lock, so there is nothing to do; to run all the same, leave out --sequence"
+    ),
     "lock_term_too_short": "a longer term leaves more time: --lease-duration 60s",
     "outer_lock_lost": "the command was not run; if the lock was released on purpose: unset AZGUARD_LOCK",
     "run_not_askable": "nothing was broken; look at the run yourself, then: azguard lock break {address} --yes",
@@ -88,9 +90,9 @@ HINTS: Mapping[str, Words] = {
 #: What happened, where the core's own sentence would have to name an option.
 WORDS: Mapping[str, Words] = {
     "lease_reason_empty": "{option} is empty",
-    "lease_reason_malformed": "{option} takes one line of at most {longest} characters",
+    "lease_reason_malformed": "{option} takes one line of at most {longest} visible characters",
     "break_condition_without_version": (
-        "--if-owner and --if-older-than are of one version, and another condition does not name it"
+        "--if-owner and --if-older-than judge one version of the blob, which the other condition does not name"
     ),
     "record_on_snapshot": "--reason is not for {target}: a snapshot never changes",
     "record_needs_blob": "--reason is not for a {kind}: its metadata have no guard that other writers must respect",

@@ -23,15 +23,15 @@ HINTS: Mapping[str, Words] = {
     ),
     "container_name_has_slash": _list_below,
     "container_name_malformed": (
-        "3 to 63 lower-case letters, digits and single hyphens, beginning and ending with a letter or digit"
+        "use 3 to 63 lower-case letters, digits and single hyphens; begin and end with a letter or digit"
     ),
     "duration_malformed": "write 90s, 10m, 1h30m or bare seconds",
     "key_has_character": _KEYS,
     "key_has_slash": f"{_KEYS}; in an address, / separates TABLE/PARTITION/ROW",
     "name_ends_with_dot": "take another name",
-    "name_has_backslash": "write / itself",
+    "name_has_backslash": "write / instead",
     "path_character": 'paths may not hold " \\ : | < > * ?',
-    "path_part_end": "Windows drops that, and could not open the file: take another name, or put it alone",
+    "path_part_end": "Windows drops it and cannot open the file: choose another name, or put this file alone",
     "sas_behind_address": (
         "--sas-token @FILE, or the whole URL in quotes; if it is part of the name, write a URL with %3F for ?"
     ),
@@ -39,7 +39,7 @@ HINTS: Mapping[str, Words] = {
         "it looks like 2026-11-21T10:00:00.0000000Z; azguard blob list --include snapshots shows those of blobs, "
         "azguard share list --include-snapshots those of shares"
     ),
-    "table_name_malformed": "3 to 63 letters and digits, the first a letter",
+    "table_name_malformed": "use 3 to 63 letters and digits, the first a letter",
     "text_not_utf8": "names are Unicode: write it in UTF-8, or in a URL percent-encoded",
     "time_malformed": "write 2026-11-21T10:00:00Z or Sat, 21 Nov 2026 10:00:00 GMT",
     "url_has_fragment": "in a name, write it as %23",

@@ -14,14 +14,14 @@ HINTS: Mapping[str, Words] = {
     "file_locked_around": "give the same --share and --range as around it, or lock another file",
     "outer_file_lock_lost": "the command was not run; if the lock was released on purpose: unset AZGUARD_FILE_LOCKS",
     "smb_access_denied": "check that the account allows SMB from this network, with NTLMv2; is the file read-only?",
-    "smb_directory_missing": "leave out --no-create, so that azguard makes it; or: azguard dir create {directory}",
-    "smb_file_missing": "leave out --no-create, so that azguard makes it",
+    "smb_directory_missing": "leave out --no-create: then azguard creates it; or: azguard dir create {directory}",
+    "smb_file_missing": "leave out --no-create: then azguard creates it",
     "smb_is_directory": "name a file in it, such as {target}/.lock",
     "smb_logon_failed": "the key may have been rotated, or the account may refuse NTLMv2 or keys: --account-key @FILE",
     "smb_needs_key": "give --account-name NAME --account-key @FILE, or a connection string with AccountKey",
     "smb_no_answer": "if that is not the port of SMB, name it: --smb-port N, or AZGUARD_SMB_PORT=N",
     "smb_no_room": "try again later",
-    "smb_not_encrypted": "SMB 3.1.1 with AES is needed, as Azure Files offers it",
+    "smb_not_encrypted": "use a server with SMB 3.1.1 and AES, as Azure Files has",
     "smb_not_installed": (
         "install it again, in the clone of azguard: pipx install --force '.[smb]', or pip install '.[smb]'"
     ),

@@ -14,7 +14,7 @@ def _how_to_update_another_type(facts: Mapping[str, object]) -> str:
     if facts.get("blob_type") != "AppendBlob":
         return "its metadata can be updated: add --metadata"
     return (
-        "it takes --append and --append-line alone, without --op-id, --fence, --max-attempts, --wait-lease, "
+        "it takes only --append and --append-line, without --op-id, --fence, --max-attempts, --wait-lease, "
         "--snapshot-first and --dry-run; its metadata can be updated: add --metadata"
     )
 
@@ -25,7 +25,7 @@ HINTS: Mapping[str, Words] = {
     "blob_type_unknown": "--blob-type block writes without looking",
     "content_is_empty": "to make it JSON first, begin with --append '{{}}'",
     "edit_has_marks": "delete the lines <<<<<<<, ======= and >>>>>>>, and what you do not want of the two sides",
-    "edit_not_resumable": "name the file that the error of the edit told; beside it is FILE.base",
+    "edit_not_resumable": "name the file in which the earlier edit was kept; FILE.base is beside it",
     "edit_not_yaml": "if that is meant: --any-content",
     "editor_missing": "name one: export EDITOR=nano",
     "editor_needs_terminal": "in a script use azguard safe-update, or an EDITOR that needs no terminal",
@@ -36,29 +36,29 @@ HINTS: Mapping[str, Words] = {
     "fence_needs_tags": "--fence needs index tags, which accounts with a hierarchical namespace do not have",
     "increment_of_no_number": _set_a_number,
     "increment_of_whole_number": """make it a double first: --set '{path}="{type}"'""",
-    "key_of_another_change": "choose another key; or take this one as done, whatever it changed: --op-id-any-change",
+    "key_of_another_change": "choose another key; or count the key as done, whatever it changed: --op-id-any-change",
     "metadata_names_differ_in_case": "use {name} for both, or --unset one of them",
     "no_block_blob_to_update": _how_to_update_another_type,
     "other_blob_type": "if that is meant: --blob-type block",
-    "output_is_empty": "if the content is to be empty: --allow-empty",
-    "output_is_not_json": "mend the command; if it is meant: --any-content",
+    "output_is_empty": "to write it empty: --allow-empty",
+    "output_is_not_json": "correct the command; if this is meant: --any-content",
     "op_id_malformed": ("copy it whole from the result, or choose a key of your own that does not begin with {prefix}"),
     "op_id_of_another_entity": "copy the id of this entity's update, or choose a key of your own",
     "property_is_string": "to keep it a string: --set-string {path}=TEXT; else unset it first: --unset {path}",
     "property_of_other_type": "if the type is to change, unset it first: --unset {path}",
-    "put_is_empty": "did the command before the pipe fail? If it is to be empty: --allow-empty",
+    "put_is_empty": "did the command before the pipe fail? To write it empty: --allow-empty",
     "put_never_read": (
         "read it first: azguard blob get {target} -f THEIRS, "
         "or name the version with --etag, or overwrite with --last-writer-wins"
     ),
     "snapshot_has_no_snapshots": "leave --delete-snapshots out",
-    "some_updates_failed": "once the cause is mended, run it again in the same words: no update is applied twice",
+    "some_updates_failed": "correct the cause, then run the same command again: no update is applied twice",
     "updates_without_key_failed": (
-        "run again, those that were updated would be updated twice: leave them out with --where; "
-        "for the next time: --op-id KEY, with which a second run does nothing twice"
+        "a second run would update the finished ones twice: leave them out with --where; "
+        "the next time use --op-id KEY: with it a second run applies nothing twice"
     ),
-    "transform_nested_too_deeply": "some hundred levels are possible; a command can do more: -- CMD",
-    "update_gave_up": "run it again, or give it longer: --timeout 5m",
+    "transform_nested_too_deeply": "azguard edits a few hundred levels; a command can edit more: -- CMD",
+    "update_gave_up": "run it again, or allow more time: --timeout 5m",
     "update_meets_lease": "wait for its holder with --wait-lease, or work inside that lease with --lease-id",
     "update_of_nothing": "add --create to make it",
 }

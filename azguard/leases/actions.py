@@ -252,7 +252,7 @@ def renew_once(target: Target, lease_id: str, timeouts: Mapping[str, Any]) -> No
 
 def _require_lease_id(conditions: Conditions) -> str:
     if conditions.lease_id is None:
-        raise UsageError("which lease is missing", reason="lease_not_named")
+        raise UsageError("no lease is named", reason="lease_not_named")
     return conditions.lease_id
 
 

@@ -66,7 +66,7 @@ def _find_placeholder(token: re.Match[str], literals: Mapping[str, str], argumen
         )
     if name not in literals:
         raise UsageError(
-            f"the filter speaks of @{name}, which has no value",
+            f"the filter has @{name}, which has no value",
             argument=argument,
             reason="filter_parameter_without_value",
             values={"name": name},

@@ -125,7 +125,7 @@ def test_the_attribute_read_only_is_set_and_taken_away_under_the_guard(
 def test_a_file_that_is_read_only_is_not_written_and_the_way_out_is_told(files_cli: CliWorld, file: str) -> None:
     files_cli.call("file", "set-properties", file, "--attributes", "ReadOnly", ANYHOW)
     ran = files_cli.call("file", "metadata", "set", file, "--metadata", "a=1", ANYHOW, "-o", "json")
-    hint = f"take the attribute away: azguard file set-properties {file} --attributes None"
+    hint = f"remove the attribute: azguard file set-properties {file} --attributes None"
     assert (ran.code, ran.error["hint"]) == (49, hint)
 
 

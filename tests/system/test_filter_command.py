@@ -156,9 +156,9 @@ def test_a_command_that_cannot_start_says_why(tmp_path: Path) -> None:
         failure("cat", "a\0b"),
     ] == [
         ("no-such-command: command not found", "is it installed, and on the PATH?"),
-        ("'jq .a | sort': command not found", "there is no shell; for a line of shell write -- sh -c '...'"),
+        ("'jq .a | sort': command not found", "no shell runs the command; for shell syntax write -- sh -c '...'"),
         (f"{plain}: not executable", f"chmod +x {plain}, or name its interpreter first"),
-        (f"{lost}: its interpreter was not found", "see the script's first line"),
+        (f"{lost}: its interpreter was not found", "correct the script's first line, or install that interpreter"),
         (f"{odd}: cannot be run: Exec format error", "does a script lack its first line, such as #!/bin/sh?"),
         (
             "cat 'a\0b': cannot be run: embedded null byte",

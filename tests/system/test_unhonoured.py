@@ -94,5 +94,5 @@ def test_deleting_a_table_by_its_version_is_answered_in_one_step(offline: CliWor
         assert (ran.code, ran.error["message"], ran.error["hint"]) == (
             2,
             "--etag cannot be kept here: Delete Table honours no conditions; a table has no ETag",
-            "nothing can tie it to a version: --last-writer-wins, if it is to be done whatever is there",
+            "nothing can guard this by a version; to do it without a guard: --last-writer-wins",
         )

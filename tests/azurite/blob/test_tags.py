@@ -172,7 +172,7 @@ def test_tags_of_a_snapshot_are_not_written(cli: CliWorld, blob: str) -> None:
 def test_tags_of_a_version_are_written_only_if_that_is_said(cli: CliWorld) -> None:
     version = "site/a?versionid=2026-11-21T10:00:00.0000000Z"
     ran = cli.call("blob", "tags", "set", version, "--tags", "a=1", "--etag", "0x1", "-o", "json")
-    assert (ran.code, ran.error["hint"]) == (2, "say --last-writer-wins to write them all the same")
+    assert (ran.code, ran.error["hint"]) == (2, "to write the tags without a guard: --last-writer-wins")
 
 
 @pytest.mark.parametrize(

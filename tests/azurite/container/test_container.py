@@ -85,7 +85,7 @@ def test_a_condition_is_enforced_or_refused(
 
 def test_a_refusal_of_if_match_names_the_guard_that_works(cli: CliWorld, name: str) -> None:
     ran = cli.call("container", "delete", name, "--if-match", "0x1")
-    assert "use --etag, which azguard keeps by other means where it can" in ran.err
+    assert "use --etag: azguard compares the version itself, where it can" in ran.err
 
 
 def test_an_etag_on_a_delete_is_kept_by_a_lease_that_is_given_back(cli: CliWorld, name: str) -> None:

@@ -180,7 +180,7 @@ def test_what_the_command_leaves_running_when_it_ends_is_left_alone(world: Locks
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (["echo hi"], "there is no shell; for a line of shell write -- sh -c '...'"),
+        (["echo hi"], "no shell runs the command; for shell syntax write -- sh -c '...'"),
         (["no-such-command", "x"], "is it installed, and on the PATH?"),
     ],
 )
@@ -214,7 +214,7 @@ def test_a_missing_container_is_made_and_no_create_makes_nothing(world: Locks) -
     container = f"{world.container}new"
     refused = world.run(f"blob:{container}/a/b", "--no-create", "--", "true")
     assert (refused.code, world.state(f"blob:{container}/a/b")) == (44, "absent")
-    assert "leave out --no-create, and it is made" in refused.err
+    assert "leave out --no-create to create it" in refused.err
     assert (world.run(f"blob:{container}/a/b", "--", "true").code, world.fence(f"blob:{container}/a/b")) == (0, 1)
 
 

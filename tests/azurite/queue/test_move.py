@@ -215,7 +215,7 @@ def signed(cli: CliWorld, queue: str, permission: str) -> str:
 def test_who_may_only_put_there_and_receive_here_moves_as_many_as_it_says(cli: CliWorld, jobs: str) -> None:
     words = signed(cli, f"{jobs}-poison", "p"), signed(cli, jobs, "a")
     refused = move(cli, *words)
-    assert (refused.code, refused.error["hint"]) == (43, "say how many are to be moved at most: --count 1000")
+    assert (refused.code, refused.error["hint"]) == (43, "set the most to move: --count 1000")
     assert (move(cli, *words, "--count", "1000").json["moved"], texts(cli, jobs)) == (3, ["a", "b", "c"])
 
 

@@ -260,7 +260,7 @@ def test_a_signal_between_the_last_commit_and_the_summary_changes_nothing(cli: C
         (("entity:orders/eu/1", "--where", NEW, *INCREMENT),
          "--where is about the entities of a table, not entity:orders/eu/1"),
         (("table:orders", "--where", "", *INCREMENT), "--where is empty"),
-        (("table:orders", "--where", "n eq @n", *INCREMENT), "--where speaks of @n, which has no value"),
+        (("table:orders", "--where", "n eq @n", *INCREMENT), "--where has @n, which has no value"),
         (("table:orders", "--where", NEW), "nothing to do: no edit and no command"),
         (("table:orders", "--where", NEW, *INCREMENT, "--create"), "--create and --where do not go together"),
         (("table:orders", "--where", NEW, *INCREMENT, "--jobs", "0"), "--jobs: '0' is not a whole number from 1 to 64"),

@@ -63,7 +63,7 @@ def test_several_documents_are_refused_with_the_way_out(cli: CliWorld, name: str
     assert (ran.code, ran.error["message"], ran.error["hint"]) == (
         65,
         "the content is not YAML that can be edited: it has 2 documents",
-        "a command can: -- yq -i '.a = 1' {}",
+        "a command can edit it: -- yq -i '.a = 1' {}",
     )
 
 

@@ -57,7 +57,7 @@ def test_a_table_that_exists_is_left_alone_whatever_the_case_of_its_name(cli: Cl
 def test_a_table_is_only_deleted_if_that_is_said(cli: CliWorld, name: str) -> None:
     cli.call("table", "create", name)
     ran, log = spoilt(cli, "GET", Fault.NONE, "table", "delete", name)
-    assert (ran.code, log, ran.error["hint"]) == (2, [], "say --last-writer-wins to do it all the same")
+    assert (ran.code, log, ran.error["hint"]) == (2, [], "to do it without a guard: --last-writer-wins")
     assert cli.call("table", "list", "--prefix", name).json != []
 
 

@@ -280,7 +280,7 @@ def test_what_was_never_read_is_refused_with_a_lease_id_too_and_the_hint_says_ho
 ) -> None:
     with pytest.raises(Changed) as caught:
         resolved(operations.BLOB_DELETE, asked(lease_id=held), BLOB)
-    assert ("--lease-id" in str(caught.value.hint), "the lease alone" in str(caught.value.hint)) == (
+    assert ("--lease-id" in str(caught.value.hint), "only the lease" in str(caught.value.hint)) == (
         False,
         held is not None,
     )

@@ -298,7 +298,7 @@ def test_a_tag_is_text_and_makes_nothing() -> None:
 def test_what_cannot_be_edited_is_refused_with_the_reason(text: str, message: str) -> None:
     assert refusal(lambda: change(text, "--set", "x=1")) == (
         f"the content is not YAML that can be edited: {message}",
-        "a command can: -- yq -i '.a = 1' {}",
+        "a command can edit it: -- yq -i '.a = 1' {}",
     )
 
 

@@ -45,7 +45,7 @@ def test_a_parameter_takes_the_place_of_its_name(text: str | None, parameters: l
 @pytest.mark.parametrize(
     ("text", "parameters", "words"),
     [
-        ("a eq @p", [], "--filter speaks of @p, which has no value"),
+        ("a eq @p", [], "--filter has @p, which has no value"),
         ("a eq 1", ["p=1"], "--param p is not in the filter"),
         (None, ["p=1"], "--param p is not in the filter"),
         ("a eq '@p'", ["p=1"], "--param p is not in the filter"),
