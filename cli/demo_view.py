@@ -18,7 +18,7 @@ from azguard.cli.context import Environment
 from azguard.cli.words_for_programs import USE_OF_EXPORT
 from azguard.demo.race import CountVerdict, DemoPlan, DemoResult, StrategyProgress, StrategyResult
 from azguard.demo.strategies import RETRY_WAIT_SECONDS, Strategy
-from azguard.emulators import shell_exports
+from azguard.emulators import state
 from azguard.processes import identity
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def of(env: Environment, plan: DemoPlan) -> LineView | Live:
 
 def finish(env: Environment, view: LineView | Live, result: DemoResult) -> None:
     """Say what was found, what it means and what to type next; exit 1 unless azguard's count is exact."""
-    shell = USE_OF_EXPORT[shell_exports.guess(env.environ, identity.find_name(os.getppid()))]
+    shell = USE_OF_EXPORT[state.guess(env.environ, identity.find_name(os.getppid()))]
     view.close(["", *_explain(result), "", *_describe_caveats(result), "", *_next_steps(shell, env.environ)])
     if _is_structured(env):
         env.out.show(result)

@@ -8,7 +8,7 @@ import typer
 from azguard.cli import context, demo_view, values
 from azguard.cli.groups import alone
 from azguard.demo import race
-from azguard.emulators.node import check_system
+from azguard.emulators.azurite_install import check_system
 
 _WRITERS, _INCREMENTS = "8", "25"
 # More would only measure this machine's memory and Azurite's patience.

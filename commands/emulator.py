@@ -8,8 +8,8 @@ import typer
 
 from azguard.cli import context, groups, values
 from azguard.cli.words_for_programs import NEED_OF_FILES, USE_OF_EXPORT
-from azguard.emulators import background, shell_exports, state
-from azguard.emulators.node import check_system
+from azguard.emulators import background, state
+from azguard.emulators.azurite_install import check_system
 from azguard.errors import NotFound, UsageError
 from azguard.processes import identity
 
@@ -122,13 +122,13 @@ def env_(
         eval "$(azguard emulator env --unset)"
     """
     env = _local(ctx)
-    syntax = _shell(env) if shell is None else shell_exports.find_syntax(shell)
+    syntax = _shell(env) if shell is None else state.find_syntax(shell)
     if unset:
-        typer.echo(shell_exports.line_to_unset(syntax))
+        typer.echo(state.line_to_unset(syntax))
         return
     # The one secret azguard ever prints: the emulator's key, the same everywhere, which Microsoft publishes.
     current = background.find_current(env.folders.emulator)
-    typer.echo(shell_exports.lines(shell_exports.describe(current.connection_string, current.smb_port), syntax))
+    typer.echo(state.lines(state.describe(current.connection_string, current.smb_port), syntax))
 
 
 @app.command(context_settings={"allow_interspersed_args": False})
@@ -154,7 +154,7 @@ def run(
     with background.private(env.folders.emulator, env.environ, smb=smb, wait=patience, say=env.out.info) as mine:
         _forget(env, from_connection_string(mine.connection_string).endpoints.values())
         env.cache.close()
-        given = shell_exports.describe(mine.connection_string, mine.smb_port)
+        given = state.describe(mine.connection_string, mine.smb_port)
         code = child.run(command, {**env.environ, **given}).status
     raise typer.Exit(code)
 
@@ -171,7 +171,7 @@ def _forget(env: context.Environment, endpoints: Iterable[str]) -> None:
 
 
 def _shell(env: context.Environment) -> str:
-    return shell_exports.guess(env.environ, identity.find_name(os.getppid()))
+    return state.guess(env.environ, identity.find_name(os.getppid()))
 
 
 def _ports(given: Mapping[str, str | None]) -> dict[str, int]:

@@ -2,11 +2,9 @@
 
 ``background``       what the commands need: start, stop, status of all
 ``azurite``          the same of Azurite
-``azurite_install``  the installation from npm
-``azurite_process``  the process
-``state``            what is remembered of a running one
-``shell_exports``    the environment for a shell
+``azurite_install``  Node.js, and the installation of Azurite from npm
+``azurite_process``  the process of Azurite
+``state``            what is remembered of a running emulator, and the shell variables that name it
 ``files``            an emulator of Azure Files, which Azurite lacks
-``files_process``    its process
-``node``             a Node.js program that ends when we end
+``files_process``    the process of the Files emulator
 """

@@ -237,6 +237,5 @@ def _make_data_folder(data: str | None) -> str | None:
 
 
 def _describe(running: Azurite) -> dict[str, Any]:
-    """Return the fields that ``Started`` and ``Status`` have in common."""
     names = ("pid", "version", "blob_endpoint", "queue_endpoint", "table_endpoint", "data", "log", "started")
     return {name: getattr(running, name) for name in names}

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from azguard.emulators.node import tie_to_us
 from azguard.errors import ConfigError, Unavailable
 from azguard.folders import UMASK, check_own, make_private
 from azguard.processes import locked_file
@@ -19,6 +18,7 @@ from azguard.processes.signals import hold_back_interruptions
 
 if TYPE_CHECKING:
     from subprocess import Popen
+
 
 # The version that azguard's algorithms were measured on: atomic on If-Match, leases and table batches, with known lies.
 VERSION = "3.35.0"
@@ -219,3 +219,29 @@ def _last_words(log: IO[str]) -> tuple[str, ...]:
     said = [line.removeprefix(prefix).rstrip() for line in log if line.startswith(prefix)]
     plain = [line for line in said if line and not line.startswith((" ", "}", "A complete log"))]
     return tuple(f"npm: {line}" for line in plain[:_LAST_WORDS])
+
+
+def check_system(system: str = os.name) -> None:
+    """Refuse a system on which the emulator is not started.
+
+    Raises:
+        ConfigError: it is Windows.
+    """
+    if system == "nt":
+        raise ConfigError(
+            "azguard starts the emulator on Linux and macOS only",
+            reason="emulator_on_windows",
+        )
+
+
+def tie_to_us(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment in which a Node.js program ends by itself once its standard input closes.
+
+    With a pipe of ours as that input, it ends when we do, ``kill -9`` included; a byte written to the pipe
+    sets it free.
+    """
+    import json
+
+    # JSON quotes a path the way Node.js reads one in NODE_OPTIONS.
+    guard = json.dumps(str(Path(__file__).with_name("guard.js")), ensure_ascii=False)
+    return {**environ, "NODE_OPTIONS": f"{environ.get('NODE_OPTIONS', '')} --require {guard}".strip()}

@@ -11,8 +11,7 @@ from subprocess import PIPE, STDOUT, Popen
 from typing import IO
 
 from azguard.accounts.well_known import EMULATOR_NAME
-from azguard.emulators.azurite_install import VERSION
-from azguard.emulators.node import tie_to_us
+from azguard.emulators.azurite_install import VERSION, tie_to_us
 from azguard.emulators.state import Azurite
 from azguard.errors import ConfigError, Unavailable
 from azguard.folders import UMASK
@@ -204,11 +203,7 @@ def _listen(port: int) -> socket.socket:
 
 
 def _hold(port: int) -> socket.socket:
-    """Listen on a chosen port.
-
-    Raises:
-        ConfigError: it is taken, or may not be used.
-    """
+    """Listen on a chosen port."""
     try:
         return _listen(port)
     except PermissionError as error:

@@ -247,11 +247,7 @@ def _read_smb(lines: list[str]) -> tuple[int | None, str]:
 
 
 def _read_lines(child: Popen[bytes], count: int, wait: float) -> list[str]:
-    """Return the first lines that a process prints; none if it ends before.
-
-    Raises:
-        Unavailable: it does not print them in time.
-    """
+    """Return the first lines that a process prints; none if it ends before."""
     assert child.stdout is not None
     until = time.monotonic() + wait
     said = b""

@@ -224,7 +224,6 @@ def _to_answer(request: Request, fault: Fault, answer: Head, sent: float) -> Ans
 
 
 def _change_head(answer: Head, request: Request, chosen: Chosen) -> Head:
-    """Return the head of an answer as the client receives it."""
     asked = request.headers.get(_ID) if chosen.echoes else None
     named = answer if asked is None else add_header(answer, _ID, asked)
     return move_date(named, chosen.ahead_seconds)

@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 from azguard.emulators.files import signatures
 from azguard.emulators.files.__main__ import ACCOUNT, KEY
+from azguard.emulators.files.request import read_request
 from azguard.emulators.files.server import Application
 from azguard.emulators.files.store import Store
-from azguard.emulators.files.wire import read_request
 
 HOST = "127.0.0.1:10004"
 SECRET = base64.b64decode(KEY)

@@ -15,7 +15,7 @@ from azure.storage.fileshare import ShareServiceClient
 from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
 from azguard.emulators import files_process
 from azguard.emulators.azurite_process import discard
-from azguard.emulators.files import samba_programs
+from azguard.emulators.files import samba
 
 _WAIT_SECONDS = 60.0
 
@@ -81,8 +81,8 @@ def open_file(tree: Any, path: str) -> Any:
 def need_samba() -> None:
     """Skip a test where Samba is not installed, but never in CI."""
     try:
-        samba_programs.find_programs()
-    except samba_programs.Unserved as error:
+        samba.find_programs()
+    except samba.Unserved as error:
         if os.environ.get("CI"):
             pytest.fail(f"CI needs SMB: {error}")
         pytest.skip(str(error))

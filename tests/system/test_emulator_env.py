@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from azguard.emulators import background, shell_exports
+from azguard.emulators import background, state
 from tests.support import emulator_world
 from tests.support.emulator_world import World
 
@@ -75,16 +75,16 @@ def test_env_for_an_unknown_shell_is_refused(world: World) -> None:
     ],
 )
 def test_the_line_is_in_the_shells_own_syntax(shell: str, line: str) -> None:
-    assert shell_exports.lines(shell_exports.describe("A=b;C=d", None), shell) == line
+    assert state.lines(state.describe("A=b;C=d", None), shell) == line
 
 
 def test_a_port_for_smb_has_a_line_of_its_own() -> None:
-    lines = shell_exports.lines(shell_exports.describe("A=b", 4450), "sh")
+    lines = state.lines(state.describe("A=b", 4450), "sh")
     assert lines == "export AZURE_STORAGE_CONNECTION_STRING='A=b'\nexport AZGUARD_SMB_PORT='4450'"
 
 
 def test_the_line_that_takes_it_away_is_in_the_shells_own_syntax() -> None:
-    assert [shell_exports.line_to_unset(shell) for shell in shell_exports.SHELLS] == [
+    assert [state.line_to_unset(shell) for shell in state.SHELLS] == [
         "unset AZURE_STORAGE_CONNECTION_STRING AZGUARD_SMB_PORT",
         "set -e AZURE_STORAGE_CONNECTION_STRING AZGUARD_SMB_PORT",
         "Remove-Item Env:AZURE_STORAGE_CONNECTION_STRING, Env:AZGUARD_SMB_PORT -ErrorAction SilentlyContinue",
@@ -108,4 +108,4 @@ def test_the_line_that_takes_it_away_is_in_the_shells_own_syntax() -> None:
     ],
 )
 def test_the_shell_that_asks_is_guessed(environ: dict[str, str], parent: str, shell: str) -> None:
-    assert shell_exports.guess(environ, parent) == shell
+    assert state.guess(environ, parent) == shell

@@ -26,6 +26,8 @@ ALLOWED = {
         "--no-update-notifier",
         "--omit",
         "--prefix",
+        # Node.js loads a file of ours before Azurite.
+        "--require",
         "--version",
     },
     # Azurite is started.
@@ -36,8 +38,6 @@ ALLOWED = {
         "--silent",
         "--skipApiVersionCheck",
     },
-    # Node.js loads a file of ours before Azurite.
-    "azguard.emulators.node": {"--require"},
     # A program of its own, for other projects.
     "azguard.emulators.files.__main__": {
         "--account",
@@ -58,10 +58,10 @@ ALLOWED = {
         "--map-root-user",
         "--no-process-group",
         "--user",
+        "--version",
     },
-    "azguard.emulators.files.samba_programs": {"--version"},
     # Samba is asked.
-    "azguard.emulators.files.open_files": {"--json"},
+    "azguard.emulators.files.handles": {"--json"},
     # Not another program's: the cache keeps each command as it would be typed, and exports carry it.
     "azguard.cache.remarks": {"--blob-type", "--select"},
 }

@@ -4,26 +4,23 @@
 ``server``       the HTTP server
 ``routes``       which request is which operation, and what a SAS must allow for it
 ``signatures``   SharedKey and SAS
-``wire``         a request as it was read, and its answer
-``answers``      errors, times and XML as the service writes them
-``errors``       the error codes of the service
-``store``        shares and what is in them: found, read, changed
-``room``         how much a share may hold still
-``database``     the tables behind it
-``disk``         files and folders on the disk
-``smb``          the shares over SMB: what follows, put together
-``samba``        a private Samba in front of the shares
-``samba_programs``  its programs and its config
-``smb_client``   the emulator's own way into it
-``arbiter``      what each operation of REST opens over SMB, so that conflicts are real
-``open_files``   what SMB clients have open
-``records``      what is kept of a share, a directory, a file
-``leases``       the states of a lease
+``request``      a request as it was read
 ``headers``      properties, metadata and ranges in headers
+``answers``      errors, times and XML as the service writes them
+``shares``       operations on shares, their permissions for files, the service
+``directories``  operations on directories, and listings
+``files``        operations on files, and renames
+``ranges``       operations on ranges of a file
+``copies``       copies, also from other servers, which go on after they are answered
 ``foreign``      the source of a copy on another server
-``pending``      copies from other servers, which go on after they are answered
-``shares`` ``directories`` ``files`` ``ranges`` ``renames`` ``copies`` ``listings`` ``permissions`` ``handles``
-                 the operations
+``handles``      what SMB clients have open
+``leases``       the states of a lease
+``store``        shares and what is in them: found, read, changed
+``database``     the tables behind it, and their records
+``disk``         files and folders on the disk, and the room left
+``samba``        a private Samba in front of the shares: programs, config, process
+``smb_client``   the emulator's own way into Samba
+``arbiter``      what each operation of REST opens over SMB, so that conflicts are real
 
 Not guaranteed: power loss. What was acknowledged survives ``kill -9``, but SQLite does not wait for the disk.
 Not emulated: NFS, symbolic and hard links, billing, throttling, Entra tokens, metrics, structured bodies.

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from azguard.emulators.files.smb import Smb
+    from azguard.emulators.files.arbiter import Smb
 
 #: The account of Azurite, and its key, which everyone knows.
 ACCOUNT = "devstoreaccount1"
@@ -48,7 +48,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _serve(folder: Path, accounts: dict[str, bytes], options: argparse.Namespace) -> int:
     from azguard.emulators.files import server
-    from azguard.emulators.files.samba_programs import PortTaken
+    from azguard.emulators.files.samba import PortTaken
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if options.tied:
@@ -92,8 +92,8 @@ def _make_signals_readable() -> int:
 
 def _start_smb(accounts: dict[str, bytes], options: argparse.Namespace, ends: ExitStack) -> "tuple[Smb | None, str]":
     """Start Samba for the first account, if it is wanted; return it, and the line that tells of it."""
-    from azguard.emulators.files.samba_programs import PortTaken, Unserved
-    from azguard.emulators.files.smb import Smb
+    from azguard.emulators.files.arbiter import Smb
+    from azguard.emulators.files.samba import PortTaken, Unserved
 
     if options.smb_port is None:
         return None, ""

@@ -7,14 +7,16 @@ A range that is read or written is locked meanwhile. Which operations look at lo
 import enum
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
 from azguard.emulators.files import smb_client
-from azguard.emulators.files.errors import ServiceError
+from azguard.emulators.files.answers import ServiceError
+from azguard.emulators.files.database import DIRECTORY, Node, ShareRecord, make_key
+from azguard.emulators.files.handles import SambaFiles
 from azguard.emulators.files.headers import read_range
-from azguard.emulators.files.records import DIRECTORY, Node, ShareRecord, make_key
-from azguard.emulators.files.samba_programs import Unserved
+from azguard.emulators.files.request import FileRequest, ask_source, is_here
+from azguard.emulators.files.samba import Samba, Unserved
 from azguard.emulators.files.smb_client import (
     ALL,
     ATTRIBUTES,
@@ -27,7 +29,6 @@ from azguard.emulators.files.smb_client import (
     SmbClient,
 )
 from azguard.emulators.files.store import Store
-from azguard.emulators.files.wire import FileRequest, ask_source, is_here
 
 #: The error code that an operation answers with, by what Samba said. Anything else does not keep it from being tried.
 _CODES = {
@@ -281,7 +282,6 @@ def _find_range(request: FileRequest, size: int) -> tuple[int, int]:
 
 
 def _read_patience(request: FileRequest) -> float:
-    """Return how many seconds SMB clients have to give up their oplocks."""
     text = request.query.get("timeout", "")
     return min(float(text), _LONGEST_SECONDS) if text.isdecimal() else _LONGEST_SECONDS
 
@@ -291,3 +291,42 @@ def _translate(error: Refused, targets: list[_Target]) -> ServiceError:
     if error.status == smb_client.SHARING_VIOLATION and is_directory:
         return ServiceError("CannotDeleteFileOrDirectory")
     return ServiceError(_CODES.get(error.status, "SharingViolation"))
+
+
+class Smb:
+    """Serves the shares of one emulator over SMB."""
+
+    def __init__(self, account: str, key: str, host: str, port: int) -> None:
+        """Start Samba; port 0 takes a free one. ``key`` is the account's key in base64, and the password.
+
+        Raises:
+            PortTaken: the port is taken.
+            Unserved: Samba is not installed, or does not start.
+        """
+        self._samba = Samba(account, key, host, port)
+        self._client = SmbClient(self._samba.host, self._samba.port, account, key)
+        self._arbiter = Arbiter(self._client)
+        #: The port that it listens on.
+        self.port = self._samba.port
+
+    def begin(self, store: Store) -> None:
+        """Serve the shares of a store."""
+        with store.transaction():
+            self.publish(store)
+        store.smb = SambaFiles(self._samba, self._client)
+        self._arbiter.restore(store)
+
+    def publish(self, store: Store) -> None:
+        """Serve just those shares that are there now; inside a transaction."""
+        gone = self._samba.publish(store.list_smb_folders())
+        for folder in gone:
+            self._arbiter.forget_share(folder)
+
+    def admit(self, store: Store, request: FileRequest, opens: Opens) -> AbstractContextManager[None]:
+        """Keep the files of an operation open over SMB for the length of a ``with`` block."""
+        return self._arbiter.admit(store, request, opens)
+
+    def stop(self) -> None:
+        """End Samba, and all that it serves."""
+        self._client.close()
+        self._samba.stop()

@@ -1,25 +1,28 @@
 """Copies of files, from this emulator or from any URL.
 
-A copy inside the emulator is done when it is answered. One from another server is pending then, as in the service.
+A copy inside the emulator is done when it is answered. One from another server is pending then, as in the service: its
+file has no content, and nothing else can be written to it. A copy that a killed process left pending has failed.
 
 Sources: https://learn.microsoft.com/rest/api/storageservices/copy-file
 https://learn.microsoft.com/rest/api/storageservices/abort-copy-file
 """
 
 import re
+import threading
+import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
-from azguard.emulators.files import answers, foreign, leases, pending, signatures, wire
+from azguard.emulators.files import answers, foreign, leases, signatures
+from azguard.emulators.files.answers import FileAnswer, ServiceError
+from azguard.emulators.files.database import FILE, Node, PendingCopy, ShareRecord
 from azguard.emulators.files.directories import join
 from azguard.emulators.files.disk import check_name
-from azguard.emulators.files.errors import ServiceError
 from azguard.emulators.files.foreign import UNREADABLE, ForeignSource
 from azguard.emulators.files.headers import apply_smb_properties, check_metadata
-from azguard.emulators.files.records import FILE, Node, ShareRecord
+from azguard.emulators.files.request import FileRequest, ask_source, is_here, read_request
 from azguard.emulators.files.store import Store
-from azguard.emulators.files.wire import FileAnswer, FileRequest, read_request
 
 _VERSION = "2021-12-02"
 _RANGE = re.compile(r"bytes=(\d+)-(\d+)\Z", re.ASCII)
@@ -29,6 +32,12 @@ _SMB = {
     "x-ms-file-last-write-time": "written",
     "x-ms-file-change-time": "changed",
 }
+_ID, _STATUS, _PROGRESS = "x-ms-copy-id", "x-ms-copy-status", "x-ms-copy-progress"
+_COMPLETED, _DESCRIPTION = "x-ms-copy-completion-time", "x-ms-copy-status-description"
+_SOURCE = "x-ms-copy-source"
+_WHY_UNREADABLE = '500 InternalServerError "Copy failed when reading the source."'
+_WHY_CHANGED = '412 ConditionNotMet "Copy failed when reading the source."'
+_WHY_ENDED = '500 InternalServerError "The emulator was ended."'
 
 
 def look_elsewhere(request: FileRequest, key: bytes, now: float) -> FileRequest:
@@ -38,7 +47,7 @@ def look_elsewhere(request: FileRequest, key: bytes, now: float) -> FileRequest:
         ServiceError: it is not there, or may not be read.
     """
     url = request.headers.get("x-ms-copy-source")
-    if not url or wire.is_here(request, url):
+    if not url or is_here(request, url):
         return request
     if urlsplit(url).scheme not in ("http", "https"):
         raise ServiceError("InvalidHeaderValue")
@@ -72,10 +81,10 @@ def copy(store: Store, request: FileRequest) -> FileAnswer:
     if request.foreign is None:
         store.disk.copy_file((source.root, source.path), share.root, node.path)
         node.size = source.size
-        pending.complete(store, node, url)
+        complete(store, node, url)
     else:
         store.disk.make_file(share.root, node.path, 0)
-        pending.begin(store, node, request.foreign)
+        begin(store, node, request.foreign)
     told = {name: node.copy[name] for name in ("x-ms-copy-id", "x-ms-copy-status")}
     return FileAnswer(202, {**answers.version_headers(node.etag, node.modified), **told})
 
@@ -85,7 +94,7 @@ def abort(store: Store, request: FileRequest) -> FileAnswer:
     share = store.get_share(request)
     node = store.get_file(share, request.path)
     leases.check_write(node.lease, request.headers.get("x-ms-lease-id"), store.now())
-    pending.abort(store, node, request.query.get("copyid", ""))
+    abort_copy(store, node, request.query.get("copyid", ""))
     return FileAnswer(204)
 
 
@@ -119,7 +128,7 @@ def _find_source_range(request: FileRequest) -> tuple[int, int]:
 def _check_replaced(store: Store, request: FileRequest, found: Node) -> None:
     if found.kind != FILE:
         raise ServiceError("ResourceTypeMismatch")
-    pending.refuse(store, found)
+    refuse(store, found)
     if found.is_read_only and not request.flag("x-ms-file-copy-ignore-readonly"):
         raise ServiceError("ReadOnlyAttribute")
 
@@ -128,7 +137,7 @@ def _find(store: Store, request: FileRequest) -> Node:
     """Return the properties of a copy's source."""
     if request.foreign is not None:
         return _describe(store, store.get_share(request), request)
-    asked = wire.ask_source(request, request.headers["x-ms-copy-source"])
+    asked = ask_source(request, request.headers["x-ms-copy-source"])
     share = store.get_share(asked)
     return store.get_file(share, asked.path)
 
@@ -145,7 +154,6 @@ def _describe(store: Store, share: ShareRecord, request: FileRequest) -> Node:
 
 
 def _read(source: ForeignSource, request: FileRequest) -> bytes:
-    """Return the range of a source on another server with which a range is to be filled."""
     try:
         return source.read_range(*_find_source_range(request))
     except UNREADABLE:
@@ -164,3 +172,109 @@ def _authorize(request: FileRequest, key: bytes, method: str, now: float) -> dic
     target = f"{url.path}?{url.query}" if url.query else url.path
     asked = read_request(method, target, list(headers.items()), b"", [request.account])
     return {**headers, "Authorization": signatures.authorize(asked, key)}
+
+
+def describe(store: Store, node: Node) -> dict[str, str]:
+    """Return the headers that tell of the copy by which a file was last written."""
+    if node.copy.get(_STATUS) != "pending":
+        return node.copy
+    running = store.pending.get(node.copy[_ID])
+    if running is None:
+        return {**node.copy, _STATUS: "failed", _DESCRIPTION: _WHY_ENDED}
+    return {**node.copy, _PROGRESS: f"{running.done}/{running.size}"}
+
+
+def refuse(store: Store, node: Node) -> None:
+    """Refuse to write a file that is the destination of a pending copy.
+
+    Raises:
+        ServiceError: it is.
+    """
+    if node.copy.get(_ID) in store.pending:
+        raise ServiceError("PendingCopyOperation")
+
+
+def begin(store: Store, node: Node, source: ForeignSource) -> None:
+    """Begin to copy a source into a file, whose node is saved already, and tell so in its node."""
+    copy_id = str(uuid.uuid4())
+    node.copy = {
+        _ID: copy_id,
+        _SOURCE: source.url.partition("?")[0],
+        _STATUS: "pending",
+        _PROGRESS: f"0/{source.size}",
+    }
+    store.save(node)
+    store.pending[copy_id] = running = PendingCopy(node.root, source.size)
+    threading.Thread(target=_run, args=(store, copy_id, running, source), daemon=True).start()
+
+
+def complete(store: Store, node: Node, source: str) -> None:
+    """Tell in the node of a file that it was copied as a whole from a source, a URL."""
+    node.copy = {
+        _ID: str(uuid.uuid4()),
+        _SOURCE: source.partition("?")[0],
+        _STATUS: "success",
+        _PROGRESS: f"{node.size}/{node.size}",
+        _COMPLETED: answers.format_date(store.now()),
+    }
+    store.save(node)
+
+
+def abort_copy(store: Store, node: Node, copy_id: str) -> None:
+    """Stop a copy: the file stays, without content.
+
+    Raises:
+        ServiceError: there is none, or it is another one.
+    """
+    if node.copy.get(_ID) not in store.pending:
+        raise ServiceError("NoPendingCopyOperation")
+    if node.copy[_ID] != copy_id:
+        raise ServiceError("CopyIdMismatch")
+    running = store.pending.pop(copy_id)
+    running.is_stopped = True
+    node.copy = {
+        **node.copy,
+        _STATUS: "aborted",
+        _PROGRESS: f"{running.done}/{running.size}",
+        _COMPLETED: answers.format_date(store.now()),
+    }
+    store.save_changed(node)
+
+
+def _run(store: Store, copy_id: str, running: PendingCopy, source: ForeignSource) -> None:
+    partial = store.locate_partial(copy_id)
+    why = ""
+    try:
+        with partial.open("wb") as file:
+            for part in source.read():
+                if running.is_stopped:
+                    break
+                file.write(part)
+                running.done += len(part)
+        if not source.is_unchanged():
+            why = _WHY_CHANGED
+        elif running.done != source.size:
+            why = _WHY_UNREADABLE
+    except (*UNREADABLE, ServiceError):
+        why = _WHY_UNREADABLE
+    with store.database.lock:
+        if not running.is_stopped:
+            _finish(store, copy_id, why)
+    partial.unlink(missing_ok=True)
+
+
+def _finish(store: Store, copy_id: str, why: str) -> None:
+    running = store.pending.pop(copy_id)
+    with store.transaction():
+        found = (each for each in store.database.list_all_nodes(running.root) if each.copy.get(_ID) == copy_id)
+        node = next(found, None)
+        if node is None:
+            return
+        ended = {_PROGRESS: f"{running.done}/{running.size}", _COMPLETED: answers.format_date(store.now())}
+        if why:
+            node.copy = {**node.copy, **ended, _STATUS: "failed", _DESCRIPTION: why}
+        else:
+            store.disk.take(node.root, node.path, store.locate_partial(copy_id))
+            node.ranges = [(0, running.size)] if running.size else []
+            node.copy = {**node.copy, **ended, _STATUS: "success"}
+        store.save_changed(node)

@@ -1,4 +1,4 @@
-"""The files and folders behind the shares, under their real names.
+"""The files and folders behind the shares, under their real names, and the room that a share has left by its quota.
 
 Another program, such as Samba, may change them as well: ``measure`` tells whether one did. Only files and directories
 count: a symbolic link or a device that such a program made is not there for the service, and nothing goes through it.
@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from azguard.emulators.files.errors import ServiceError
+from azguard.emulators.files.answers import ServiceError
+from azguard.emulators.files.database import ShareRecord
 
 _PART = 1024 * 1024
 _LONGEST_NAME_BYTES = 255
@@ -24,6 +25,7 @@ _LONGEST_PATH_BYTES = 3072
 _MOST_DIRECTORIES = 250
 # Of so many folders the names are remembered.
 _MOST_FOLDERS = 64
+_GIB = 1024**3
 
 
 class Disk:
@@ -295,14 +297,33 @@ def _is_plain(path: "str | Path | os.DirEntry[str]") -> bool:
 
 
 def _open(path: str | Path, mode: str) -> IO[bytes]:
-    """Open a file, and not what a symbolic link in its place names.
-
-    Raises:
-        ServiceError: something else has its name.
-    """
+    """Open a file, and not what a symbolic link in its place names."""
     try:
         return open(path, mode, opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666))
     except OSError as error:
         if mode == "wb" and os.path.lexists(path) and not _is_plain(path):
             raise ServiceError("ResourceAlreadyExists") from error
         raise
+
+
+class Room:
+    """The room of all shares."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+        #: How many bytes can be written before a share has to be counted again, by its number and its quota.
+        self._left: dict[tuple[int, int], int] = {}
+
+    def take(self, share: ShareRecord, count: int) -> None:
+        """Take room for so many bytes that a share has not held yet.
+
+        Raises:
+            ServiceError: its quota does not allow them.
+        """
+        quota = int(share.settings["x-ms-share-quota"]) * _GIB
+        left = self._left.get((share.root, quota), 0)
+        if left < count:
+            left = quota - self._disk.count_written(share.root)
+        if left < count:
+            raise ServiceError("ShareSizeLimitReached")
+        self._left[share.root, quota] = left - count

@@ -1,15 +1,18 @@
-"""Operations on files.
+"""Operations on files, and renames of files and directories.
 
-Source: https://learn.microsoft.com/rest/api/storageservices/operations-on-files
+Sources: https://learn.microsoft.com/rest/api/storageservices/operations-on-files
+https://learn.microsoft.com/rest/api/storageservices/rename-file
+https://learn.microsoft.com/rest/api/storageservices/rename-directory
 """
 
 import base64
 import hashlib
 
-from azguard.emulators.files import answers, leases, pending
+from azguard.emulators.files import answers, copies, leases
+from azguard.emulators.files.answers import FileAnswer, ServiceError
+from azguard.emulators.files.database import DIRECTORY, FILE, LARGEST_FILE, Node, ShareRecord
 from azguard.emulators.files.directories import describe_written, find_parent_id, join
-from azguard.emulators.files.disk import check_name
-from azguard.emulators.files.errors import ServiceError
+from azguard.emulators.files.disk import check_length, check_name
 from azguard.emulators.files.headers import (
     apply_smb_properties,
     check_metadata,
@@ -18,9 +21,8 @@ from azguard.emulators.files.headers import (
     read_range,
     smb_headers,
 )
-from azguard.emulators.files.records import FILE, LARGEST_FILE, Node, ShareRecord
-from azguard.emulators.files.store import Store
-from azguard.emulators.files.wire import FileAnswer, FileRequest
+from azguard.emulators.files.request import FileRequest, ask_source
+from azguard.emulators.files.store import Store, same_path
 
 # The most bytes whose MD5 a read may ask for.
 _LARGEST_HASHED = 4 * 1024**2
@@ -105,7 +107,7 @@ def delete(store: Store, request: FileRequest) -> FileAnswer:
     share = store.get_share(request)
     node = store.get_file(share, request.path)
     leases.check_write(node.lease, request.headers.get("x-ms-lease-id"), store.now())
-    pending.refuse(store, node)
+    copies.refuse(store, node)
     store.disk.remove(share.root, node.path)
     store.database.remove_node(share.root, node.path)
     return FileAnswer(202)
@@ -159,7 +161,7 @@ def describe(store: Store, share: ShareRecord, node: Node) -> dict[str, str]:
         **answers.metadata_headers(node.metadata),
         **smb_headers(node, find_parent_id(store, share, node)),
         **node.lease.headers(store.now()),
-        **pending.describe(store, node),
+        **copies.describe(store, node),
         "x-ms-type": "File",
         "x-ms-server-encrypted": "true",
         "Accept-Ranges": "bytes",
@@ -174,7 +176,7 @@ def get_for_write(store: Store, share: ShareRecord, request: FileRequest, *, kee
     """
     node = store.get_file(share, request.path)
     node.lease = leases.check_write(node.lease, request.headers.get("x-ms-lease-id"), store.now())
-    pending.refuse(store, node)
+    copies.refuse(store, node)
     if node.is_read_only and not keeps_content:
         raise ServiceError("ReadOnlyAttribute")
     return node
@@ -199,7 +201,7 @@ def check_body_md5(request: FileRequest) -> None:
 def _check_replaced(store: Store, found: Node) -> None:
     if found.kind != FILE:
         raise ServiceError("ResourceTypeMismatch")
-    pending.refuse(store, found)
+    copies.refuse(store, found)
     if found.is_read_only:
         raise ServiceError("ReadOnlyAttribute")
 
@@ -210,3 +212,77 @@ def _read_size(text: str) -> int:
     if int(text) > LARGEST_FILE:
         raise ServiceError("FileTooLarge")
     return int(text)
+
+
+def rename_file(store: Store, request: FileRequest) -> FileAnswer:
+    """Rename a file, over another one if that is said; it keeps its own lease."""
+    return _rename(store, request, FILE)
+
+
+def rename_directory(store: Store, request: FileRequest) -> FileAnswer:
+    """Rename a directory with all that is in it, over a file if that is said."""
+    return _rename(store, request, DIRECTORY)
+
+
+def _rename(store: Store, request: FileRequest, kind: str) -> FileAnswer:
+    share = store.get_share(request)
+    check_name(request.path)
+    source = _find_source(store, share, request, kind)
+    parent = store.require_parent(share, request.path)
+    target = join(parent, request.path)
+    if f"{target.lower()}/".startswith(f"{source.path.lower()}/") and not same_path(target, source.path):
+        raise ServiceError("InvalidInput")
+    for each in store.database.list_below(share.root, source.path):
+        check_length(target + each.path[len(source.path) :])
+    if kind == FILE:
+        leases.check_write(source.lease, request.headers.get("x-ms-source-lease-id"), store.now())
+        copies.refuse(store, source)
+    found = store.find(share, request.path)
+    if found is None:
+        leases.check_write(leases.FREE, request.headers.get("x-ms-destination-lease-id"), store.now())
+    elif not same_path(found.path, source.path):
+        _check_rename_target(store, request, found)
+        target = found.path
+    source.metadata = check_metadata(request.metadata) or source.metadata
+    if request.headers.get("x-ms-content-type"):
+        source.content["Content-Type"] = request.headers["x-ms-content-type"]
+    apply_smb_properties(store, source, request, new=False)
+    # Saved under the old path: from here on nothing may refuse the request.
+    store.save_changed(source)
+    _move(store, share, source, target, found)
+    return FileAnswer(200, describe_written(store, share, store.get(share, target)))
+
+
+def _find_source(store: Store, share: ShareRecord, request: FileRequest, kind: str) -> Node:
+    asked = ask_source(request, request.require("x-ms-file-rename-source"))
+    if asked.share != share.name:
+        raise ServiceError("InvalidHeaderValue")
+    found = store.get(share, asked.path)
+    if found.kind != kind:
+        raise ServiceError("ResourceTypeMismatch")
+    if not found.path:
+        raise ServiceError("InvalidHeaderValue")
+    return found
+
+
+def _check_rename_target(store: Store, request: FileRequest, found: Node) -> None:
+    if not request.flag("x-ms-file-rename-replace-if-exists"):
+        raise ServiceError("ResourceAlreadyExists")
+    if found.kind == DIRECTORY:
+        raise ServiceError("ResourceTypeMismatch")
+    leases.check_write(found.lease, request.headers.get("x-ms-destination-lease-id"), store.now())
+    copies.refuse(store, found)
+    if found.is_read_only and not request.flag("x-ms-file-rename-ignore-readonly"):
+        raise ServiceError("ReadOnlyAttribute")
+
+
+def _move(store: Store, share: ShareRecord, source: Node, target: str, replaced: Node | None) -> None:
+    """Rename on the disk and in the tables, so that a process killed in between can finish it."""
+    root = share.root
+    old = source.path
+    is_over_file = replaced is not None and replaced.path != old
+    if is_over_file:
+        store.database.remove_node(root, target)
+        if source.kind == DIRECTORY:
+            store.disk.remove(root, target)
+    store.rename(root, old, target)

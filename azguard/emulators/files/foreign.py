@@ -10,7 +10,7 @@ from urllib.error import HTTPError, URLError
 from urllib.request import HTTPRedirectHandler, build_opener
 from urllib.request import Request as UrlRequest
 
-from azguard.emulators.files.errors import ServiceError
+from azguard.emulators.files.answers import ServiceError
 
 #: What goes wrong while a source is read.
 UNREADABLE = (URLError, OSError, HTTPException)

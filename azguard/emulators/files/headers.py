@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from azguard.emulators.files import answers
-from azguard.emulators.files.errors import ServiceError
-from azguard.emulators.files.records import DIRECTORY, Node
+from azguard.emulators.files.answers import ServiceError
+from azguard.emulators.files.database import DIRECTORY, Node
+from azguard.emulators.files.request import FileRequest
 from azguard.emulators.files.store import Store
-from azguard.emulators.files.wire import FileRequest
 
 #: The headers that set content properties, and their names in answers.
 CONTENT = {

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from azguard.emulators.files.errors import ServiceError
+from azguard.emulators.files.answers import ServiceError
 
 INFINITE = -1
 _SHORTEST, _LONGEST = 15, 60

@@ -5,13 +5,13 @@ https://learn.microsoft.com/rest/api/storageservices/list-ranges
 """
 
 from azguard.emulators.files import answers, leases
+from azguard.emulators.files.answers import FileAnswer, ServiceError
 from azguard.emulators.files.copies import read_source
-from azguard.emulators.files.errors import ServiceError
+from azguard.emulators.files.database import Node, ShareRecord
 from azguard.emulators.files.files import check_body_md5, compute_md5, get_for_write
 from azguard.emulators.files.headers import read_range
-from azguard.emulators.files.records import Node, ShareRecord
+from azguard.emulators.files.request import FileRequest
 from azguard.emulators.files.store import Store
-from azguard.emulators.files.wire import FileAnswer, FileRequest
 
 _LARGEST_RANGE = 4 * 1024**2
 _MOST_RANGES = 10_000
@@ -135,11 +135,7 @@ def _compare(
 
 
 def _find_old(store: Store, share: ShareRecord, node: Node, *, keeps_renamed: bool) -> Node | None:
-    """Return a file as it was in a snapshot; None if it was not there.
-
-    Raises:
-        ServiceError: it had another name then, or is another file now.
-    """
+    """Return a file as it was in a snapshot; None if it was not there."""
     there = store.find(share, node.path)
     if there is not None and there.id == node.id:
         return there

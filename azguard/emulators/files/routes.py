@@ -3,22 +3,12 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from azguard.emulators.files import (
-    copies,
-    directories,
-    files,
-    handles,
-    listings,
-    permissions,
-    ranges,
-    renames,
-    shares,
-)
+from azguard.emulators.files import copies, directories, files, handles, ranges, shares
+from azguard.emulators.files.answers import FileAnswer, ServiceError
 from azguard.emulators.files.arbiter import Opens
-from azguard.emulators.files.errors import ServiceError
+from azguard.emulators.files.request import FileRequest
 from azguard.emulators.files.signatures import Needs
 from azguard.emulators.files.store import Store
-from azguard.emulators.files.wire import FileAnswer, FileRequest
 
 _SERVICE, _SHARE, _DIRECTORY, _FILE = "service", "share", "directory", "file"
 
@@ -47,8 +37,8 @@ _OPENS: Mapping[Callable[[Store, FileRequest], FileAnswer], Opens] = {
     files.show_metadata: Opens.LOOK,
     ranges.put: Opens.WRITE,
     ranges.show: Opens.READ,
-    renames.rename_directory: Opens.RENAME,
-    renames.rename_file: Opens.RENAME,
+    files.rename_directory: Opens.RENAME,
+    files.rename_file: Opens.RENAME,
 }
 
 
@@ -60,11 +50,11 @@ def _of_item(run: Callable[[Store, FileRequest], FileAnswer], letters: str) -> R
     return Route(run, Needs(letters, "o", letters), _OPENS.get(run, Opens.NOTHING))
 
 
-_LIST = Route(listings.list_directory, Needs("l", "c", "l"))
+_LIST = Route(directories.list_directory, Needs("l", "c", "l"))
 
 #: Operations by method, kind of resource and ``comp``.
 _OPERATIONS: Mapping[tuple[str, str, str], Route] = {
-    ("GET", _SERVICE, "list"): Route(listings.list_shares, Needs("l", "s")),
+    ("GET", _SERVICE, "list"): Route(directories.list_shares, Needs("l", "s")),
     ("GET", _SERVICE, "properties"): Route(shares.show_service, Needs("r", "s")),
     ("PUT", _SERVICE, "properties"): Route(shares.set_service, Needs("w", "s")),
     ("PUT", _SHARE, ""): _of_share(shares.create, "cw"),
@@ -81,8 +71,8 @@ _OPERATIONS: Mapping[tuple[str, str, str], Route] = {
     ("PUT", _SHARE, "acl"): _of_share(shares.set_policies, ""),
     ("GET", _SHARE, "stats"): _of_share(shares.show_stats, "r"),
     ("PUT", _SHARE, "lease"): _of_share(shares.lease, "wd"),
-    ("PUT", _SHARE, "filepermission"): _of_share(permissions.create, "cw", "cw"),
-    ("GET", _SHARE, "filepermission"): _of_share(permissions.show, "r", "r"),
+    ("PUT", _SHARE, "filepermission"): _of_share(shares.create_permission, "cw", "cw"),
+    ("GET", _SHARE, "filepermission"): _of_share(shares.show_permission, "r", "r"),
     ("PUT", _DIRECTORY, ""): _of_item(directories.create, "cw"),
     ("GET", _DIRECTORY, ""): _of_item(directories.show, "r"),
     ("HEAD", _DIRECTORY, ""): _of_item(directories.show, "r"),
@@ -92,7 +82,7 @@ _OPERATIONS: Mapping[tuple[str, str, str], Route] = {
     ("HEAD", _DIRECTORY, "metadata"): _of_item(files.show_metadata, "r"),
     ("PUT", _DIRECTORY, "metadata"): _of_item(directories.set_metadata, "w"),
     ("PUT", _DIRECTORY, "properties"): _of_item(directories.set_properties, "w"),
-    ("PUT", _DIRECTORY, "rename"): _of_item(renames.rename_directory, "w"),
+    ("PUT", _DIRECTORY, "rename"): _of_item(files.rename_directory, "w"),
     ("PUT", _FILE, ""): _of_item(files.create, "cw"),
     ("GET", _FILE, ""): _of_item(files.get, "r"),
     ("HEAD", _FILE, ""): _of_item(files.show, "r"),
@@ -104,7 +94,7 @@ _OPERATIONS: Mapping[tuple[str, str, str], Route] = {
     ("PUT", _FILE, "metadata"): _of_item(files.set_metadata, "w"),
     ("PUT", _FILE, "properties"): _of_item(files.set_properties, "w"),
     ("PUT", _FILE, "lease"): _of_item(files.lease, "wd"),
-    ("PUT", _FILE, "rename"): _of_item(renames.rename_file, "w"),
+    ("PUT", _FILE, "rename"): _of_item(files.rename_file, "w"),
     ("PUT", _FILE, "copy"): _of_item(copies.abort, "w"),
     ("GET", _FILE, "listhandles"): Route(handles.show, Needs("l", "o", "l")),
     ("PUT", _FILE, "forceclosehandles"): _of_item(handles.close, "wd"),

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 from werkzeug.serving import BaseWSGIServer, ThreadedWSGIServer, WSGIRequestHandler
 
 from azguard.emulators.files import answers, copies, foreign, shares, signatures
-from azguard.emulators.files.errors import ServiceError
+from azguard.emulators.files.answers import FileAnswer, ServiceError
+from azguard.emulators.files.arbiter import Smb
+from azguard.emulators.files.request import FileRequest, ask_source, is_here, read_request, split_target
 from azguard.emulators.files.routes import find_operation
-from azguard.emulators.files.samba_programs import Unserved
-from azguard.emulators.files.smb import Smb
+from azguard.emulators.files.samba import Unserved
 from azguard.emulators.files.store import Store
-from azguard.emulators.files.wire import FileAnswer, FileRequest, ask_source, is_here, read_request, split_target
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse
@@ -259,7 +259,6 @@ class Running:
 
 
 def _redact(target: str) -> str:
-    """Return a target without its signature."""
     return re.sub(r"([?&]sig=)[^&]*", r"\1redacted", target, flags=re.IGNORECASE)
 
 

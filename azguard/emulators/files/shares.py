@@ -1,17 +1,19 @@
-"""Operations on shares, and on the service.
+"""Operations on shares, on the permissions that a share keeps for its files, and on the service.
 
-Source: https://learn.microsoft.com/rest/api/storageservices/operations-on-shares--file-service-
+Sources: https://learn.microsoft.com/rest/api/storageservices/operations-on-shares--file-service-
+https://learn.microsoft.com/rest/api/storageservices/create-permission
 """
 
+import json
 import re
 from xml.etree import ElementTree as ET
 
 from azguard.emulators.files import answers, leases
-from azguard.emulators.files.errors import ServiceError
-from azguard.emulators.files.headers import check_metadata
-from azguard.emulators.files.records import DIRECTORY, ShareRecord
+from azguard.emulators.files.answers import FileAnswer, ServiceError
+from azguard.emulators.files.database import DIRECTORY, ShareRecord
+from azguard.emulators.files.headers import check_metadata, check_permission
+from azguard.emulators.files.request import FileRequest
 from azguard.emulators.files.store import Store
-from azguard.emulators.files.wire import FileAnswer, FileRequest
 
 _NOUN = "Container"
 _NAME = re.compile(r"(?!.*--)[a-z0-9][a-z0-9-]{1,61}[a-z0-9]\Z")
@@ -254,11 +256,7 @@ def _read_settings(request: FileRequest) -> dict[str, str]:
 
 
 def _read_document(request: FileRequest, tag: str) -> str:
-    """Return the XML that was sent, without its declaration.
-
-    Raises:
-        ServiceError: it is no XML, or of something else.
-    """
+    """Return the XML that was sent, without its declaration."""
     try:
         root = ET.fromstring(request.body)  # noqa: S314  # 4 MiB at most, from who has the key of an emulator
     except ET.ParseError:
@@ -266,3 +264,28 @@ def _read_document(request: FileRequest, tag: str) -> str:
     if root.tag != tag:
         raise ServiceError("InvalidXmlDocument")
     return ET.tostring(root, encoding="unicode")
+
+
+def create_permission(store: Store, request: FileRequest) -> FileAnswer:
+    """Keep a permission; the answer names the key by which files get it."""
+    store.get_share(request)
+    try:
+        document = json.loads(request.body)
+        text = document["permission"]
+    except (ValueError, KeyError, TypeError):
+        raise ServiceError("InvalidInput") from None
+    if not isinstance(text, str):
+        raise ServiceError("InvalidInput")
+    key = store.keep_permission(
+        check_permission(text, {"x-ms-file-permission-format": str(document.get("format", ""))})
+    )
+    return FileAnswer(201, {"x-ms-file-permission-key": key})
+
+
+def show_permission(store: Store, request: FileRequest) -> FileAnswer:
+    """Return the permission of a key."""
+    store.get_share(request)
+    found = store.database.find_permission(request.require("x-ms-file-permission-key"))
+    if found is None:
+        raise ServiceError("ResourceNotFound")
+    return FileAnswer(200, {"Content-Type": "application/json"}, json.dumps({"permission": found}).encode())

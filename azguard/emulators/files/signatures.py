@@ -15,8 +15,8 @@ from ipaddress import ip_address
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
-from azguard.emulators.files.errors import ServiceError
-from azguard.emulators.files.wire import FileRequest
+from azguard.emulators.files.answers import ServiceError
+from azguard.emulators.files.request import FileRequest
 
 _SIGNED_HEADERS = (
     "content-encoding", "content-language", "content-length", "content-md5", "content-type", "date",

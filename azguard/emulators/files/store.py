@@ -12,12 +12,11 @@ from typing import Protocol
 
 from azguard.atomic_files import write_atomically
 from azguard.emulators.files import answers
-from azguard.emulators.files.database import Database
-from azguard.emulators.files.disk import Disk
-from azguard.emulators.files.errors import ServiceError
-from azguard.emulators.files.records import (
+from azguard.emulators.files.answers import ServiceError
+from azguard.emulators.files.database import (
     DIRECTORY,
     FILE,
+    Database,
     Node,
     OpenHandle,
     PendingCopy,
@@ -25,8 +24,8 @@ from azguard.emulators.files.records import (
     make_key,
     parent_of,
 )
-from azguard.emulators.files.room import Room
-from azguard.emulators.files.wire import FileRequest
+from azguard.emulators.files.disk import Disk, Room
+from azguard.emulators.files.request import FileRequest
 
 #: The permission of what was made without one.
 DEFAULT_PERMISSION = "O:SYG:SYD:(A;;FA;;;BA)(A;;FA;;;SY)(A;;0x1301bf;;;AU)(A;;0x1200a9;;;BU)"

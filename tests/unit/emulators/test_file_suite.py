@@ -3,7 +3,7 @@
 import pytest
 from azure.storage.fileshare import FileSasPermissions, generate_file_sas
 
-from azguard.emulators.files import room, shares
+from azguard.emulators.files import disk, shares
 from azguard.emulators.files.__main__ import ACCOUNT, KEY
 from tests.support.files_emulator import HOST, FilesEmulator, Reply
 
@@ -94,7 +94,7 @@ def test_a_share_has_no_more_snapshots_than_the_service_allows(
 
 
 def test_a_share_holds_no_more_than_its_quota_allows(files: FilesEmulator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "_GIB", 8192)
+    monkeypatch.setattr(disk, "_GIB", 8192)
     files.ask("PUT", "work?restype=share&comp=properties", {"x-ms-share-quota": "1"})
     files.ask("PUT", "work/f", {**_NEW, "x-ms-content-length": "1000000"})
     said = [_write(files, "update", start, start + 4096).said for start in (0, 4096, 0, 8192)]

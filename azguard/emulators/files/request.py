@@ -1,10 +1,10 @@
-"""A request as the emulator reads it, and its answer."""
+"""A request as the emulator reads it."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
-from azguard.emulators.files.errors import ServiceError
+from azguard.emulators.files.answers import ServiceError
 from azguard.emulators.files.foreign import ForeignSource
 
 _META = "x-ms-meta-"
@@ -57,17 +57,6 @@ class FileRequest:
         if not found:
             raise ServiceError("MissingRequiredHeader")
         return found
-
-
-@dataclass(frozen=True)
-class FileAnswer:
-    """What is answered."""
-
-    status: int
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes = b""
-    #: The body in parts, where it is long; its length stands in the headers.
-    stream: Iterable[bytes] | None = None
 
 
 def split_target(target: str, accounts: Iterable[str], host: str) -> tuple[str, str, str]:
