@@ -68,7 +68,8 @@ What is shown:
 ``deliveries``       where content goes, and whether it stays there
 ``result_stream``    stdout, and what if it cannot be written
 ``terminal``         what a stream can show: width, colour, characters
-``progress``         a progress bar
+``progress``         a progress bar, and the line it is drawn in
+``tree_progress``    how far a run over a tree came
 ``tracing``          what ``-v`` tells
 ``redaction``        the same text without credentials
 

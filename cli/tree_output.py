@@ -7,11 +7,12 @@ from azguard.address import Kind
 from azguard.cli import line_query, result_stream, terminal
 from azguard.cli.output import Output
 from azguard.cli.plain_values import plain
-from azguard.cli.progress import ERASE, Progress
+from azguard.cli.progress import ERASE
 from azguard.errors import OutputFailed
 from azguard.requests.pool import Done
 
 if TYPE_CHECKING:
+    from azguard.cli.tree_progress import TreeProgress
     from azguard.trees.items import TreeItem, TreeSummary
 
 _WIDTH = 9
@@ -140,9 +141,9 @@ def _shorten(value: dict[str, Any]) -> dict[str, Any]:
     return value if error is None else {**value, "reason": f"{error['kind']} ({error['exit_code']})"}
 
 
-def tell(out: Output, summary: "TreeSummary", progress: Progress) -> None:
+def tell(out: Output, summary: "TreeSummary", progress: "TreeProgress") -> None:
     """Tell how many files ended in which way, in the place of the bar."""
-    progress.erase()
+    progress.close()
     counts = ", ".join(f"{count:,} {outcome}" for outcome, count in summary.outcomes.items())
     out.info(f"{summary.address}: {counts or 'no file'}")
 

@@ -10,6 +10,7 @@ from azguard.cli import lifecycle_options, terminal, tree_output, values
 from azguard.cli.context import Environment
 from azguard.cli.tree_get_options import TreeGetOptions
 from azguard.cli.tree_options import TreeOptions, TreePutOptions
+from azguard.cli.tree_progress import TreeProgress
 from azguard.conditions.requested import RequestedConditions
 from azguard.errors import Changed, Partial, UsageError
 from azguard.requests.pool import Done, Job
@@ -98,7 +99,7 @@ def put(
         last=tree.read_last(),
         follows_links=tree.follow_symlinks,
     )
-    _run(env, upload, tree, f"put {folder}")
+    _run(env, upload, tree, upload.sizes())
 
 
 def _check_put(env: Environment, given: PutGiven, tree: TreePutOptions) -> None:
@@ -152,7 +153,7 @@ def get(
         mirrors=tree.mirror,
         allows_empty=tree.allow_empty,
     )
-    _run(env, download, tree, f"get {download.address}")
+    _run(env, download, tree, download.sizes(env.deadline))
 
 
 def delete(
@@ -170,7 +171,7 @@ def delete(
     _check_options(env, found.delete_operation, found)
     deleting = Deleting(store=found, reads=env.reads, asked=RequestedConditions.of(env.shared))
     delete = TreeDelete(deleting=deleting, patterns=tree.read_patterns(), keeps_folders=keeps_folders)
-    _run(env, delete, tree, f"delete {delete.address}")
+    _run(env, delete, tree, None)
 
 
 def _check_options(env: Environment, operation: "Operation", store: "TreeStore") -> None:
@@ -201,7 +202,8 @@ def _pair(env: Environment, words: tuple[str, str | None], file: str | None) -> 
     return Path(str(folder)), address
 
 
-def _run(env: Environment, tree: Tree, given: TreeOptions, title: str) -> None:
+def _run(env: Environment, tree: Tree, given: TreeOptions, sizes: Iterator[int] | None) -> None:
+    """Run a tree; ``sizes`` is what counts its files and bytes beside the run, if they can be counted."""
     from azguard.trees import outage, runs
 
     lines = tree_output.Lines(env.out)
@@ -213,16 +215,16 @@ def _run(env: Environment, tree: Tree, given: TreeOptions, title: str) -> None:
             lines.tell_wrong()
         lines.finish()
         return
-    with env.out.progress_bar(title) as progress:
-        jobs = given.read_jobs()
-        control = runs.Control(env.deadline, progress.at, outage=outage.Outage(outage.ROUNDS * jobs))
+    jobs = given.read_jobs()
+    control = runs.Control(env.deadline, outage=outage.Outage(outage.ROUNDS * jobs))
+    with TreeProgress(env.command, tree.address, control.headway, sizes, enabled=env.out.progress) as progress:
 
         def tell(summary: "TreeSummary") -> None:
             lines.end()
             tree_output.tell(env.out, summary, progress)
             lines.tell_wrong()
 
-        runs.run_phases(tree.address, tree.phases(control), jobs, control, lines.show, tell)
+        runs.run_phases(tree.address, tree.phases(control), jobs, control, progress.keep_below(lines.show), tell)
     lines.finish()
 
 

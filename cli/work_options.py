@@ -226,7 +226,7 @@ def live_counts(env: Environment, settings: WorkSettings) -> Iterator[Watched]:
     try:
         yield Watched(told, counts.show)
     finally:
-        counts.erase()
+        counts.close()
 
 
 def finish(env: Environment, ended: WorkEnd) -> None:

@@ -1,11 +1,10 @@
 """The counts of a worker in one line of a terminal."""
 
-import sys
 import time
 from collections.abc import Callable
 
 from azguard.cli import terminal
-from azguard.cli.progress import ERASE
+from azguard.cli.progress import LiveLine
 from azguard.worker.counts import WorkCounts
 from azguard.worker.protocol import Outcome
 
@@ -20,34 +19,28 @@ class LiveCounts:
     def __init__(self, queue: str, *, enabled: bool) -> None:
         self._queue, self._enabled = queue, enabled
         self._next = time.monotonic() + _REDRAW_SECONDS
-        self._drawn = False
+        self._line = LiveLine()
 
     def show(self, counts: WorkCounts) -> None:
         """Draw the counts, unless that was a moment ago."""
         if not self._enabled or time.monotonic() < self._next:
             return
         self._next = time.monotonic() + _REDRAW_SECONDS
-        self._drawn = True
-        width = terminal.width(sys.stderr) - 1
         # The blanks keep what a command prints apart from it.
-        sys.stderr.write(f"{ERASE}{describe(self._queue, counts)[: width - 2]}  ")
-        sys.stderr.flush()
+        self._line.draw(f"{terminal.cut(describe(self._queue, counts), self._line.room() - 2)}  ")
 
     def print_above(self, tell: Callable[[str], None]) -> Callable[[str], None]:
         """Return what prints a message in place of the line, which is drawn again below it."""
 
         def tell_above(text: str) -> None:
-            self.erase()
+            self._line.erase()
             tell(text)
 
         return tell_above
 
-    def erase(self) -> None:
-        """Erase the line."""
-        if self._drawn:
-            self._drawn = False
-            sys.stderr.write(ERASE)
-            sys.stderr.flush()
+    def close(self) -> None:
+        """Erase the line, and draw it no more."""
+        self._line.close()
 
 
 def describe(queue: str, counts: WorkCounts) -> str:

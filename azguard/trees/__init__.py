@@ -6,6 +6,7 @@
 ``patterns``      which names are meant
 ``index``         names on the disk, for trees of any size
 ``items``         how each file ended, and the summary
+``headway``       how far a run came
 ``outage``        a service that goes away in the middle of a run
 ``runs``          the phases of a run, a few files at a time
 ``unchanged``     whether two places hold the same content

@@ -12,6 +12,7 @@ from azguard.cache import copies
 from azguard.cache.reads import Reads
 from azguard.conditions.requested import RequestedConditions
 from azguard.errors import AzguardError, NotFound, UsageError
+from azguard.requests.deadline import Deadline
 from azguard.requests.existing import is_nowhere
 from azguard.requests.pool import Done, Job, conclude
 from azguard.trees import items, unchanged
@@ -61,6 +62,11 @@ class TreeDownload:
             found.append(after(lambda: self._delete_rest(listed)))
         return found
 
+    def sizes(self, patience: Deadline) -> Iterator[int]:
+        """Yield how many bytes each file has, from a listing of its own."""
+        for each in self._list(patience):
+            yield each.content_length or 0
+
     def preview(self, control: Control) -> Iterator[Done]:
         """Yield what would be read, from one listing; nothing is written."""
         folder = LocalFolder(self.folder)
@@ -93,8 +99,8 @@ class TreeDownload:
         is_changed = not self.overwrites and self.reads.is_changed_here(target, path)
         return is_changed and not unchanged.is_same(path, target, listed, self.reads)
 
-    def _list(self, control: Control) -> Iterator[ListedItem]:
-        for each in self.store.list_items(control.patience.fresh()):
+    def _list(self, patience: Deadline) -> Iterator[ListedItem]:
+        for each in self.store.list_items(patience.fresh()):
             if self.patterns.selects(each.name.removeprefix(self.store.prefix)):
                 yield each
 
@@ -105,7 +111,7 @@ class TreeDownload:
             NotFound: nothing that is meant is there.
         """
         count = 0
-        for each in self._list(control):
+        for each in self._list(control.patience):
             count += 1
             yield each
         if not count and not self.mirrors and not self.allows_empty:
@@ -208,7 +214,9 @@ class _Reading:
     control: Control
 
     def run(self) -> Done:
-        return self.control.conclude(str(self.target.address), lambda: self._run().done())
+        return self.control.conclude(
+            str(self.target.address), lambda: self._run().done(), self.listed.content_length or 0
+        )
 
     def _run(self) -> TreeItem:
         tree = self.tree
@@ -221,7 +229,7 @@ class _Reading:
                 tree.reads.record(self.target, same, same.copy, same.lineage)
                 return tree.build(self.target, self.path, items.UNCHANGED, self.listed)
         conditions = tree.reads.resolve_conditions(tree.store.get_operation, tree.asked, self.target)
-        meter = self.control.meter()
+        meter = self.control.meter(str(self.target.address))
 
         def count(done: int) -> None:
             meter(done)

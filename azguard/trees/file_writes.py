@@ -120,7 +120,7 @@ class _Write:
     known: Known | None
 
     def run(self) -> Done:
-        return self.control.conclude(str(self.target.address), lambda: self._run().done())
+        return self.control.conclude(str(self.target.address), lambda: self._run().done(), self.file.size)
 
     def _run(self) -> TreeItem:
         known = self.known if self.writing.skips_unchanged else None
@@ -175,7 +175,7 @@ class _Write:
                 conditions,
                 writing.choose_op(self.target, conditions, source),
                 self.control.deadline(),
-                self.control.meter(),
+                self.control.meter(str(self.target.address)),
                 skip=writing.skips_existing,
             )
         writing.reads.record(self.target, written, copy, lineage)

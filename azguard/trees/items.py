@@ -1,7 +1,6 @@
 """How each file of a tree ended, and the summary of all."""
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar
@@ -91,15 +90,6 @@ class Failures:
             self.exit_codes.add(done.error.exit_code)
             self.reasons.add(done.error.reason)
             self.is_retriable |= done.error.retriable or done.outcome == UNKNOWN
-
-    def noting(self, on_end: Callable[[Done], None]) -> Callable[[Done], None]:
-        """Return what counts how a file ended, and then tells it."""
-
-        def note(done: Done) -> None:
-            self.note(done)
-            on_end(done)
-
-        return note
 
     def build_error(self, message: str, address: str) -> AzguardError:
         """Return the error that stands for all: where another writer is the cause of each, it is a conflict, too."""

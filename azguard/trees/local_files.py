@@ -21,6 +21,14 @@ class LocalFile:
     #: Relative to the folder, with slashes.
     name: str
 
+    @property
+    def size(self) -> int:
+        """Return how many bytes it has now; none of a file that cannot be looked at."""
+        try:
+            return self.path.stat().st_size
+        except OSError:
+            return 0
+
 
 @dataclass(frozen=True)
 class PassedOver:

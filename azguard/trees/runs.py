@@ -1,14 +1,15 @@
 """The phases of a run over a tree, a few files at a time; a later phase begins only if all before it went well."""
 
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from azguard.errors import AzguardError, GaveUp, Partial, Unavailable
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import DEFAULT_JOBS, FAILED, Done, Job, StoppableClock, Tally, conclude, run_each
+from azguard.trees.headway import Headway
 from azguard.trees.items import NOT_TRIED, SKIPPED, Failures, TreeItem, TreeSummary
 from azguard.trees.outage import ROUNDS, Outage
 
@@ -36,24 +37,26 @@ class Control:
     """What the jobs of one run share: the time they have, how far they came, and whether they are to stop."""
 
     patience: Deadline
-    #: Told how many bytes all jobs have moved so far.
-    progress: Callable[[int], None] = lambda count: None
+    headway: Headway = field(default_factory=Headway)
     clock: StoppableClock = field(default_factory=StoppableClock)
     is_stopped: bool = False
     outage: Outage = field(default_factory=lambda: Outage(ROUNDS * DEFAULT_JOBS))
-    _bytes: int = 0
-    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def stop(self) -> None:
         """Let no job send anything more than it takes to settle what is under way."""
         self.is_stopped = True
         self.clock.stop()
 
-    def conclude(self, address: str, work: Callable[[], Done]) -> Done:
-        """Return how a file ended that asks the service; it is not tried where the service does not answer any more."""
+    def conclude(self, address: str, work: Callable[[], Done], size: int = 0) -> Done:
+        """Return how a file of so many bytes ended that asks the service.
+
+        It is not tried where the service does not answer any more.
+        """
         if self.outage.is_certain:
             return TreeItem(address, None, NOT_TRIED, reason="the service did not answer for those before").done()
+        self.headway.begin(address)
         done = conclude(address, work)
+        self.headway.end(address, size)
         self.outage.note(done)
         return done
 
@@ -70,18 +73,9 @@ class Control:
         if self.is_stopped:
             raise GaveUp(f"{name} was begun and not ended: the run was stopped", reason="tree_stopped")
 
-    def meter(self) -> Callable[[int], None]:
+    def meter(self, address: str) -> Callable[[int], None]:
         """Return what is told how many bytes of one file are moved."""
-        before = 0
-
-        def tell(done: int) -> None:
-            nonlocal before
-            with self._lock:
-                self._bytes += done - before
-                before = done
-                self.progress(self._bytes)
-
-        return tell
+        return partial(self.headway.move, address)
 
 
 def run_phases(
@@ -110,7 +104,7 @@ def run_phases(
             if TreeSummary.of(address, _count(tallies)).wrong:
                 break
             tallies.append(Tally())
-            run_each(phase, width, tallies[-1], failures.noting(on_end), control.stop)
+            run_each(phase, width, tallies[-1], _count_each(control, failures, on_end), control.stop)
         is_complete = True
         commits.announce()
     except BaseException as interruption:
@@ -124,6 +118,15 @@ def run_phases(
     if error is not None and not (is_complete and isinstance(error, KeyboardInterrupt)):
         raise _explain(error, address)
     summary.check(failures)
+
+
+def _count_each(control: Control, failures: Failures, on_end: Callable[[Done], None]) -> Callable[[Done], None]:
+    def tell(done: Done) -> None:
+        failures.note(done)
+        control.headway.count_end()
+        on_end(done)
+
+    return tell
 
 
 def _explain(error: BaseException, address: str) -> BaseException:

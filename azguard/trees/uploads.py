@@ -75,6 +75,11 @@ class TreeUpload:
             found.append(after(lambda: self._delete_folders(control)))
         return found
 
+    def sizes(self) -> Iterator[int]:
+        """Yield how many bytes each file of the folder has."""
+        for each in self._find_meant():
+            yield each.size if isinstance(each, LocalFile) else 0
+
     def preview(self, control: Control) -> Iterator[Done]:
         """Yield what would be done, from one listing; nothing is written."""
         self._check_last()

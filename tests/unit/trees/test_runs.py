@@ -9,6 +9,7 @@ from azguard.errors import AzguardError, Changed, Forbidden, GaveUp, Partial, Un
 from azguard.requests import pool
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import Done, conclude
+from azguard.trees.headway import Headway, Reached
 from azguard.trees.items import TreeItem, TreeSummary
 from azguard.trees.outage import Outage
 from azguard.trees.runs import Control, after, pass_over, run_phases
@@ -137,13 +138,41 @@ def test_a_stopped_run_ends_what_does_not_show_yet() -> None:
 
 
 def test_bytes_of_all_files_are_counted_together() -> None:
-    told: list[int] = []
-    control = Control(Deadline(), told.append)
-    one, other = control.meter(), control.meter()
+    control = Control(Deadline())
+    one, other = control.meter("blob:site/a"), control.meter("blob:site/b")
     one(10)
     other(5)
     one(30)
-    assert told == [10, 15, 35]
+    assert control.headway.look() == Reached(bytes=35, name="blob:site/a")
+
+
+def test_a_run_tells_how_far_it_came() -> None:
+    seen: list[Reached] = []
+    run = Run()
+
+    def conclude_one(address: str, work: Callable[[], Done]) -> Done:
+        return run.control.conclude(address, work, 30)
+
+    def move() -> None:
+        run.control.meter("a")(10)
+        seen.append(run.control.headway.look())
+
+    run.control.headway.count_all([30, 5])
+    run.go(iter([Job("a", move, conclude_one), pass_over("b", None, "it is no file")]))
+    assert seen == [Reached(0, 10, 2, 35, "a")]
+    assert run.control.headway.look() == Reached(2, 30, 2, 35)
+
+
+def test_nothing_is_counted_once_the_run_is_over_or_where_it_cannot_be() -> None:
+    def fail() -> Iterator[int]:
+        yield 1
+        raise Unavailable("the service is gone")
+
+    closed, failed = Headway(), Headway()
+    closed.close()
+    closed.count_all([1, 2])
+    failed.count_all(fail())
+    assert (closed.look(), failed.look()) == (Reached(), Reached())
 
 
 def test_a_file_that_was_passed_over_fails_only_with_an_error() -> None:
