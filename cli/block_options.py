@@ -21,10 +21,11 @@ class CommitOptions:
 
     block_id: Annotated[
         list[str] | None,
-        typer.Option("--block-id", metavar="BASE64", help="Take this block; repeat it for more, in their order."),
+        typer.Option("--block-id", metavar="BASE64", help="Use this block; repeat it for more, in their order."),
     ] = None
     file: Annotated[
-        str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Take the ids in this file, one a line.")
+        str | None,
+        typer.Option("--file", "-f", metavar="FILE|-", help="Read the block ids from this file, one per line."),
     ] = None
     content_type: Annotated[
         str | None, typer.Option("--content-type", metavar="TYPE", help="Set Content-Type; by default, it stays.")

@@ -24,7 +24,8 @@ class BreakOptions:
     """The options of a break, as typed."""
 
     lease_break_period: Annotated[
-        str | None, typer.Option("--lease-break-period", metavar="DURATION", help="Let it last this long, 0 to 60s.")
+        str | None,
+        typer.Option("--lease-break-period", metavar="DURATION", help="Let the lease last this much longer, 0 to 60s."),
     ] = None
     yes: options.Yes = False
     if_owner: Annotated[
@@ -42,7 +43,7 @@ class BreakOptions:
         str | None,
         typer.Option("--reason", metavar="TEXT", help="Say why you break it; the history of a lock shows it."),
     ] = None
-    wait: Annotated[bool, typer.Option("--wait", help="Wait until it is free, or exit 75.")] = False
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until it is free; exit 75 if it stays held.")] = False
 
     def read_period(self) -> int | None:
         """Return the seconds of --lease-break-period; None leaves it to the service."""

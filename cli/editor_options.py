@@ -23,13 +23,15 @@ class EditorOptions:
         typer.Option("--create", metavar="[INITIAL]", help="Create it, beginning with INITIAL, if it is missing."),
     ] = None
     resume: Annotated[
-        str | None, typer.Option("--resume", metavar="FILE", help="Go on with what an earlier edit kept in FILE.")
+        str | None, typer.Option("--resume", metavar="FILE", help="Continue the edit that was kept in FILE.")
     ] = None
     allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Let the content become empty.")] = False
     any_content: Annotated[bool, typer.Option("--any-content", help="Let JSON or YAML become something else.")] = False
     op_id: Annotated[
         str | None,
-        typer.Option("--op-id", metavar="KEY", help="Apply this change at most once for KEY, such as a CI run."),
+        typer.Option(
+            "--op-id", metavar="KEY", help="Apply this change at most once for KEY, such as the id of a CI run."
+        ),
     ] = None
     op_id_any_change: AnyChange = False
     guard: Annotated[

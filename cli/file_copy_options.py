@@ -39,10 +39,10 @@ class FileCopyOptions:
         typer.Option("--source-etag", metavar="ETAG|@last", help="Copy only this version of the source."),
     ] = None
     preserve_info: Annotated[
-        bool, typer.Option("--preserve-info", help="Take attributes and times of the source, a file.")
+        bool, typer.Option("--preserve-info", help="Copy the attributes and times too, if the source is a file.")
     ] = False
     preserve_permissions: Annotated[
-        bool, typer.Option("--preserve-permissions", help="Take the permission of the source, a file.")
+        bool, typer.Option("--preserve-permissions", help="Copy the permission too, if the source is a file.")
     ] = False
     metadata: options.Metadata = None
     if_exists: options.IfExists = None

@@ -45,7 +45,7 @@ class FileLockOptions:
     lost_exit_code: guarded_options.LostExitCode = None
     share: Annotated[
         str,
-        typer.Option("--share", metavar="none|read", help="What others may do with the file; by default, none."),
+        typer.Option("--share", metavar="none|read", help="What others may do with the file."),
     ] = "none"
     byte_range: Annotated[
         str | None,
@@ -56,7 +56,7 @@ class FileLockOptions:
         typer.Option(
             "--lost-after",
             metavar="DURATION",
-            help="Without an answer of the server for so long the lock counts as lost; by default, 15s.",
+            help="Count the lock as lost after this long without an answer; by default, 15s.",
         ),
     ] = None
     grace: guarded_options.Grace = None

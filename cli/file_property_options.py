@@ -37,7 +37,7 @@ class SmbPropertyOptions:
         str | None, typer.Option("--changed", metavar="TIME", help="Set when it was last changed: ISO 8601.")
     ] = None
     permission_key: Annotated[
-        str | None, typer.Option("--permission-key", metavar="KEY", help="Give it the permission of this key.")
+        str | None, typer.Option("--permission-key", metavar="KEY", help="Set the permission that this key stands for.")
     ] = None
 
     def check(self) -> "SmbProperties":

@@ -13,7 +13,7 @@ _KeepDirectories = Annotated[
     typer.Option(
         "--keep-directories",
         rich_help_panel=options.TREES,
-        help="Leave directories alone that are empty after the deletes.",
+        help="Keep directories that the deletes made empty.",
     ),
 ]
 

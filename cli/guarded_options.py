@@ -38,7 +38,11 @@ OnLost = Annotated[
 ]
 HeartbeatFile = Annotated[
     str | None,
-    typer.Option("--heartbeat-file", metavar="FILE", help="Keep this file as long as the locks are held."),
+    typer.Option(
+        "--heartbeat-file",
+        metavar="FILE",
+        help="Refresh this file at each renewal; delete it when a lock is lost or released.",
+    ),
 ]
 
 

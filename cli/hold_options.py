@@ -65,7 +65,9 @@ class HoldOptions:
     ] = False
     until: Annotated[
         str | None,
-        typer.Option("--until", metavar="TIME|DURATION", help="With --sticky: after this the next one may take it."),
+        typer.Option(
+            "--until", metavar="TIME|DURATION", help="With --sticky: after this time the next one may take the lock."
+        ),
     ] = None
 
     def check_sticky(self) -> HeldUntil:

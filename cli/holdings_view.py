@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 WholeAccount = Annotated[bool, typer.Option("--account", help="List all containers of the account.")]
 Stale = Annotated[
     str | None,
-    typer.Option("--stale", metavar="DURATION", help="List only what is certainly held for longer than this."),
+    typer.Option("--stale", metavar="DURATION", help="List only what was taken longer ago than this."),
 ]
 Watch = Annotated[bool, typer.Option("--watch", help="Look again every few seconds, until Ctrl-C.")]
 

@@ -38,9 +38,9 @@ _NOT_SHARED = {
 # As large as the ids of CI runs, and what other tools can read as a number.
 _HIGHEST_SEQUENCE = 2**63 - 1
 
-Fair = Annotated[bool, typer.Option("--fair/--no-fair", help="Wait behind those who came before; by default, yes.")]
+Fair = Annotated[bool, typer.Option("--fair/--no-fair", help="Wait in the order of arrival.")]
 NoCreate = Annotated[bool, typer.Option("--no-create", help="Do not create a lock blob that is missing.")]
-KeepLog = Annotated[bool, typer.Option("--log/--no-log", help="Add a line to the lock's history; by default, yes.")]
+KeepLog = Annotated[bool, typer.Option("--log/--no-log", help="Add a line to the lock's history.")]
 Shared = Annotated[
     bool, typer.Option("--shared", help="Hold it as a reader, beside others; a run without --shared is alone.")
 ]
@@ -107,7 +107,7 @@ class LockOptions:
         bool,
         typer.Option(
             "--publish-command",
-            help="Record the arguments too, for all readers; those that are named like a secret are masked.",
+            help="Record the arguments too, for all readers; those named like a secret are masked.",
         ),
     ] = False
 

@@ -21,8 +21,8 @@ _LONGEST_LIFE_SECONDS = 2**31 - 1
 Message = Annotated[
     str, typer.Argument(metavar="QUEUE/ID", help="The message, or its URL.", autocompletion=completers.messages)
 ]
-Encoding = Annotated[str, typer.Option("--encoding", metavar="text|base64|raw", help="What a message holds.")]
-Number = Annotated[str, typer.Option("--num-messages", metavar="N", help="At most so many: 1 to 32.")]
+Encoding = Annotated[str, typer.Option("--encoding", metavar="text|base64|raw", help="How the content is encoded.")]
+Number = Annotated[str, typer.Option("--num-messages", metavar="N", help="At most this many: 1 to 32.")]
 Content = Annotated[str | None, typer.Option("--content", metavar="TEXT", help="The content itself.")]
 ContentFile = Annotated[
     str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Read the content from this file; - is stdin.")
@@ -41,12 +41,12 @@ MovedLife = Annotated[
     typer.Option(
         "--time-to-live",
         metavar="DURATION|-1",
-        help="Keep them so long from now; -1: for ever; by default, 7d, or what is left if that is more.",
+        help="Keep them this long from now; -1: for ever; by default, 7d, or the time left if that is longer.",
     ),
 ]
 AllowEmpty = Annotated[bool, typer.Option("--allow-empty", help="Let the content be empty.")]
 VisibilityTimeout = Annotated[
-    str | None, typer.Option("--visibility-timeout", metavar="DURATION", help="Hide it so long from now: 0 to 7d.")
+    str | None, typer.Option("--visibility-timeout", metavar="DURATION", help="Hide it this long from now: 0 to 7d.")
 ]
 
 
@@ -61,7 +61,7 @@ class MessagePutOptions:
     encoding: Encoding = encodings.TEXT
     time_to_live: Annotated[
         str | None,
-        typer.Option("--time-to-live", metavar="DURATION|-1", help="Keep it so long; -1: for ever; by default, 7d."),
+        typer.Option("--time-to-live", metavar="DURATION|-1", help="Keep it this long; -1: for ever; by default, 7d."),
     ] = None
     visibility_timeout: Annotated[
         str | None, typer.Option("--visibility-timeout", metavar="DURATION", help="Hide it at first: 0 to 7d.")

@@ -60,7 +60,9 @@ Limit = Annotated[str | None, typer.Option("--num-results", metavar="N", help="S
 LeaseDuration = Annotated[
     str | None,
     typer.Option(
-        "--lease-duration", metavar="DURATION", help="End it so long after its last renewal, 15s to 60s [default: 60s]."
+        "--lease-duration",
+        metavar="DURATION",
+        help="End it this long after its last renewal, 15s to 60s [default: 60s].",
     ),
 ]
 LockContainer = Annotated[
@@ -128,7 +130,9 @@ def conditions(
     ] = None,
     if_unmodified_since: Annotated[
         str | None,
-        typer.Option("--if-unmodified-since", metavar="TIME", help="Only if it did not change since; a weak guard."),
+        typer.Option(
+            "--if-unmodified-since", metavar="TIME", help="Only if it has not changed since TIME; a weak guard."
+        ),
     ] = None,
     if_tags: Annotated[
         str | None,
@@ -176,22 +180,26 @@ def rare_conditions(
     ] = None,
     source_if_modified_since: Annotated[
         str | None,
-        typer.Option("--source-if-modified-since", metavar="TIME", help="Only if the source was modified since."),
+        typer.Option("--source-if-modified-since", metavar="TIME", help="Only if the source was modified since TIME."),
     ] = None,
     source_if_unmodified_since: Annotated[
         str | None,
-        typer.Option("--source-if-unmodified-since", metavar="TIME", help="Only if the source was not modified since."),
+        typer.Option(
+            "--source-if-unmodified-since", metavar="TIME", help="Only if the source was not modified since TIME."
+        ),
     ] = None,
     source_if_tags: Annotated[
         str | None, typer.Option("--source-if-tags", metavar="EXPR", help="Only if the source's index tags match.")
     ] = None,
     append_position: Annotated[
         str | None,
-        typer.Option("--append-position", metavar="SIZE", help="Only if the blob has so many bytes before the append."),
+        typer.Option(
+            "--append-position", metavar="SIZE", help="Only if the blob has this many bytes before the append."
+        ),
     ] = None,
     max_size: Annotated[
         str | None,
-        typer.Option("--max-size", metavar="SIZE", help="Only if the blob has at most so many bytes afterwards."),
+        typer.Option("--max-size", metavar="SIZE", help="Only if the blob has at most this many bytes afterwards."),
     ] = None,
     if_sequence_number_le: Annotated[
         str | None,
@@ -228,7 +236,7 @@ def account(
     ] = None,
     auth_mode: Annotated[
         str | None,
-        typer.Option("--auth-mode", metavar="login|key|anonymous", help="Choose how you prove who you are."),
+        typer.Option("--auth-mode", metavar="login|key|anonymous", help="Choose how to authenticate."),
     ] = None,
     profile: Annotated[
         str | None,
@@ -261,7 +269,7 @@ def account(
     ] = False,
     trust_endpoint: Annotated[
         bool,
-        typer.Option("--trust-endpoint", help="Let an endpoint that is not Azure's own name the tenant of a login."),
+        typer.Option("--trust-endpoint", help="Log in to the tenant that an endpoint outside Azure names."),
     ] = False,
     timeout: Annotated[
         str | None,

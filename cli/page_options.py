@@ -27,9 +27,9 @@ class PagePutOptions:
     file: Annotated[
         str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Write this file; by default, stdin.")
     ] = None
-    offset: Annotated[
-        str, typer.Option("--offset", metavar="BYTES", help="Begin at this byte, a multiple of 512; by default, 0.")
-    ] = "0"
+    offset: Annotated[str, typer.Option("--offset", metavar="BYTES", help="Begin at this byte, a multiple of 512.")] = (
+        "0"
+    )
     source_url: source_options.SourceUrl = None
     source_sas: copy_options.SourceSas = None
     create: Annotated[

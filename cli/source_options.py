@@ -20,7 +20,7 @@ SourceUrl = Annotated[
     typer.Option(
         "--source-url",
         metavar="CONTAINER/NAME|URL",
-        help="Let the service take the content of this blob.",
+        help="Let the service read the content from this blob.",
         autocompletion=completers.blobs,
     ),
 ]

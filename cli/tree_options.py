@@ -23,7 +23,9 @@ class TreeOptions:
 
     recursive: Annotated[
         bool,
-        typer.Option("--recursive", "-r", rich_help_panel=_TREES, help="All files below it, each with its guard."),
+        typer.Option(
+            "--recursive", "-r", rich_help_panel=_TREES, help="All files below the address, each with its own guard."
+        ),
     ] = False
     include: Annotated[
         list[str] | None,
@@ -31,7 +33,7 @@ class TreeOptions:
             "--include",
             metavar="PATTERN",
             rich_help_panel=_TREES,
-            help="Only these, as in .gitignore; repeat it.",
+            help="Only files that match, as in .gitignore; repeat it for more.",
         ),
     ] = None
     exclude: Annotated[
@@ -40,7 +42,7 @@ class TreeOptions:
             "--exclude",
             metavar="PATTERN",
             rich_help_panel=_TREES,
-            help="Not these, as in .gitignore; repeat it.",
+            help="No files that match, as in .gitignore; repeat it for more.",
         ),
     ] = None
     dry_run: Annotated[
@@ -48,7 +50,7 @@ class TreeOptions:
     ] = False
     jobs: Annotated[
         str | None,
-        typer.Option("--jobs", metavar="N", rich_help_panel=_TREES, help="So many files at a time; by default 16."),
+        typer.Option("--jobs", metavar="N", rich_help_panel=_TREES, help="Work on N files at a time; by default, 16."),
     ] = None
 
     def check(self, env: "Environment", second: str | None = None) -> None:
@@ -111,12 +113,12 @@ class TreeCopyOptions(TreeOptions):
             "--unchanged",
             metavar="skip",
             rich_help_panel=_TREES,
-            help="Leave files alone whose content is there already, also those never read here.",
+            help="Skip files whose content is there already, also those never read here.",
         ),
     ] = None
     mirror: Annotated[
         bool,
-        typer.Option("--mirror", rich_help_panel=_TREES, help="At last, delete there what is not here."),
+        typer.Option("--mirror", rich_help_panel=_TREES, help="At the end, delete files there that are not here."),
     ] = False
 
     @property
@@ -132,12 +134,15 @@ class TreePutOptions(TreeCopyOptions):
     last: Annotated[
         list[str] | None,
         typer.Option(
-            "--last", metavar="FILE", rich_help_panel=_TREES, help="Write this one after all others; repeat it."
+            "--last",
+            metavar="FILE",
+            rich_help_panel=_TREES,
+            help="Write this file after all others; repeat it for more.",
         ),
     ] = None
     follow_symlinks: Annotated[
         bool,
-        typer.Option("--follow-symlinks", rich_help_panel=_TREES, help="Write what symbolic links lead to."),
+        typer.Option("--follow-symlinks", rich_help_panel=_TREES, help="Follow symbolic links."),
     ] = False
 
     def read_last(self) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ _EDITS = {
 
 
 AnyChange = Annotated[
-    bool, typer.Option("--op-id-any-change", help="Take the key as done, whatever change it was used for.")
+    bool, typer.Option("--op-id-any-change", help="Count the key as done, even if it was used for another change.")
 ]
 
 
@@ -37,7 +37,8 @@ class UpdateOptions:
     command: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[-- CMD...]", help="A command: content from stdin, new content to stdout; or editing the file {}."
+            metavar="[-- CMD...]",
+            help="A command that reads the content from stdin and prints the new one, or edits the file {}.",
         ),
     ] = None
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=JSON", help="Set a value.")] = None
@@ -87,7 +88,7 @@ class UpdateOptions:
         typer.Option(
             "--op-id",
             metavar="KEY",
-            help="Apply this change at most once for KEY, such as a CI run.",
+            help="Apply this change at most once for KEY, such as the id of a CI run.",
         ),
     ] = None
     op_id_any_change: AnyChange = False

@@ -20,7 +20,7 @@ LEASED = (Kind.SHARE, Kind.FILE)
 AllowRace = Annotated[
     bool,
     typer.Option(
-        "--allow-race", help="Of a container, queue or directory: accept a gap between comparing and writing."
+        "--allow-race", help="For a container, queue or directory: accept a gap between comparing and writing."
     ),
 ]
 

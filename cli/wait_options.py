@@ -33,7 +33,7 @@ class ReadOptions:
 
     wait_changed: Annotated[
         bool,
-        typer.Option("--wait-changed", help="Wait until it is another version than you last read, and read that."),
+        typer.Option("--wait-changed", help="Wait until the version differs from the one you last read, then read it."),
     ] = False
     wait: Annotated[
         str | None,
@@ -41,7 +41,7 @@ class ReadOptions:
     ] = None
     validate_content: Annotated[
         bool,
-        typer.Option("--validate-content", help="Have the service send the MD5 of each range, and compare it."),
+        typer.Option("--validate-content", help="Ask the service for the MD5 of each range, and compare it."),
     ] = False
 
     def check(self, *, is_tree: bool) -> None:

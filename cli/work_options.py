@@ -42,29 +42,34 @@ class WorkOptions:
     """The options of queue work, as typed."""
 
     encoding: Encoding = encodings.TEXT
-    jobs: Annotated[str, typer.Option("--jobs", metavar="N", help="Run so many commands at a time.")] = "1"
+    jobs: Annotated[str, typer.Option("--jobs", metavar="N", help="Run N commands at a time.")] = "1"
     drain: Annotated[bool, typer.Option("--drain", help="End when the queue is empty.")] = False
-    max_messages: Annotated[
-        str | None, typer.Option("--max-messages", metavar="N", help="End after so many messages.")
-    ] = None
+    max_messages: Annotated[str | None, typer.Option("--max-messages", metavar="N", help="End after N messages.")] = (
+        None
+    )
     visibility_timeout: Annotated[
         str,
         typer.Option(
-            "--visibility-timeout", metavar="DURATION", help="Hide a message so long; extended at half of it."
+            "--visibility-timeout",
+            metavar="DURATION",
+            help="Hide a message this long; azguard extends it at half of that.",
         ),
     ] = "60s"
     retry_visibility: Annotated[
         str,
-        typer.Option("--retry-visibility", metavar="DURATION", help="Wait before the first retry; then twice as long."),
+        typer.Option(
+            "--retry-visibility", metavar="DURATION", help="Wait before the first retry; then twice as long each time."
+        ),
     ] = "30s"
     max_dequeue: Annotated[
-        str, typer.Option("--max-dequeue", metavar="N", help="After so many failures it goes to the poison queue.")
+        str, typer.Option("--max-dequeue", metavar="N", help="Move a message to the poison queue after N receives.")
     ] = str(MAX_DEQUEUE)
     poison_queue: Annotated[
-        str | None, typer.Option("--poison-queue", metavar="QUEUE", help="By default, QUEUE-poison.")
+        str | None, typer.Option("--poison-queue", metavar="QUEUE", help="The poison queue; by default, QUEUE-poison.")
     ] = None
     max_time: Annotated[
-        str | None, typer.Option("--max-time", metavar="DURATION", help="End a command that runs longer: a failure.")
+        str | None,
+        typer.Option("--max-time", metavar="DURATION", help="End a command that runs longer; it counts as failed."),
     ] = None
     grace: Annotated[str, typer.Option("--grace", metavar="DURATION", help="Wait between TERM and KILL.")] = "5s"
     strict: Annotated[bool, typer.Option("--strict", help="Stop at an exit status outside the protocol (exit 75).")] = (
@@ -80,21 +85,26 @@ class WorkOptions:
         ),
     ] = str(MAX_POISON)
     poison_exit_code: Annotated[
-        str, typer.Option("--poison-exit-code", metavar="N", help="The exit status for a message that is bad.")
+        str,
+        typer.Option("--poison-exit-code", metavar="N", help="The exit status that means: the message is bad."),
     ] = str(POISON_STATUS)
     poll_interval: Annotated[
-        str, typer.Option("--poll-interval", metavar="DURATION", help="Ask an empty queue again after so long at most.")
+        str,
+        typer.Option("--poll-interval", metavar="DURATION", help="Ask an empty queue again after at most this long."),
     ] = "5s"
     once_table: Annotated[
         str | None,
-        typer.Option("--once-table", metavar="TABLE", help="Claim each message in this table: done once, never again."),
+        typer.Option(
+            "--once-table", metavar="TABLE", help="Claim each message in this table, so that it is done once only."
+        ),
     ] = None
     once_key: Annotated[
         str | None,
         typer.Option("--once-key", metavar="JMESPATH", help="Claim this value of the JSON body instead of the id."),
     ] = None
     strict_key: Annotated[
-        bool, typer.Option("--strict-key", help="A key that was done with another body goes to the poison queue.")
+        bool,
+        typer.Option("--strict-key", help="Move a message to the poison queue if its key was done with another body."),
     ] = False
     events: Annotated[
         str | None, typer.Option("--events", metavar="FILE", help="Append what happens to each message, as JSON lines.")

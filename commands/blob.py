@@ -61,7 +61,7 @@ def list_(
     prefix: options.Prefix = None,
     delimiter: Annotated[
         str | None,
-        typer.Option("--delimiter", metavar="TEXT", help="Show one line for names that are equal up to it."),
+        typer.Option("--delimiter", metavar="TEXT", help="Show one line for all names that are equal up to this text."),
     ] = None,
     include: Annotated[
         str | None,

@@ -25,17 +25,17 @@ def append(ctx: typer.Context, blob: _Blob, given: AppendOptions) -> None:
     the end as it is now. A line never depends on a version: many writers can append lines, and no line is lost,
     doubled or cut.
 
-    Each piece of content is tied to the byte at which it is to stand, so that it cannot be appended twice. If an
-    answer is lost, azguard reads what stands there. Other bytes are not yours, and the piece is sent again. Equal bytes
-    may be yours or another writer's: then the exit status is 74. --guard content says that no other writer writes equal
-    bytes, for example because each line has an id. --guard lease holds a lease for a moment, so that no other writer
-    can write: that is sound for all content, and writers that know no leases fail meanwhile.
+    Each piece of content is sent for one position, so that it cannot be appended twice. If an answer is lost, azguard
+    reads the bytes there. If they differ, the piece was not appended, and azguard sends it again. If they are equal,
+    they may be yours or another writer's: then the exit status is 74. --guard content says that no other writer writes
+    equal bytes, for example because each line has an id. --guard lease holds a lease for a moment, so that no other
+    writer can write: that is safe for all content, but other writers fail during that time.
 
     More than 4 MiB are appended in several pieces. If that stops in the middle, the exit status is 20, and the error
     says how many bytes were appended and at which byte to go on.
 
-    With --source-url the service takes the content of another blob, in the version that it has now. Its bytes are not
-    seen here, so a lease guards them.
+    With --source-url the service takes the content of another blob, in the version that it has now. azguard does not
+    see its bytes, so a lease guards the append.
 
     With --last-writer-wins the end is not looked up. That needs only the permission to add, and after a lost answer the
     exit status is 74.

@@ -81,7 +81,7 @@ def list_(
     ctx: typer.Context,
     blob: options.Blob,
     state: Annotated[
-        str, typer.Option("--state", metavar="committed|uncommitted|all", help="Show these; by default, all.")
+        str, typer.Option("--state", metavar="committed|uncommitted|all", help="Show the blocks in this state.")
     ] = "all",
 ) -> None:
     """List the blocks of a blob: the committed ones in their order, then those that are staged.

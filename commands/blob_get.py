@@ -34,11 +34,11 @@ def get(
 ) -> None:
     """Read a blob and remember its version, which guards the next put.
 
-    azguard remembers which version a file has that you wrote with -f or with the shell's >, also after you move the
-    file. Content that went to /dev/null was not read.
+    azguard remembers the version of a file that you wrote with -f or with the shell's >, also after you move the file.
+    Content sent to /dev/null does not count as read.
 
-    A file that you changed since you got it is not replaced: the exit status is 42, and --overwrite takes theirs. The
-    shell's > empties a file before azguard can look at it.
+    A local file that you changed since you got it is not replaced (exit 42); --overwrite replaces it. The shell's >
+    empties a file before azguard can look at it.
 
     --wait-changed waits for another version than the one that you last read, or than the ETag of --if-none-match. It
     asks every few seconds, in small requests. If the blob is deleted meanwhile, the exit status is 44.

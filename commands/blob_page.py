@@ -17,9 +17,7 @@ app = group("Pages of a page blob: put, clear, ranges.")
 _Blob = Annotated[
     str, typer.Argument(metavar="CONTAINER/NAME", help="The page blob, or its URL.", autocompletion=completers.blobs)
 ]
-_Offset = Annotated[
-    str, typer.Option("--offset", metavar="BYTES", help="Begin at this byte, a multiple of 512; by default, 0.")
-]
+_Offset = Annotated[str, typer.Option("--offset", metavar="BYTES", help="Begin at this byte, a multiple of 512.")]
 
 
 @app.command(spec=options.operation(operations.BLOB_PUT_PAGE_FROM_URL, operations.BLOB_PUT_PAGE))
@@ -61,7 +59,7 @@ def clear(
     blob: _Blob,
     length: Annotated[
         str | None,
-        typer.Option("--length", metavar="BYTES", help="Clear so many bytes, a multiple of 512; always needed."),
+        typer.Option("--length", metavar="BYTES", help="Clear this many bytes, a multiple of 512; always needed."),
     ] = None,
     offset: _Offset = "0",
 ) -> None:
@@ -93,7 +91,7 @@ def ranges(
         typer.Option("--previous-snapshot", metavar="TIME", help="Show only what differs from this snapshot."),
     ] = None,
     offset: Annotated[str | None, typer.Option("--offset", metavar="BYTES", help="Begin at this byte.")] = None,
-    length: Annotated[str | None, typer.Option("--length", metavar="BYTES", help="Look at so many bytes.")] = None,
+    length: Annotated[str | None, typer.Option("--length", metavar="BYTES", help="List this many bytes.")] = None,
 ) -> None:
     """List the ranges of a page blob that hold pages; the rest is zeros.
 

@@ -17,8 +17,8 @@ app = group("Blobs: set-properties, tier.")
 def set_properties(ctx: typer.Context, blob: options.Blob, given: PropertyOptions) -> None:
     """Change content headers of a blob, but only of the version you have seen. The others stay.
 
-    The service clears each header that is not sent. So azguard reads them first and sends those too, guarded by the
-    ETag of that read. With a condition other than --if-match it takes a lease meanwhile. --clear-content-settings
+    The service clears each header that is not sent. So azguard first reads the headers and sends them all, guarded by
+    the ETag of that read. With a condition other than --if-match it takes a lease meanwhile. --clear-content-settings
     clears the headers that you do not name.
 
     The ETag of the blob changes, its content does not. So a file that you read with blob get can still be put.
@@ -62,7 +62,7 @@ def tier(
         typer.Option(
             "--rehydrate-priority",
             metavar="Standard|High",
-            help="Say how fast it leaves the archive.",
+            help="Choose how fast it leaves the archive.",
         ),
     ] = None,
 ) -> None:

@@ -45,11 +45,11 @@ def put(
 
     Empty input is refused (exit 2), because the command before the pipe may have failed. --allow-empty accepts it. An
     empty file that -f names is accepted too. azguard cannot see that the command failed after its first byte: use set
-    -o pipefail. A file that changes while it is read is refused (exit 42), and nothing is written: it may be half new.
+    -o pipefail. A file that changes while it is read is refused (exit 42), because it could be half old and half new.
 
     With --fence the number of your lock guards the write, not the version. The write is refused if a holder with a
-    higher number has written. This works only if every writer of the blob gives a fence, because a write without one
-    can remove the tag.
+    higher number has written. This works only if every writer of the blob gives a fence, because a write without a
+    fence can remove the tag.
 
     Examples:
         azguard blob put site/config.json -f config.json

@@ -60,7 +60,7 @@ def restore(
         typer.Option(
             "--from",
             metavar="ID|snapshot|version",
-            help="Restore the one with this id, or the newest that is not current; always needed.",
+            help="Restore the kept version with this id, or the newest one; always needed.",
             autocompletion=completers.kept_versions,
         ),
     ] = None,

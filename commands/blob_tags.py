@@ -17,7 +17,7 @@ app = group("The index tags of a blob: get, set.")
 def get(ctx: typer.Context, blob: options.Blob) -> None:
     """Read the index tags of a blob and remember their version, which guards the next tags set.
 
-    The service gives tags no version. The ETag shown is azguard's own, made of the ETag of the blob and of the tags.
+    The service gives tags no version. azguard makes the ETag that it shows from the ETag of the blob and the tags.
 
     Examples:
         azguard blob tags get site/config.json

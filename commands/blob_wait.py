@@ -45,8 +45,8 @@ def wait(
 
     absent: where the container does not exist, nothing proves that the name is right: the exit status is 44.
 
-    Each look is one small request, every few seconds. Errors that may pass are tolerated until the time is up. What
-    came and went between two looks is not noticed.
+    Each look is one small request, every few seconds. Errors that may pass are tolerated until the time is up. A change
+    that is undone between two looks is not noticed.
 
     Examples:
         azguard blob wait site/config.json --until exists --timeout 10m

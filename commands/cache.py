@@ -86,10 +86,10 @@ def prune(
     ctx: typer.Context,
     older_than: Annotated[
         str,
-        typer.Option("--older-than", metavar="DURATION", help="Forget what was read longer ago than this."),
+        typer.Option("--older-than", metavar="DURATION", help="Forget entries older than this."),
     ] = "30d",
 ) -> None:
-    """Forget what was read long ago, of every scope.
+    """Forget old entries, of all scopes.
 
     Examples:
         azguard cache prune --older-than 7d
@@ -116,7 +116,7 @@ def import_(
     ctx: typer.Context,
     file: Annotated[str, typer.Argument(metavar="FILE|-", help="The file that export printed.")] = "-",
 ) -> None:
-    """Take in what export printed; nothing of it, if one line is not as it was printed.
+    """Import the lines that export printed: all of them, or none if a line is malformed.
 
     Examples:
         azguard cache export | azguard cache import

@@ -19,7 +19,7 @@ def demo(
     ctx: typer.Context,
     writers: Annotated[str, typer.Option("--writers", metavar="N", help="Let N processes write.")] = _WRITERS,
     increments: Annotated[
-        str, typer.Option("--increments", metavar="N", help="Let each of them apply N increments.")
+        str, typer.Option("--increments", metavar="N", help="Let each writer apply N increments.")
     ] = _INCREMENTS,
     seed: Annotated[str | None, typer.Option("--seed", metavar="N", help="Choose which answers get lost.")] = None,
 ) -> None:

@@ -24,7 +24,7 @@ def create(
 ) -> None:
     """Create a directory; one that exists is left alone (exit 45, or 0 with --if-exists skip).
 
-    The directory that it is in has to be there. To create a directory is atomic: of several, one succeeds.
+    Its parent directory must exist. Creating is atomic: if several try, one succeeds.
 
     Examples:
         azguard dir create team/reports
@@ -102,8 +102,8 @@ def list_(
 def delete(ctx: typer.Context, directory: file_options.Directory) -> None:
     """Delete a directory, if it is empty.
 
-    One that is not empty is never deleted (exit 40). The service cannot guard the version of a directory: --etag
-    needs --allow-race, and another writer can come between the comparison and the delete.
+    A directory that is not empty is never deleted (exit 40). The service cannot guard the version of a directory:
+    --etag needs --allow-race, and another writer can come between the comparison and the delete.
 
     Examples:
         azguard dir delete team/reports --last-writer-wins

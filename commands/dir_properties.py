@@ -42,7 +42,7 @@ def rename(
     directory: file_options.Directory,
     new: Annotated[str, typer.Argument(metavar="SHARE/PATH", help="Its new address.", autocompletion=completers.files)],
 ) -> None:
-    """Rename a directory with all that is in it, inside its share; nothing is ever replaced, unless you say so.
+    """Rename a directory with all that is in it, inside its share, and replace nothing.
 
     What is at the new address stays, and the exit status is 45. With --last-writer-wins a file that is there is
     replaced; --lease-id is the lease of that file. A directory there is never replaced.

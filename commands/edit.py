@@ -23,22 +23,23 @@ def edit(
     ],
     given: EditorOptions,
 ) -> None:
-    """Change it in your editor; written back exactly once, merged with what others wrote.
+    """Change a resource in your editor; the change is written exactly once, merged with those of other writers.
 
     The editor is $VISUAL, else $EDITOR, else the program editor or vi. It gets a private copy of the content, whose
-    name ends as the blob's; an entity, metadata and tags are JSON. Nothing is locked while you edit, and no time runs:
-    --timeout is for the write. If the editor fails, nothing is written (exit 65). Nor is it if azguard gets SIGTERM or
-    SIGHUP meanwhile, which it passes on to the editor (exit 143 or 129).
+    name ends as the blob's; an entity, metadata and tags are JSON. Nothing is locked while you edit; --timeout counts
+    only for the write. Nothing is written if the editor fails (exit 65), or if azguard gets SIGTERM or SIGHUP, which it
+    passes on to the editor (exit 143 or 129).
 
-    If another writer was faster, the two changes are merged: by members in JSON, else by lines. Where both changed the
-    same place, the editor opens again on both, between marks as git writes them. Content that was JSON or YAML must
-    still be: on a terminal you are asked to mend it, elsewhere it is refused (exit 65), unless --any-content is given.
+    If another writer was faster, the two changes are merged: by members in JSON, else by lines. If both changed the
+    same place, the editor opens again with both changes, between the marks that git uses. Content that was JSON or YAML
+    must stay so: on a terminal you are asked to correct it, elsewhere it is refused (exit 65), unless --any-content is
+    given.
 
-    Nothing that you typed is lost. Whatever goes wrong, it stays in a file, which the error names, and --resume FILE
-    goes on with it. If azguard was killed, the file is in the folder kept of the cache folder.
+    Nothing that you typed is lost. If something fails, your text stays in a file, which the error names; --resume FILE
+    continues with it. If azguard was killed, the file is in the folder kept of the cache folder.
 
-    The write is that of safe-update: exactly once, also if answers get lost. With --op-id an edit that is done already
-    opens no editor; nor does a key of another change (exit 45).
+    The write is that of safe-update: exactly once, also if answers get lost. With --op-id no editor opens if the edit
+    is done already, or if the key is of another change (exit 45).
 
     Examples:
         azguard edit blob:site/config.json

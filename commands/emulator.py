@@ -19,7 +19,7 @@ _WAIT = "60s"
 _LAST_PORT = 65_535
 
 Smb = Annotated[bool, typer.Option("--smb", help="Serve the file shares over SMB, too; needs Samba.")]
-Wait = Annotated[str, typer.Option("--wait", metavar="DURATION", help="Wait this long for its answer.")]
+Wait = Annotated[str, typer.Option("--wait", metavar="DURATION", help="Wait this long for the emulator to answer.")]
 
 
 @app.command()
@@ -110,7 +110,9 @@ def env_(
         str | None,
         typer.Option("--shell", metavar="sh|fish|powershell", help="The syntax; by default, that of your shell."),
     ] = None,
-    unset: Annotated[bool, typer.Option("--unset", help="Print the line that takes it away, after a stop.")] = False,
+    unset: Annotated[
+        bool, typer.Option("--unset", help="Print the line that unsets the variable, after a stop.")
+    ] = False,
 ) -> None:
     """Print the lines that point a shell at the emulator.
 
@@ -140,7 +142,7 @@ def run(
 ) -> None:
     """Run a command with an emulator of its own; exit with its status.
 
-    The emulator is empty and in memory, and ends with the command, or with azguard, however that ends.
+    The emulator begins empty, keeps its data in memory, and ends with the command or with azguard.
 
     Examples:
         azguard emulator run -- azguard container create site

@@ -136,7 +136,7 @@ def merge(
 ) -> None:
     """Set properties of an entity, but only of the version you have seen; the others stay as they are.
 
-    A merge removes no property, also if its new value is null. If you never read the entity, or it changed since, the
+    A merge removes no property, even if its new value is null. If you never read the entity, or it changed since, the
     exit status is 42. If it does not exist, it is 44. After a merge, read the entity before you replace it.
 
     Examples:

@@ -110,8 +110,8 @@ def abort_copy(
     """Stop a copy that is pending. The destination is then an empty file.
 
     It is for copies that other programs began, such as az storage file copy start. azguard file copy stops its own copy
-    when it is interrupted. What one leaves that was killed on another machine is shown by azguard file list SHARE
-    --prefix .azguard-: stop it there, and delete the file.
+    when it is interrupted. If azguard was killed on another machine, azguard file list SHARE --prefix .azguard- shows
+    its temporary file: stop the copy into it, and delete it.
 
     If the copy was stopped before, the exit status is 0 and the outcome is unchanged. If it has ended otherwise, the
     exit status is 42: there is nothing to stop, and the destination stays as it is.

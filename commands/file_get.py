@@ -44,12 +44,12 @@ def get(
 ) -> None:
     """Read a file and remember its version, which guards the next put.
 
-    What is delivered is one version, never a mixture of two: the ETag of each part is compared. A local file is
-    written whole or not at all. If the file is overwritten while it goes to stdout, the exit status is 42. A part of a
-    file guards no put.
+    The content is of one version, never a mixture of two: the ETag of each part is compared. A local file is written
+    whole or not at all. If the file is overwritten while it goes to stdout, the exit status is 42. A part of a file
+    guards no put.
 
-    A file that you changed since you got it is not replaced: the exit status is 42, and --overwrite takes theirs. The
-    shell's > empties a file before azguard can look at it.
+    A local file that you changed since you got it is not replaced (exit 42); --overwrite replaces it. The shell's >
+    empties a file before azguard can look at it.
 
     An unchanged ETag does not prove that no program has the file open over SMB.
 

@@ -24,7 +24,7 @@ def list_(
 ) -> None:
     """List the handles on a file, directory or share: which client has it open, for what, and since when.
 
-    Only programs that use SMB hold handles. A lease over REST is none: see azguard lease show.
+    Only programs that use SMB hold handles. A lease over REST is no handle: see azguard lease show.
 
     Examples:
         azguard file handle list team/plan.txt

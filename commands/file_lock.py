@@ -26,7 +26,7 @@ def run(
     ],
     given: FileLockOptions,
 ) -> None:
-    """Run a command while a file is open through SMB so that others are kept out, and exit with its status.
+    """Run a command while azguard keeps a file open through SMB, for itself alone, and exit with its status.
 
     The lock is the open file. While it is open, no SMB client can open it for reading or writing, and the REST API
     answers 409 SharingViolation to reads and writes. With --share read others may read it. With --range they may open
@@ -47,9 +47,9 @@ def run(
     kill -9 of azguard, lock-guardian ends the command, and then the file is free. After kill -9 of both it is free at
     once. A machine that lost its power is freed by the server's own timeout, or by azguard file lock break.
 
-    azguard passes TERM, INT and HUP on to the command. After the command has ended, all that it left running gets
-    TERM, and KILL after --grace, if it was told to end. The command gets AZGUARD_FILE_LOCK in its environment. Inside
-    the command, file lock run of the same file starts at once. Waiters are served in no order.
+    azguard passes TERM, INT and HUP on to the command. If the command was told to end, all that it left running gets
+    TERM, and KILL after --grace. The command gets AZGUARD_FILE_LOCK in its environment. Inside the command, file lock
+    run of the same file starts at once. Waiters are served in no order.
 
     Not guaranteed: there is no fence. If an operator closes the file, the next one can lock it at once, while the
     command is still being ended; --on-lost kill is the fastest. A process that is paused keeps the lock; when the

@@ -17,20 +17,20 @@ def prune(
     folder: file_options.Folder,
     older_than: Annotated[
         str | None,
-        typer.Option("--older-than", metavar="DURATION", help="Delete those, too, that nothing wrote for so long."),
+        typer.Option("--older-than", metavar="DURATION", help="Delete also those that were not written for this long."),
     ] = None,
-    recursive: Annotated[bool, typer.Option("--recursive", help="Look into the directories below, too.")] = False,
+    recursive: Annotated[bool, typer.Option("--recursive", help="Include the directories below.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be deleted; delete nothing.")] = False,
 ) -> None:
     """Delete the temporary files that killed writes left in a share or directory.
 
-    What writes a whole file, such as file put or safe-update, writes beside it first, under a name that begins with
-    .azguard-. If azguard is killed, that file stays. This deletes those whose process on this machine has ended. The
-    next file put in the directory does the same.
+    A command that writes a whole file, such as file put or safe-update, first writes a temporary file beside it, whose
+    name begins with .azguard-. If azguard is killed, the temporary file stays. prune deletes those whose process on
+    this machine has ended. The next file put in the directory does the same.
 
     Another machine may still be writing the others, so they are kept, and shown. With --older-than they are deleted if
-    they were not written for so long, by the clock of the service. Choose a time that no upload pauses for. One that is
-    written or leased meanwhile stays.
+    they were not written for this long, by the clock of the service. Choose a time that is longer than any pause of an
+    upload. A file that is written or leased meanwhile stays.
 
     Examples:
         azguard file prune team --recursive --dry-run

@@ -45,8 +45,8 @@ def put(
     set them. Under your own --lease-id the new version is leased as the old one was.
 
     Empty input is refused (exit 2), because the command before the pipe may have failed. --allow-empty accepts it. An
-    empty file that -f names is accepted too. A file that changes while it is read is refused (exit 42), and nothing
-    is written: it may be half new.
+    empty file that -f names is accepted too. A file that changes while it is read is refused (exit 42), because it
+    could be half old and half new.
 
     Examples:
         azguard file put team/new.txt -f config.json

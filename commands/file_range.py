@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 app = group("Ranges of a file: put, clear, list.")
 
-_Offset = Annotated[str, typer.Option("--offset", metavar="BYTES", help="Begin at this byte; by default, 0.")]
+_Offset = Annotated[str, typer.Option("--offset", metavar="BYTES", help="Begin at this byte.")]
 
 
 @app.command(spec=options.operation(operations.FILE_PUT_RANGE))
@@ -57,7 +57,7 @@ def clear(
     file: file_options.File,
     length: Annotated[
         str | None,
-        typer.Option("--length", metavar="BYTES", help="Clear so many bytes, a multiple of 512; always needed."),
+        typer.Option("--length", metavar="BYTES", help="Clear this many bytes, a multiple of 512; always needed."),
     ] = None,
     offset: _Offset = "0",
 ) -> None:
@@ -90,7 +90,7 @@ def list_(
         typer.Option("--previous-snapshot", metavar="TIME", help="Show only what differs from this snapshot."),
     ] = None,
     offset: Annotated[str | None, typer.Option("--offset", metavar="BYTES", help="Begin at this byte.")] = None,
-    length: Annotated[str | None, typer.Option("--length", metavar="BYTES", help="Look at so many bytes.")] = None,
+    length: Annotated[str | None, typer.Option("--length", metavar="BYTES", help="List this many bytes.")] = None,
 ) -> None:
     """List the ranges of a file that hold data; the rest is zeros.
 

@@ -25,9 +25,9 @@ def rename(
     """Rename a file inside its share; nothing is replaced that you did not read.
 
     What is at the new address stays, and the exit status is 45: of several that rename to one address, one succeeds. If
-    you read the file there, or name its version with --etag, that version is replaced. The file that is renamed has to
-    be the version that you read, if you read it. azguard holds a lease on both meanwhile. With --last-writer-wins it
-    holds none, and replaces what is there.
+    you read the file there, or name its version with --etag, that version is replaced. If you read the file that is
+    renamed, its version is compared, too. azguard holds a lease on both files meanwhile. With --last-writer-wins it
+    holds no lease, and replaces what is there.
 
     The conditions and --lease-id are those of the new address. A lease of the file stays with it.
 

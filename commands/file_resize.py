@@ -21,7 +21,7 @@ def resize(
 ) -> None:
     """Set the length of a file, if it is still the version that you read.
 
-    What is cut off is lost. What is added holds zeros and takes no room.
+    Bytes that are cut off are lost. Bytes that are added are zeros and take no room.
 
     Examples:
         azguard file resize team/plan.txt --size 1MiB --last-writer-wins

@@ -22,7 +22,7 @@ _Leasable = Annotated[
     ),
 ]
 _HeldLease = Annotated[
-    str, typer.Option("--lease-id", metavar="ID|@held", help="The lease; by default, the one this scope holds.")
+    str, typer.Option("--lease-id", metavar="ID|@held", help="The id of the lease; @held is the one this scope holds.")
 ]
 _ProposedLeaseId = Annotated[
     str | None, typer.Option("--proposed-lease-id", metavar="GUID", help="Use this id; by default, a new one.")
@@ -156,7 +156,7 @@ def break_(
 
 @app.command(spec=options.operation(operations.BLOB_GET_PROPERTIES))
 def show(ctx: typer.Context, address: _Leasable) -> None:
-    """Show the state of a lease, who says to hold it, and since when: azguard's owner record, or Terraform's lock info.
+    """Show the state of a lease, who holds it and since when, as azguard's owner record or Terraform's lock info says.
 
     With --lease-id it says whether that one is held (exit 49 if not). A record speaks for the lease under which it was
     written. If the lease is free, or the record is of an earlier lease, it is shown as last_owner. Ages are by the

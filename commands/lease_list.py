@@ -31,10 +31,10 @@ app = group("List leases.")
 def list_(ctx: typer.Context, container: lease_list_options.Container = None, *, given: LeaseListOptions) -> None:
     """List the leased blobs of a container, or with --mine the leases that this scope has not released.
 
-    Leased and breaking ones by default; --state chooses others. The service finds them by going through all blobs.
-    With --mine the service is asked for each; what it proves to be over, because it was deleted, broken or taken by
-    another, is forgotten. Without an answer the list is of what is remembered (state: unknown, or ended). In CI the
-    leases of other jobs with this scope are left out; --all-scopes lists them too, and their jobs.
+    Leased and breaking ones by default; --state chooses others. To find them, the service lists all blobs. With --mine
+    the service is asked for each; what it proves to be over, because it was deleted, broken or taken by another, is
+    forgotten. Without an answer the list is of what is remembered (state: unknown, or ended). In CI the leases of other
+    jobs with this scope are left out; --all-scopes lists them too, and their jobs.
 
     --account lists the leases of all containers, and those on the containers and shares themselves, with who holds
     them, as far as a record says: of azguard, Terraform, WebJobs or a virtual machine. With it, --stale or --watch,

@@ -37,7 +37,7 @@ def run(
     lock-guardian, ends the command too.
 
     Waiters are served in the order in which they came, on all machines. Each keeps a small blob beside the lock while
-    it waits. A waiter that dies is passed over within 15 s. Without the right to list the container there is no order.
+    it waits. A waiter that dies loses its turn within 15 s. Without the right to list the container there is no order.
 
     A share or a file is a lock too, by its own lease: share:NAME, file:SHARE/PATH. It must be there. It has no queue,
     no --slots, no --shared and no history. The lease of a file has no term: if azguard is killed, the next lock run of
@@ -47,8 +47,8 @@ def run(
     With --shared any number of runs hold the lock beside each other, and a run without --shared waits until they have
     ended. Those that come after it wait behind it.
 
-    azguard passes TERM, INT and HUP on to the command, and waits for it. Once a command that was told to end so has
-    ended, all that it left running gets TERM, and KILL after --grace. Then azguard releases the lock.
+    azguard passes TERM, INT and HUP on to the command, and waits for it. When such a command has ended, all that it
+    left running gets TERM, and KILL after --grace. Then azguard releases the lock.
 
     All who can read the lock see its holder: user, host, pid, name of the program, --reason, CI run. After the release
     the run is added to the history of the lock, see azguard lock log; that takes 2 s at most, and never fails a run.
@@ -59,7 +59,8 @@ def run(
 
     --terraform ADDRESS waits for the lock that Terraform or OpenTofu holds on its state, and does not take it. If the
     run dies of a signal, or with azguard, its infinite lease is released by its id: by this azguard, or by the next one
-    on this machine. A lock of another machine or user is never touched, nor any while another Terraform runs here.
+    on this machine. azguard never touches a lock of another machine or user, or any lock while another Terraform runs
+    here.
 
     Not guaranteed: a lease stops only those who ask for it. A process that was paused or disconnected can still
     finish a write to a place that does not check the fence. azguard does not end what runs as another user. Outside

@@ -24,8 +24,8 @@ def break_(
     --if-owner, --if-older-than, --if-run-finished or --if-match. If another holder took the lock since it was shown,
     nothing is broken (exit 42).
 
-    --if-run-finished asks GitHub or Azure Pipelines about the run in the record. If it goes on, nothing is broken
-    (exit 42), nor if that is not known (exit 53). The token is GITHUB_TOKEN or GH_TOKEN, SYSTEM_ACCESSTOKEN or
+    --if-run-finished asks GitHub or Azure Pipelines about the run in the record. Nothing is broken if the run goes on
+    (exit 42), or if that cannot be known (exit 53). The token is GITHUB_TOKEN or GH_TOKEN, SYSTEM_ACCESSTOKEN or
     AZURE_DEVOPS_EXT_PAT. Only github.com, dev.azure.com and the services that GITHUB_SERVER_URL and
     SYSTEM_COLLECTIONURI name are asked.
 

@@ -30,9 +30,9 @@ def hold(ctx: typer.Context, address: lock_names.Lock, given: HoldOptions) -> No
     GITHUB_ENV, in Azure Pipelines by a logging command on stderr, elsewhere by --env-file FILE, which a shell reads.
     There azguard works as inside lock run: @held is this lease, and lock run of the same lock starts at once.
 
-    With --sticky there is no process. The lease lasts until azguard lock release, or azguard lock break. Who waits is
-    told the --reason. After --until, by the clock of the service, the next one may take the lock. Say it again to
-    change the time and the reason.
+    With --sticky there is no process. The lease lasts until azguard lock release, or azguard lock break. Waiters see
+    the --reason. After --until, by the clock of the service, the next one may take the lock. Run it again to change the
+    time and the reason.
 
     A share is a lock too, by its own lease: share:NAME. It has no queue, no --slots, no --shared, no --sticky and no
     history. For a file there is lock run.

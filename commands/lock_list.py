@@ -36,7 +36,7 @@ def list_(
     are listed, and the exit status is 20. Shares that are leased are listed too.
 
     The age is by the clock of the service. Of event-hubs and restic it is the time since the last renewal. --stale
-    leaves out what has no time that is certain, and says how many.
+    leaves out locks whose start is not certain, and says how many.
 
     --watch shows on a terminal a table, which is drawn again every 5 s. Elsewhere it prints a line for each change
     (taken, freed, changed), and nothing for what is held when it starts.

@@ -34,8 +34,8 @@ def log(
     The lines are in the append blob NAME!log beside the lock. The service takes 50,000. Before that azguard moves them
     to NAME!log.ETAG, and begins anew. lock log reads them all. A history that cannot be read is an error.
 
-    Not guaranteed: that each holder is there. A line that cannot be written in 2 s is left out, and the run says so on
-    stderr.
+    Not guaranteed: the history may lack a holder. A line that cannot be written in 2 s is left out, and the run says so
+    on stderr.
 
     Examples:
         azguard lock log deploy-prod

@@ -24,8 +24,8 @@ def put(ctx: typer.Context, queue: options.Queue, given: MessagePutOptions) -> N
     base64 unless it is told otherwise. raw is base64 that another program made: it is sent as it is; a warning tells
     if it is not base64.
 
-    If the answer gets lost, it cannot be known whether the message was put (exit 74): nothing in the service tells.
-    For an outbox, put it with --hidden, keep its id and receipt with your data, then message update --visible.
+    If the answer gets lost, it cannot be known whether the message was put (exit 74). For an outbox, put it with
+    --hidden, keep its id and receipt with your data, then message update --visible.
 
     Examples:
         azguard message put jobs --content 'resize 17'
@@ -53,7 +53,7 @@ def get(
     queue: options.Queue,
     num_messages: Number = "1",
     visibility_timeout: Annotated[
-        str, typer.Option("--visibility-timeout", metavar="DURATION", help="Hide them so long: 1s to 7d.")
+        str, typer.Option("--visibility-timeout", metavar="DURATION", help="Hide them this long: 1s to 7d.")
     ] = "30s",
     encoding: Encoding = encodings.TEXT,
     file: Annotated[
@@ -111,8 +111,8 @@ def update(ctx: typer.Context, message: Message, given: ChangeOptions) -> None:
     The content stays unless --content or -f gives another; -f - reads stdin.
 
     Each update ends the receipt and gives a new one, which is remembered. A stale receipt is exit 42: the message was
-    received again, changed or deleted since. If the answer gets lost, so may be the new receipt (exit 74): then the
-    message can be received again when its time is over.
+    received again, changed or deleted since. If the answer gets lost, the new receipt may be lost too (exit 74): then
+    the message can be received again when its time is over.
 
     Examples:
         azguard message update jobs/$ID --visibility-timeout 5m
@@ -138,7 +138,8 @@ def delete(ctx: typer.Context, message: Message, pop_receipt: PopReceipt = None)
     """Delete a message that you received, if no one received it since.
 
     The receipt guards the delete: the one that you give, that of the JSON of message get (@FILE), or the last one of
-    this scope. A stale one is exit 42. It stays good after the message is visible again, until another receives it.
+    this scope. A receipt stays valid after the message is visible again, until another reader receives the message;
+    then the exit status is 42.
 
     If the answer gets lost, azguard asks again. With the last receipt of this scope, and while the message is still
     hidden, it then knows that the message is deleted. Else another reader may have received it (exit 74).

@@ -25,7 +25,7 @@ def create(
 ) -> None:
     """Create a queue; one that exists is left alone (exit 45, or 0 with --if-exists skip).
 
-    The queue gets a metadata entry of azguard's own, by which a create whose answer was lost is known again. If
+    The queue gets a metadata entry of azguard's own. After a lost answer it proves that this create was applied. If
     another program then creates the queue with no metadata, the service answers it 409 instead of 204.
 
     Examples:

@@ -15,7 +15,7 @@ app = group("The access policies of a queue: get, set.")
 def get(ctx: typer.Context, queue: options.Queue) -> None:
     """Read the access policies of a queue and remember their version, which guards the next acl set.
 
-    The service gives them no ETag; the one shown is azguard's own, made of their content.
+    The service gives them no ETag; azguard makes the one it shows from their content.
 
     Examples:
         azguard queue acl get jobs

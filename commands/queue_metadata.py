@@ -15,7 +15,7 @@ app = group("The metadata of a queue: get, set.")
 def get(ctx: typer.Context, queue: options.Queue) -> None:
     """Read the metadata of a queue and remember their version, which guards the next metadata set.
 
-    The service gives them no ETag; the one shown is azguard's own, made of their content.
+    The service gives them no ETag; azguard makes the one it shows from their content.
 
     Examples:
         azguard queue metadata get jobs

@@ -26,21 +26,19 @@ def move(
     ctx: typer.Context,
     queue: options.Queue,
     destination: Destination = None,
-    count: Annotated[
-        str | None, typer.Option("--count", metavar="N", help="Move at most so many; by default, all.")
-    ] = None,
+    count: Annotated[str | None, typer.Option("--count", metavar="N", help="Move at most N; by default, all.")] = None,
     time_to_live: message_options.MovedLife = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what is to be moved, and move nothing.")] = False,
 ) -> None:
-    """Move messages to another queue, as they are; jobs-poison alone moves them to jobs.
+    """Move messages to another queue, unchanged; without TO, from jobs-poison to jobs.
 
-    Each message is put, then deleted, so that none is lost. If it ends in between, the message is in both queues
-    (exit 20). If the answer of the put is lost, it stays, and may be in both (exit 74). Readers that take each key
+    Each message is put, then deleted, so that none is lost. If the delete fails, the message is in both queues (exit
+    20). If the answer of the put is lost, the message stays, and may be in both (exit 74). Readers that take each key
     once, as queue work --once-key does, are safe from that.
 
-    A moved message has a new id and a dequeue count of zero. It is kept for 7 days, or longer if it was to be kept
-    longer; --time-to-live says otherwise. While it is moved, it is hidden for 5 minutes; what was not moved is made
-    visible again. Ctrl-C ends what was begun.
+    A moved message has a new id and a dequeue count of zero. It is kept for 7 days, or for the time left if that is
+    longer; --time-to-live sets another time. While it is moved, it is hidden for 5 minutes; a message that was not
+    moved is made visible again. After Ctrl-C the messages in work are finished.
 
     By default as many messages are moved as there are at the start, so that those that come back are not moved again.
 

@@ -30,16 +30,16 @@ def list_(
         str | None, typer.Option("--events", metavar="FILE", help="The file of queue work --events; it tells why.")
     ] = None,
     poison_queue: Annotated[
-        str | None, typer.Option("--poison-queue", metavar="QUEUE", help="By default, QUEUE-poison.")
+        str | None, typer.Option("--poison-queue", metavar="QUEUE", help="The poison queue; by default, QUEUE-poison.")
     ] = None,
 ) -> None:
-    """Look at the messages of the poison queue of a queue, and at why each is there; they stay as they are.
+    """Show the messages in the poison queue of a queue, and why each is there, without receiving them.
 
     A message cannot hold a reason. queue work keeps it in the table azguardpoison of the same account, in the table of
     --once-table and in the file of --events. Each message shows its reason, the exit status of the command, how often
     it was received and the id that it had. If another program put it there, these are empty.
 
-    The service shows the first 32 messages. If there are more, that is said.
+    The service shows the first 32 messages. If there are more, a line says so.
 
     Examples:
         azguard queue poison list jobs

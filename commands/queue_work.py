@@ -35,18 +35,18 @@ def work(
     moved to the poison queue after --max-dequeue receives. The poison queue is QUEUE-poison, and is made if it is
     missing.
 
-    While the command runs, its message is hidden again and again. If another reader has it all the same, the command
-    is ended with all that it started, and nothing is deleted. kill -9 of azguard ends the command, too.
+    While the command runs, azguard keeps its message hidden. If another reader receives it nevertheless, azguard ends
+    the command and all that it started, and deletes nothing. kill -9 of azguard ends the command, too.
 
-    TERM or Ctrl-C: what runs is finished, no more is taken, exit 0. A second one ends the commands; their messages can
-    be received again at once (exit 143 or 130).
+    After TERM or Ctrl-C the running commands are finished, no more messages are taken, and the exit status is 0. A
+    second signal ends the commands; their messages can be received again at once (exit 143 or 130).
 
     Exit status: 0, or 20 if a message went to the poison queue, or was not handled in the end;
     75 if --stop-after, --max-poison or --strict stopped the worker. Three messages in a row that are poisoned at once,
     with none done in between, stop it: the command is at fault, and not the messages.
 
-    Not guaranteed: that a message is handled only once. If an answer is lost or a machine fails at the wrong moment,
-    it is handled again. So the command must bear that; --once-table helps, see azguard help once.
+    Not guaranteed: that a message is handled only once. If an answer is lost or a machine fails at the wrong moment, it
+    is handled again. So the command must be safe to repeat; --once-table helps, see azguard help once.
 
     Examples:
         azguard queue work jobs --drain -- sh -c 'cat >> handled.txt'

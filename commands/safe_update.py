@@ -54,7 +54,7 @@ def safe_update(
     whose name or type says JSON lines or YAML never counts.
 
     Edits are made in JSON; in YAML if the name ends in .yaml or .yml or the content type is YAML. Comments, order and
-    layout of all that an edit does not name stay as they are.
+    layout stay as they are, except where an edit changes them.
 
     Exactly once holds even when responses get lost, because every write records its id and the version it replaced
     in the metadata key azguardlineage. If a writer that is not azguard wipes that key at the wrong moment, the answer
@@ -69,9 +69,9 @@ def safe_update(
     of an entity the last 512; fewer where the other metadata leave no room. --status asks for the outcome of a key:
     exit 0, 44 if it was not applied, 74 if it may have been forgotten.
 
-    --fence is kept in an index tag, which needs t in a SAS or the role Storage Blob Data Owner, and an account
-    without hierarchical namespace. It is recorded even where the content stays as it is. A write of metadata cannot
-    carry tags: with --metadata it is compared only, and does not stop a holder with a lower one afterwards.
+    --fence is kept in an index tag, which needs t in a SAS or the role Storage Blob Data Owner, and an account without
+    hierarchical namespace. The fence is recorded even if the content stays as it is. A write of metadata cannot carry
+    tags: with --metadata the fence is only compared, and does not stop a holder with a lower one afterwards.
 
     --tags updates the index tags of a blob, under a lease that azguard takes for each write, since the service
     compares no version of tags. --metadata of a container, a queue or a directory is only compared with what was read,
@@ -86,8 +86,8 @@ def safe_update(
     TABLE --filter "RowKey ge '~op~' and RowKey lt '~op~~'" finds them.
 
     --where updates all entities of a table that match, each by itself, with --timeout for each; the rows of a ledger
-    are left out. One that does not match any more when it is read again is skipped. If any fails, the exit status is
-    20, and each of those has a line of JSON with its own.
+    are left out. An entity that does not match any more when it is read again is skipped. If any fails, the exit status
+    is 20, and a line of JSON for each failed one has its own status.
 
     Examples:
         azguard safe-update blob:site/config.json --increment replicas

@@ -27,7 +27,7 @@ def create(
     share: file_options.Share,
     metadata: options.Metadata = None,
     quota: Annotated[
-        str | None, typer.Option("--quota", metavar="GIB", help="Let it hold at most so many GiB.")
+        str | None, typer.Option("--quota", metavar="GIB", help="Limit the share to this many GiB.")
     ] = None,
     access_tier: Annotated[
         str | None, typer.Option("--access-tier", metavar="TIER", help="TransactionOptimized, Hot, Cool or Premium.")

@@ -37,7 +37,7 @@ def snapshot(ctx: typer.Context, share: file_options.Share, metadata: options.Me
 
 @app.command(spec=options.operation(operations.SHARE_GET_STATS))
 def stats(ctx: typer.Context, share: file_options.Share) -> None:
-    """Tell about how many bytes are in a share.
+    """Show about how many bytes a share holds.
 
     Examples:
         azguard share stats team
@@ -54,9 +54,9 @@ def stats(ctx: typer.Context, share: file_options.Share) -> None:
 def quota(
     ctx: typer.Context,
     share: file_options.Share,
-    gibibytes: Annotated[str, typer.Argument(metavar="GIB", help="How many GiB it can hold at most.")],
+    gibibytes: Annotated[str, typer.Argument(metavar="GIB", help="The limit in GiB.")],
 ) -> None:
-    """Set how many GiB a share can hold at most.
+    """Set the quota of a share: how many GiB it can hold.
 
     The service does not compare the ETag here. So azguard takes a lease of 15 seconds, compares, writes.
 

@@ -23,8 +23,8 @@ app.add_typer(policies, name="acl")
 def create(ctx: typer.Context, table: options.Table, if_exists: options.IfExists = None) -> None:
     """Create a table; one that exists is left alone (exit 45, or 0 with --if-exists skip).
 
-    A table carries no mark of its maker. If the answer gets lost and the table is there afterwards, whose it is cannot
-    be known (exit 74).
+    A table has no metadata that could say who created it. If the answer gets lost and the table exists afterwards, it
+    cannot be known whether this command created it (exit 74).
 
     Examples:
         azguard table create Orders
@@ -81,7 +81,7 @@ def delete(ctx: typer.Context, table: options.Table, with_contents: options.With
 def get(ctx: typer.Context, table: options.Table) -> None:
     """Read a table's access policies and remember their version.
 
-    The service gives them no ETag; the one shown is azguard's own, made of their content.
+    The service gives them no ETag; azguard makes the one it shows from their content.
 
     Examples:
         azguard table acl get Orders

@@ -121,7 +121,7 @@ def change_directory(target: Target, smb: SmbProperties, conditions: Conditions,
 def change_quota(
     target: Target, gibibytes: int, conditions: Conditions, guarding_by: Guarding, deadline: Deadline
 ) -> WriteResult:
-    """Set how many GiB a share can hold at most.
+    """Set the quota of a share: how many GiB it can hold.
 
     Raises:
         Changed: it is not the version that the conditions name.
