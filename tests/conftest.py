@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 from _pytest.nodeid import coerce_node_id
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 from hypothesis.internal.conjecture import providers
 
 from azguard.emulators import azurite as emulator
 from azguard.emulators import azurite_install, background
 from azguard.emulators.state import Azurite
 from azguard.folders import Folders
-from tests.support import compiled, emulator_world, files_world, forked, surroundings
+from tests.support import compiled, emulator_world, files_world, forked, surroundings, thorough
 from tests.support import smb_emulator as smb_emulator_process
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import World
@@ -25,10 +25,9 @@ from tests.support.smb_emulator import SmbEmulator
 # Before the first test starts a program.
 surroundings.shed()
 
-# A busy machine is no fault. ``--hypothesis-profile thorough`` tries more.
-settings.register_profile("short", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("thorough", settings.get_profile("short"), max_examples=2000)
-settings.load_profile("short")
+# The models of a thorough run; ``--hypothesis-profile long`` tries more. A busy machine is no fault.
+_EXAMPLES = 40
+settings.register_profile("long", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 # Groups that take minutes and wait more than they work. Each begins at another time, the longest first.
 _WAITING = (
@@ -49,7 +48,9 @@ _GOLDEN = 0.618
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options of the races."""
+    """Add the options of models, races and pages."""
+    models = parser.getgroup("models")
+    models.addoption("--thorough", action="store_true", help="try all examples, mutants and repetitions, not a few")
     group = parser.getgroup("races")
     group.addoption("--race-minutes", type=float, default=0.0, help="how long the long race takes; 0 leaves it out")
     seed = random.SystemRandom().randrange(10**6)
@@ -65,7 +66,11 @@ def pytest_configure(config: pytest.Config) -> None:
     if getattr(config.option, "tx", None) and not hasattr(config, "workerinput"):
         forked.share()
         compiled.ensure()
+    thorough.choose(config)
     if not config.getoption("--hypothesis-profile"):
+        usual = settings.get_profile("long")
+        settings.register_profile("usual", usual, max_examples=thorough.count(_EXAMPLES))
+        settings.load_profile("usual")
         # Hypothesis reads all modules for constants to try, which takes each worker 2 s in a new clone.
         providers._get_local_constants = lambda: providers._local_constants
 
@@ -96,6 +101,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     So are the units of a module: to hand each of thousands to a worker takes longer than to run it.
     """
+    for item in items:
+        if is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker(pytest.mark.thorough)
     if config.getoption("cov_source", None):
         _measure_first_cases(items)
     groups = {item: _find_group(item) for item in items}

@@ -16,13 +16,14 @@ from azure.storage.blob import BlobClient
 
 from azguard.faultproxy import proxy
 from tests.faults.rules import at_random
+from tests.support import thorough
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
 from tests.support.forked_process import ForkedProcess
 from tests.support.places import REPOSITORY
 
 # Many processes that contend: one such race at a time.
-pytestmark = pytest.mark.xdist_group("other-races")
+pytestmark = [pytest.mark.xdist_group("other-races"), pytest.mark.thorough]
 _UNIQUE, _EQUAL = "{writer} {number}", "tick"
 # The statuses that say that nothing was appended.
 _NOTHING = (49, 53, 75)
@@ -42,8 +43,8 @@ class Race:
 
 
 APPEND = ("blob", "append", "{blob}", "--line", "{{line}}")
-# In every run of the suite.
-_SHORT = ("content", "equal lines under a lease", "safe-update")
+# In a thorough run, and by default.
+_SHORT = thorough.some(("content", "equal lines under a lease", "safe-update"), 2)
 UPDATE = ("safe-update", "blob:{blob}", "--append-line", "{{line}}")
 RACES = {
     "content": Race((*APPEND, "--guard", "content"), _UNIQUE),

@@ -20,12 +20,13 @@ from azguard.emulators.state import Azurite
 from azguard.faultproxy import proxy
 from tests.faults.rules import operation
 from tests.races.weather import Weather
+from tests.support import thorough
 from tests.support.forked_process import ForkedProcess
 
 # Many processes that contend: one such race at a time.
-pytestmark = pytest.mark.xdist_group("other-races")
+pytestmark = [pytest.mark.xdist_group("other-races"), pytest.mark.thorough]
 
-_PROCESSES, _HOSTS, _UPDATES, _SHARE = 8, 2, 8, 0.25
+_PROCESSES, _HOSTS, _UPDATES, _SHARE = 8, 2, thorough.count(8, 4), 0.25
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,13 @@ import pytest
 from azguard.errors import OutcomeUnknown
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
-from tests.support import files_world
+from tests.support import files_world, thorough
 from tests.support.cli_world import CliWorld
 from tests.support.forked_process import ForkedProcess
 
 pytestmark = [
     pytest.mark.xdist_group("other-races"),
+    pytest.mark.thorough,
     pytest.mark.skipif(sys.platform != "linux", reason="the kernel tells of a process that was killed by its lock"),
     pytest.mark.timeout(0),
 ]
@@ -95,7 +96,7 @@ def check(cli: CliWorld, seed: str, rounds: int) -> Race:
 
 
 def test_increments_of_eight_processes_are_exact(files_cli: CliWorld, seed: str) -> None:
-    check(files_cli, seed, 2)
+    check(files_cli, seed, thorough.count(2, 1))
 
 
 def test_a_long_race_is_exact_too(files_cli: CliWorld, seed: str, pytestconfig: pytest.Config) -> None:

@@ -14,10 +14,12 @@ from azguard.emulators.state import Azurite
 from tests.races import locks
 from tests.races.lock_contenders import LOCK, Sections
 from tests.races.lock_race import Settings, Tally
+from tests.support import thorough
 from tests.support.cli_world import CliWorld
 
 pytestmark = [
     pytest.mark.xdist_group("lock-races"),
+    pytest.mark.thorough,
     pytest.mark.skipif(sys.platform != "linux", reason="judges processes by /proc"),
     # Each kill of a holder costs the term of its lease, and each process its start on a busy machine.
     pytest.mark.timeout(240),
@@ -27,6 +29,8 @@ pytestmark = [
 KILLS = pytest.mark.xdist_group("lock-kills")
 # Long enough to be killed in, with processes that do not end by themselves.
 _HARD = Sections(shortest=0.1, longest=1.0, stubborn=0.3, children=True)
+# How often each contender is inside, in a thorough run and by default.
+_TWO, _THREE = thorough.count(2, 1), thorough.count(3, 2)
 _SHORT_SECONDS, _LONG_SECONDS = 220.0, 3600.0
 
 Race = Callable[..., Tally]
@@ -45,34 +49,34 @@ def race(race_azurite: Azurite) -> Race:
 
 
 def test_eight_contenders_are_never_inside_together(seed: str, race: Race) -> None:
-    tally = race(Settings(seed=seed, contenders=8, sections=2))
-    assert (tally.findings.entries, tally.findings.most) == (16, 1)
+    tally = race(Settings(seed=seed, contenders=8, sections=_TWO))
+    assert (tally.findings.entries, tally.findings.most) == (8 * _TWO, 1)
 
 
 def test_lost_and_late_answers_let_nobody_in_beside_the_holder(seed: str, race: Race) -> None:
-    tally = race(Settings(seed=seed, contenders=4, sections=3, share=0.2))
-    assert tally.findings.entries == 12
+    tally = race(Settings(seed=seed, contenders=4, sections=_THREE, share=0.2))
+    assert tally.findings.entries == 4 * _THREE
 
 
 @KILLS
 def test_whoever_is_killed_is_gone_before_the_next_holder_is_inside(seed: str, race: Race) -> None:
-    tally = race(Settings(seed=seed, contenders=4, sections=3, kill_every=5, kind=_HARD))
+    tally = race(Settings(seed=seed, contenders=4, sections=_THREE, kill_every=5, kind=_HARD))
     assert tally.counts["killed"] > 0
 
 
 def test_who_does_not_know_the_queue_is_served_and_does_no_harm(seed: str, race: Race) -> None:
-    tally = race(Settings(seed=seed, contenders=6, sections=2, plain=2, share=0.1))
-    assert tally.findings.entries == 12
+    tally = race(Settings(seed=seed, contenders=6, sections=_TWO, plain=2, share=0.1))
+    assert tally.findings.entries == 6 * _TWO
 
 
 def test_three_slots_are_held_by_three_and_never_by_more(seed: str, race: Race) -> None:
-    tally = race(Settings(seed=seed, contenders=7, sections=2, slots=3, kind=Sections(1.0, 2.0)))
-    assert (tally.findings.entries, tally.findings.most, tally.findings.locks) == (14, 3, 3)
+    tally = race(Settings(seed=seed, contenders=7, sections=_TWO, slots=3, kind=Sections(1.0, 2.0)))
+    assert (tally.findings.entries, tally.findings.most, tally.findings.locks) == (7 * _TWO, 3, 3)
 
 
 @KILLS
 def test_the_slot_of_who_is_killed_comes_free(seed: str, race: Race) -> None:
-    hard = Settings(seed=seed, contenders=5, sections=3, slots=2, kill_every=4, kind=_HARD)
+    hard = Settings(seed=seed, contenders=5, sections=_THREE, slots=2, kill_every=4, kind=_HARD)
     assert race(hard).counts["killed"] > 0
 
 
@@ -83,7 +87,7 @@ def test_readers_are_inside_together_and_never_beside_a_writer(seed: str, race: 
 
 @KILLS
 def test_a_reader_that_is_killed_is_gone_before_the_next_writer_is_inside(seed: str, race: Race) -> None:
-    tally = race(Settings(seed=seed, contenders=5, readers=3, sections=3, kill_every=5, kind=_HARD))
+    tally = race(Settings(seed=seed, contenders=5, readers=3, sections=_THREE, kill_every=5, kind=_HARD))
     assert tally.counts["killed"] > 0
 
 

@@ -29,13 +29,14 @@ import pytest
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault
 from tests.faults.rules import at_random
-from tests.support import queue_world, table_world
+from tests.support import queue_world, table_world, thorough
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
 from tests.support.forked_process import ForkedProcess
 
 pytestmark = [
     pytest.mark.xdist_group("other-races"),
+    pytest.mark.thorough,
     pytest.mark.skipif(sys.platform != "linux", reason="stops and kills processes"),
     pytest.mark.timeout(240),
 ]
@@ -190,7 +191,7 @@ def race(cli: CliWorld, share: float, seed: str, keys: int, copies: int = 2) -> 
                 worker.wait(60)
 
 
-@pytest.mark.parametrize(("keys", "kills"), [(12, 0), (20, 4)])
+@pytest.mark.parametrize(("keys", "kills"), thorough.some([(20, 4), (12, 0)], 1))
 def test_no_key_has_its_effect_twice(cli: CliWorld, keys: int, kills: int, seed: str) -> None:
     chance = random.Random(seed)
     with race(cli, _SHARE, seed, keys) as made:

@@ -13,9 +13,11 @@ import pytest
 from azguard.emulators.state import Azurite
 from tests.races import queue_race
 from tests.races.queue_race import Settings, Tally
+from tests.support import thorough
 
 pytestmark = [
     pytest.mark.xdist_group("queue-races"),
+    pytest.mark.thorough,
     pytest.mark.skipif(sys.platform != "linux", reason="judges processes by /proc"),
     pytest.mark.timeout(240),
 ]
@@ -37,7 +39,8 @@ def race(race_azurite: Azurite) -> Race:
 
 
 def test_four_workers_handle_every_message(seed: str, race: Race) -> None:
-    assert race(Settings(seed=seed, messages=40)).counts["starts"] >= 40
+    messages = thorough.count(40, 20)
+    assert race(Settings(seed=seed, messages=messages)).counts["starts"] >= messages
 
 
 def test_lost_answers_and_kills_lose_no_message(seed: str, race: Race) -> None:
@@ -46,7 +49,7 @@ def test_lost_answers_and_kills_lose_no_message(seed: str, race: Race) -> None:
 
 
 def test_with_claims_no_message_succeeds_twice_whatever_answers_are_lost(seed: str, race: Race) -> None:
-    assert race(Settings(seed=seed, messages=24, share=0.1, once=True)).twice == 0
+    assert race(Settings(seed=seed, messages=thorough.count(24, 12), share=0.1, once=True)).twice == 0
 
 
 @pytest.mark.parametrize("settings", [

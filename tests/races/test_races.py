@@ -5,15 +5,17 @@ Short here, so that every run of the suite has one; ``pytest tests/races --race-
 """
 
 from contextlib import nullcontext
+from dataclasses import replace
 
 import pytest
 
 from azguard.emulators.state import Azurite
 from tests.races import run
 from tests.races.race import Settings, Tally
+from tests.support import thorough
 
 # Many processes that contend: one such race at a time.
-pytestmark = pytest.mark.xdist_group("races")
+pytestmark = [pytest.mark.xdist_group("races"), pytest.mark.thorough]
 
 # What a race proves are its writes, faults and kills: it ends with the last of them, however quick the machine is.
 _SHORT_SECONDS = 60.0
@@ -21,7 +23,8 @@ _SHORT_SECONDS = 60.0
 
 def _race(settings: Settings, emulator: Azurite) -> None:
     """Race; what is printed is shown if it fails, with the seed that makes the same decisions again."""
-    _judge(run.run(settings, _SHORT_SECONDS, print, lambda: nullcontext(emulator)))
+    enough = thorough.count(settings.enough, settings.enough // 2)
+    _judge(run.run(replace(settings, enough=enough), _SHORT_SECONDS, print, lambda: nullcontext(emulator)))
 
 
 def _judge(tally: Tally) -> None:
@@ -39,7 +42,16 @@ def test_beside_other_writers_and_on_two_hosts_no_answer_is_false(seed: str, rac
 
 
 def test_whoever_gives_up_with_a_write_on_its_way_is_not_applied_later(seed: str, race_azurite: Azurite) -> None:
-    hurried = Settings(seed=seed, processes=3, share=0.6, kill_every=0, stop_every=0, commands=0, hurried=1, enough=60)
+    hurried = Settings(
+        seed=seed,
+        processes=3,
+        share=0.6,
+        kill_every=0,
+        stop_every=0,
+        commands=0,
+        hurried=1,
+        enough=60,
+    )
     _race(hurried, race_azurite)
 
 

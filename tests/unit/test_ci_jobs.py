@@ -1,8 +1,7 @@
 """Which CI job this is, as its environment tells."""
 
-import pytest
-
 from azguard import ci_jobs
+from tests.support.cases import cases
 
 GITHUB = {
     "GITHUB_SERVER_URL": "https://github.com",
@@ -29,7 +28,7 @@ def is_own(recorded: dict[str, str], own: dict[str, str]) -> bool:
     return ci_jobs.is_own(ci_jobs.find_job(recorded), ci_jobs.find_job(own))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("one", "other"),
     [
         (GITHUB, GITHUB),
@@ -50,7 +49,7 @@ def test_what_the_same_job_took_is_its_own(one: dict[str, str], other: dict[str,
     assert is_own(one, other)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("one", "other"),
     [
         *(
@@ -75,7 +74,7 @@ def test_what_another_job_took_is_not_its_own(one: dict[str, str], other: dict[s
     assert not is_own(one, other)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("environ", "words"),
     [
         (GITHUB, "job deploy, run 71, attempt 1, on runner 3"),
@@ -90,7 +89,7 @@ def test_a_job_is_told_to_people(environ: dict[str, str], words: str) -> None:
     assert ci_jobs.describe(ci_jobs.find_job(environ)) == words
 
 
-@pytest.mark.parametrize(
+@cases(
     ("environ", "url"),
     [
         (GITHUB, "https://github.com/contoso/shop/actions/runs/71/attempts/1"),

@@ -2,8 +2,7 @@
 
 import ast
 
-import pytest
-
+from tests.support.cases import cases
 from tests.unit.test_layers import MODULES, ROOMS
 
 MOST_LINES_OF_A_MODULE = 400
@@ -33,7 +32,7 @@ def lines_of(function: Function) -> int:
     return (function.end_lineno or first) - first + 1
 
 
-@pytest.mark.parametrize("name", ROOMS)
+@cases("name", ROOMS)
 def test_the_modules_and_functions_of_a_room_are_short(name: str) -> None:
     sources = {module: MODULES[module].read_text(encoding="utf-8") for module in ROOMS[name]}
     lines = {module: len(source.splitlines()) for module, source in sources.items() if module not in TABLES}
@@ -49,7 +48,7 @@ def test_the_modules_and_functions_of_a_room_are_short(name: str) -> None:
     ) == ({}, [])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("source", "lines"),
     [
         ("def f(\n    a: int,\n) -> None:\n    return None\n", 4),

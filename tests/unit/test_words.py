@@ -4,9 +4,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-import pytest
-
 from azguard.cli.registry import COMMANDS
+from tests.support.cases import cases
 from tests.unit.test_layers import MODULES, room
 
 CORE = {name: path for name, path in MODULES.items() if room(name) not in ("cli", "commands")}
@@ -85,7 +84,7 @@ def find_words(module: str) -> tuple[set[str], list[str], list[str]]:
     return options, lines, list(map(ast.unparse, hints))
 
 
-@pytest.mark.parametrize("name", sorted({room(module) for module in CORE}))
+@cases("name", sorted({room(module) for module in CORE}))
 def test_a_room_of_the_core_names_no_option_shows_no_command_line_and_gives_no_hint(name: str) -> None:
     modules = [module for module in CORE if room(module) == name]
     allowed: dict[str, tuple[set[str], list[str], list[str]]] = {
@@ -98,7 +97,7 @@ def test_every_exception_is_of_a_module_that_is_there() -> None:
     assert set(ALLOWED) <= set(CORE)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("source", "found"),
     [
         ("raise UsageError('--etag is empty')", ["--etag"]),

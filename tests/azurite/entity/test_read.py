@@ -15,7 +15,7 @@ from azguard.faultproxy import proxy
 from azguard.faultproxy.proxy import Fault, Request
 from azguard.requests.deadline import Deadline
 from azguard.tables import calls, filters, reads
-from tests.support import table_world
+from tests.support import table_world, thorough
 from tests.support.cli_world import CliWorld
 from tests.support.entity_strategies import entities, keys
 
@@ -284,7 +284,7 @@ def shared(connection_string: str, tmp_path_factory: pytest.TempPathFactory) -> 
     return world, table_world.table(world)
 
 
-@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=thorough.count(10, 3), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=ROWS)
 def test_any_entity_comes_back_byte_for_byte(shared: tuple[CliWorld, str], rows: list[dict[str, Any]]) -> None:
     world, table = shared

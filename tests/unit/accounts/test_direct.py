@@ -18,6 +18,7 @@ from azguard.accounts.account import Account, Auth
 from azguard.accounts.direct import ChallengeReceived
 from azguard.address import Address, Kind
 from tests.support.answering_transport import AnsweringTransport
+from tests.support.cases import cases
 
 KEY = "bm90IGEgc2VjcmV0"
 ENDPOINT = "https://acct.blob.core.windows.net"
@@ -134,7 +135,7 @@ def test_a_login_whose_token_is_refused_leaves_the_challenge_to_the_sdk() -> Non
         send(build(Auth.LOGIN, None, Answering(401), login))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("body", "words"),
     [
         (REFUSAL, "The condition is not met.\nErrorCode:ConditionNotMet\nDetail:more"),

@@ -1,11 +1,10 @@
 """Endpoints, however they are spelt."""
 
-import pytest
-
 from azguard.accounts.endpoints import plain
+from tests.support.cases import cases
 
 
-@pytest.mark.parametrize(
+@cases(
     ("one", "other", "same"),
     [
         ("http://127.0.0.1:10000/devstoreaccount1", "http://localhost:10000/devstoreaccount1/", True),

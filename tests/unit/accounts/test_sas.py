@@ -2,14 +2,13 @@
 
 from datetime import UTC, datetime
 
-import pytest
-
 from azguard.accounts import sas
+from tests.support.cases import cases
 
 NOW = datetime(2026, 11, 21, 10, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "ends"),
     [
         ("2026-11-21", NOW.replace(hour=0)),

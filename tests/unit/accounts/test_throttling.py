@@ -3,15 +3,14 @@
 import itertools
 from collections.abc import Mapping
 
-import pytest
-
 from azguard.accounts import throttling
+from tests.support.cases import cases
 
 DATE = "Sat, 21 Nov 2026 12:00:00 GMT"
 HOSTS = (f"https://acc{number}.blob.core.windows.net" for number in itertools.count())
 
 
-@pytest.mark.parametrize(
+@cases(
     ("status", "headers", "seconds"),
     [
         (503, {"Retry-After": "7"}, 7), (429, {"Retry-After": " 7 "}, 7), (500, {"Retry-After": "7"}, 7),

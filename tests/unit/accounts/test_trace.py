@@ -7,6 +7,7 @@ import pytest
 
 from azguard.accounts import trace
 from azguard.requests.deadline import Deadline
+from tests.support.cases import cases
 
 
 def answer(status: int, **headers: str) -> SimpleNamespace:
@@ -17,7 +18,7 @@ def clock(*moments: float) -> Callable[[], float]:
     return iter(moments).__next__
 
 
-@pytest.mark.parametrize(
+@cases(
     ("response", "moments", "told"),
     [
         (answer(201), (5.0, 5.0124), "PUT http://a/b: 201 in 12 ms"),

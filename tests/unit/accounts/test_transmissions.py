@@ -11,6 +11,7 @@ from azure.core.pipeline.transport import HttpTransport, RequestsTransportRespon
 
 from azguard.accounts.account import Account, emulator
 from azguard.address import Address, Kind
+from tests.support.cases import cases
 
 BLOB, TABLE = Address(Kind.BLOB, ("site", "a")), Address(Kind.TABLE, ("jobs",))
 ENTITY = {"PartitionKey": "p", "RowKey": "r"}
@@ -57,12 +58,12 @@ WRITES: dict[str, Callable[[Account], object]] = {
 }
 
 
-@pytest.mark.parametrize(
+@cases(
     "failure",
     [408, 429, 500, 503, 504, ServiceResponseError("no answer"), ServiceRequestError("no connection")],
     ids=str,
 )
-@pytest.mark.parametrize("write", WRITES)
+@cases("write", WRITES)
 def test_a_request_without_a_good_answer_is_not_sent_again(write: str, failure: Exception | int) -> None:
     account = emulator()
     account._shared["transport"] = transport = Counting(failure)

@@ -13,6 +13,7 @@ from azguard.address import Address, Kind
 from azguard.blobs.name_lists import ListedBlob, list_names
 from azguard.errors import Unavailable
 from azguard.requests.deadline import Deadline
+from tests.support.cases import cases
 
 _ALL = (
     "<Blob><Name>a &amp; b.txt</Name><Properties><Etag>0x1</Etag><Last-Modified>Sun, 22 Nov 2026 10:00:00 GMT"
@@ -76,7 +77,7 @@ def test_a_blob_of_uncommitted_blocks_has_no_version() -> None:
     assert read(Pages([build_page(_ONLY_BLOCKS)])) == [ListedBlob("new", None, None, None, None)]
 
 
-@pytest.mark.parametrize("answer", [b"", b"<html></html>", b"<EnumerationResults><Blobs><Blob />", b"{}"])
+@cases("answer", [b"", b"<html></html>", b"<EnumerationResults><Blobs><Blob />", b"{}"])
 def test_what_is_no_listing_is_no_empty_container(answer: bytes) -> None:
     with pytest.raises(Unavailable):
         read(Pages([answer]))

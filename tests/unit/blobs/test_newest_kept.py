@@ -13,6 +13,7 @@ from azguard.address import Address, Kind
 from azguard.blobs import listing, snapshots
 from azguard.errors import NotFound, UsageError
 from azguard.requests.deadline import Deadline
+from tests.support.cases import cases
 
 BLOB = Target(emulator(), Address(Kind.BLOB, ("site", "a")))
 OLD, NEW, NOW = (f"2026-11-21T10:00:0{second}.0000000Z" for second in range(3))
@@ -53,7 +54,7 @@ def newest(kind: str, *items: Item) -> str:
         return snapshots.find_newest(BLOB, kind, Deadline()).short
 
 
-@pytest.mark.parametrize(
+@cases(
     ("kind", "found", "items"),
     [
         # The version before the current one.
@@ -71,13 +72,13 @@ def test_the_newest_is_found_in_whatever_order_a_listing_has(kind: str, found: s
     assert {newest(kind, *order) for order in orders} == {f"site/a?{field}={found}"}
 
 
-@pytest.mark.parametrize("kind", ["snapshot", "version"])
+@cases("kind", ["snapshot", "version"])
 def test_where_nothing_is_kept_there_is_no_newest(kind: str) -> None:
     with pytest.raises(NotFound):
         newest(kind, Item(version_id=NOW, is_current_version=True))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("items", "found"),
     [
         ((Item(snapshot=OLD), Item(version_id=NEW), Item(snapshot=NOW)), "site/a?versionid=" + NEW),
@@ -91,7 +92,7 @@ def test_an_id_is_that_of_a_snapshot_or_of_a_version(items: tuple[Item, ...], fo
             assert snapshots.find_by_id(BLOB, NEW, Deadline()).short == found
 
 
-@pytest.mark.parametrize(
+@cases(
     ("items", "error"),
     [((Item(snapshot=OLD), Item()), NotFound), ((Item(snapshot=NEW), Item(version_id=NEW)), UsageError)],
 )

@@ -6,6 +6,7 @@ from azguard.address import Kind
 from azguard.blobs.waiting import BlobWaited, Until, Waiting, wait
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Forbidden, GaveUp, NotFound, Unavailable
+from tests.support.cases import cases
 from tests.support.fake_resource import Clock
 from tests.support.lease_script import ETAG, Answer, Scripted, now_is, scripted
 
@@ -31,7 +32,7 @@ def waited(until: Until, *answers: Answer, seconds: float = 60.0) -> tuple[BlobW
     return wait(target, until, PAST if until is Until.CHANGED else Conditions(), how), service, told, clock
 
 
-@pytest.mark.parametrize(
+@cases(
     ("until", "answer"),
     [(Until.EXISTS, THERE), (Until.ABSENT, GONE), (Until.CHANGED, NEWER), (Until.UNLEASED, THERE)],
 )
@@ -40,7 +41,7 @@ def test_what_is_so_already_costs_one_request_and_tells_nothing(until: Until, an
     assert (found.until, [method for method, _ in service.asked], told, clock.now) == (until, ["HEAD"], [], 1000.0)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("until", "answers", "exists", "etag"),
     [
         (Until.EXISTS, (GONE, GONE, THERE), True, ETAG),
@@ -62,7 +63,7 @@ def test_a_change_is_asked_for_by_the_condition_of_the_version() -> None:
     assert [headers.get("if-none-match") for headers in service.headers] == ['"0x1"', '"0x1"']
 
 
-@pytest.mark.parametrize("until", [Until.EXISTS, Until.ABSENT, Until.CHANGED])
+@cases("until", [Until.EXISTS, Until.ABSENT, Until.CHANGED])
 def test_errors_that_may_pass_are_tolerated(until: Until) -> None:
     last = {Until.EXISTS: THERE, Until.ABSENT: GONE, Until.CHANGED: NEWER}[until]
     found, service, _, _ = waited(until, BUSY, BUSY, BUSY, last)
@@ -79,19 +80,19 @@ def test_a_refusal_is_told_at_once() -> None:
         waited(Until.EXISTS, (403, "AuthorizationPermissionMismatch", {}))
 
 
-@pytest.mark.parametrize(("until", "before"), [(Until.CHANGED, SAME), (Until.UNLEASED, now_is("leased"))])
+@cases(("until", "before"), [(Until.CHANGED, SAME), (Until.UNLEASED, now_is("leased"))])
 def test_a_blob_that_is_deleted_meanwhile_is_waited_for_no_longer(until: Until, before: Answer) -> None:
     with pytest.raises(NotFound):
         waited(until, before, GONE)
 
 
-@pytest.mark.parametrize("before", [(), (THERE,)])
+@cases("before", [(), (THERE,)])
 def test_a_missing_container_proves_no_absence(before: tuple[Answer, ...]) -> None:
     with pytest.raises(NotFound, match="there is no container site"):
         waited(Until.ABSENT, *before, NOWHERE)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("until", "answer", "words"),
     [
         (Until.EXISTS, GONE, "site/a does not exist after 2s"),

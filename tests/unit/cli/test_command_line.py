@@ -1,8 +1,7 @@
 """The command line as it was typed."""
 
-import pytest
-
 from azguard.cli import command_line
+from tests.support.cases import cases
 
 
 def test_what_follows_two_dashes_is_another_programs() -> None:
@@ -16,7 +15,7 @@ def test_without_two_dashes_every_word_is_ours() -> None:
     assert command_line.split(["blob", "get"]) == (["blob", "get"], [])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "value"),
     [
         (["--lease-id", "a"], "a"),
@@ -32,7 +31,7 @@ def test_the_value_of_an_option_is_the_last_that_was_typed(words: list[str], val
     assert command_line.find_value(words, "--lease-id") == value
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "asked"),
     [
         (["-o", "json"], True),
@@ -48,7 +47,7 @@ def test_json_is_asked_for_by_one_option(words: list[str], asked: bool) -> None:
     assert command_line.wants_json(words) is asked
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "shown"),
     [
         (["--account-key", "secret"], "--account-key @FILE"),

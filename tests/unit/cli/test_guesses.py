@@ -4,11 +4,10 @@ import re
 import shlex
 from typing import Any
 
-import pytest
-
 from azguard.cli import guesses
 from azguard.cli.foreign_words import ADDRESSES, COMMANDS, OPTIONS, PARTS
 from docs.manual import find_root
+from tests.support.cases import cases
 from tests.support.command_tree import COMMANDS as COMMANDS_OF_OURS
 
 _ROOT = find_root()
@@ -37,7 +36,7 @@ def answer(line: str) -> str:
     return guesses.hint_for_option(command, path, unknown.partition("=")[0], words)
 
 
-@pytest.mark.parametrize("typed", COMMANDS)
+@cases("typed", COMMANDS)
 def test_every_foreign_command_is_answered_with_one_that_is_read(typed: str) -> None:
     # Without az before it, the first two words are a command of ours.
     az = "az storage " if typed.startswith(("blob copy ", "file copy ")) else ""
@@ -47,7 +46,7 @@ def test_every_foreign_command_is_answered_with_one_that_is_read(typed: str) -> 
     assert command.make_context("x", rest) is not None
 
 
-@pytest.mark.parametrize("name", ADDRESSES)
+@cases("name", ADDRESSES)
 def test_every_part_of_an_address_is_answered_with_the_whole_one(name: str) -> None:
     command, _ = _find_command(["blob", "get"])
     answered = {guesses.hint_for_option(command, name.split(), option, []) for option in PARTS}
@@ -55,14 +54,14 @@ def test_every_part_of_an_address_is_answered_with_the_whole_one(name: str) -> N
     assert answered == {expected}
 
 
-@pytest.mark.parametrize("option", OPTIONS)
+@cases("option", OPTIONS)
 def test_every_foreign_option_is_one_of_ours_somewhere(option: str) -> None:
     ours = OPTIONS[option].split()[0]
     nouns = ("blob put", "blob copy", "blob list", "lease acquire", "lease break")
     assert any(ours in guesses.list_shown_options(_find_command(name.split())[0]) for name in nouns)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("typed", "answered"),
     [
         ("put", "did you mean azguard blob put or azguard message put or azguard file put?"),
@@ -176,7 +175,7 @@ def test_no_guess_is_of_another_noun_or_has_another_effect() -> None:
     assert wrong == [], "\n".join(map(str, wrong))
 
 
-@pytest.mark.parametrize("option", ["--overwrite", "--force", "--overwite"])
+@cases("option", ["--overwrite", "--force", "--overwite"])
 def test_overwriting_is_answered_with_what_it_costs(option: str) -> None:
     assert answer(f"azguard blob put site/a {option}").split("\n      ") == [
         "azguard blob put site/a --last-writer-wins",
@@ -184,7 +183,7 @@ def test_overwriting_is_answered_with_what_it_costs(option: str) -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("typed", "answered"),
     [
         ("container create c --metadata a=b c=d", "azguard container create c --metadata a=b --metadata c=d"),
@@ -197,7 +196,7 @@ def test_values_behind_one_option_are_answered_with_an_option_before_each(typed:
     assert guesses.hint_for_values(typed.split()) == answered
 
 
-@pytest.mark.parametrize(
+@cases(
     "line",
     [
         "entity query t --num-results 5",

@@ -1,8 +1,7 @@
 """The command lines of a hint are about the account, and the scope, that were typed."""
 
-import pytest
-
 from azguard.cli import hint_account
+from tests.support.cases import cases
 from tests.support.command_tree import COMMANDS
 
 LINES = [name for name, _ in COMMANDS]
@@ -28,7 +27,7 @@ def test_a_line_that_has_it_already_stays_as_it_is() -> None:
     assert of(hint, "--profile", "prod") == f"{hint.replace('blob get', 'blob get --profile prod')}"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("typed", "hint", "told"),
     [
         (["--scope", "a b"], "azguard cache forget blob:c/n", "azguard cache forget --scope 'a b' blob:c/n"),

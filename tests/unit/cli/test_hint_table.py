@@ -12,6 +12,7 @@ from azguard.cli import hints
 from azguard.cli.hint_table import HINTS, PAGES, WORDS
 from azguard.cli.hints import in_words
 from azguard.errors import UsageError
+from tests.support.cases import cases
 from tests.unit.test_layers import MODULES, room
 
 # One process reads the source of the product, once.
@@ -63,7 +64,7 @@ def test_an_error_without_a_reason_stays_as_it_is() -> None:
     assert in_words(error) is error
 
 
-@pytest.mark.parametrize("reason", ["never_read_before_write", "leased_by_another", "copy_ended", "outcome_unknown"])
+@cases("reason", ["never_read_before_write", "leased_by_another", "copy_ended", "outcome_unknown"])
 def test_a_name_in_a_command_is_quoted_for_the_shell(reason: str) -> None:
     """A blob may be called as a command is: what is pasted must not run it."""
     told = in_words(errors.Changed("refused", address="blob:site/a; id", reason=reason))
@@ -71,7 +72,7 @@ def test_a_name_in_a_command_is_quoted_for_the_shell(reason: str) -> None:
     assert any(each in told.hint for each in ("'site/a; id'", "'blob:site/a; id'"))
 
 
-@pytest.mark.parametrize("kind", ["blob", "entity", "file", "queue", "container", "table"])
+@cases("kind", ["blob", "entity", "file", "queue", "container", "table"])
 def test_every_name_in_every_hint_is_one_word_of_a_shell(kind: str) -> None:
     templates = [words for words in (*HINTS.values(), *WORDS.values()) if isinstance(words, str)]
     others = {field for words in templates for _, field, _, _ in Formatter().parse(words) if field} | _OF_FUNCTIONS
@@ -84,7 +85,7 @@ def test_every_name_in_every_hint_is_one_word_of_a_shell(kind: str) -> None:
 SAS = "sv=2024-11-04&sig=abcdefghijklmnop"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("typed", "named"),
     [
         ("https://a.blob.core.windows.net/site/a%20b", "https://a.blob.core.windows.net/site/a%20b"),
@@ -98,7 +99,7 @@ def test_a_hint_names_the_account_of_the_url_that_was_typed(typed: str, named: s
     assert told.hint == f"see its type: azguard blob show {named} --query blob_type"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("command", "argv", "again"),
     [
         ("blob delete", ["blob", "delete", "--", "c/n"], "azguard blob delete --etag @last -- c/n"),
@@ -110,7 +111,7 @@ def test_what_is_added_to_a_line_stands_before_two_dashes(command: str, argv: li
     assert again in (hints.of(error, command, {"blob": "c/n", "file": "x"}, argv) or "")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("command", "hint"),
     [
         ("blob metadata set", "azguard blob metadata get c/n, then decide"),

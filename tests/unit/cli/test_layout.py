@@ -13,6 +13,7 @@ from azguard.cli import layout, rendering, terminal
 from azguard.cli.layout import Layout
 from azguard.files.ranges import FileRange
 from azguard.tables.reads import PrintedEntity
+from tests.support.cases import cases
 from tests.unit.test_layers import MODULES
 
 
@@ -44,7 +45,7 @@ def kinds() -> list[type]:
     ]
 
 
-@pytest.mark.parametrize("kind", [each for each in kinds() if is_dataclass(each)])
+@cases("kind", [each for each in kinds() if is_dataclass(each)])
 def test_the_columns_of_a_result_are_fields_of_it(kind: Any) -> None:
     assert {each.name for each in kind.COLUMNS} <= {each.name for each in fields(kind)}
 

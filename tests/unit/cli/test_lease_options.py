@@ -4,15 +4,16 @@ import pytest
 
 from azguard.cli import lease_options
 from azguard.errors import UsageError
+from tests.support.cases import cases
 
 
-@pytest.mark.parametrize("text", ["-1", "infinite", "Infinite"])
+@cases("text", ["-1", "infinite", "Infinite"])
 def test_a_lease_for_ever_that_is_asked_for_as_a_duration_is_answered_with_its_option(text: str) -> None:
     with pytest.raises(UsageError, match=f"--lease-duration {text}: a lease for ever") as refused:
         lease_options.term(text, infinite=False)
     assert refused.value.hint == "--infinite"
 
 
-@pytest.mark.parametrize(("text", "infinite", "seconds"), [("30s", False, 30), (None, False, 60), (None, True, None)])
+@cases(("text", "infinite", "seconds"), [("30s", False, 30), (None, False, 60), (None, True, None)])
 def test_a_term_is_in_seconds_or_none(text: str | None, infinite: bool, seconds: int | None) -> None:
     assert lease_options.term(text, infinite=infinite) == seconds

@@ -7,11 +7,12 @@ import pytest
 from azguard.cli import line_query
 from azguard.cli.output import Output
 from azguard.errors import UsageError
+from tests.support.cases import cases
 
 LINE = {"address": "blob:c/a", "outcome": "failed", "parts": ["x", "y"], "reason": None}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("query", "picked"),
     [
         (None, [LINE]),
@@ -33,7 +34,7 @@ def test_each_line_is_picked_from_by_itself(query: str | None, picked: list[Any]
     assert line_query.pick(Output("json", query), LINE) == picked
 
 
-@pytest.mark.parametrize(
+@cases(
     "query",
     ["[0]", "[0].address", "[-1:].address", "[].address | [0]", "length([])", "sort_by(@, &address)", "sort(@)"],
 )

@@ -6,6 +6,7 @@ from azguard.cli import lock_names
 from azguard.cli.context import Environment
 from azguard.cli.hints import in_words
 from azguard.errors import ConfigError, UsageError
+from tests.support.cases import cases
 
 _ACCOUNT = "AccountName=acc;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:9/acc"
 
@@ -14,7 +15,7 @@ def _environment(**environ: str) -> Environment:
     return Environment({}, None, "lock run", {"AZURE_STORAGE_CONNECTION_STRING": _ACCOUNT, **environ})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "container", "address"),
     [
         ("deploy", None, "blob:locks/deploy"),
@@ -35,27 +36,27 @@ def test_the_environment_names_the_container_unless_an_option_does() -> None:
     assert found == ["blob:ours/a", "blob:other/a"]
 
 
-@pytest.mark.parametrize("text", ["deploy", "table:Orders"])
+@cases("text", ["deploy", "table:Orders"])
 def test_an_empty_container_of_the_environment_is_refused_and_not_taken_for_the_usual_one(text: str) -> None:
     with pytest.raises(ConfigError) as refused:
         lock_names.lock(_environment(AZGUARD_LOCK_CONTAINER=""), text, None)
     assert refused.value.message == "AZGUARD_LOCK_CONTAINER is set but empty"
 
 
-@pytest.mark.parametrize("text", ["site/deploy", "blob:site/deploy", "http://127.0.0.1:9/acc/site/deploy"])
+@cases("text", ["site/deploy", "blob:site/deploy", "http://127.0.0.1:9/acc/site/deploy"])
 def test_a_container_for_a_lock_that_names_its_own_is_refused(text: str) -> None:
     with pytest.raises(UsageError) as refused:
         lock_names.lock(_environment(), text, "other")
     assert refused.value.message == "--lock-container is for bare names, and blob:site/deploy names its own container"
 
 
-@pytest.mark.parametrize("text", ["deploy", "table:Orders"])
+@cases("text", ["deploy", "table:Orders"])
 def test_a_container_is_taken_where_one_of_several_locks_is_in_it(text: str) -> None:
     found = lock_names.locks(_environment(), ["blob:site/deploy", text], "other")
     assert [each.address.container for each in found] == ["site", "other"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "container", "message"),
     [
         ("", None, "the address is empty"),

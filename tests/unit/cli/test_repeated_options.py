@@ -7,6 +7,7 @@ import pytest
 from azguard.cli import command_line
 from azguard.errors import UsageError
 from docs.manual import find_root
+from tests.support.cases import cases
 from tests.support.command_tree import COMMANDS
 
 
@@ -18,14 +19,14 @@ def _is_refused_twice(command: Any, option: Any) -> bool:
     return False
 
 
-@pytest.mark.parametrize(("name", "command"), COMMANDS, ids=[name for name, _ in COMMANDS])
+@cases(("name", "command"), COMMANDS)
 def test_every_option_of_one_value_is_refused_twice(name: str, command: Any) -> None:
     options = [each for each in command.params if each.param_type_name == "option"]
     of_one_value = [each for each in options if not each.multiple and not each.is_flag]
     assert [each.opts[0] for each in of_one_value if not _is_refused_twice(command, each)] == []
 
 
-@pytest.mark.parametrize(
+@cases(
     "words",
     [
         ["blob", "list", "site", "-vv", "-q", "-q"],
@@ -47,6 +48,6 @@ def test_a_value_before_the_command_may_be_given_again_behind_it_but_not_beside_
         find_root().make_context("azguard", ["-o", "json", "--output=yaml", "version"])
 
 
-@pytest.mark.parametrize("stdin", [["-f", "-"], ["-f-"], ["--file", "-"], ["--file=-"]])
+@cases("stdin", [["-f", "-"], ["-f-"], ["--file", "-"], ["--file=-"]])
 def test_a_hint_that_names_another_file_does_not_repeat_the_option(stdin: list[str]) -> None:
     assert command_line.drop(["blob", "put", "a/b", *stdin], ()) == ["blob", "put", "a/b"]

@@ -3,9 +3,8 @@
 import io
 from typing import Any
 
-import pytest
-
 from azguard.cli import summaries
+from tests.support.cases import cases
 
 WRITE: dict[str, Any] = {
     "address": "blob:site/a",
@@ -22,7 +21,7 @@ KEPT = "what was there is site/a?snapshot=T"
 BROKEN = {"held_by": "alice@build1", "age": 10_800}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("command", "result", "line"),
     [
         ("blob put", {"created": True, "content_length": 16}, "✓ created site/a: 16 bytes"),
@@ -73,7 +72,7 @@ def test_a_write_is_one_line(command: str, result: dict[str, Any], line: str) ->
     assert summaries.summarize({**WRITE, **result}, command) == line
 
 
-@pytest.mark.parametrize(
+@cases(
     ("result", "line"),
     [
         ({"action": "acquire"}, "✓ acquired the lease of site/a for 1m: 0f3c"),
@@ -92,15 +91,13 @@ def test_what_was_done_to_a_lease_is_one_line(result: dict[str, Any], line: str)
     assert summaries.summarize({**LEASE, **result}, "lease") == line
 
 
-@pytest.mark.parametrize(
-    ("before", "size"), [(None, "16 bytes"), (15, "15 → 16 bytes"), (16, "16 bytes"), (1234, "1,234 → 16 bytes")]
-)
+@cases(("before", "size"), [(None, "16 bytes"), (15, "15 → 16 bytes"), (16, "16 bytes"), (1234, "1,234 → 16 bytes")])
 def test_a_write_says_how_long_the_content_was(before: int | None, size: str) -> None:
     result = {**WRITE, "content_length": 16, "conflicts": 2, "attempts": 3}
     assert summaries.summarize(result, "safe-update", before) == f"✓ updated site/a: {size}, after 2 conflicts"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("failed", "line"),
     [(0, "✓ moved 3 messages to jobs"), (1, "moved 3 messages to jobs: 1 failed")],
 )
@@ -142,7 +139,7 @@ MANY = {
 }
 
 
-@pytest.mark.parametrize(
+@cases(
     ("command", "result", "line"),
     [
         ("cache forget", {"forgotten": 1}, "✓ forgot 1 version"),
@@ -181,12 +178,12 @@ def test_what_is_no_write_of_one_resource_is_one_line_too(command: str, result: 
     assert summaries.summarize(result, command) == line
 
 
-@pytest.mark.parametrize("result", [{"address": "blob:site/a", "etag": '"0x1"'}, {"forgotten": 1}])
+@cases("result", [{"address": "blob:site/a", "etag": '"0x1"'}, {"forgotten": 1}])
 def test_what_is_no_write_is_not_summarized(result: dict[str, Any]) -> None:
     assert summaries.summarize(result, "blob show") is None
 
 
-@pytest.mark.parametrize(
+@cases(
     ("encoding", "color", "shown"),
     [
         ("utf-8", True, "\x1b[32m✓\x1b[0m created a"),
@@ -210,7 +207,7 @@ def test_a_summary_cannot_drive_the_terminal() -> None:
     assert summaries.show("✓ wrote site/a\x1b[2J", stream, color=False) == "✓ wrote site/a\\x1b[2J"
 
 
-@pytest.mark.parametrize(("counts", "line"), [
+@cases(("counts", "line"), [
     ({"received": 1, "done": 1}, "✓ handled 1 message of queue jobs: 1 done"),
     ({"received": 3, "done": 1, "failed": 2}, "handled 3 messages of queue jobs: 1 done, 2 failed"),
     ({"received": 0}, "✓ handled 0 messages of queue jobs"),
@@ -223,7 +220,7 @@ def test_a_worker_says_how_the_messages_ended(counts: dict[str, int], line: str)
     assert summaries.summarize(result, "queue work") == line
 
 
-@pytest.mark.parametrize(
+@cases(
     ("command", "result", "line"),
     [
         ("lock hold", {"outcome": "held", "until": "12:41", "pid": 9}, "took A until 12:41: pid 9 renews it, fence 4"),

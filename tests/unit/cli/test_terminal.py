@@ -7,6 +7,7 @@ import pytest
 
 from azguard.cli import terminal
 from azguard.cli.output import Output
+from tests.support.cases import cases
 
 
 class Terminal(io.StringIO):
@@ -16,7 +17,7 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize(
+@cases(
     ("stream", "shared", "environ", "is_colored"),
     [
         (Terminal(), {}, {"TERM": "xterm"}, True),
@@ -56,7 +57,7 @@ def test_the_lines_of_a_diff_are_coloured_by_what_they_say() -> None:
     )
 
 
-@pytest.mark.parametrize(("said", "width"), [("40", 40), ("200", 200), ("", 80), ("0", 80), ("wide", 80)])
+@cases(("said", "width"), [("40", 40), ("200", 200), ("", 80), ("0", 80), ("wide", 80)])
 def test_the_width_is_what_columns_says_or_80(said: str, width: int) -> None:
     assert terminal.width(io.StringIO(), {"COLUMNS": said}) == width
 

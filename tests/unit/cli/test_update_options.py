@@ -8,6 +8,7 @@ import pytest
 from azguard.address import parse
 from azguard.cli.update_options import UpdateOptions
 from azguard.errors import UsageError
+from tests.support.cases import cases
 
 BLOB, ENTITY, TABLE = "blob:site/config.json", "entity:Orders/eu/1007", "table:Orders"
 EDIT = UpdateOptions(increment=["n"])
@@ -78,7 +79,7 @@ REFUSED: list[tuple[str, dict[str, Any], str, str | None]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("address", "changes", "message", "hint"), REFUSED)
+@cases(("address", "changes", "message", "hint"), REFUSED)
 def test_a_contradiction_is_refused_by_name(address: str, changes: dict[str, Any], message: str, hint: str) -> None:
     with pytest.raises(UsageError) as caught:
         replace(EDIT, **changes).check(parse(address).address)
@@ -91,7 +92,7 @@ def test_a_malformed_fence_is_refused() -> None:
     assert caught.value.reason == "fence_malformed"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("address", "changes"),
     [
         (BLOB, {}),

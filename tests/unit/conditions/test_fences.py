@@ -12,6 +12,7 @@ from azguard.cli import hints
 from azguard.cli.hints import in_words
 from azguard.conditions import fences
 from azguard.errors import BadRequest, Forbidden, LockLost, UsageError
+from tests.support.cases import cases
 
 TARGET = Target(emulator(), Address(Kind.BLOB, ("site", "a")))
 FENCES = st.integers(0, fences.MOST)
@@ -34,14 +35,12 @@ def test_the_condition_compares_with_what_is_written(fence: int) -> None:
     assert fences.condition(fence) == {"x-ms-if-tags": f"\"fence\" <= '{written}'"}
 
 
-@pytest.mark.parametrize(
-    ("text", "fence"), [("0", 0), ("42", 42), ("9223372036854775807", 2**63 - 1), ("0000000000000000042", 42)]
-)
+@cases(("text", "fence"), [("0", 0), ("42", 42), ("9223372036854775807", 2**63 - 1), ("0000000000000000042", 42)])
 def test_a_whole_number_is_taken(text: str, fence: int) -> None:
     assert fences.parse(text) == fence
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     ["-1", "+1", "1.0", "1e3", "0x2a", "1_000", " 42", "42 ", "4 2", "42\n", "3\n5", "²", "٤٢", "forty-two",
      "9223372036854775808", "00000000000000000042"],
@@ -52,19 +51,19 @@ def test_anything_else_is_refused_by_its_text(text: str) -> None:
     assert in_words(caught.value).message == f"--fence: {text!r} is not a whole number from 0 to 9223372036854775807"
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n"])
+@cases("text", ["", " ", "\n"])
 def test_an_empty_text_is_refused_as_such(text: str) -> None:
     with pytest.raises(UsageError, match="fence is empty"):
         fences.parse(text)
 
 
-@pytest.mark.parametrize("text", ["43", "abc", "", "-000000000000000042", "٠٠٠٠٠٠٠٠٠٠٠٠٠٠٠٠٠٤٢"])
+@cases("text", ["43", "abc", "", "-000000000000000042", "٠٠٠٠٠٠٠٠٠٠٠٠٠٠٠٠٠٤٢"])
 def test_a_tag_that_azguard_did_not_write_is_no_fence(text: str) -> None:
     with pytest.raises(BadRequest, match=r"is no fence that azguard wrote"):
         fences.read_fence({"fence": text}, TARGET)
 
 
-@pytest.mark.parametrize("theirs", [None, 0, 41, 42])
+@cases("theirs", [None, 0, 41, 42])
 def test_no_fence_a_lower_one_and_ones_own_are_in_nobodys_way(theirs: int | None) -> None:
     fences.refuse_higher(TARGET, 42, theirs)
 
@@ -78,7 +77,7 @@ def test_a_higher_fence_is_told_with_both_numbers() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("tags", "message"),
     [
         ({"fence": "1"}, "--fence and --tags fence=… do not go together"),
@@ -95,7 +94,7 @@ def test_nine_tags_of_ones_own_leave_a_place() -> None:
     fences.check_tags({f"k{number}": "v" for number in range(9)})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("error", "hint"),
     [
         (Forbidden("no", service_code="AuthorizationPermissionMismatch"), "t in a SAS, or the role Storage Blob Data"),

@@ -2,10 +2,9 @@
 
 from itertools import combinations
 
-import pytest
-
 from azguard.conditions import operations
 from azguard.conditions.operations import ALL, Condition, Guard, Lease, Operation, Write, find_rejected_pair, why_not
+from tests.support.cases import cases
 from tests.support.evidence import EVIDENCE, EXPECTED, HEADERS, LEFT_OUT, ROWS, Expected, failures
 
 
@@ -22,7 +21,7 @@ def test_every_constant_is_named_after_its_operation() -> None:
     assert constants == {name.upper().replace(".", "_"): name for name in ALL}
 
 
-@pytest.mark.parametrize("expected", EXPECTED.values(), ids=EXPECTED.keys())
+@cases("expected", EXPECTED.values())
 def test_a_row_says_what_the_evidence_says(expected: Expected) -> None:
     row, lease, pairs = ALL[expected.name], ROWS[expected.name]["lease"], list(combinations(Condition, 2))
     said = {
@@ -180,7 +179,7 @@ def test_flags_and_headers_are_those_of_the_contract_and_the_service() -> None:
     assert {f"--{condition}": condition.header for condition in Condition} == HEADERS
 
 
-@pytest.mark.parametrize(
+@cases(
     ("operation", "condition", "sentence"),
     [
         ("container.set_metadata", "if-match", "Set Container Metadata honours only if-modified-since"),

@@ -2,9 +2,8 @@
 
 import hashlib
 
-import pytest
-
 from azguard.documents.diffs import compare
+from tests.support.cases import cases
 
 
 def test_equal_contents_have_no_difference() -> None:
@@ -35,7 +34,7 @@ def test_one_line_json_is_shown_on_many_lines() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("old", "new", "body"),
     [
         (b"", b'{"a":1}', '@@ -0,0 +1,3 @@\n+{\n+  "a": 1\n+}\n\\ No newline at end of file\n'),
@@ -46,7 +45,7 @@ def test_one_side_on_one_line_is_enough(old: bytes, new: bytes, body: str) -> No
     assert compare(old, new, "x").split("\n", 2)[2] == body
 
 
-@pytest.mark.parametrize(
+@cases(
     ("old", "new", "body"),
     [
         (b'{"a":1}\n', b'{"a": 1}\n', '@@ -1 +1 @@\n-{"a":1}\n+{"a": 1}\n'),
@@ -58,7 +57,7 @@ def test_json_is_shown_as_it_is_where_that_tells_more(old: bytes, new: bytes, bo
     assert compare(old, new, "x") == f"--- x (current)\n+++ x (new)\n{body}"
 
 
-@pytest.mark.parametrize("old", [b"\xff" * 10, b"text\0text."])
+@cases("old", [b"\xff" * 10, b"text\0text."])
 def test_of_binary_content_sizes_and_hashes_are_shown(old: bytes) -> None:
     before, after = (hashlib.sha256(content).hexdigest()[:16] for content in (old, b"hello, world"))
     assert compare(old, b"hello, world", "x") == f"binary: 10 -> 12 bytes (sha256 {before}… -> {after}…)\n"

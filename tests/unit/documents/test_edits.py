@@ -13,6 +13,7 @@ from azguard.documents import edits
 from azguard.documents import text as json_text
 from azguard.documents.edits import AppendText, Edit, Increment, Set, Unset
 from azguard.errors import AzguardError, TransformFailed, UsageError
+from tests.support.cases import cases
 
 
 def reading(content: bytes) -> Callable[[str], bytes]:
@@ -38,7 +39,7 @@ def failure(kind: type[AzguardError], act: Callable[[], object]) -> tuple[str, s
 # What the options accept
 
 
-@pytest.mark.parametrize(
+@cases(
     ("option", "text", "message", "hint"),
     [
         ("--set", "name", "--set: 'name' has no =", "write --set name=JSON"),
@@ -70,13 +71,13 @@ def test_a_malformed_option_is_refused_with_the_way_to_write_it(
     assert failure(UsageError, lambda: edit(option, text)) == (message, hint)
 
 
-@pytest.mark.parametrize("value", ["NaN", "-Infinity", "[1, NaN]", "1 2", "[1,]", "'x'", '{"a":1,"a":2}', "01"])
+@cases("value", ["NaN", "-Infinity", "[1, NaN]", "1 2", "[1,]", "'x'", '{"a":1,"a":2}', "01"])
 def test_set_takes_nothing_but_json(value: str) -> None:
     with pytest.raises(UsageError):
         edit("--set", f"a={value}")
 
 
-@pytest.mark.parametrize("path", ["", ".a", "a.", "a..b", "a[", "a[x]", "a[01]", "a[-0]", "a]", "a[0]b", "a\\n"])
+@cases("path", ["", ".a", "a.", "a..b", "a[", "a[x]", "a[01]", "a[-0]", "a]", "a[0]b", "a\\n"])
 def test_a_malformed_path_is_refused(path: str) -> None:
     for option in ("--set", "--increment"):
         with pytest.raises(UsageError):
@@ -105,7 +106,7 @@ def test_an_unknown_option_is_a_mistake_of_the_caller() -> None:
         edit("--frob", "a")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("document", "message"),
     [
         ("{", "patch.json is not JSON: line 1, column 2: Expecting property name enclosed in double quotes"),
@@ -164,7 +165,7 @@ def test_edits_are_plain_values() -> None:
 # What they do
 
 
-@pytest.mark.parametrize(
+@cases(
     ("content", "options", "result"),
     [
         ('{"replicas": 1}', ["--increment", "replicas"], '{"replicas": 2}'),
@@ -208,7 +209,7 @@ def test_whole_numbers_stay_exact_at_any_size() -> None:
     ] == [f'{{"a": {10**400 + 179}}}', f'{{"a": {huge}, "b": 2}}', f'{{"a": 1{"0" * 6000}}}']
 
 
-@pytest.mark.parametrize(
+@cases(
     ("value", "found"),
     [("true", "true"), ('"5"', "a string"), ("null", "null"), ("[]", "an array"), ("{}", "an object")],
 )
@@ -219,13 +220,13 @@ def test_increment_of_something_else_names_it(value: str, found: str) -> None:
     )
 
 
-@pytest.mark.parametrize("content", ['{"a": 1.7e308}', '{"a": 1e999999}', '{"a": 1e99999999999}'])
+@cases("content", ['{"a": 1.7e308}', '{"a": 1e999999}', '{"a": 1e99999999999}'])
 def test_a_sum_that_readers_would_take_for_infinity_is_refused(content: str) -> None:
     with pytest.raises(TransformFailed, match="a would be too large for a JSON number"):
         changed(content, "--increment", "a=1e308")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("content", "text", "message"),
     [
         ('{"a": null}', "a.b=1", "a.b: a is null, not an object"),
@@ -242,7 +243,7 @@ def test_a_path_that_does_not_fit_is_named(content: str, text: str, message: str
     assert failure(TransformFailed, lambda: changed(content, "--set", text))[0] == message
 
 
-@pytest.mark.parametrize(
+@cases(
     ("content", "message"),
     [
         (b"", "the content is not JSON: line 1, column 1: Expecting value"),
@@ -280,7 +281,7 @@ def test_append_takes_any_bytes_and_mixes_with_json_in_order() -> None:
     ] == [b"\xff\x00\xc3\xa9\n", b"raw \xff", b'{"a": 1}\n', b"\xff"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("content", "lines", "result"),
     [
         (b"", ["one"], b"one\n"),
@@ -294,7 +295,7 @@ def test_an_appended_line_is_a_line_of_its_own(content: bytes, lines: list[str],
     assert edits.apply([edit("--append-line", each) for each in lines], content) == result
 
 
-@pytest.mark.parametrize(
+@cases(
     ("option", "text", "message"),
     [
         ("--append-line", "", "--append-line: the line is empty"),
@@ -310,7 +311,7 @@ def test_a_text_that_is_none_is_refused(option: str, text: str, message: str) ->
     assert failure(UsageError, lambda: edit(option, text))[0] == message
 
 
-@pytest.mark.parametrize(
+@cases(
     ("content", "text", "result"),
     [
         ('{"a": 1}', "a=2", '{"a": "2"}'),
@@ -355,7 +356,7 @@ INDENTED = """{
 """
 
 
-@pytest.mark.parametrize(
+@cases(
     ("options", "before", "after"),
     [
         (["--set", 'name="b\u00e4r"'], '"caf\u00e9"', '"b\u00e4r"'),
@@ -385,7 +386,7 @@ def test_all_that_an_edit_does_not_touch_stays_byte_for_byte(options: list[str],
     assert changed(INDENTED, *options) == INDENTED.replace(before, after)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("content", "result"),
     [
         ("{}", '{"a": {"b": 1}}'),
@@ -418,7 +419,7 @@ def test_text_beyond_ascii_is_written_as_the_document_writes_it() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("content", "options"),
     [
         ('{"a" :1 , "b":1.0}', ["--set", "a=1"]),
@@ -485,7 +486,7 @@ def test_a_spelled_number_is_a_number() -> None:
     assert json_text.parse("[1.0, 1e3]") == [Decimal(1), Decimal(1000)]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("before", "after", "is_yaml", "created"),
     [
         (b'{"n": 1}', b'{"n": 2}', False, ()),

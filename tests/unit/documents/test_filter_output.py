@@ -4,6 +4,7 @@ import pytest
 
 from azguard.documents.filter_output import OutputRule
 from azguard.errors import TransformFailed
+from tests.support.cases import cases
 
 OBJECT = b'{"a": 1}'
 
@@ -16,7 +17,7 @@ def refused(source: bytes, output: bytes, name: str = "config", content_type: st
     return False
 
 
-@pytest.mark.parametrize(
+@cases(
     ("source", "name", "content_type"),
     [
         (OBJECT, "config", None),
@@ -33,7 +34,7 @@ def test_what_was_json_must_stay_json(source: bytes, name: str, content_type: st
     assert refused(source, b"not json", name, content_type)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("source", "name", "content_type"),
     [
         (b"5", "version", None),
@@ -57,7 +58,7 @@ def test_what_was_no_json_may_become_anything(source: bytes, name: str, content_
     assert not refused(source, b"not json", name, content_type)
 
 
-@pytest.mark.parametrize(
+@cases(
     "output",
     [b"\n", b"{", OBJECT + OBJECT, OBJECT[:-1], b'{"a": NaN}', b"\xff", b"[" * 100_000, b'{"a": 1, "a": 2}'],
 )
@@ -65,7 +66,7 @@ def test_this_is_no_json(output: bytes) -> None:
     assert refused(OBJECT, output)
 
 
-@pytest.mark.parametrize("output", [b"5", b"[]", b'\xef\xbb\xbf{"a": 2}\n', b"1" * 10_000, b'{"a": 1e999}'])
+@cases("output", [b"5", b"[]", b'\xef\xbb\xbf{"a": 2}\n', b"1" * 10_000, b'{"a": 1e999}'])
 def test_this_is_json(output: bytes) -> None:
     assert not refused(OBJECT, output)
 

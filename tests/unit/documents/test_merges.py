@@ -3,17 +3,17 @@
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from azguard.documents import merges
 from azguard.documents.merges import Merged
+from tests.support.cases import cases
 
 LINES = b"a\nb\nc\nd\ne\n"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("ours", "theirs", "merged"),
     [
         (b"A\nb\nc\nd\ne\n", b"a\nb\nc\nd\nE\n", b"A\nb\nc\nd\nE\n"),
@@ -30,7 +30,7 @@ def test_changes_of_other_lines_are_put_together(ours: bytes, theirs: bytes, mer
     assert merges.merge(LINES, ours, theirs) == Merged(merged, 0)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("base", "ours", "theirs", "merged"),
     [
         (LINES, b"a\nb\nX\nd\ne\n", b"a\nb\nY\nd\ne\n",
@@ -47,7 +47,7 @@ def test_changes_of_the_same_lines_stand_side_by_side(base: bytes, ours: bytes, 
     assert (made, merges.has_marks(made.content)) == (Merged(merged, 1), True)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("base", "ours", "theirs", "merged"),
     [
         ('{"a": 1, "b": 2}', '{"a": 5, "b": 2}', '{"a": 1, "b": 7}', '{"a": 5, "b": 7}'),
@@ -62,7 +62,7 @@ def test_members_of_json_are_merged_wherever_they_stand(base: str, ours: str, th
     assert merges.merge(base.encode(), ours.encode(), theirs.encode()) == Merged(merged.encode(), 0)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("ours", "theirs"),
     [
         ('{"a": 5}', '{"a": 7}'),

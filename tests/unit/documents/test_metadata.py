@@ -9,6 +9,7 @@ from azguard.documents import edits
 from azguard.documents.edits import AppendText, Edit
 from azguard.errors import AzguardError, TransformFailed, UsageError
 from azguard.requests.lineage import KEY
+from tests.support.cases import cases
 
 
 def edit(option: str, text: str, patch: bytes = b"") -> Edit:
@@ -26,7 +27,7 @@ def metadata_after(before: dict[str, str], *options: str, patch: bytes = b"") ->
     return edits.apply_to_metadata([edit(*pair, patch) for pair in pairs], before, KEY)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("options", "result"),
     [
         (["--set", "owner=ann"], {"owner": "ann", "count": "5"}),
@@ -69,7 +70,7 @@ def test_a_text_in_metadata_is_taken_as_it_is() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@cases(
     ("option", "text", "message"),
     [
         ("--append", "x", "--append does not apply to metadata"),
@@ -88,7 +89,7 @@ def test_an_option_that_cannot_mean_metadata_is_refused(option: str, text: str, 
     assert failure(UsageError, lambda: edit(option, text)) == message
 
 
-@pytest.mark.parametrize(
+@cases(
     ("options", "message"),
     [
         (["--increment", "owner"], "--increment: owner is 'bob', not a number"),

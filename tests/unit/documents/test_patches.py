@@ -4,6 +4,7 @@ import pytest
 
 from azguard.documents import patches, text
 from azguard.errors import TransformFailed
+from tests.support.cases import cases
 
 
 def patched(original: str, patch: str) -> object:
@@ -16,7 +17,7 @@ def patched(original: str, patch: str) -> object:
 # RFC 7396, appendix A
 
 
-@pytest.mark.parametrize(
+@cases(
     ("original", "patch", "result"),
     [
         ('{"a":"b"}', '{"a":"c"}', '{"a":"c"}'),
@@ -49,7 +50,7 @@ def test_merge_patch_follows_the_standard(original: str, patch: str, result: str
 # RFC 6902, appendix A
 
 
-@pytest.mark.parametrize(
+@cases(
     ("original", "patch", "result"),
     [
         ('{"foo":"bar"}', '[{"op":"add","path":"/baz","value":"qux"}]', '{"baz":"qux","foo":"bar"}'),
@@ -111,7 +112,7 @@ def test_json_patch_follows_the_standard(original: str, patch: str, result: str)
     assert text.same(patched(original, patch), text.parse(result))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("original", "patch", "message"),
     [
         (

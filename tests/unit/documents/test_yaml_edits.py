@@ -14,6 +14,7 @@ from azguard.documents import edits, paths, yaml_scalars, yaml_tree
 from azguard.documents.formats import is_yaml
 from azguard.documents.numbers import LiteralNumber, UnreadValue
 from azguard.errors import TransformFailed
+from tests.support.cases import cases
 
 CHART = """\
 # values of the shop
@@ -78,7 +79,7 @@ def refusal(act: Callable[[], object]) -> tuple[str, str | None]:
 # What is YAML
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "content_type", "answer"),
     [
         ("values.yaml", None, True),
@@ -104,7 +105,7 @@ def test_yaml_that_is_json_stays_json() -> None:
 # Values
 
 
-@pytest.mark.parametrize(
+@cases(
     ("options", "lines"),
     [
         (("--set", "version=2"), ["-version: 1.0   # keep me", "+version: 2   # keep me"]),
@@ -131,7 +132,7 @@ def test_a_value_is_replaced_and_nothing_else(options: tuple[str, ...], lines: l
     assert difference(CHART, *options) == lines
 
 
-@pytest.mark.parametrize(
+@cases(
     ("options", "lines"),
     [
         (("--set-string", "image.digest=sha256:1"), ["+  digest: sha256:1"]),
@@ -147,7 +148,7 @@ def test_what_is_new_stands_beside_its_siblings(options: tuple[str, ...], lines:
     assert difference(CHART, *options) == lines
 
 
-@pytest.mark.parametrize(
+@cases(
     ("options", "lines"),
     [
         (("--unset", "replicas"), ["-replicas: 3"]),
@@ -175,15 +176,13 @@ def test_a_collection_that_has_become_empty_stays_one() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "value", ["no", "on", "1.4", "017", "0x1F", "1e3", "2020-01-01", "12:30", "~", "null", "y", ""]
-)
+@cases("value", ["no", "on", "1.4", "017", "0x1F", "1e3", "2020-01-01", "12:30", "~", "null", "y", ""])
 def test_a_text_stays_a_text_for_every_reader(value: str) -> None:
     made = change("a: x\n", "--set", f'a="{value}"')
     assert made == f'a: "{value}"\n'
 
 
-@pytest.mark.parametrize("value", ["nginx:1.25", "a/b.c-d_e", "two words", "größe", "50%"])
+@cases("value", ["nginx:1.25", "a/b.c-d_e", "two words", "größe", "50%"])
 def test_a_text_has_no_quotes_where_none_are_needed(value: str) -> None:
     assert change("a: x\n", "--set-string", f"a={value}") == f"a: {value}\n"
 
@@ -214,7 +213,7 @@ def test_a_merged_member_is_overridden_where_it_is_set() -> None:
     assert difference(CHART, "--increment", "service.cpu") == ["+  cpu: 2"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("options", "message"),
     [
         (("--set", "alias.cpu=9"), "alias.cpu: the way leads through the alias *b, which other places share"),
@@ -238,7 +237,7 @@ def test_aliases_of_aliases_take_no_time() -> None:
 # Layouts
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "options", "made"),
     [
         ("", ("--set", "a=1"), "a: 1\n"),
@@ -284,7 +283,7 @@ def test_a_tag_is_text_and_makes_nothing() -> None:
     assert change(text, "--set", "c=1") == f"{text}c: 1\n"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "message"),
     [
         ("a: 1\n---\nb: 1\n", "it has 2 documents"),
@@ -302,14 +301,14 @@ def test_what_cannot_be_edited_is_refused_with_the_reason(text: str, message: st
     )
 
 
-@pytest.mark.parametrize(("name", "value"), [("octal", "0o17"), ("old", "017"), ("date", "2020-01-01")])
+@cases(("name", "value"), [("octal", "0o17"), ("old", "017"), ("date", "2020-01-01")])
 def test_what_json_has_no_value_for_is_not_counted(name: str, value: str) -> None:
     assert refusal(lambda: change(CHART, "--increment", name))[0] == (
         f"--increment: {name} is {value} (no value of JSON), not a number"
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "value"),
     [
         ("12", 12),

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from azguard.address import Address, Kind, Location, parse
 from azguard.cli.hints import in_words
 from azguard.errors import UsageError
+from tests.support.cases import cases
 
 SNAPSHOT = "2026-11-21T10:00:00.1234567Z"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "kind", "parts"),
     [
         ("container:site", Kind.CONTAINER, ("site",)),
@@ -38,14 +39,12 @@ def test_the_prefix_may_be_left_out_where_the_command_knows_the_kind() -> None:
     assert parse("site/config.json", Kind.BLOB) == parse("blob:site/config.json", Kind.BLOB)
 
 
-@pytest.mark.parametrize(
-    "name", ["a b", "käse/☃", "100%", "a?b", "a#b", "a+b", "a%20b", "/a", "a//b", "folder/", "a&b=c"]
-)
+@cases("name", ["a b", "käse/☃", "100%", "a?b", "a#b", "a+b", "a%20b", "/a", "a//b", "folder/", "a&b=c"])
 def test_a_plain_address_is_taken_literally(name: str) -> None:
     assert parse(f"site/{name}", Kind.BLOB).address == Address(Kind.BLOB, ("site", name))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "address"),
     [
         (f"blob:site/a?snapshot={SNAPSHOT}", Address(Kind.BLOB, ("site", "a"), snapshot=SNAPSHOT)),
@@ -58,7 +57,7 @@ def test_snapshots_and_versions_are_part_of_the_address(text: str, address: Addr
     assert (found.address, str(found.address)) == (address, text)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("url", "kind", "address", "endpoint", "account", "sas"),
     [
         ("https://acc.blob.core.windows.net/site/a.json", None, "blob:site/a.json",
@@ -109,7 +108,7 @@ def test_the_sas_shows_neither_in_the_address_nor_in_repr() -> None:
     assert "SECRET" not in f"{found!r} {found} {found.address} {found.address!r}"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "kind"),
     [
         ("", Kind.BLOB), ("   ", Kind.BLOB), ("", None),
@@ -140,15 +139,15 @@ def test_what_names_nothing_or_something_the_service_forbids_is_a_usage_error(te
     assert caught.value.exit_code == 2
 
 
-@pytest.mark.parametrize("text", ["", "site"])
+@cases("text", ["", "site"])
 def test_a_refused_address_says_how_to_write_it(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse(text)
     assert in_words(caught.value).hint
 
 
-@pytest.mark.parametrize("kind", [None, Kind.BLOB, Kind.SHARE, Kind.TABLE])
-@pytest.mark.parametrize(
+@cases("kind", [None, Kind.BLOB, Kind.SHARE, Kind.TABLE])
+@cases(
     ("text", "reason"),
     [
         ("acc.blob.core.windows.net/site/a", "url_without_scheme"),
@@ -190,7 +189,7 @@ OWN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@cases(
     ("url", "address"),
     [
         ("http://127.0.0.1:4001/dev/site", "container:site"),
@@ -230,7 +229,7 @@ def test_of_two_services_at_one_endpoint_the_url_is_of_the_one_the_command_takes
     assert str(parse(url, Kind.ENTITY, lambda: shared).address) == "entity:jobs/p/r"
 
 
-@pytest.mark.parametrize(("port", "kind"), [(10000, "blob"), (10001, "queue"), (10002, "table"), (10004, "share")])
+@cases(("port", "kind"), [(10000, "blob"), (10001, "queue"), (10002, "table"), (10004, "share")])
 def test_the_well_known_ports_tell_at_last(port: int, kind: str) -> None:
     found = parse(f"http://127.0.0.1:{port}/dev/jobs" + ("/a" if kind == "blob" else ""), None, lambda: OWN)
     assert found.address.kind == kind
@@ -248,21 +247,21 @@ def test_a_plain_address_with_a_slash_is_a_blob_where_any_kind_is_taken() -> Non
 SAS = "sv=2025-11-05&ss=b&sp=r&sig=c2VjcmV0c2VjcmV0%3D"
 
 
-@pytest.mark.parametrize("address", ["blob:site/a", "site/a", "container:site", "entity:jobs/p/r", "share:docs"])
-@pytest.mark.parametrize("sas", [SAS, "sig=c2VjcmV0", "se=2026&SIG=x&sv=1", "sv=2025-11-05"])
+@cases("address", ["blob:site/a", "site/a", "container:site", "entity:jobs/p/r", "share:docs"])
+@cases("sas", [SAS, "sig=c2VjcmV0", "se=2026&SIG=x&sv=1", "sv=2025-11-05"])
 def test_a_sas_behind_a_plain_address_is_refused_and_not_shown(address: str, sas: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse(f"{address}?{sas}")
     assert (sas in caught.value.message, address in caught.value.message) == (False, True)
 
 
-@pytest.mark.parametrize("text", ["blob:site/\udcff", "jobs/p/\udce4", "https://acc.blob.core.windows.net/site/\udcff"])
+@cases("text", ["blob:site/\udcff", "jobs/p/\udce4", "https://acc.blob.core.windows.net/site/\udcff"])
 def test_a_name_that_is_not_utf8_is_called_that(text: str) -> None:
     with pytest.raises(UsageError, match=r"is not UTF-8: .*\\x(ff|e4)"):
         parse(text)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("one", "other", "alike"),
     [
         ("table:Orders", "table:orders", True),

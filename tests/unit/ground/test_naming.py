@@ -4,28 +4,29 @@ import pytest
 
 from azguard import naming
 from azguard.errors import UsageError
+from tests.support.cases import cases
 
 LONGEST = "/".join(["d"] * 251)
 
 
-@pytest.mark.parametrize("path", ["a/b.c", "a.", "a ", "con", "ß/é", LONGEST])
+@cases("path", ["a/b.c", "a.", "a ", "con", "ß/é", LONGEST])
 def test_a_path_of_a_share_may_be(path: str) -> None:
     naming.check("file", "file", ("share", path))
 
 
-@pytest.mark.parametrize("path", ["a:b", "a\x81", "a//b", "a/../b", "\udc80", f"{LONGEST}/d", "a" * 256])
+@cases("path", ["a:b", "a\x81", "a//b", "a/../b", "\udc80", f"{LONGEST}/d", "a" * 256])
 def test_a_path_of_a_share_is_refused(path: str) -> None:
     with pytest.raises(UsageError):
         naming.check("file", "file", ("share", path))
 
 
-@pytest.mark.parametrize("path", ["a.", "a /b", "x/CoN", "lpt9"])
+@cases("path", ["a.", "a /b", "x/CoN", "lpt9"])
 def test_a_new_path_that_windows_could_not_open_is_refused(path: str) -> None:
     with pytest.raises(UsageError):
         naming.check_new_path(path)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("one", "other", "same"),
     [("Readme", "README", True), ("é/x", "É/X", True), ("ß", "SS", False), ("a", "b", False), ("é", "e\u0301", False)],
 )

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from azguard.locks import place, queue, ticket
+from tests.support import thorough
 from tests.support.simulated_locks import TERM, Contender, Simulation, Storm
 
 CALM = Storm()
@@ -139,35 +140,40 @@ def _delays(simulation: Simulation, served: list[Contender], allowance: float) -
             yield f"{later.name} waited too long after {each.name}"
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", thorough.some(range(4), 2))
 def test_all_are_served_in_the_order_in_which_they_came(seed: int) -> None:
     simulation = contend(f"calm {seed}", CALM, kills=0.0)
     assert violations(simulation, CALM) == []
     assert [name for name in simulation.service.blobs if name != "x"] == []
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", thorough.some(range(6), 2))
 def test_those_that_are_killed_are_passed_over(seed: int) -> None:
     assert violations(contend(f"kills {seed}", CALM, kills=0.4), CALM) == []
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", thorough.some(range(6), 2))
 def test_lost_and_late_answers_change_no_order(seed: int) -> None:
     assert violations(contend(f"storm {seed}", STORMY, kills=0.25), STORMY) == []
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", thorough.some(range(6), 2))
 def test_those_without_a_queue_are_served_too_and_change_no_order_of_the_others(seed: int) -> None:
     assert violations(contend(f"plain {seed}", CALM, kills=0.2, plain=0.4), CALM) == []
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=thorough.count(12), deadline=None)
 @given(seed=st.integers(), storm=st.sampled_from([CALM, STORMY]), kills=st.sampled_from([0.0, 0.5]))
 def test_any_story_keeps_the_order(seed: int, storm: Storm, kills: float) -> None:
     assert violations(contend(str(seed), storm, kills=kills, plain=0.2), storm) == []
 
 
-@pytest.mark.parametrize("dead", [1, 2, 3, 5, 8])
+@pytest.mark.thorough
+@pytest.mark.parametrize("dead", thorough.some([1, 3, 2, 5, 8], 2))
 def test_any_number_of_the_dead_ahead_is_passed_over_within_15_seconds_and_the_living_keep_their_order(
     dead: int,
 ) -> None:
@@ -187,19 +193,20 @@ def test_the_next_waiter_deletes_the_tickets_of_the_dead() -> None:
     assert list(simulation.service.blobs) == ["x"]
 
 
+# The quick ones are first: a run that is not thorough tries a few.
 MUTANTS: Mapping[str, Any] = {
     "barging is allowed": patch.object(place.QueuePlace, "is_first", property(lambda self: self.seen is not None)),
-    "a free lock is left to those who do not ask": patch.object(place, "_LEFT_SECONDS", 10**9),
-    "the dead are never skipped": patch.object(queue.Ticket, "is_alive", property(lambda self: True)),
-    "the dead are skipped late": patch.object(queue, "SILENT_SECONDS", 15.0),
-    "one whose turn has just come is left no time": patch.object(
-        place.QueuePlace, "_is_gone", lambda self, before: False),
     "the numbers of those served are given again": patch.object(queue.QueueLook, "next_number", property(
         lambda self: next(n for n in itertools.count(1) if n not in [each.number for each in self.tickets]))),
     "later numbers come first": patch.object(queue.QueueLook, "next_number", property(
         lambda self: min((each.number for each in self.tickets), default=10**9) - 1)),
     "the ticket is left behind": patch.object(ticket.OwnTicket, "leave", lambda self: None),
     "no sign of life is given": patch.object(ticket, "_SIGN_SECONDS", 10**9),
+    "a free lock is left to those who do not ask": patch.object(place, "_LEFT_SECONDS", 10**9),
+    "the dead are never skipped": patch.object(queue.Ticket, "is_alive", property(lambda self: True)),
+    "the dead are skipped late": patch.object(queue, "SILENT_SECONDS", 15.0),
+    "one whose turn has just come is left no time": patch.object(
+        place.QueuePlace, "_is_gone", lambda self, before: False),
 }  # fmt: skip
 
 
@@ -222,7 +229,8 @@ TELLING = {
 }
 
 
-@pytest.mark.parametrize("mutant", MUTANTS)
+@pytest.mark.thorough
+@pytest.mark.parametrize("mutant", thorough.some(MUTANTS))
 def test_a_mutant_is_caught(mutant: str) -> None:
     story = STORIES.get(mutant, lambda seed: contend(f"mutant {seed}", CALM, kills=0.4 * (seed % 2)))
     with MUTANTS[mutant]:

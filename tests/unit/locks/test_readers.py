@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from azguard.locks import draining, readers
+from tests.support import thorough
 from tests.support.simulated_locks import LOCK, TERM, Contender, Simulation, Storm
 
 CALM = Storm()
@@ -68,19 +69,21 @@ def _end(each: Contender) -> float:
     return each.left if each.left is not None else (each.killed or 0.0)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", thorough.some(range(8), 2))
 def test_no_writer_is_beside_another(seed: int) -> None:
     simulation = contend(f"calm {seed}", CALM, kills=0.0)
     assert violations(simulation) == []
     assert list(simulation.service.blobs) == [LOCK]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", thorough.some(range(8), 2))
 def test_no_writer_is_beside_another_whatever_gets_lost(seed: int) -> None:
     assert violations(contend(f"storm {seed}", STORMY, kills=0.3)) == []
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=thorough.count(15), deadline=None)
 @given(seed=st.integers(), storm=st.sampled_from([CALM, STORMY]), kills=st.sampled_from([0.0, 0.5]))
 def test_in_any_story_no_writer_is_beside_another(seed: int, storm: Storm, kills: float) -> None:
     assert violations(contend(str(seed), storm, kills=kills)) == []
@@ -135,7 +138,8 @@ TELLING = {
 }
 
 
-@pytest.mark.parametrize("mutant", MUTANTS)
+@pytest.mark.thorough
+@pytest.mark.parametrize("mutant", thorough.some(MUTANTS, 1))
 def test_a_mutant_is_caught(mutant: str) -> None:
     with MUTANTS[mutant]:
         seeds = (TELLING[mutant], *range(60))

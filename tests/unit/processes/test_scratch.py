@@ -8,6 +8,7 @@ import pytest
 
 from azguard.errors import TransformFailed
 from azguard.processes.scratch import ScratchFile, choose_name
+from tests.support.cases import cases
 
 MOST = 100
 
@@ -23,7 +24,7 @@ def refusal(scratch: ScratchFile) -> str | None:
     return caught.value.reason
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "file"),
     [
         ("site/a/config.yaml", "config.yaml"),

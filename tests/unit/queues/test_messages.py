@@ -2,16 +2,15 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from azguard.errors import NotFound
 from azguard.queues.messages import _judge_delete
 from azguard.requests.verdicts import Verdict
+from tests.support.cases import cases
 
 HIDDEN_UNTIL = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("code", "seconds_before", "verdict"),
     [
         ("MessageNotFound", 5.0, Verdict.COMMITTED),

@@ -16,6 +16,7 @@ from urllib3.exceptions import (
 from azguard.accounts.transport import NotOfTheService
 from azguard.errors import AzguardError, Unavailable
 from azguard.requests.calls import CallOutcome, describe, outcome_of, pages, read, send_once
+from tests.support.cases import cases
 from tests.support.fake_resource import TARGET, Clock, Refusal
 
 # By these the service, or what stands before it, says that nothing was done; every other status leaves a doubt.
@@ -32,7 +33,7 @@ def test_what_the_emulator_does_not_know_it_does_not_do() -> None:
     assert outcome_of(Refusal(501, "APINotImplemented")) is CallOutcome.REFUSED
 
 
-@pytest.mark.parametrize(
+@cases(
     "cause",
     [
         NewConnectionError(None, "refused"),  # type: ignore[arg-type]  # urllib3 only keeps it

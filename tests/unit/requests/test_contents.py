@@ -8,6 +8,7 @@ from azguard.address import parse
 from azguard.errors import Changed, Interrupted
 from azguard.requests.contents import Contents, require_empty
 from azguard.requests.deadline import Deadline
+from tests.support.cases import cases
 
 TARGET = Target(emulator(), parse("container:site").address)
 FULL = Contents(3, "blobs", more=True)
@@ -17,7 +18,7 @@ def refuse(found: Contents) -> None:
     raise Interrupted(f"not {found}")
 
 
-@pytest.mark.parametrize("confirm", [None, refuse])
+@cases("confirm", [None, refuse])
 def test_an_empty_resource_is_deleted_without_a_question(confirm: object) -> None:
     require_empty(lambda *_: Contents(0, "blobs"), TARGET, Deadline(), confirm)  # type: ignore[arg-type]  # either
 

@@ -5,13 +5,13 @@ from email.utils import format_datetime
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
 from azure.core.exceptions import HttpResponseError
 
 from azguard.accounts.account import Account, Auth
 from azguard.accounts.target import Target
 from azguard.address import parse
 from azguard.requests import denials, sas_needs
+from tests.support.cases import cases
 
 NOW = datetime(2026, 11, 21, 10, tzinfo=UTC)
 AZURE = {"blob": "https://acc.blob.core.windows.net", "table": "https://acc.table.core.windows.net"}
@@ -32,7 +32,7 @@ def refusal(code: str, asked: Any, token: str | None = None, said: str = "no", *
     return denials.explain(error, code, Target(account, parse(which).address), "no")
 
 
-@pytest.mark.parametrize(("minutes", "way"), [(-20, "20m behind"), (540, "9h ahead")])
+@cases(("minutes", "way"), [(-20, "20m behind"), (540, "9h ahead")])
 def test_a_clock_that_is_wrong_is_named_with_its_distance(minutes: int, way: str) -> None:
     sent = format_datetime(NOW + timedelta(minutes=minutes), usegmt=True)
     found = refusal("AuthenticationFailed", request(**{"x-ms-date": sent}))
@@ -51,7 +51,7 @@ def test_the_clock_of_a_gateway_is_not_believed_beside_the_time_in_the_refusal()
     assert found.reason == "key_of_another_account"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("code", "token", "words"),
     [
         ("AuthenticationFailed", "se=2026-11-21T09:59:59Z&sp=r&sr=b&sig=x", "ended at 2026-11-21T09:59:59Z"),
@@ -68,7 +68,7 @@ def test_what_only_the_real_service_says_is_understood(code: str, token: str, wo
     assert words in refusal(code, request(), token).message
 
 
-@pytest.mark.parametrize(
+@cases(
     ("asked", "reason"),
     [
         (request("HEAD", "https://acc/site?restype=container"), "sas_of_account_needed"),
@@ -82,7 +82,7 @@ def test_what_only_a_sas_of_the_account_allows_is_told(asked: Any, reason: str) 
     assert refusal("AuthorizationPermissionMismatch", asked, "sp=r&sr=c&sig=x").reason == reason
 
 
-@pytest.mark.parametrize(
+@cases(
     ("service", "asked", "needed"),
     [
         ("blob", request("PUT"), ("cw",)),
@@ -124,7 +124,7 @@ class Refused(Exception):
     response: Any = None
 
 
-@pytest.mark.parametrize(
+@cases(
     ("auth", "code", "reason"),
     [
         (Auth.KEY, "KeyBasedAuthenticationNotPermitted", "keys_not_accepted"),
@@ -146,8 +146,8 @@ def test_each_way_to_prove_an_identity_has_its_own_reason(auth: Auth, code: str,
     assert denial(auth, code).reason == reason
 
 
-@pytest.mark.parametrize("auth", list(Auth))
-@pytest.mark.parametrize(
+@cases("auth", list(Auth))
+@cases(
     ("code", "words", "reason"),
     [
         ("AccountIsDisabled", "the account acc is disabled", "disabled"),
@@ -162,7 +162,7 @@ def test_a_refusal_that_is_not_about_the_credentials_blames_none(
     assert (words in found.message, found.reason) == (True, reason)
 
 
-@pytest.mark.parametrize("code", ["AuthorizationProtocolMismatch", "AuthorizationPermissionMismatch", None])
+@cases("code", ["AuthorizationProtocolMismatch", "AuthorizationPermissionMismatch", None])
 def test_a_key_is_blamed_only_where_it_is_not_accepted(code: str | None) -> None:
     assert denial(Auth.KEY, code).reason == "refusal_unclear"
 
@@ -172,7 +172,7 @@ def test_a_login_whose_token_has_ended_is_told_from_one_that_is_not_accepted() -
     assert (found.reason, found.message) == ("login_ended", "the login's token for site/a has ended")
 
 
-@pytest.mark.parametrize("auth", [Auth.KEY, Auth.SAS])
+@cases("auth", [Auth.KEY, Auth.SAS])
 def test_the_emulator_says_nothing_of_the_network_by_an_authorization_failure(auth: Auth) -> None:
     found = denial(auth, "AuthorizationFailure", endpoint="http://127.0.0.1:10000/acc")
     assert found.reason == {Auth.KEY: "key_of_another_account", Auth.SAS: "sas_does_not_fit"}[auth]
@@ -185,7 +185,7 @@ def test_a_refusal_without_an_answer_blames_nothing() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("token", "asked", "reason"),
     [
         ("st=2026-11-22&sp=r&sr=b&sig=x", request(), "sas_not_yet_valid"),

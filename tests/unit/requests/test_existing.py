@@ -10,6 +10,7 @@ from azguard.requests import existing
 from azguard.requests.existing import Existence
 from azguard.requests.lineage import Lineage, new_op
 from azguard.requests.written import WriteResult
+from tests.support.cases import cases
 from tests.support.fake_resource import TARGET
 
 WRITTEN = datetime(2026, 11, 21, 10, tzinfo=UTC)
@@ -46,7 +47,7 @@ def test_what_was_created_is_not_looked_at() -> None:
     assert existing.create(lambda: CREATED, ending(AssertionError()), skip=True) is CREATED
 
 
-@pytest.mark.parametrize(
+@cases(
     "error",
     [Exists("there"), Changed("there"), Locked("leased", service_code="LeaseIdMissing")],
     ids=lambda error: error.kind,
@@ -56,7 +57,7 @@ def test_what_is_there_already_is_left_alone_and_told(error: AzguardError) -> No
     assert (FOUND.outcome, FOUND.etag) == ("exists", '"7"')
 
 
-@pytest.mark.parametrize(
+@cases(
     "error",
     [Exists("there"), Changed("there"), Locked("leased", service_code="LeaseIdMissing"), OutcomeUnknown("lost")],
     ids=lambda error: error.kind,
@@ -66,7 +67,7 @@ def test_where_a_refusal_is_asked_for_the_error_is_raised_as_it_is(error: Azguar
     assert (ended is error, looks) == (True, 0)
 
 
-@pytest.mark.parametrize(
+@cases(
     "error",
     [Locked("leased", service_code="LeaseAlreadyPresent"), Forbidden("no"), NotFound("no container")],
     ids=lambda error: error.kind,
@@ -93,7 +94,7 @@ def test_a_create_that_something_equal_refused_leaves_it_alone() -> None:
     assert outcome(OutcomeUnknown("refused", seen="what is there")) == (FOUND, 1)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("lineage", "result"),
     [
         (Lineage(), existing.leave_alone(TARGET, '"7"', WRITTEN)),
@@ -105,13 +106,12 @@ def test_a_create_that_something_equal_refused_leaves_it_alone() -> None:
             WriteResult(str(TARGET.address), None, None, "if-none-match", 1),
         ),
     ],
-    ids=["no-lineage", "others", "ours", "ours-replaced"],
 )
 def test_a_version_is_ours_only_if_its_lineage_has_our_op(lineage: Lineage, result: WriteResult) -> None:
     assert existing.judge_version(TARGET, '"7"', WRITTEN, lineage, OURS) == result
 
 
-@pytest.mark.parametrize(("look", "is_there"), [(lambda: None, True), (ending(NotFound("gone")), False)])
+@cases(("look", "is_there"), [(lambda: None, True), (ending(NotFound("gone")), False)])
 def test_only_not_found_means_that_something_does_not_exist(look: Callable[[], object], is_there: bool) -> None:
     assert existing.ask_whether_exists(TARGET, look) == Existence(str(TARGET.address), exists=is_there)
 

@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from azguard.requests.lineage import (
     op_of_key,
     with_lineage,
 )
+from tests.support.cases import cases
 
 OPS = st.binary(min_size=12, max_size=12).map(new_op)
 ETAGS = st.none() | st.text("0123456789ABCDEFabcdefx'W/:%-", min_size=1).map(lambda text: f'"0x{text}"')
@@ -62,7 +62,7 @@ def test_the_longest_lineage_leaves_room_in_the_metadata() -> None:
     assert len(str(lineage)) < 8 * 1024 / 10
 
 
-@pytest.mark.parametrize("text", [None, "", "nonsense", f"{A}.E1,nonsense", f"{A}.", f"{A[:15]}.E1", f"{A}.é"])
+@cases("text", [None, "", "nonsense", f"{A}.E1,nonsense", f"{A}.", f"{A[:15]}.E1", f"{A}.é"])
 def test_what_is_missing_or_damaged_counts_as_no_history(text: str | None) -> None:
     assert Lineage.parse(text) == Lineage()
 
@@ -123,7 +123,7 @@ def test_keys_are_read_back_as_they_were_written_to_the_minute(keys: list[tuple[
     assert all(op in read for op, *_ in keys)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("at", "read"),
     [
         (NOON + timedelta(seconds=59), NOON),
@@ -150,7 +150,7 @@ def test_a_key_that_is_used_again_takes_no_second_place() -> None:
     assert (len(lineage.keys), found, lineage.find_key(B)) == (3, AppliedKey(b"new", NOON), None)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("lineage", "knows"),
     [
         (Lineage().after(A, None), True),
@@ -164,9 +164,7 @@ def test_all_keys_are_known_only_while_each_write_knew_the_one_before(lineage: L
     assert (lineage.has_all_keys, Lineage.parse(str(lineage)).has_all_keys) == (knows, knows)
 
 
-@pytest.mark.parametrize(
-    ("most", "longest"), [(MOST_IN_METADATA, 3 * 1024), (MOST_IN_ENTITY, 32 * 1024)], ids=["metadata", "entity"]
-)
+@cases(("most", "longest"), [(MOST_IN_METADATA, 3 * 1024), (MOST_IN_ENTITY, 32 * 1024)])
 def test_the_longest_keys_have_room(most: int, longest: int) -> None:
     lineage = with_keys(most + 1, most)
     assert (len(lineage.keys), len(str(lineage)) < longest) == (most, True)
@@ -185,12 +183,12 @@ def test_the_oldest_keys_leave_room_for_the_metadata_of_the_user() -> None:
     assert with_lineage({"own": "1"}, Lineage()) == {"own": "1"}
 
 
-@pytest.mark.parametrize("keys", ["keys:é", "keys:A", "keys:AAAA", "keys:AAAA=", "keys:AAAAAAAAAAAAAAAAAAA*"])
+@cases("keys", ["keys:é", "keys:A", "keys:AAAA", "keys:AAAA=", "keys:AAAAAAAAAAAAAAAAAAA*"])
 def test_damaged_keys_are_no_history_at_all(keys: str) -> None:
     assert Lineage.parse(f"{A}.0x1,{keys}") == Lineage()
 
 
-@pytest.mark.parametrize("name", ["azguardlineage", "Azguardlineage", "AZGUARDLINEAGE"])
+@cases("name", ["azguardlineage", "Azguardlineage", "AZGUARDLINEAGE"])
 def test_a_lineage_is_found_in_metadata_and_dropped_in_any_case(name: str) -> None:
     written = Lineage().after(new_op(b"x" * 12), None)
     metadata = {"Own": "1", name: str(written)}

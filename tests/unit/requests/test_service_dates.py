@@ -12,6 +12,7 @@ from azguard.errors import Unavailable
 from azguard.requests import service_clock
 from azguard.requests.service_clock import ServiceClock
 from azguard.requests.service_dates import Answers
+from tests.support.cases import cases
 from tests.support.fake_resource import Clock
 from tests.support.lease_script import MESSAGE, Answer, it_is, scripted
 
@@ -31,7 +32,7 @@ def hear(minutes: int, status: int = 200, body: bytes = b"", **sent: str) -> Ans
     return answers
 
 
-@pytest.mark.parametrize(
+@cases(
     ("minutes", "status", "sent", "is_believed"),
     [
         (0, 200, KEY, True),
@@ -52,7 +53,7 @@ def test_a_date_is_believed_unless_it_is_proved_wrong(
     assert hear(minutes, status, b"", **sent).date == (NOW + timedelta(minutes=minutes) if is_believed else None)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("status", "body", "moment"),
     [
         (404, CODE, datetime.fromisoformat(TOLD)),
@@ -66,7 +67,7 @@ def test_a_refusal_tells_when_the_service_wrote_it(status: int, body: bytes, mom
     assert hear(120, status, body).refused_at == moment
 
 
-@pytest.mark.parametrize(
+@cases(
     ("answer", "moment"),
     [
         (it_is(TOLD), datetime.fromisoformat(TOLD)),
@@ -101,7 +102,7 @@ def test_a_clock_is_asked_for_once_and_counts_on() -> None:
     assert (len(service.asked), clock.read(ours() - 180)) == (2, moment)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "moment"),
     [
         ("Sat, 21 Nov 2026 12:00:00 GMT", NOW), ("Sat, 21 Nov 2026 12:00:00 -0000", NOW), (None, None), ("", None),

@@ -14,6 +14,7 @@ from azguard.accounts.target import Target
 from azguard.address import parse
 from azguard.requests.service_errors import is_conflict, translate
 from tests.support.answering_transport import AnsweringTransport
+from tests.support.cases import cases
 from tests.support.evidence import EVIDENCE
 from tests.support.places import DATA
 
@@ -42,7 +43,7 @@ def recorded(name: str, method: str, code: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "method", "code", "kind", "status"),
     [
         ("test_blob_access_conditions.test_delete_blob_with_if_match_fail", "DELETE", "ConditionNotMet", "changed",
@@ -112,7 +113,7 @@ def kind_by_name(answer: str) -> str:
     return "locked" if answer.startswith("Lease") else "changed"
 
 
-@pytest.mark.parametrize("answer", ANSWERS)
+@cases("answer", ANSWERS)
 def test_each_code_of_the_evidence_has_its_kind(answer: str) -> None:
     code, _, status = answer.partition(" ")
     headers = {"x-ms-error-code": code, "x-ms-request-id": "1"}
@@ -130,7 +131,7 @@ def refusal(status: int, code: str | None, said: str) -> HttpResponseError:
     return error
 
 
-@pytest.mark.parametrize(
+@cases(
     ("status", "code", "kind", "message"),
     [
         (412, "OplogFrozen", "bad_request", "the service refused this for site/a: OplogFrozen"),
@@ -146,7 +147,7 @@ def test_a_code_that_is_not_known_is_named_and_is_no_conflict(
     assert (found.kind, found.message, is_conflict(error)) == (kind, message, kind == "changed")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("code", "said", "message"),
     [
         ("InvalidInput", "\nRequestId:ab\nTime:2026\nErrorCode:InvalidInput", "InvalidInput"),

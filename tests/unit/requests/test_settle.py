@@ -13,6 +13,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage, new_op
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict, verdict_from_lineage
+from tests.support.cases import cases
 from tests.support.fake_resource import TARGET, Clock, Refusal
 
 OP, OTHER = new_op(b"a" * 12), new_op(b"b" * 12)
@@ -24,7 +25,7 @@ BUSY = Refusal(503, "ServerBusy")
 COMMITTED, NEVER, NOT_YET, UNKNOWN = (Finding(verdict, "found") for verdict in Verdict)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("lineage", "parent", "current", "verdict"),
     [
         (Lineage().after(OP, '"1"'), '"1"', '"2"', Verdict.COMMITTED),
@@ -72,7 +73,7 @@ def _next(steps: list[Any]) -> Any:
     return step
 
 
-@pytest.mark.parametrize(
+@cases(
     ("sends", "looks", "end"),
     [
         (["done"], [], Settled("done", 1, 0)),
@@ -115,13 +116,13 @@ def test_a_write_that_is_not_safe_to_send_again_is_not() -> None:
     assert (Story(sends, [NOT_YET]).tell(resend=False), sends) == ("unknown", ["done"])
 
 
-@pytest.mark.parametrize("look", [UNKNOWN, Unavailable("no")])
+@cases("look", [UNKNOWN, Unavailable("no")])
 def test_a_write_of_which_a_look_tells_nothing_is_not_sent_again(look: Any) -> None:
     sends = [LOST, "done"]
     assert (Story(sends, [look]).tell(), sends) == ("unknown", ["done"])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("sends", "looks", "end"),
     [
         ([LOST, "done"], [UNKNOWN], Settled("done", 2, 1)),
@@ -136,7 +137,7 @@ def test_what_may_be_repeated_is_sent_again_also_where_a_look_tells_nothing(
     assert Story(sends, looks).tell(is_idempotent=True) == end
 
 
-@pytest.mark.parametrize(
+@cases(
     ("sends", "looks", "judged", "end"),
     [
         ([LOST, CONDITION], [NOT_YET], COMMITTED, Settled("found", 2, 1)),
@@ -169,7 +170,7 @@ def test_what_a_refusal_is_judged_by_is_its_meaning_and_what_the_look_found() ->
     assert judged == [("changed", '"1"', NOT_YET)]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("sends", "looks", "detail"),
     [
         ([LOST], [UNKNOWN], "no answer from http://127.0.0.1:10000/devstoreaccount1: ServiceResponseError"),
@@ -191,13 +192,13 @@ def test_an_outcome_that_cannot_be_known_is_told_in_the_words_of_the_request(
     assert (caught.value.as_json(), caught.value.detail) == (words.as_json(), (detail,))
 
 
-@pytest.mark.parametrize(("sends", "looks"), [([KeyboardInterrupt()], [COMMITTED]), ([LOST], [KeyboardInterrupt()])])
+@cases(("sends", "looks"), [([KeyboardInterrupt()], [COMMITTED]), ([LOST], [KeyboardInterrupt()])])
 def test_an_interruption_of_what_its_caller_undoes_passes_through(sends: list[Any], looks: list[Any]) -> None:
     with pytest.raises(KeyboardInterrupt):
         Story(sends, looks).tell(is_undone_by_caller=True)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("sends", "looks", "end"),
     [([LOST], [NOT_YET, COMMITTED], Settled("found", 1, 1)), ([LOST], [NOT_YET], "unknown"), ([NOT_SENT], [], None)],
 )

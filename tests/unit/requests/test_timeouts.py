@@ -5,6 +5,7 @@ import pytest
 from azguard.requests.calls import page_timeouts, read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import StoppableClock
+from tests.support.cases import cases
 from tests.support.fake_resource import TARGET, Clock, Refusal
 
 
@@ -26,7 +27,7 @@ def at(deadline: Deadline, elapsed: float) -> Deadline:
     return deadline
 
 
-@pytest.mark.parametrize(("seconds", "answer", "settle"), [(3, 3, 1), (0.5, 0.5, 1), (9, 9, 3), (60, 20, 5)])
+@cases(("seconds", "answer", "settle"), [(3, 3, 1), (0.5, 0.5, 1), (9, 9, 3), (60, 20, 5)])
 def test_a_timeout_that_was_asked_for_bounds_answers_and_questions_too(
     seconds: float, answer: float, settle: float
 ) -> None:
@@ -34,9 +35,7 @@ def test_a_timeout_that_was_asked_for_bounds_answers_and_questions_too(
     assert (write_timeouts(deadline)["read_timeout"], deadline.settle_seconds) == (answer, settle)
 
 
-@pytest.mark.parametrize(
-    ("elapsed", "release"), [(0, 3.0), (6, 2.0), (7.9, 0.5), (100, 0.5)], ids=["begun", "over", "asked", "long over"]
-)
+@cases(("elapsed", "release"), [(0, 3.0), (6, 2.0), (7.9, 0.5), (100, 0.5)])
 def test_a_timeout_that_was_asked_for_bounds_what_is_done_after_it(elapsed: float, release: float) -> None:
     deadlines = (Deadline.strict(6), Deadline.strict(6).restart(seconds=1), Deadline(6))
     found = [at(each, elapsed).afterwards(3.0).seconds for each in deadlines]
@@ -59,7 +58,7 @@ def test_a_caller_may_say_how_long_the_answer_to_a_write_is_waited_for() -> None
     ]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("remaining", "seconds"),
     [(60, 4.0), (4.25, 4.0), (3.75, 3.75), (0.625, 0.625), (0.125, 0.5), (0, 0.5)],
 )
@@ -71,7 +70,7 @@ def test_a_connection_is_waited_for_four_seconds_at_most_and_half_a_second_at_le
     assert [each["connection_timeout"] for each in found] == [seconds] * 3
 
 
-@pytest.mark.parametrize(("remaining", "seconds"), [(60, 20.0), (12, 12), (0.125, 0.5)])
+@cases(("remaining", "seconds"), [(60, 20.0), (12, 12), (0.125, 0.5)])
 def test_a_read_is_waited_for_no_longer_than_its_deadline_lasts(remaining: float, seconds: float) -> None:
     deadline = Clock().deadline(remaining)
     assert [each["read_timeout"] for each in (page_timeouts(deadline), *asked(deadline))] == [seconds] * 2

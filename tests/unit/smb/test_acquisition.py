@@ -10,6 +10,7 @@ from azguard.errors import AzguardError, GaveUp, Unavailable
 from azguard.smb.file_lock import FileLock, FileLockSettings
 from azguard.smb.file_locks import FileLocks
 from azguard.smb.refusals import SmbCut, SmbSilent, translate
+from tests.support.cases import cases
 from tests.support.smb_locks import file_lock
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def test_a_server_that_falls_silent_is_unavailable() -> None:
         acquire([SmbSilent()], wait=60.0)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("status", "expected"),
     [
         (0xC0000022, (43, "smb_access_denied")),

@@ -7,6 +7,7 @@ import pytest
 from azguard.errors import LockLost, UsageError
 from azguard.smb import environment
 from azguard.smb.file_lock import ByteRange, FileLock, Share
+from tests.support.cases import cases
 from tests.support.smb_locks import file_lock
 
 FIRST = file_lock(byte_range=ByteRange(0, 10))
@@ -24,7 +25,7 @@ def test_smb_does_not_tell_capitals_from_small_letters() -> None:
     assert environment.find(file_lock("A.Lock"), environment.export(file_lock(), {})) is not None
 
 
-@pytest.mark.parametrize(
+@cases(
     ("outer", "inner"),
     [
         (file_lock(), file_lock(share=Share.READ)),
@@ -49,6 +50,6 @@ def test_a_lock_whose_process_has_ended_is_lost() -> None:
         environment.find(file_lock(), {"AZGUARD_FILE_LOCKS": json.dumps([{**told, "birth": "another"}])})
 
 
-@pytest.mark.parametrize("text", ["", "x", "{}", "[1]", '[{"name": "x"}]', "3"])
+@cases("text", ["", "x", "{}", "[1]", '[{"name": "x"}]', "3"])
 def test_variables_that_cannot_be_read_tell_of_no_lock(text: str) -> None:
     assert environment.find(file_lock(), {"AZGUARD_FILE_LOCKS": text}) is None

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from azguard.cli.hints import in_words
 from azguard.errors import UsageError
 from azguard.tables import edm
+from tests.support.cases import cases
 from tests.support.entity_strategies import entities, values
 
 
@@ -61,7 +62,7 @@ def taken_or_refused(entity: dict[str, Any]) -> list[str]:
         return [error.message[0]]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("value", "kind", "words"),
     [
         (2**31, None, "n is beyond what Edm.Int32 takes"),
@@ -106,7 +107,7 @@ def test_a_value_without_its_type_is_refused_by_name(value: Any, kind: Any, word
     assert (told.message, bool(told.hint)) == (words, True)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("value", "kind", "taken"),
     [
         (5, "Edm.Double", 5.0), ("5", "Edm.Double", 5.0), ("-1.5e3", "Edm.Double", -1500.0), (7, "Edm.Int64", 7),

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from azguard.cli.hints import in_words
 from azguard.errors import UsageError
 from azguard.tables import edm, filters, typed_values
+from tests.support.cases import cases
 from tests.support.entity_strategies import values
 
 _SUFFIXES = {kind: suffix for suffix, kind in typed_values.SUFFIXES.items()}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "parameters", "sent"),
     [
         ("PartitionKey eq @p and n gt @n", ["p=eu", "n:int64=5"], "PartitionKey eq 'eu' and n gt 5L"),
@@ -42,7 +43,7 @@ def test_a_parameter_takes_the_place_of_its_name(text: str | None, parameters: l
     assert filters.bind_parameters(text, parameters) == sent
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "parameters", "words"),
     [
         ("a eq @p", [], "--filter has @p, which has no value"),

@@ -8,6 +8,7 @@ from hypothesis import given
 
 from azguard.errors import UsageError
 from azguard.tables import limits
+from tests.support.cases import cases
 from tests.support.entity_strategies import entities
 
 KEYS = {"PartitionKey": "p", "RowKey": "r"}
@@ -30,7 +31,7 @@ def largest() -> dict[str, Any]:
     return {**entity, "z": base64.b64encode(bytes(room)).decode(), "z@odata.type": "Edm.Binary"}
 
 
-@pytest.mark.parametrize(
+@cases(
     "properties",
     [
         {f"p{number}": "" for number in range(252)},
@@ -48,7 +49,7 @@ def test_an_entity_at_a_limit_is_let_through(properties: dict[str, Any]) -> None
     limits.check({**KEYS, **properties})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("properties", "words"),
     [
         ({f"p{number:03}": "" for number in range(253)},

@@ -16,6 +16,7 @@ from azguard.errors import AzguardError, UsageError
 from azguard.tables import entity_input
 from azguard.tables.transaction_lines import LineReader
 from azguard.tables.write import Verb
+from tests.support.cases import cases
 
 ETAG = "W/\"datetime'2026-11-21T10%3A00%3A00.1234567Z'\""
 OP = "op:abc"
@@ -47,13 +48,13 @@ def test_the_etag_in_an_entity_guards_its_line() -> None:
     )
 
 
-@pytest.mark.parametrize("stamps", [True, False])
+@cases("stamps", [True, False])
 def test_each_write_carries_the_op_of_the_transaction_unless_lineage_is_off(stamps: bool) -> None:
     [item] = read({"op": "insert", "address": "Orders/eu/1", "entity": {}}, stamps=stamps)
     assert (item.write.op, item.write.stamp is not None) == (OP, stamps)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("line", "reason", "message"),
     [
         ({"op": "burn"}, "line_word", 'line 2: "op" is "burn"'),
@@ -67,7 +68,7 @@ def test_an_error_names_its_line_and_its_reason(line: dict[str, Any], reason: st
     assert (refused.value.reason, refused.value.message, refused.value.facts) == (reason, message, {"line": 2})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("op", "hint"),
     [
         ("replace", 'read it first: azguard entity get Orders/eu/2; or name the version you mean: "etag": "ETAG"; '

@@ -9,6 +9,7 @@ from hypothesis import given
 from azguard.cli.hints import in_words
 from azguard.errors import UsageError
 from azguard.tables import edm, typed_values
+from tests.support.cases import cases
 from tests.support.entity_strategies import entities
 
 
@@ -28,7 +29,7 @@ def test_any_entity_can_be_typed(entity: dict[str, Any]) -> None:
     assert json.dumps(typed_values.parse_entity(texts(entity))) == json.dumps(entity)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("given", "entity"),
     [
         (["Timestamp=x", "odata.etag=y"], {"Timestamp": "x", "odata.etag": "y"}),
@@ -54,7 +55,7 @@ def test_a_property_is_read_as_its_type(given: list[str], entity: dict[str, Any]
     assert json.dumps(typed_values.parse_entity(given)) == json.dumps(entity)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("given", "words"),
     [
         (["n"], "'n' is not a property"),

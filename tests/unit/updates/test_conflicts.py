@@ -4,6 +4,7 @@ import pytest
 
 from azguard.accounts.exchanges import PACE_BYTES_PER_SECOND
 from azguard.errors import GaveUp
+from tests.support.cases import cases
 from tests.support.fake_resource import Fault, Refusal
 from tests.support.update_case import Case, others_update, plus_one, stored
 
@@ -51,7 +52,7 @@ def test_a_slow_transform_takes_a_lease_sooner() -> None:
     assert (case.end(slow).guard, case.resource.requests[-4:]) == ("lease", ["read", "acquire", "put", "release"])
 
 
-@pytest.mark.parametrize(("seconds", "guard"), [(1.0, "if-match"), (2.0, "if-match"), (2.5, "lease")])
+@cases(("seconds", "guard"), [(1.0, "if-match"), (2.0, "if-match"), (2.5, "lease")])
 def test_work_is_slow_if_it_takes_more_than_two_round_trips(seconds: float, guard: str) -> None:
     store = stored()
     before = {number: others_update(store) for number in range(2, 12, 2)}
@@ -77,7 +78,7 @@ def test_work_that_becomes_slow_takes_a_lease_after_the_fourth_conflict_too() ->
     assert (case.end(slower).guard, len(runs)) == ("lease", 7)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("work", "size", "seconds"),
     [(1.0, 0, 15), (10.0, 0, 20), (40.0, 0, 60), (1.0, 10, 25), (10.0, 10, 30), (1.0, 100, 60)],
 )

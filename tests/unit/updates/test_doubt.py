@@ -7,11 +7,12 @@ from azguard.requests.lineage import Lineage, new_op
 from azguard.requests.verdicts import Verdict
 from azguard.updates.doubt import judge_by_versions
 from azguard.updates.resource import KeptVersion
+from tests.support.cases import cases
 from tests.support.fake_resource import Fault, shown
 from tests.support.update_case import OP, OTHER, Case, others_update, plus_one, stored
 
 
-@pytest.mark.parametrize("fault", [Fault.LOST, Fault.RESET, Fault.BUSY, Fault.LATE])
+@cases("fault", [Fault.LOST, Fault.RESET, Fault.BUSY, Fault.LATE])
 def test_a_lost_answer_is_settled_by_the_lineage(fault: Fault) -> None:
     case = Case(stored(), (fault,))
     ended = case.end()
@@ -24,9 +25,7 @@ def test_a_lost_answer_hidden_by_another_update_is_committed_without_an_etag() -
     assert (case.outcome(), case.truth()) == (("committed", None), (b"3", 1))
 
 
-@pytest.mark.parametrize(
-    ("content", "rest"), [(b"3", "headers"), (b"1", "headers"), (b"2", "other headers"), (b"2", "few headers")]
-)
+@cases(("content", "rest"), [(b"3", "headers"), (b"1", "headers"), (b"2", "other headers"), (b"2", "few headers")])
 def test_an_etag_is_only_told_if_nothing_tells_that_it_is_not_ours(content: bytes, rest: str) -> None:
     store = stored()
     case = Case(store, (Fault.LOST,), {3: lambda: store.foreign_write(content, keeps_metadata=True, rest=rest)})
@@ -120,7 +119,7 @@ def test_a_blob_deleted_over_a_write_in_doubt_is_unknown() -> None:
     assert Case(store, (Fault.LOST,), {3: store.delete}).outcome() == "unknown"
 
 
-@pytest.mark.parametrize(("fault", "answer"), [(Fault.LOST, ("committed", None)), (Fault.RESET, ("committed", '"E3"'))])
+@cases(("fault", "answer"), [(Fault.LOST, ("committed", None)), (Fault.RESET, ("committed", '"E3"'))])
 def test_kept_versions_settle_what_a_foreign_writer_hides(fault: Fault, answer: object) -> None:
     store = stored(keeps_versions=True)
     case = Case(store, (fault,), {3: store.foreign_write})
@@ -134,13 +133,13 @@ def test_kept_versions_tell_of_a_first_copy_that_a_foreign_writer_hides() -> Non
     assert case.resource.requests == ["read", "put", "read", "versions"]
 
 
-@pytest.mark.parametrize("fault", [Fault.LOST, Fault.REPLAYED])
+@cases("fault", [Fault.LOST, Fault.REPLAYED])
 def test_kept_versions_without_a_lineage_tell_nothing_of_our_own_write(fault: Fault) -> None:
     case = Case(stored(keeps_versions=True), (fault,))
     assert (case.outcome(stamps=False), case.truth()[0]) == ("unknown", b"2")
 
 
-@pytest.mark.parametrize(("fault", "rest"), [(Fault.LOST, []), (Fault.RESET, ["put"])])
+@cases(("fault", "rest"), [(Fault.LOST, []), (Fault.RESET, ["put"])])
 def test_kept_versions_are_not_asked_where_the_lineage_tells(fault: Fault, rest: list[str]) -> None:
     case = Case(stored(keeps_versions=True), (fault,))
     assert (case.outcome(), case.resource.requests) == (("committed", '"E2"'), ["read", "put", "read", *rest])

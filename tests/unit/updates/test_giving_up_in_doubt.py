@@ -1,16 +1,15 @@
 """The end of the time, the attempts or the patience while a write is in doubt."""
 
-import pytest
-
 from azguard.errors import Changed
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage
 from azguard.updates.resource import CurrentVersion
+from tests.support.cases import cases
 from tests.support.fake_resource import Fault, Refusal, Store
 from tests.support.update_case import OTHER, Case, stored
 
 
-@pytest.mark.parametrize("stamps", [True, False])
+@cases("stamps", [True, False])
 def test_giving_up_in_doubt_is_said_only_after_a_fence(stamps: bool) -> None:
     store = stored()
     case = Case(store, (Fault.LATE,))

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 
-import pytest
-
 from azguard.errors import AzguardError, Locked, NotFound, TransformFailed, Unavailable
 from azguard.requests.deadline import Deadline
 from azguard.updates.leases import GUARD_ANSWER_SECONDS, GUARD_SECONDS
 from azguard.updates.resource import CurrentVersion
+from tests.support.cases import cases
 from tests.support.fake_resource import Clock, Fault, Store
 from tests.support.update_case import OP, Case, others_update, plus_one, stored
 
@@ -32,7 +31,7 @@ def test_a_lease_that_is_to_prove_outlives_three_late_answers() -> None:
     assert Deadline(60).limit_answers(GUARD_ANSWER_SECONDS).answer_seconds * 3 <= GUARD_SECONDS
 
 
-@pytest.mark.parametrize(("by_lease", "seconds"), [(True, 10.0), (False, 20.0)])
+@cases(("by_lease", "seconds"), [(True, 10.0), (False, 20.0)])
 def test_only_under_a_guard_lease_are_answers_waited_for_ten_seconds_at_most(by_lease: bool, seconds: float) -> None:
     case, patience = Case(stored()), []
     plain = case.resource.read
@@ -61,7 +60,7 @@ def test_a_write_in_doubt_under_our_lease_is_ours_beside_any_writer() -> None:
     assert case.resource.requests == ["read", "acquire", "put", "head", "release"]
 
 
-@pytest.mark.parametrize("writes", [1, 9])
+@cases("writes", [1, 9])
 def test_our_lease_proves_a_write_whether_its_etag_sorts_before_or_behind_the_one_it_replaced(writes: int) -> None:
     store = stored()
     for _ in range(writes - 1):
@@ -84,7 +83,7 @@ def test_a_write_in_doubt_under_our_lease_that_did_not_land_is_sent_again() -> N
     assert case.resource.requests == ["read", "acquire", "put", "head", "read", "put", "release"]
 
 
-@pytest.mark.parametrize("fault", [Fault.LOST, Fault.RESET, Fault.LATE, Fault.BUSY, Fault.REFUSED])
+@cases("fault", [Fault.LOST, Fault.RESET, Fault.LATE, Fault.BUSY, Fault.REFUSED])
 def test_an_acquire_in_doubt_is_sent_again_with_the_same_id(fault: Fault) -> None:
     case = Case(stored(), (fault,))
     assert (case.outcome(guard_by_lease=True), case.store.active_lease()) == (("committed", '"E2"'), None)
@@ -134,9 +133,7 @@ def test_a_lease_that_expired_in_our_hands_is_acquired_again() -> None:
     assert case.resource.requests == ["read", "acquire", "put", "head", "read", "acquire", "put", "release"]
 
 
-@pytest.mark.parametrize(
-    "error", [Locked("lost"), NotFound("gone"), Unavailable("silence")], ids=lambda error: error.kind
-)
+@cases("error", [Locked("lost"), NotFound("gone"), Unavailable("silence")], ids=lambda error: error.kind)
 def test_a_lease_that_cannot_be_asked_after_proves_nothing_and_the_update_goes_on(error: AzguardError) -> None:
     case = Case(stored(), (Fault.NONE, Fault.RESET))
 
@@ -160,7 +157,7 @@ def test_ctrl_c_during_the_acquire_releases_what_may_have_been_acquired() -> Non
     assert (case.outcome(guard_by_lease=True), case.store.active_lease()) == ("interrupted", None)
 
 
-@pytest.mark.parametrize("fault", [Fault.LOST, Fault.RESET, Fault.BUSY])
+@cases("fault", [Fault.LOST, Fault.RESET, Fault.BUSY])
 def test_a_release_in_doubt_is_sent_once_more(fault: Fault) -> None:
     case = Case(stored(), (Fault.NONE, Fault.NONE, fault))
     assert (case.outcome(guard_by_lease=True), case.store.active_lease()) == (("committed", '"E2"'), None)

@@ -22,6 +22,7 @@ from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.resource import CommittedVersion, CurrentVersion
 from azguard.updates.status import find_status
 from azguard.updates.update import preview, update
+from tests.support.cases import cases
 from tests.support.fake_resource import Baton, FakeResource, Fault, LedgeredResource, Refusal, Row, Store
 from tests.support.update_case import OP, OTHER, Case, others_update, plus_one, stored
 
@@ -43,7 +44,7 @@ def crowd(store: Store, writes: int) -> None:
         others_update(store, new_op(bytes([number % 200 + 1]) * 12))()
 
 
-@pytest.mark.parametrize("faults", [(), (Fault.LOST,), (Fault.RESET,), (Fault.LATE,), (Fault.BUSY,), (Fault.REPLAYED,)])
+@cases("faults", [(), (Fault.LOST,), (Fault.RESET,), (Fault.LATE,), (Fault.BUSY,), (Fault.REPLAYED,)])
 def test_a_change_that_was_there_already_is_recorded_once_so_that_a_second_run_turns_nothing_back(
     faults: tuple[Fault, ...],
 ) -> None:
@@ -60,7 +61,7 @@ def test_the_version_of_a_recorded_op_has_the_same_content_and_is_reported() -> 
     assert (ended.committed.etag, ended.base, ended.attempts, case.truth()) == ('"E2"', '"E1"', 1, (b"1", 1))
 
 
-@pytest.mark.parametrize("plan", [{}, {"is_keyed": True, "stamps": False}])
+@cases("plan", [{}, {"is_keyed": True, "stamps": False}])
 def test_without_a_key_or_a_place_for_it_an_unchanged_update_writes_nothing(plan: dict[str, Any]) -> None:
     case = Case(stored(b"1"))
     assert (case.outcome(same, **plan), case.truth()) == (("unchanged", '"E1"'), (b"1", 0))
@@ -86,7 +87,7 @@ def test_an_earlier_write_in_doubt_of_the_key_excludes_the_record_or_is_excluded
     assert (run(), Case(store).truth()) == ("unchanged", (b"1", 1))
 
 
-@pytest.mark.parametrize("in_ledger", [False, True])
+@cases("in_ledger", [False, True])
 def test_the_key_of_another_change_is_refused_and_told_with_both(in_ledger: bool) -> None:
     store = stored()
     Case(store).end(**keyed())
@@ -216,7 +217,7 @@ def test_where_an_own_write_may_still_come_the_key_of_another_change_is_unknown(
         update(resource, UpdatePlan(plus_one, OP, **keyed()), store.clock.deadline())
 
 
-@pytest.mark.parametrize(("others", "since"), [(0, False), (1, True), (3 * DEPTH, True)])
+@cases(("others", "since"), [(0, False), (1, True), (3 * DEPTH, True)])
 def test_it_is_told_when_a_key_was_applied_and_whether_another_wrote_since(others: int, since: bool) -> None:
     store = stored()
     update(
@@ -230,7 +231,7 @@ def test_it_is_told_when_a_key_was_applied_and_whether_another_wrote_since(other
     assert (ended.outcome, ended.applied) == ("applied_before", Applied(NOON, ONE.digest, since))
 
 
-@pytest.mark.parametrize(("later", "since"), [(timedelta(minutes=14), False), (timedelta(minutes=16), True)])
+@cases(("later", "since"), [(timedelta(minutes=14), False), (timedelta(minutes=16), True)])
 def test_a_version_much_later_than_the_key_is_anothers_though_the_lineage_does_not_tell(
     later: timedelta, since: bool
 ) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from azguard.errors import GaveUp, Unavailable
 from azguard.requests.lineage import new_op
+from tests.support.cases import cases
 from tests.support.fake_resource import Fault
 from tests.support.update_case import Case, others_update, plus_one, stored
 
@@ -123,7 +124,7 @@ def test_the_users_own_lease_that_is_lost_is_said() -> None:
     assert Case(stored()).outcome(lease_id="lost") == "locked"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("faults", "ends_before", "outcome", "truth"),
     [
         ((), 2, "locked", (b"1", 0)),

@@ -15,6 +15,7 @@ from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.resource import CurrentVersion
 from azguard.updates.status import find_status
 from azguard.updates.update import update
+from tests.support.cases import cases
 from tests.support.fake_resource import Fault, LedgeredResource, Store
 
 OP, OTHER = new_op(b"a" * 12), new_op(b"b" * 12)
@@ -170,7 +171,7 @@ def test_of_an_op_the_ledger_tells_committed_or_not_committed_and_never_unknown(
     assert [became(op) for op in (OP, OTHER, new_op(b"c" * 12))] == ["committed", never, never]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("parent", "current", "verdict"),
     [
         ('"1"', '"1"', Verdict.NOT_YET),

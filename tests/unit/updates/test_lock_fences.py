@@ -9,6 +9,7 @@ from azguard.requests.deadline import Deadline
 from azguard.updates.plan import UpdatePlan
 from azguard.updates.resource import CurrentVersion
 from azguard.updates.update import preview
+from tests.support.cases import cases
 from tests.support.update_case import OP, Case, plus_one, stored
 
 
@@ -23,7 +24,7 @@ def under(case: Case, fence: int | None) -> Case:
     return case
 
 
-@pytest.mark.parametrize("found", [None, 5, 7])
+@cases("found", [None, 5, 7])
 def test_a_holder_writes_over_what_no_later_holder_wrote(found: int | None) -> None:
     case = under(Case(stored()), found)
     ended = case.end(fence=7)

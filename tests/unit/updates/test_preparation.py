@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import pytest
-
 from azguard.errors import AzguardError, Changed, Locked, NotFound
 from azguard.updates.resource import CommittedVersion, CurrentVersion
+from tests.support.cases import cases
 from tests.support.fake_resource import Fault, Refusal, Store
 from tests.support.update_case import Case, stored
 
@@ -49,7 +48,7 @@ def counted(case: Case, *refusals: Refusal) -> list[CurrentVersion]:
     return prepared
 
 
-@pytest.mark.parametrize(
+@cases(
     "refusal",
     [Refusal(400, "InvalidBlockList"), Refusal(412, "ConditionNotMet"), Refusal(412, "LeaseIdMissing")],
     ids=lambda refusal: refusal.error_code,
@@ -60,7 +59,7 @@ def test_after_a_refusal_all_is_prepared_again_though_the_version_is_the_same(re
     assert (case.outcome(), [state.etag for state in prepared]) == (("committed", '"E2"'), ['"E1"', '"E1"'])
 
 
-@pytest.mark.parametrize("fault", [Fault.RESET, Fault.BUSY, Fault.REFUSED])
+@cases("fault", [Fault.RESET, Fault.BUSY, Fault.REFUSED])
 def test_after_no_answer_what_was_prepared_is_sent_again(fault: Fault) -> None:
     case = Case(stored(), (fault,))
     prepared = counted(case)

@@ -1,8 +1,7 @@
 """Requests that the network sends twice: a refusal of the second copy says nothing of the first."""
 
-import pytest
-
 from azguard.errors import TransformFailed
+from tests.support.cases import cases
 from tests.support.fake_resource import Fault, Store
 from tests.support.update_case import Case, others_update, plus_one, stored
 
@@ -52,7 +51,7 @@ def test_without_a_lineage_what_equals_ours_is_not_written_again() -> None:
     assert case.resource.requests == ["read", "put", "read"]
 
 
-@pytest.mark.parametrize("theirs", [b"7", b"0"])
+@cases("theirs", [b"7", b"0"])
 def test_without_a_lineage_what_is_not_ours_is_a_conflict(theirs: bytes) -> None:
     store = stored()
     case = Case(store, others={2: lambda: store.foreign_write(theirs)})
@@ -85,7 +84,7 @@ def test_without_a_lineage_what_a_lease_did_not_prove_in_time_is_not_written_aga
     assert (case.outcome(guard_by_lease=True, stamps=False), case.truth()[0]) == ("unknown", b"7")
 
 
-@pytest.mark.parametrize("failure", [TransformFailed("no"), KeyboardInterrupt()])
+@cases("failure", [TransformFailed("no"), KeyboardInterrupt()])
 def test_a_lease_on_a_later_version_proves_nothing_of_the_write_that_was_refused(failure: BaseException) -> None:
     store = stored()
 

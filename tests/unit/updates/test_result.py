@@ -1,12 +1,11 @@
 """What an update tells of its end."""
 
-import pytest
-
 from azguard.requests.lineage import Lineage, is_op, new_op
 from azguard.updates.plan import UpdateHooks, UpdatePlan
 from azguard.updates.result import UpdateReport
 from azguard.updates.status import find_status
 from azguard.updates.update import update
+from tests.support.cases import cases
 from tests.support.fake_resource import TARGET, FakeResource, Store
 
 OP, OTHER = new_op(b"a" * 12), new_op(b"b" * 12)
@@ -17,7 +16,7 @@ def test_an_op_of_our_own_making_can_be_read_in_a_lineage_and_is_never_the_same(
     assert (len(ops), all(is_op(op) for op in ops)) == (100, True)
 
 
-@pytest.mark.parametrize(("has_length", "length"), [(True, 4), (False, None)])
+@cases(("has_length", "length"), [(True, 4), (False, None)])
 def test_a_length_is_told_only_of_content_that_has_one(*, has_length: bool, length: int | None) -> None:
     store = Store.holding(b"old")
     plan = UpdatePlan(lambda content: content + b"x", OP)

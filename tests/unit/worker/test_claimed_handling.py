@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
 from azguard.errors import AzguardError, Changed, ConfigError, NotFound, Unavailable, UsageError
 from azguard.processes.command_place import PLACE_KILLED, CommandEnd
 from azguard.requests.deadline import Deadline
 from azguard.worker.claims import Claimed, DoneBefore, HeldByAnother, MessageFacts
 from azguard.worker.handling import MessageHandling
 from azguard.worker.protocol import HandledMessage, Outcome
+from tests.support.cases import cases
 from tests.support.worker_world import BEGAN, FakeInbox, FakePlace, settings, taken
 
 STALE = Changed("the receipt is stale", reason="receipt_stale")
@@ -87,7 +86,7 @@ def test_a_key_that_was_done_is_deleted_and_nothing_runs() -> None:
     assert (settled.outcome, inbox.asked, place.orders) == (Outcome.DUPLICATE, [("delete", "r0")], [])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("strict_key", "outcome", "reason", "asked"),
     [
         (False, Outcome.DUPLICATE_DIFFERS, "done_before", [("delete", "r0")]),
@@ -107,7 +106,7 @@ def test_a_key_that_was_done_with_another_body_is_told(
     assert "its key '17' was done with another body, by message m0" in str(settled.facts["why"])
 
 
-@pytest.mark.parametrize(("is_first", "outcome"), [(True, Outcome.DONE), (False, Outcome.POISONED)])
+@cases(("is_first", "outcome"), [(True, Outcome.DONE), (False, Outcome.POISONED)])
 def test_a_message_that_could_not_be_claimed_for_long_runs_once_before_it_is_poisoned(
     is_first: bool, outcome: Outcome
 ) -> None:
@@ -122,7 +121,7 @@ def test_a_key_of_another_worker_is_tried_again_later_and_never_poisoned() -> No
     assert (settled.outcome, inbox.asked, place.orders) == (Outcome.HELD, [("hide", "r0", 3600)], [])
 
 
-@pytest.mark.parametrize(("dequeue_count", "seconds"), [(1, 7), (2, 7), (3, 120)])
+@cases(("dequeue_count", "seconds"), [(1, 7), (2, 7), (3, 120)])
 def test_a_key_of_another_worker_is_soon_tried_when_its_claim_may_be_over(dequeue_count: int, seconds: int) -> None:
     inbox = FakeInbox()
     held = HeldByAnother("m1", BEGAN + timedelta(seconds=6.5), "host (pid 7)")
@@ -136,7 +135,7 @@ def test_a_key_that_cannot_be_claimed_runs_nothing() -> None:
     assert place.orders == []
 
 
-@pytest.mark.parametrize(
+@cases(
     ("request_", "refusal"),
     [
         ("claim", NotFound("the table is gone", reason="once_table_missing")),
@@ -216,7 +215,7 @@ def test_a_command_that_the_guardian_ended_with_the_claim_is_lost() -> None:
     assert (settled.outcome, settled.reason) == (Outcome.LOST, "claim_ended")
 
 
-@pytest.mark.parametrize("key", ["a\0b", "\ud800", "plain"])
+@cases("key", ["a\0b", "\ud800", "plain"])
 def test_a_key_that_no_variable_can_hold_is_in_the_file_alone(key: str) -> None:
     place = FakePlace()
     handle(FakeClaims(Claimed(key)), FakeInbox(), place)
@@ -225,7 +224,7 @@ def test_a_key_that_no_variable_can_hold_is_in_the_file_alone(key: str) -> None:
     assert order.environ.get("AZGUARD_MESSAGE_KEY") == (key if key == "plain" else None)
 
 
-@pytest.mark.parametrize("dequeue_count", [1, 5])
+@cases("dequeue_count", [1, 5])
 def test_the_claim_of_a_command_that_is_still_being_ended_is_not_given_up(dequeue_count: int) -> None:
     claims, killed = FakeClaims(), CommandEnd(None, was_unguarded=True)
     settled = [

@@ -12,6 +12,7 @@ from azguard.tables.calls import Stored
 from azguard.worker.claims import Claimed, DoneBefore, HeldByAnother, MessageFacts
 from azguard.worker.holding import ClaimHold
 from azguard.worker.once import OnceTable
+from tests.support.cases import cases
 from tests.support.fake_resource import TARGET, Clock
 
 WRITTEN = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -24,7 +25,7 @@ def claimed() -> Stored:
     return Stored(row, f"""W/"datetime'{WRITTEN:%Y-%m-%dT%H}%3A00%3A00.0Z'\"""", Lineage())
 
 
-@pytest.mark.parametrize(
+@cases(
     ("after", "is_free"), [(0.0, False), (SECONDS, False), (SECONDS + 2.9, False), (SECONDS + 3.0, True), (None, False)]
 )
 def test_a_claim_is_taken_over_only_once_it_is_certainly_over(after: float | None, is_free: bool) -> None:
@@ -34,7 +35,7 @@ def test_a_claim_is_taken_over_only_once_it_is_certainly_over(after: float | Non
     assert found == (None if is_free else HeldByAnother("k", WRITTEN + timedelta(seconds=SECONDS + 3), "they"))
 
 
-@pytest.mark.parametrize("term", ["soon", "Infinity", 1e300])
+@cases("term", ["soon", "Infinity", 1e300])
 def test_a_row_whose_term_is_none_was_written_by_no_worker(term: object) -> None:
     found = claimed()
     found.entity["seconds"] = term
@@ -42,7 +43,7 @@ def test_a_row_whose_term_is_none_was_written_by_no_worker(term: object) -> None
         ONCE._judge("k", found, None, WRITTEN)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("body", "digest", "differs_from"),
     [("a", "a", None), ("a", "b", "m1"), (None, "b", None), ("a", None, None), (None, None, None)],
 )

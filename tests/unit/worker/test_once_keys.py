@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 from azguard.errors import UsageError
 from azguard.worker.once_keys import KeyRule, escape
+from tests.support.cases import cases
 
 ROW_KEY = re.compile(r"[A-Za-z0-9._:~-]{0,400}")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("expression", "body", "key"),
     [
         (None, b"anything", "the-id"),
@@ -30,7 +31,7 @@ def test_a_key_is_the_id_or_what_the_expression_finds(expression: str | None, bo
     assert KeyRule(expression).choose(body, "the-id") == key
 
 
-@pytest.mark.parametrize(
+@cases(
     ("body", "reason"),
     [
         (b"", "once_body_not_json"),
@@ -53,21 +54,21 @@ def test_a_body_without_a_key_is_refused(body: bytes, reason: str) -> None:
     assert refused.value.reason == reason
 
 
-@pytest.mark.parametrize("expression", ["length(id)", "contains('x', id)"])
+@cases("expression", ["length(id)", "contains('x', id)"])
 def test_an_expression_that_fails_on_a_body_finds_no_key(expression: str) -> None:
     with pytest.raises(UsageError) as refused:
         KeyRule(expression).choose(b'{"id": 1}', "the-id")
     assert refused.value.reason == "once_key_missing"
 
 
-@pytest.mark.parametrize("expression", ["", "[", "a b"])
+@cases("expression", ["", "[", "a b"])
 def test_what_is_no_expression_is_refused_at_once(expression: str) -> None:
     with pytest.raises(UsageError) as refused:
         KeyRule(expression)
     assert refused.value.reason == "once_key_malformed"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("key", "row"),
     [("order:17", "order:17"), ("a/b", "a~2fb"), ("~", "~7e"), ("é", "~c3~a9"), ("a b", "a~20b"), ("", "")],
 )

@@ -1,14 +1,13 @@
 """The exit protocol, status by status."""
 
-import pytest
-
 from azguard.worker.protocol import MessageVerdict, Outcome, judge, judge_failure
+from tests.support.cases import cases
 from tests.support.worker_world import settings
 
 EXIT = "exit_status"
 
 
-@pytest.mark.parametrize(("status", "dequeue_count", "outcome", "reason"), [
+@cases(("status", "dequeue_count", "outcome", "reason"), [
     (0, 1, Outcome.DONE, EXIT),
     (0, 9, Outcome.DONE, EXIT),
     (75, 1, Outcome.RETRIED, "asked_for_retry"),
@@ -26,7 +25,7 @@ def test_a_status_says_what_becomes_of_the_message(
     assert judge(status, dequeue_count, settings()) == MessageVerdict(outcome, reason)
 
 
-@pytest.mark.parametrize("status", [0, 65, 75])
+@cases("status", [0, 65, 75])
 def test_strict_goes_on_after_a_status_of_the_protocol(status: int) -> None:
     assert not judge(status, 1, settings(strict=True)).stops
 
@@ -36,7 +35,7 @@ def test_strict_stops_at_another_status_and_poisons_nothing() -> None:
     assert found == MessageVerdict(Outcome.FAILED, "status_outside_protocol", stops=True)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("first", "dequeue_count", "seconds"),
     [(30, 1, 30), (30, 2, 60), (30, 4, 240), (30, 9, 3600), (30, 10**9, 3600), (7200, 3, 7200), (0, 9, 0)],
 )

@@ -15,6 +15,7 @@ from azguard.worker.once import OnceTable
 from azguard.worker.polling import Polling
 from azguard.worker.results import WorkEnd
 from azguard.worker.run import Worker
+from tests.support.cases import cases
 from tests.support.worker_world import FakeInbox, FakePlace, lines, settings, taken, target
 
 DOWN = Unavailable("down")
@@ -52,7 +53,7 @@ def test_something_poisoned_is_exit_20() -> None:
     assert work(full(1), FakePlace(ends=CommandEnd(65))).status == 20
 
 
-@pytest.mark.parametrize(("ends", "number", "raises", "status"), [
+@cases(("ends", "number", "raises", "status"), [
     ((1,), 3, {}, 20),
     ((75,), 3, {}, 0),
     ((1, 0), 1, {}, 0),
@@ -97,7 +98,7 @@ def test_strict_stops_it_at_a_status_outside_the_protocol() -> None:
     assert ended.error.message == "exit status 1 is not of the exit protocol; the worker stopped"
 
 
-@pytest.mark.parametrize(("statuses", "changes", "status", "received"), [
+@cases(("statuses", "changes", "status", "received"), [
     ([65], {}, 75, 3),
     ([65, 1, 65, 75], {}, 75, 5),
     ([65, 65, 0], {}, 20, 9),
@@ -248,7 +249,7 @@ def test_an_empty_queue_is_asked_ever_more_rarely_until_a_message_comes() -> Non
     assert pauses == [0.1, 0.2, 0.4, 0.5, 0.0, 0.1]
 
 
-@pytest.mark.parametrize(("bears_all", "goes_on"), [(True, True), (False, False)])
+@cases(("bears_all", "goes_on"), [(True, True), (False, False)])
 def test_a_drain_bears_a_service_that_is_down_for_a_minute_and_a_worker_for_ever(
     bears_all: bool, goes_on: bool
 ) -> None:
