@@ -178,23 +178,23 @@ class BadRequest(AzguardError):
 
 
 class Unauthenticated(AzguardError):
-    """No login could be had, or the service does not accept it."""
+    """No login was possible, or the service does not accept it."""
 
     kind, exit_code = "unauthenticated", 41
 
 
 class LoginFailed(Unauthenticated):
-    """No token could be had, so that nothing was sent to the service."""
+    """No token was available, so that nothing was sent to the service."""
 
 
 class Changed(AzguardError):
-    """The condition failed: another write came since the caller read, or the caller never read."""
+    """The condition failed: another wrote since you read, or you never read; nothing of yours was written."""
 
     kind, exit_code = "changed", 42
 
 
 class Gone(Changed):
-    """The condition failed because the resource was deleted since the caller read it."""
+    """The condition failed because the resource was deleted since you read it."""
 
 
 class Forbidden(AzguardError):
@@ -210,7 +210,7 @@ class NotFound(AzguardError):
 
 
 class Exists(AzguardError):
-    """Create-only, and it exists; or a key that was used for another change."""
+    """It exists, and the command only creates; or the key was used for another change."""
 
     kind, exit_code = "exists", 45
 
@@ -228,13 +228,13 @@ class Unavailable(AzguardError):
 
 
 class TransformFailed(AzguardError):
-    """The caller's command or patch failed; nothing was written."""
+    """Your command or patch failed; nothing was written."""
 
     kind, exit_code = "transform_failed", 65
 
 
 class OutputFailed(AzguardError):
-    """What was asked for is done, a write included; its result or its content could not be written."""
+    """The command did its work, writes included; its output could not be written."""
 
     kind, exit_code = "output_failed", 73
 
@@ -252,7 +252,7 @@ class GaveUp(AzguardError):
 
 
 class LockLost(AzguardError):
-    """The lease was lost while the caller's command ran, or a holder with a higher fence has written since."""
+    """The lease was lost while your command ran, or a holder with a higher fence has written since."""
 
     kind, exit_code = "lock_lost", 77
 

@@ -53,7 +53,7 @@ def run(
     All who can read the lock see its holder: user, host, pid, name of the program, --reason, CI run. After the release
     the run is added to the history of the lock, see azguard lock log; that takes 2 s at most, and never fails a run.
 
-    The command gets AZGUARD_LOCK, AZGUARD_LEASE_ID and AZGUARD_FENCE in its environment. Each lock has a line. The
+    The command gets AZGUARD_LOCK, AZGUARD_LEASE_ID and AZGUARD_FENCE in its environment, with one line per lock. The
     fence is a number that grows with each holder. azguard blob put --fence "$AZGUARD_FENCE" is refused by the storage
     if a later holder has written. Inside the command, lock run of the same lock starts at once.
 
