@@ -1,6 +1,7 @@
 """From the options of ``lease break`` and ``lock break`` to the core: an operator's act, shown first, and meant."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
@@ -14,6 +15,7 @@ from azguard.leases.breaking import BreakDone, BreakRequest, Safeguards
 from azguard.leases.ci_runs import RunCheck
 from azguard.leases.kinds import Action
 from azguard.locks import log
+from azguard.times import iso, span
 
 # After its end the service may take up to a minute until it gives a lease to the next, says its documentation.
 _SLACK_SECONDS = 60.0
@@ -78,8 +80,18 @@ def break_lease(env: Environment, target: Target, given: BreakOptions) -> BreakD
     if done.broken.held_by is None:
         env.out.warn("no record says who held it: whether it was still the lease that was shown cannot be told")
     log.append_break(target, done, breaker, env.out.info)
+    if done.lease_time != 0 and not given.wait:
+        env.out.say(_describe_end(target, done.lease_time))
     if given.wait:
         patience = env.patience(env.shared.get("timeout"), (done.lease_time or LONGEST_BREAK) + _SLACK_SECONDS)
         with signals.heed():
             lease_options.wait_free(env, target, patience)
     return done
+
+
+def _describe_end(target: Target, left: int | None) -> str:
+    """Return when the next one can have what was broken; None seconds left is not known."""
+    seconds = LONGEST_BREAK if left is None else left
+    end = iso(datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=seconds))
+    at_most = "at most " if left is None else ""
+    return f"{target} stays taken for {at_most}{span(seconds)}: the next one can have it at {end}"

@@ -30,6 +30,10 @@ Watch = Annotated[bool, typer.Option("--watch", help="Look again every few secon
 
 _PAUSE_SECONDS = 5.0
 _DEFAULT_HEIGHT = 24
+_WITHOUT_FILES = (
+    "the service does not list the leases on files, so that they are not in this list: "
+    "azguard lease show file:SHARE/PATH shows one"
+)
 # The prompt of the shell, and the line that says what was left out.
 _SPARE_LINES = 2
 
@@ -45,18 +49,14 @@ class HoldingsView:
     limit: int | None = None
 
     def show(self) -> None:
-        """Print what is held: as JSON a line each, as it is found; a query is of the whole list.
+        """Print what is held, as it is found.
 
         Raises:
             Partial: a container could not be listed.
         """
         listing = self._build_list(self._report)
-        found = islice(self._list(listing), self.limit)
-        if self.env.out.format == "json" and self.env.out.query is None:
-            for each in found:
-                self.env.out.show_picked([plain(each)], each)
-        else:
-            self.env.out.show_each(found)
+        self.env.out.show_each(islice(self._list(listing), self.limit))
+        self._tell_of_files(listing)
         if listing.tally.undated:
             count = terminal.count(listing.tally.undated, "more lease")
             self.env.out.info(f"{count}: since when is not known, so that they are not in the list")
@@ -81,6 +81,8 @@ class HoldingsView:
             listing = self._build_list(report)
             found = list(islice(self._list(listing), self.limit))
             now = watching.carry_over(before or {}, watching.index(found), listing.tally)
+            if before is None:
+                self._tell_of_files(listing)
             if is_live:
                 screen.draw(self._render(found))
             elif before is not None:
@@ -102,6 +104,10 @@ class HoldingsView:
         if self.container is not None:
             return listing.of_container(self.container)
         return listing.of_account(self.env.account)
+
+    def _tell_of_files(self, listing: "HoldingsList") -> None:
+        if listing.tally.has_shares:
+            self.env.out.say(_WITHOUT_FILES)
 
     def _report(self, error: AzguardError) -> None:
         what = "the shares" if error.address in (None, f"{Kind.SHARE}:") else error.address
@@ -154,3 +160,10 @@ def check_place(container: str | None, *, account: bool) -> None:
             "--account lists all containers, and one is named",
             hint=f"leave one of them out, or: --account --prefix {container}/",
         )
+
+
+def digests_of_scope(env: Environment) -> frozenset[str]:
+    """Return by what records name the leases that this scope holds."""
+    from azguard.leases.owners import make_digest
+
+    return frozenset(make_digest(each.lease_id) for each in env.cache.list_held(env.scope))

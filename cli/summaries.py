@@ -193,10 +193,10 @@ def _describe_term(result: Mapping[str, Any]) -> str:
 
 
 def _describe_broken(result: Mapping[str, Any]) -> str:
-    broken, left = result.get("broken") or {}, result.get("lease_time")
+    broken = result.get("broken") or {}
     by = f", held by {broken['held_by']}" if broken.get("held_by") else ""
     age = f" for {span(broken['age'])}" if by and broken.get("age") is not None else ""
-    return f"{by}{age}" + (f"; it ends in {span(left)}" if left else "")
+    return f"{by}{age}"
 
 
 def _describe_many(result: Mapping[str, Any]) -> str:

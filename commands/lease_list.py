@@ -12,7 +12,6 @@ from azguard.cli.groups import group
 from azguard.cli.lease_list_options import LeaseListOptions
 from azguard.conditions import operations
 from azguard.leases import held as held_leases
-from azguard.leases import listing
 from azguard.leases.held import CheckedLease, HeldLeaseStatus, Standing
 
 # The list of held leases is of what is remembered; the service is asked for no longer than this.
@@ -36,11 +35,13 @@ def list_(ctx: typer.Context, container: lease_list_options.Container = None, *,
     forgotten. Without an answer the list is of what is remembered (state: unknown, or ended). In CI the leases of other
     jobs with this scope are left out; --all-scopes lists them too, and their jobs.
 
-    --account lists the leases of all containers, and those on the containers and shares themselves, with who holds
-    them, as far as a record says: of azguard, Terraform, WebJobs or a virtual machine. With it, --stale or --watch,
-    JSON is one object a line, unless --query picks from the list. A container that you may not list is named, the
-    others are listed, and the exit status is 20. If the shares cannot be listed, a warning says so. The service does
-    not list the leases of files.
+    --account lists the leases of all containers, and those on the containers and shares themselves. The service does
+    not list the leases on files: they are missing. A container that you may not list is named, the others are listed,
+    and the exit status is 20. If the shares cannot be listed, a warning says so.
+
+    The columns are those of lock list: who holds it, since when and why, as far as a record says; and whether it was
+    renewed past one term (alive). --watch shows on a terminal a table, which is drawn again every 5 s. Elsewhere it
+    prints a line for each change (taken, freed, changed), in JSON an object.
 
     Examples:
         azguard lease list site
@@ -59,9 +60,6 @@ def list_(ctx: typer.Context, container: lease_list_options.Container = None, *,
     limit = values.count(given.num_results, "--num-results")
     if target is not None:
         env.conditions(target)
-    if target is not None and given.stale is None and not given.watch:
-        env.out.show_each(listing.list_by_state(target, env.deadline, states, given.prefix, limit))
-        return
     from azguard.leases.holdings import Selection
 
     selection = Selection(

@@ -23,5 +23,5 @@
 ``breaking``  a break as an operator does it
 ``ci_runs``   ask whether the CI run in a record is over
 ``waiting``   waiting until a lease is free
-``listing``   the leased blobs of a container
+``listing``   the leases on the blobs of a container
 """

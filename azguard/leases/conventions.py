@@ -13,7 +13,7 @@ from azguard.leases import age as lease_age
 from azguard.leases import foreign, other_holders, owners
 from azguard.leases.age import LeaseAge
 from azguard.leases.other_holders import OtherHolder
-from azguard.leases.owners import FENCE, SLOTS, Owner, TerraformLock
+from azguard.leases.owners import Owner, TerraformLock
 from azguard.leases.state import LeaseState
 from azguard.times import iso
 
@@ -31,9 +31,14 @@ class Claim:
     age: LeaseAge
     #: ISO 8601; by whose clock is in ``age``.
     since: str | None = None
-    why: str | None = None
+    #: What the holder says that it is for.
+    reason: str | None = None
     #: The URL of a CI run.
     run: str | None = None
+    #: The term of the lease in seconds; None if it has none, or that is not known.
+    term: int | None = None
+    #: When the next one may take what is held without a process, ISO 8601; None if it may not.
+    until: str | None = None
     #: Whether it is a lock by being there, without a lease.
     is_leaseless: bool = False
 
@@ -57,7 +62,7 @@ class VmDisk:
         holder = state.holder
         if not state.is_vm_disk or not isinstance(holder, OtherHolder):
             return None
-        return Claim(other_holders.VM_DISK, holder.name, UNKNOWN_AGE, why=holder.why)
+        return Claim(other_holders.VM_DISK, holder.name, UNKNOWN_AGE, reason=holder.why)
 
 
 class Azguard:
@@ -67,16 +72,17 @@ class Azguard:
         """Return the claim of the owner record, if it is of the lease that is held."""
         owner = state.holder
         if not isinstance(owner, Owner):
-            is_lock = bool({FENCE, SLOTS} & {key.lower() for key in state.metadata})
-            is_known = is_lock or (state.free and owners.read_owner(state.metadata) is not None)
-            return Claim("azguard", None, UNKNOWN_AGE, why=_describe_earlier(state)) if is_known else None
+            is_lock = owners.is_lock(state.metadata)
+            return Claim("azguard", None, UNKNOWN_AGE, reason=_describe_earlier(state)) if is_lock else None
         return Claim(
             "azguard",
             owner.name,
             lease_age.measure(state),
             since=owner.since,
-            why=owner.reason or owner.command,
+            reason=owner.reason or owner.command,
             run=owner.run,
+            term=owner.term,
+            until=owner.until,
         )
 
 
@@ -91,8 +97,8 @@ class Terraform:
         lock = state.holder
         if not isinstance(lock, TerraformLock):
             return None
-        why = " ".join(filter(None, (lock.operation, lock.info)))
-        return Claim("terraform", lock.who, lease_age.measure(state), since=lock.since, why=why)
+        reason = " ".join(filter(None, (lock.operation, lock.info)))
+        return Claim("terraform", lock.who, lease_age.measure(state), since=lock.since, reason=reason)
 
 
 class WebJobs:
@@ -130,8 +136,8 @@ class Pulumi:
         content = owners.parse_object(read().decode(errors="replace"))
         who = _join_name(content)
         age = lease_age.measure_since_written(state)
-        why = f"stack {foreign.escape(found['stack'])}"
-        return Claim("pulumi", who, age, iso(state.last_modified), why, is_leaseless=True)
+        reason = f"stack {foreign.escape(found['stack'])}"
+        return Claim("pulumi", who, age, iso(state.last_modified), reason, is_leaseless=True)
 
 
 class EventHubs:
@@ -149,12 +155,12 @@ class EventHubs:
         owner = owners.find_value(state.metadata, "ownerid")
         if found is None or not owner:
             return None
-        why = foreign.escape(f"partition {found['partition']} of {found['hub']}, group {found['group']}")
+        reason = foreign.escape(f"partition {found['partition']} of {found['hub']}, group {found['group']}")
         return Claim(
             "event-hubs",
             foreign.escape(owner),
             lease_age.measure_since_written(state),
-            why=why,
+            reason=reason,
             is_leaseless=True,
         )
 
@@ -194,7 +200,7 @@ def find(state: LeaseState, read: Read) -> Claim | None:
     for each in CONVENTIONS:
         if (claim := each.find(state, read)) is not None:
             return claim
-    return None if state.free else Claim(UNKNOWN, None, UNKNOWN_AGE, why=_describe_earlier(state))
+    return None if state.free else Claim(UNKNOWN, None, UNKNOWN_AGE, reason=_describe_earlier(state))
 
 
 def _describe_earlier(state: LeaseState) -> str | None:

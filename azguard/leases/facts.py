@@ -14,7 +14,7 @@ from azguard.times import span
 
 @dataclass(frozen=True)
 class LeaseFacts:
-    """What ``lease show``, ``lease wait``, ``lock show`` and ``lock list`` print."""
+    """What ``lease show``, ``lease wait`` and ``lock show`` print."""
 
     COLUMNS: ClassVar = (
         columns.ADDRESS,

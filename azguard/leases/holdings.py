@@ -20,8 +20,9 @@ from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, Forbidden, NotFound, Partial
 from azguard.leases import conventions, listing, owners, share_holdings
-from azguard.leases.conventions import UNKNOWN, Claim
+from azguard.leases.conventions import UNKNOWN, Claim, Read
 from azguard.leases.holding import Holding, build_holding
+from azguard.leases.owners import Owner
 from azguard.leases.state import LeaseState
 from azguard.requests import service_clock
 from azguard.requests.calls import page_timeouts, pages, read
@@ -53,6 +54,8 @@ class Selection:
     states: AbstractSet[str] | None = None
     #: Only what is held now.
     held_only: bool = False
+    #: The digests of the leases of which one must hold it, as its record says; None is any.
+    digests: AbstractSet[str] | None = None
     #: Only what is certainly held for longer than this.
     stale_seconds: float | None = None
 
@@ -60,9 +63,12 @@ class Selection:
         """Return whether a finding is meant, whatever its age."""
         if self.states is not None:
             return state.state in self.states
+        if self.digests is not None:
+            owner = state.holder
+            return not state.free and isinstance(owner, Owner) and owner.lease in self.digests
         if not state.free or claim.is_leaseless:
             return True
-        return claim.kind == "azguard" and not self.held_only and self.stale_seconds is None
+        return owners.is_lock(state.metadata) and not self.held_only and self.stale_seconds is None
 
 
 @dataclass
@@ -75,6 +81,8 @@ class ListingTally:
     undated: int = 0
     #: How many containers were asked.
     containers: int = 0
+    #: Whether there are shares: the service does not list the leases on the files in them.
+    has_shares: bool = False
 
     def check(self, address: str) -> None:
         """Refuse to call a listing complete that lacks a container.
@@ -132,12 +140,9 @@ class HoldingsList:
         for number, listed in enumerate(share_holdings.list_states(account, self._deadline, self._selection.prefix)):
             if number == 0:  # Now it is known that there are shares to ask for it.
                 self._note_time(account, Kind.SHARE)
-            state = self._add_time(listed)
-            claim = conventions.find(state, bytes)
-            if claim is None and state.state in (self._selection.states or ()) and state.state != _NEVER_LEASED:
-                claim = _NO_CLAIM
-            if claim is not None:
-                yield from self._choose(state, claim)
+            self.tally.has_shares = True
+            if listed.state != _NEVER_LEASED:
+                yield from self._choose(listed)
 
     def _of_containers(self, account: Account) -> Iterator[Holding]:
         self._note_time(account, Kind.BLOB)
@@ -162,8 +167,7 @@ class HoldingsList:
         """
         self._note_time(container.account, Kind.BLOB)
         for state in listing.list_states(container, self._deadline, self._selection.prefix or None):
-            if (found := self._find(container.account, state)) is not None:
-                yield from self._choose(*found)
+            yield from self._choose_blob(container.account, state)
 
     def _begin(self, pool: ThreadPoolExecutor, account: Account, container: LeaseState) -> "Queue[Holding | _End]":
         self.tally.containers += 1
@@ -172,8 +176,8 @@ class HoldingsList:
         return found
 
     def _finish(self, container: LeaseState, found: "Queue[Holding | _End]") -> Iterator[Holding]:
-        if self._is_leased_as_asked(container):
-            yield from self._choose(container, _NO_CLAIM)
+        if "/" not in self._selection.prefix and container.state != _NEVER_LEASED:
+            yield from self._choose(container)
         while not isinstance(each := found.get(), _End):
             yield each
         error = each.error
@@ -191,8 +195,7 @@ class HoldingsList:
         try:
             begins = self._selection.prefix.partition("/")[2] or None
             for state in listing.list_states(target, self._deadline.fresh(), begins):
-                finding = self._find(account, state)
-                for each in () if finding is None else self._choose(*finding):
+                for each in self._choose_blob(account, state):
                     if not self._put(found, each):
                         return
         except BaseException as error:  # noqa: BLE001  # raised again by the thread that reads
@@ -228,12 +231,6 @@ class HoldingsList:
                 address = Address(Kind.CONTAINER, (item.name,))
                 yield listing.parse_state(item, address, answers.date)
 
-    def _is_leased_as_asked(self, container: LeaseState) -> bool:
-        if "/" in self._selection.prefix or container.state == _NEVER_LEASED:
-            return False
-        states = self._selection.states
-        return not container.free if states is None else container.state in states
-
     def _note_time(self, account: Account, kind: Kind) -> None:
         if self._selection.stale_seconds is not None:
             self._began_at = service_clock.ask(account, kind, self._deadline.fresh())
@@ -242,23 +239,19 @@ class HoldingsList:
         """Return a state that was listed, of an age by the service's own time where stale ones are asked for."""
         return state if self._selection.stale_seconds is None else replace(state, answered_at=self._began_at)
 
-    def _find(self, account: Account, listed: LeaseState) -> tuple[LeaseState, Claim] | None:
-        if owners.is_ticket(listed.metadata):
-            return None  # It keeps a place in the queue of a lock.
-        state = self._add_time(listed)
-
+    def _choose_blob(self, account: Account, listed: LeaseState) -> Iterator[Holding]:
         def read_record() -> bytes:
-            target = Target(account, Address(Kind.BLOB, _parts(state.address)))
+            target = Target(account, Address(Kind.BLOB, _parts(listed.address)))
             return _read_record(target, self._deadline.fresh())
 
-        claim = conventions.find(state, read_record)
-        if claim is None and state.state in (self._selection.states or ()):
-            claim = _NO_CLAIM
-        return None if claim is None else (state, claim)
+        # A ticket keeps a place in the queue of a lock, and holds nothing.
+        return iter(()) if owners.is_ticket(listed.metadata) else self._choose(listed, read_record)
 
-    def _choose(self, state: LeaseState, claim: Claim) -> Iterator[Holding]:
-        """Yield a finding if it is meant."""
-        if not self._selection.includes(state, claim):
+    def _choose(self, listed: LeaseState, read_record: Read = bytes) -> Iterator[Holding]:
+        """Yield what the lease on a resource, or a lock without one, says, if it is meant."""
+        state = self._add_time(listed)
+        claim = self._find_claim(state, read_record)
+        if claim is None or not self._selection.includes(state, claim):
             return
         least = self._selection.stale_seconds
         if least is not None:
@@ -268,6 +261,12 @@ class HoldingsList:
             if claim.age.at_least < least:
                 return
         yield build_holding(state, claim)
+
+    def _find_claim(self, state: LeaseState, read_record: Read) -> Claim | None:
+        states = self._selection.states
+        if states is None:
+            return conventions.find(state, read_record)
+        return conventions.find(state, read_record) or _NO_CLAIM if state.state in states else None
 
 
 def _parts(address: str) -> tuple[str, str]:

@@ -339,6 +339,11 @@ def read_sequence(metadata: Mapping[str, str]) -> HeldSequence | None:
         return None
 
 
+def is_lock(metadata: Mapping[str, str]) -> bool:
+    """Return whether a blob is a lock of azguard's, also while it is free: one that was ever locked."""
+    return bool({FENCE, SLOTS} & {key.lower() for key in metadata})
+
+
 def is_ticket(metadata: Mapping[str, str]) -> bool:
     """Return whether a blob keeps a waiter's place in the queue of a lock."""
     return bool(find_value(metadata, TICKET))

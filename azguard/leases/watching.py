@@ -2,21 +2,26 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Self
+from typing import ClassVar, Self
 
+from azguard import columns
+from azguard.columns import Column
 from azguard.leases.holding import Holding
 from azguard.leases.holdings import ListingTally
+from azguard.leases.owners import INFINITE
 
 TAKEN = "taken"
 FREED = "freed"
 CHANGED = "changed"
 # What moves by itself while nothing changes hands.
-_MOVING = ("age", "etag", "last_modified")
+_MOVING = ("age", "alive", "etag", "last_modified")
 
 
 @dataclass(frozen=True)
 class HoldingChange(Holding):
     """One change; of what was freed, all else is as it was before."""
+
+    COLUMNS: ClassVar[tuple[Column, ...]] = (columns.ADDRESS, columns.CHANGE, *Holding.COLUMNS[1:])
 
     #: ``taken``, ``freed`` or ``changed``.
     change: str
@@ -29,7 +34,7 @@ class HoldingChange(Holding):
 
 def index(found: Sequence[Holding]) -> Mapping[str, Holding]:
     """Return what is held now, by address."""
-    return {each.address: each for each in found if each.held}
+    return {each.address: each for each in found if each.is_held}
 
 
 def carry_over(before: Mapping[str, Holding], now: Mapping[str, Holding], tally: ListingTally) -> Mapping[str, Holding]:
@@ -54,7 +59,9 @@ def compare(before: Mapping[str, Holding], now: Mapping[str, Holding]) -> list[H
 
 
 def _identify(holding: Holding) -> tuple[object, ...]:
-    return tuple(getattr(holding, each.name) for each in fields(Holding) if each.name not in _MOVING)
+    # The end of a lease with a term is told until it is renewed past it; that of one without moves by a write alone.
+    moving = _MOVING if holding.lease_duration == INFINITE else (*_MOVING, "ends")
+    return tuple(getattr(holding, each.name) for each in fields(Holding) if each.name not in moving)
 
 
 def _container_of(address: str) -> str:

@@ -6,11 +6,10 @@ from dataclasses import dataclass, fields
 from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.errors import Forbidden, NotFound, Unauthenticated
-from azguard.leases import facts, listing, owners
+from azguard.leases import facts, owners
 from azguard.leases import state as lease_state
 from azguard.leases.facts import LeaseFacts
-from azguard.leases.owners import FENCE, SLOTS, Owner
-from azguard.leases.state import LeaseState
+from azguard.leases.owners import SLOTS, Owner
 from azguard.locks import lock_blobs, queue
 from azguard.locks.queue import QueueLook, Reader
 from azguard.requests.deadline import Deadline
@@ -103,17 +102,3 @@ def _describe(place: int | None, owner: Owner | None, since: str | None, blob: T
         is_shared=is_shared,
         address=str(blob.address),
     )
-
-
-def list_locks(container: Target, deadline: Deadline, prefix: str | None) -> Iterator[LeaseFacts]:
-    """Yield the locks in a container, in order of name, page by page.
-
-    Those are the blobs that were ever locked, and what is leased now, by Terraform or any other program.
-    """
-    return map(facts.summarize, filter(_is_lock, listing.list_states(container, deadline, prefix)))
-
-
-def _is_lock(state: LeaseState) -> bool:
-    keys = {key.lower() for key in state.metadata}
-    # The ticket of a waiter is leased too, and no lock.
-    return not owners.is_ticket(state.metadata) and (not state.free or bool({FENCE, SLOTS} & keys))

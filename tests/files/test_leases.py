@@ -97,9 +97,10 @@ def test_the_leased_shares_of_an_account_are_listed(files_cli: CliWorld, file: s
     share = file.partition("/")[0]
     files_cli.call("lease", "acquire", f"share:{share}", "--lease-duration", "15s", "--reason", "repair")
     for noun in ("lease", "lock"):
-        ran = files_cli.call(noun, "list", "--account", "--prefix", share, "--query", "[].[address, state, why]")
+        ran = files_cli.call(noun, "list", "--account", "--prefix", share, "--query", "[].[address, state, reason]")
         assert ran.json == [[f"share:{share}", "held", "repair"]]
-    assert files_cli.call("lease", "list", "--account", "--prefix", f"{share}/").out == ""
+        assert "does not list the leases on files" in ran.err
+    assert files_cli.call("lease", "list", "--account", "--prefix", f"{share}/").json == []
 
 
 @pytest.mark.parametrize("fault", files_world.FAULTS)

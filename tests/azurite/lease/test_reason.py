@@ -51,7 +51,7 @@ def test_the_record_says_who_holds_it_and_why_until_it_is_released(cli: CliWorld
         WHY, "azguard lease acquire", None, "service",
     )  # fmt: skip
     assert (held["held_by"], held["etag"]) == (f"{owner['who']}@{owner['host']}", acquired.json["etag"])
-    assert (refused.code, f"azguard lease acquire ({WHY})" in refused.err, WHY in listed["holder"]) == (49, True, True)
+    assert (refused.code, f"azguard lease acquire ({WHY})" in refused.err, listed["reason"] == WHY) == (49, True, True)
     released = cli.call("lease", "release", f"blob:{blob}")
     after = show(cli, blob)
     assert (released.code, after["state"], after["owner"], after["last_owner"]) == (0, "free", None, None)

@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from azguard.cli import holdings_view
+from azguard.cli import holdings_view, terminal
 from tests.support.cli_world import CliWorld
 from tests.support.places import DATA
 
@@ -63,17 +63,16 @@ def site(cli: CliWorld) -> str:
     return site
 
 
-def lines(out: str) -> list[dict[str, Any]]:
-    found = [json.loads(line) for line in out.splitlines()]
-    for each in found:
-        schema = {"$defs": SCHEMAS["$defs"], "$ref": "#/$defs/holding"}
-        jsonschema.Draft202012Validator(schema).validate(each)
+def rows(out: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(out)
+    schema = {"$defs": SCHEMAS["$defs"], "$ref": "#/$defs/holdings"}
+    jsonschema.Draft202012Validator(schema).validate(found)
     return found
 
 
-def test_all_that_is_held_in_the_account_is_listed_a_line_each(cli: CliWorld, site: str) -> None:
+def test_all_that_is_held_in_the_account_is_one_list(cli: CliWorld, site: str) -> None:
     ran = cli.call("lock", "list", "--account", "--prefix", site)
-    found = [(each["address"].replace(site, "S"), each["kind"], each["held_by"]) for each in lines(ran.out)]
+    found = [(each["address"].replace(site, "S"), each["kind"], each["holder"]) for each in rows(ran.out)]
     assert (ran.code, found) == (
         0,
         [
@@ -88,6 +87,55 @@ def test_all_that_is_held_in_the_account_is_listed_a_line_each(cli: CliWorld, si
     )
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("lock", "list", "{site}"),
+        ("lock", "list", "--account", "--prefix", "{site}/"),
+        ("lease", "list", "{site}"),
+        ("lease", "list", "--account", "--prefix", "{site}/"),
+    ],
+)
+def test_every_list_shows_the_same_of_a_lease_in_one_array(cli: CliWorld, site: str, words: tuple[str, ...]) -> None:
+    (found,) = rows(cli.call(*(word.format(site=site) for word in words)).out)
+    told = dict(list(found.items())[:8])
+    assert told == {
+        "address": f"blob:{site}/prod.tfstate",
+        "state": "held",
+        "holder": "ci@runner-7",
+        "since": LOCK["Created"],
+        "reason": "OperationTypeApply",
+        "fence": None,
+        "alive": "unknown",
+        "ends": "never",
+    }
+
+
+def test_what_this_scope_holds_is_listed_of_locks_too(cli: CliWorld) -> None:
+    site = cli.container()
+    for name, scope in (("a", "mine"), ("b", "other")):
+        put(cli, f"{site}/{name}")
+        cli.call("lease", "acquire", f"blob:{site}/{name}", "--reason", "backup", scope=scope)
+    found = cli.call("lock", "list", site, "--mine", scope="mine").json
+    assert [(each["address"], each["reason"]) for each in found] == [(f"blob:{site}/a", "backup")]
+
+
+def test_a_watch_on_a_terminal_shows_what_the_list_shows(
+    cli: CliWorld, site: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(cli, f"{site}/free", metadata={"azguardfence": "7"})
+
+    def stop(_seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(holdings_view, "sleep", stop)
+    monkeypatch.setattr(terminal, "is_terminal", lambda _stream: True)
+    ran = cli.call("lock", "list", site, "--watch", "-o", "table")
+    listed = cli.call("lock", "list", site, "-o", "table")
+    assert f"blob:{site}/free" in listed.out
+    assert listed.out in ran.out
+
+
 def test_a_query_picks_from_the_whole_list(cli: CliWorld, site: str) -> None:
     ran = cli.call("lock", "list", "--account", "--prefix", f"{site}b", "--query", "[].kind")
     assert ran.json == ["pulumi", "restic", "event-hubs"]
@@ -95,7 +143,7 @@ def test_a_query_picks_from_the_whole_list(cli: CliWorld, site: str) -> None:
 
 def test_leases_alone_are_listed_with_those_of_containers(cli: CliWorld, site: str) -> None:
     ran = cli.call("lease", "list", "--account", "--prefix", site, "--num-results", "3")
-    assert [each["address"].replace(site, "S") for each in lines(ran.out)] == [
+    assert [each["address"].replace(site, "S") for each in rows(ran.out)] == [
         "blob:S/prod.tfstate",
         "container:Sc",
         "blob:Sc/a",
@@ -104,7 +152,7 @@ def test_leases_alone_are_listed_with_those_of_containers(cli: CliWorld, site: s
 
 def test_what_has_no_certain_time_is_no_stale_lock_and_is_counted(cli: CliWorld, site: str) -> None:
     ran = cli.call("lock", "list", "--account", "--prefix", f"{site}c", "--stale", "1h")
-    assert (ran.out, ran.err) == ("", "3 more leases: since when is not known, so that they are not in the list\n")
+    assert (ran.json, ran.err) == ([], "3 more leases: since when is not known, so that they are not in the list\n")
 
 
 def test_the_lease_on_the_disk_of_a_machine_is_broken_only_for_who_names_the_machine(cli: CliWorld, site: str) -> None:
@@ -133,7 +181,7 @@ def test_a_container_that_may_not_be_listed_is_named_and_the_status_is_20(
 
     monkeypatch.setattr(listing, "list_states", refuse_one)
     ran = cli.call("lock", "list", "--account", "--prefix", site)
-    assert (ran.code, len(lines(ran.out))) == (20, 4)
+    assert (ran.code, len(rows(ran.out))) == (20, 4)
     assert f"warning: container:{site}b could not be listed: no right to list" in ran.err
 
 

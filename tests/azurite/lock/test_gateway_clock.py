@@ -84,7 +84,7 @@ def test_a_lock_that_was_just_taken_is_neither_stale_nor_old(world: Locks, gatew
     holder = world.begin_working(lock)
     listed = gateway.cli.call("lock", "list", world.container, "--stale", "30m")
     broken = gateway.cli.call("lock", "break", lock, "--if-older-than", "30m")
-    assert (listed.out, broken.code, "which is not long enough" in broken.err) == ("", 42, True)
+    assert (listed.json, broken.code, "which is not long enough" in broken.err) == ([], 42, True)
     time.sleep(2)
     listed = gateway.cli.call("lock", "list", world.container, "--stale", "1s", "--query", "[].address")
     # Nor is one that is old enough young.

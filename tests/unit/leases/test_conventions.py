@@ -43,7 +43,7 @@ def state(
 
 def told(found: LeaseState, content: bytes = b"") -> tuple[Any, ...] | None:
     claim = conventions.find(found, lambda: content)
-    return None if claim is None else (claim.kind, claim.who, claim.age.whole, claim.why, claim.is_leaseless)
+    return None if claim is None else (claim.kind, claim.who, claim.age.whole, claim.reason, claim.is_leaseless)
 
 
 @pytest.mark.parametrize(

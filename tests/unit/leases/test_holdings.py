@@ -138,4 +138,4 @@ def test_a_lock_of_pulumi_says_what_is_in_its_file() -> None:
     name = ".pulumi/locks/prod/1.json"
     content = {f"state/{name}": b'{"username": "ann", "hostname": "laptop"}'}
     found, _, _ = listed(ListedAccount({"state": [item(name)]}, contents=content))
-    assert [(each.kind, each.held_by, each.state) for each in found] == [("pulumi", "ann@laptop", "held")]
+    assert [(each.kind, each.holder, each.state) for each in found] == [("pulumi", "ann@laptop", "held")]

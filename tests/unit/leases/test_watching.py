@@ -10,16 +10,17 @@ from azguard.leases.holdings import ListingTally
 
 A = Holding(
     address="blob:a/x",
-    kind="azguard",
     state="held",
-    held=True,
-    held_by="alice@build1",
+    holder="alice@build1",
     since="2026-11-22T11:00:00Z",
+    reason=None,
+    fence=1,
+    alive="unknown",
+    ends="2026-11-22T11:01:00Z",
+    kind="azguard",
     age=60,
     clock="service",
-    why=None,
     run=None,
-    fence=1,
     lease_state="leased",
     lease_status="locked",
     lease_duration="fixed",
@@ -31,11 +32,11 @@ B = replace(A, address="blob:b/x")
 
 def changes(before: list[Holding], now: list[Holding]) -> list[tuple[str, str, str | None]]:
     found = watching.compare(watching.index(before), watching.index(now))
-    return [(each.change, each.address, each.held_by) for each in found]
+    return [(each.change, each.address, each.holder) for each in found]
 
 
 def test_what_is_taken_freed_and_handed_over_is_told_in_order() -> None:
-    assert changes([A, B], [replace(A, held_by="bob@build2"), replace(A, address="blob:c/x")]) == [
+    assert changes([A, B], [replace(A, holder="bob@build2"), replace(A, address="blob:c/x")]) == [
         ("changed", "blob:a/x", "bob@build2"),
         ("freed", "blob:b/x", "alice@build1"),
         ("taken", "blob:c/x", "alice@build1"),
@@ -43,11 +44,17 @@ def test_what_is_taken_freed_and_handed_over_is_told_in_order() -> None:
 
 
 def test_a_lease_that_grows_older_or_whose_blob_is_written_is_no_change() -> None:
-    assert changes([A], [replace(A, age=65, etag='"0x2"')]) == []
+    assert changes([A], [replace(A, age=65, etag='"0x2"', alive="yes", ends=None)]) == []
+
+
+def test_a_break_and_another_end_of_a_lock_without_a_process_are_changes() -> None:
+    frozen = replace(A, lease_duration="infinite", ends="2026-11-23T11:00:00Z")
+    assert changes([A], [replace(A, state="breaking")]) == [("changed", "blob:a/x", "alice@build1")]
+    assert changes([frozen], [replace(frozen, ends="never")]) == [("changed", "blob:a/x", "alice@build1")]
 
 
 def test_a_lock_that_is_free_counts_as_gone() -> None:
-    assert changes([A], [replace(A, held=False, state="free", held_by=None)]) == [("freed", "blob:a/x", "alice@build1")]
+    assert changes([A], [replace(A, state="free", holder=None)]) == [("freed", "blob:a/x", "alice@build1")]
 
 
 def test_what_is_in_a_container_that_could_not_be_listed_is_not_called_freed() -> None:
