@@ -204,6 +204,7 @@ OPTIONS: Mapping[str, str] = {
     "--jq": "--query JMESPATH",
     "--max-results": "--num-results",
     "--limit": "--num-results",
+    "--last": "--num-results",
     "--break-period": "--lease-break-period",
     "--duration": "--lease-duration",
 }

@@ -17,8 +17,8 @@ app = group("The history of a lock.")
 def log(
     ctx: typer.Context,
     address: lock_names.Lock,
-    last: Annotated[
-        str | None, typer.Option("--last", metavar="N", help="Show the newest N holders; by default, all.")
+    num_results: Annotated[
+        str | None, typer.Option("--num-results", metavar="N", help="Show the newest N holders; by default, all.")
     ] = None,
     lock_container: options.LockContainer = None,
 ) -> None:
@@ -39,14 +39,14 @@ def log(
 
     Examples:
         azguard lock log deploy-prod
-        azguard lock log deploy-prod --last 5 -o json
+        azguard lock log deploy-prod --num-results 5 -o json
 
     Topics: locks
     """
     from azguard.locks import log as history
 
     env = context.of(ctx)
-    count = _MOST if last is None else values.whole(last, "--last", 1, _MOST)
+    count = values.count(num_results, "--num-results") or _MOST
     found = history.read(lock_names.lock(env, address, lock_container), env.deadline, count)
     for gap in found.gaps:
         env.out.warn(gap)

@@ -121,7 +121,7 @@ def test_the_newest_holders_are_shown(world: Locks) -> None:
     lock = world.new()
     for _ in range(3):
         assert world.run(lock, "--", "true").code == 0
-    assert [each["fence"] for each in history(world, lock, "--last", "2")] == [2, 3]
+    assert [each["fence"] for each in history(world, lock, "--num-results", "2")] == [2, 3]
 
 
 @pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_BEFORE, Fault.LATE, Fault.RESET, Fault.ZOMBIE])
@@ -235,7 +235,7 @@ def test_a_history_that_is_full_begins_anew(world: Locks, monkeypatch: pytest.Mo
     assert world.run(lock, "--", "true").code == 0
     assert [append(world, lock, number) for number in range(2, 9)] == [[]] * 7
     assert [each["fence"] for each in history(world, lock)][:-1] == list(range(2, 9))  # the run itself is of today
-    assert [each["fence"] for each in history(world, lock, "--last", "2")] == [7, 8]  # without the earliest part
+    assert [each["fence"] for each in history(world, lock, "--num-results", "2")] == [7, 8]  # without the earliest part
     assert list_parts(world, lock) == ["log", "log.0x", "log.0x"]
     assert world.cli.call("lock", "show", f"{lock}!log.0x1F").code == 2
     parts = world.cli.call("blob", "list", world.container, "--prefix", lock.rpartition("/")[2] + "!log.").json

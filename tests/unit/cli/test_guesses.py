@@ -80,6 +80,7 @@ def test_every_foreign_option_is_one_of_ours_somewhere(option: str) -> None:
             "azguard blob put site/a -f b --last-writer-wins --account-key @FILE",
         ),
         ("blob upload -c site -n a --file=b --overwrite false", "azguard blob put site/a --file=b"),
+        ("lock log deploy --last 5", "azguard lock log deploy --num-results 5"),
         ("blob list site --jq .name", "azguard blob list site --query JMESPATH"),
         ("blob upload site/a --acount-key SECRET", "azguard blob put site/a -f FILE"),
         ("az storage file upload -s team --source x -p a/x", "azguard file put team/a/x --file x"),
