@@ -6,7 +6,6 @@ It costs requests only on the way to an error, and little time: an explanation i
 import re
 import shlex
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from itertools import islice
 
@@ -18,7 +17,6 @@ from azguard.cli import command_line, hints
 from azguard.cli.context import Environment
 from azguard.errors import AzguardError, GaveUp, Locked, NotFound
 from azguard.leases import state as lease_state
-from azguard.leases.owners import Owner
 from azguard.locks import environment
 from azguard.requests.deadline import Deadline
 
@@ -27,14 +25,6 @@ _LOOK_SECONDS = 2.0
 # One page of a listing; among more names a near one is found less likely than it is worth.
 _MOST_NAMES = 1000
 _NAMES_OFFERED = 3
-_IN_THE_WAY = (
-    "LeaseIdMissing",
-    "LeaseAlreadyPresent",
-    "LeaseIdMismatchWithBlobOperation",
-    "LeaseIdMismatchWithContainerOperation",
-    "LeaseIdMismatchWithShareOperation",
-    "LeaseIdMismatchWithFileOperation",
-)
 # The states in which a lease can be acquired.
 _FREE = ("available", "expired", "broken")
 _ACQUIRING = ("lease acquire", "lock run", "lock hold")
@@ -69,7 +59,7 @@ def _name_holders(env: Environment, error: Locked, target: Target) -> Locked:
 
 def _name_own_lease(env: Environment, error: Locked, target: Target) -> Locked:
     code = error.service_code or ""
-    if code not in _IN_THE_WAY:
+    if code not in lease_state.IN_THE_WAY:
         return error
     held = environment.find_lease_id(target, env.environ) or _find_own_lease(env, target)
     option = _find_lease_option(env, target)
@@ -99,7 +89,7 @@ def _name_other_holder(env: Environment, error: Locked, target: Target, asked: s
     """Return the refusal with who holds the lease, by one look unless that is said already, and the ways to go on."""
     if env.command in _ACQUIRING:
         return error
-    told = error if any(line.startswith("held by") for line in error.detail) else _add_holder(env, error, target)
+    told = error if any(line.startswith("held by") for line in error.detail) else _look_for_holder(env, error, target)
     if told.lease_state in _FREE:
         return told.but(hint="it is free by now: run the command again")
     address = shlex.quote(hints.name_as_typed(error, env.argv))
@@ -107,19 +97,8 @@ def _name_other_holder(env: Environment, error: Locked, target: Target, asked: s
     return told.but(hint=f"{wait}\n      or, if its holder is gone, break it: azguard lease break {address}")
 
 
-def _add_holder(env: Environment, error: Locked, target: Target) -> Locked:
-    try:
-        found = lease_state.look(target, env.deadline.restart(seconds=_LOOK_SECONDS))
-    except AzguardError:
-        return error
-    holder, words = found.holder, found.describe_holder()
-    told = error.but(lease_state=found.state)
-    if found.free:
-        return told
-    if holder is not None:
-        reason = holder.reason if isinstance(holder, Owner) else None
-        told = told.but(facts={**error.facts, "holder": holder.name, "since": holder.since, "reason": reason})
-    return told.but(detail=(*error.detail, "no record says who holds it" if words is None else f"held by {words}"))
+def _look_for_holder(env: Environment, error: Locked, target: Target) -> Locked:
+    return lease_state.add_holder(error, target, env.deadline.restart(seconds=_LOOK_SECONDS))
 
 
 def _find_lease_option(env: Environment, target: Target) -> str:
@@ -154,12 +133,15 @@ def _stays(env: Environment, target: Target) -> bool:
 
 
 def _find_own_lease(env: Environment, target: Target) -> str | None:
-    """Return the lease that this scope took and did not release, unless its term has ended."""
+    """Return the lease that this scope took and did not release, if the service says that it is held."""
     held = env.cache.find_held(Key.of(target))
     if held is None or not held.confirmed:
         return None
-    ends = held.duration and datetime.fromisoformat(held.time) + timedelta(seconds=held.duration)
-    return held.lease_id if not ends or ends > datetime.now(UTC) else None
+    try:
+        lease_state.look(target, env.deadline.restart(seconds=_LOOK_SECONDS), held.lease_id)
+    except AzguardError:
+        return None
+    return held.lease_id
 
 
 def _offer_near_names(env: Environment, error: NotFound, target: Target) -> NotFound:

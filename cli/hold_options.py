@@ -1,5 +1,6 @@
 """From the options of ``lock hold``, ``check`` and ``release`` to the core."""
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
@@ -16,7 +17,7 @@ from azguard.conditions import lease_ids
 from azguard.errors import AzguardError, GaveUp, LockLost, UsageError
 from azguard.locks import checking, environment, holder, known, queue, readers
 from azguard.locks.holder import HoldPlan
-from azguard.locks.holds import Hold, Holds, JobScope, LockHeld
+from azguard.locks.holds import Hold, LockHeld
 from azguard.locks.known import KnownLock, LockReleased
 from azguard.locks.settings import LockRequest
 from azguard.locks.sticky import HeldUntil, StickyHold
@@ -138,6 +139,7 @@ def hold(env: Environment, name: str, given: HoldOptions) -> LockHeld:
 
     Raises:
         GaveUp: others hold it, and the time for waiting is over.
+        Locked: this job holds it, and its environment does not say so.
     """
     checked = given.check()
     target = lock_names.lock(env, name, given.lock_container, also=_HELD)
@@ -159,7 +161,7 @@ def hold(env: Environment, name: str, given: HoldOptions) -> LockHeld:
         prolonged = sticky.prolong(own)
         if prolonged is not None:
             return _describe(env, prolonged, (), "prolonged")
-    step_locks.warn_of_own(plan, env.out.warn)
+    plan.settings.refuse_own(plan.request, plan.wait)
     exported: list[str] = []
 
     def publish(held: Hold) -> None:
@@ -182,15 +184,16 @@ def find_known(
     Raises:
         NotFound: nothing says that this job holds it, or any.
     """
+    holds, own = step_locks.holds_of(env), step_locks.own_of(env)
     if lease_id is not None:
         lease_ids.parse_guid(lease_id, "lease_id")
         if name is None:
             raise UsageError("--lease-id is of one lock", hint="name the lock too")
         target = lock_names.lock(env, name, lock_container, also=lock_names.FILES)
-        return [known.of_lease(target, lease_id, None, holds_of(env))]
-    names = [name] if name is not None else known.list_addresses(env.environ, holds_of(env), own_of(env))
+        return [known.of_lease(target, lease_id, None, holds)]
+    names = [name] if name is not None else known.list_addresses(env.environ, holds, own)
     targets = [lock_names.lock(env, each, lock_container, also=lock_names.FILES) for each in names]
-    return [known.find(target, env.environ, holds_of(env), own_of(env)) for target in targets]
+    return [known.find(target, env.environ, holds, own) for target in targets]
 
 
 def release(env: Environment, locks: Iterable[KnownLock], env_file: str | None) -> list[LockReleased]:
@@ -203,10 +206,10 @@ def release(env: Environment, locks: Iterable[KnownLock], env_file: str | None) 
     records = lease_options.CacheRecords(env)
     done: list[LockReleased] = []
     failed: list[AzguardError] = []
-    lines = step_locks.list_lines(env.environ, variables, holds_of(env))
+    lines = step_locks.list_lines(env.environ, variables, step_locks.holds_of(env))
     for each in locks:
         try:
-            done.append(known.release(each, holds_of(env), records, env.deadline.fresh(), env.out.info))
+            done.append(known.release(each, step_locks.holds_of(env), records, env.deadline.fresh(), env.out.info))
         except LockLost as error:
             failed.append(error)
             lines = [line for line in lines if line.lease_id != each.lease_id]
@@ -223,16 +226,6 @@ def release(env: Environment, locks: Iterable[KnownLock], env_file: str | None) 
     return done
 
 
-def holds_of(env: Environment) -> Holds:
-    """Return the records on this machine of locks that are held beyond one command."""
-    return Holds(env.folders.holds.absolute())
-
-
-def own_of(env: Environment) -> JobScope:
-    """Return whose holds this run may act on."""
-    return JobScope(env.scope, env.job)
-
-
 def _plan(env: Environment, target: Target, given: HoldOptions, checked: lock_options.CheckedLockOptions) -> HoldPlan:
     owner = lease_options.this_process(env, f"azguard {env.command}", given.reason)
     return HoldPlan(
@@ -243,10 +236,11 @@ def _plan(env: Environment, target: Target, given: HoldOptions, checked: lock_op
             keeps_log=given.log and target.kind is Kind.BLOB,
         ),
         wait=checked.wait,
-        holds=holds_of(env),
-        own=own_of(env),
+        holds=step_locks.holds_of(env),
+        own=step_locks.own_of(env),
         lasts=None if given.for_ is None else values.duration(given.for_, "--for"),
         watched=given.find_watched(),
+        env_file=None if given.env_file is None else os.path.abspath(given.env_file),
     )
 
 
@@ -277,7 +271,7 @@ def _describe(env: Environment, lock: KnownLock, exported: tuple[str, ...], outc
         until=None if hold is None else hold.until,
         pid=None if hold is None else hold.pid,
         log=None if hold is None else hold.log,
-        holder_file=None if hold is None else str(holds_of(env).file(hold.lease_id, "json")),
+        holder_file=None if hold is None else str(step_locks.holds_of(env).file(hold.lease_id, "json")),
         exported=exported,
         outcome=outcome,
     )

@@ -273,6 +273,8 @@ def _sequence(text: str | None, slots: int) -> int | None:
 
 def acquire_settings(env: Environment, owner: Owner, seconds: int, *, create: bool) -> AcquireSettings:
     """Return how a lock is acquired; ``seconds`` is the term of its lease."""
+    from azguard.cli import step_locks  # a help text must not wait for it
+
     return AcquireSettings(
         owner=owner,
         seconds=seconds,
@@ -283,6 +285,7 @@ def acquire_settings(env: Environment, owner: Owner, seconds: int, *, create: bo
         say=env.out.say,
         tell=trace.tell,
         uniform=random.SystemRandom().uniform,
+        refuse_own=lambda request, wait: step_locks.refuse_own(env, request, wait),
     )
 
 

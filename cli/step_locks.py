@@ -4,15 +4,31 @@ A step does not see the variables that it leaves itself. A second ``lock hold`` 
 would so wipe out what the first has left.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from azguard import ci_jobs
+from azguard.cli.context import Environment
 from azguard.cli.step_variables import StepVariables
 from azguard.leases.actions import LONGEST
-from azguard.locks import environment
+from azguard.locks import environment, known
 from azguard.locks.environment import LockLine
-from azguard.locks.holder import HoldPlan
-from azguard.locks.holds import Hold, Holds
+from azguard.locks.holds import Hold, Holds, JobScope
+from azguard.locks.settings import LockRequest
+
+
+def holds_of(env: Environment) -> Holds:
+    """Return the records on this machine of locks that are held beyond one command."""
+    return Holds(env.folders.holds.absolute())
+
+
+def own_of(env: Environment) -> JobScope:
+    """Return whose holds this run may act on."""
+    return JobScope(env.scope, env.job)
+
+
+def refuse_own(env: Environment, request: LockRequest, wait: float) -> None:
+    """Refuse a lock that this job holds already; see ``known.refuse_own``."""
+    known.refuse_own(request, wait, holds_of(env), own_of(env), env.deadline.fresh())
 
 
 def list_lines(environ: Mapping[str, str], variables: StepVariables, holds: Holds) -> list[LockLine]:
@@ -43,13 +59,3 @@ def describe(hold: Hold) -> LockLine:
 def add(lines: list[LockLine], hold: Hold) -> dict[str, str]:
     """Return the variables of these locks and of one more."""
     return environment.export_lines([*(line for line in lines if line.lock != hold.address), describe(hold)])
-
-
-def warn_of_own(plan: HoldPlan, warn: Callable[[str], None]) -> None:
-    """Say that this job holds the lock itself, so that the wait for it ends with its own release."""
-    asked = plan.request
-    lock = str(asked.target.address)
-    mine = [each for each in plan.holds.list_own(plan.own) if each.is_kept]
-    is_alone = asked.slots == 1 and not asked.is_shared
-    if is_alone and any((each.endpoint, each.lock) == (asked.target.endpoint, lock) for each in mine):
-        warn(f"this scope holds {asked.target} already, and this waits for: azguard lock release {lock}")

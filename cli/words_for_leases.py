@@ -24,6 +24,14 @@ def _take_lock(facts: Mapping[str, object]) -> str:
     return takes.format_map(facts)
 
 
+def _use_own_lock(facts: Mapping[str, object]) -> str:
+    """Return the ways on for a job that would wait for a lock that it holds itself."""
+    release = "release it: azguard lock release {address}".format_map(facts)
+    if facts["file"]:
+        return "use it: set -a; . {file}; then type this again\n      or ".format_map(facts) + release
+    return f"{release}\n      or use it: hold it with --env-file FILE, then: set -a; . FILE"
+
+
 #: What to type next.
 HINTS: Mapping[str, Words] = {
     "lease_of_another_job": "to use it all the same, name it: --lease-id ID; azguard lease list --mine --all-scopes",
@@ -54,6 +62,8 @@ HINTS: Mapping[str, Words] = {
     "hold_none": "lock hold sets AZGUARD_LOCK for later steps; or name the lock, with the --scope that holds it",
     "hold_of_another_scope": "another scope holds it: --scope {scope}",
     "hold_unknown": _take_lock,
+    "lock_held_by_this_scope": _use_own_lock,
+    "lock_read_by_this_scope": "release it: azguard lock release {address}",
     "lock_busy": "wait longer with --wait 10m, or look: azguard lock show {address}",
     "history_unreadable": "look at it: azguard blob get {target}; another program may have written it",
     "lock_lost": (

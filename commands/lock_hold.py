@@ -28,7 +28,8 @@ def hold(ctx: typer.Context, address: lock_names.Lock, given: HoldOptions) -> No
 
     Later steps find AZGUARD_LOCK, AZGUARD_LEASE_ID and AZGUARD_FENCE in their environment: in a GitHub workflow by
     GITHUB_ENV, in Azure Pipelines by a logging command on stderr, elsewhere by --env-file FILE, which a shell reads.
-    There azguard works as inside lock run: @held is this lease, and lock run of the same lock starts at once.
+    There azguard works as inside lock run: @held is this lease, and lock run of the same lock starts at once. Without
+    them a lock run in the same scope would wait for its own job: it is refused at once, with exit status 49.
 
     With --sticky there is no process. The lease lasts until azguard lock release, or azguard lock break. Waiters see
     the --reason. After --until, by the clock of the service, the next one may take the lock. Run it again to change the

@@ -10,7 +10,7 @@ from typing import Any
 
 from azguard.accounts.target import Target
 from azguard.conditions.resolve import Conditions
-from azguard.errors import AzguardError, Changed, NotFound
+from azguard.errors import AzguardError, Changed, Locked, NotFound
 from azguard.leases import other_holders, owners
 from azguard.leases.kinds import kind_of
 from azguard.leases.other_holders import OtherHolder
@@ -20,6 +20,15 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.service_dates import Answers
 
 Holder = Owner | TerraformLock | OtherHolder
+# The codes of the service for what is refused because another holds a lease.
+IN_THE_WAY = (
+    "LeaseIdMissing",
+    "LeaseAlreadyPresent",
+    "LeaseIdMismatchWithBlobOperation",
+    "LeaseIdMismatchWithContainerOperation",
+    "LeaseIdMismatchWithShareOperation",
+    "LeaseIdMismatchWithFileOperation",
+)
 # Bounded: this read only explains a refusal that is known already.
 _EXPLAIN_SECONDS = 2.0
 
@@ -127,6 +136,26 @@ def look(
         blob_type=read_blob_type(found),
         lease_id=lease_id,
     )
+
+
+def add_holder(error: Locked, target: Target, deadline: Deadline) -> Locked:
+    """Return a refusal with who holds the lease, by one look; as it is where the service does not tell."""
+    try:
+        return name_holder(error, look(target, deadline))
+    except AzguardError:
+        return error
+
+
+def name_holder(error: Locked, found: LeaseState) -> Locked:
+    """Return a refusal with the state of the lease, and with who holds it unless it is free by now."""
+    told = error.but(lease_state=found.state)
+    if found.free:
+        return told
+    holder, words = found.holder, found.describe_holder()
+    if holder is not None:
+        reason = holder.reason if isinstance(holder, Owner) else None
+        told = told.but(facts={**error.facts, "holder": holder.name, "since": holder.since, "reason": reason})
+    return told.but(detail=(*error.detail, "no record says who holds it" if words is None else f"held by {words}"))
 
 
 def read_blob_type(found: Any) -> str | None:

@@ -108,6 +108,7 @@ def hold_lock(
 
     Raises:
         GaveUp: others hold it, and the time for waiting is over.
+        Locked: this job holds it, and its environment does not say so.
         LockLost: the ``lock run`` around us does not hold it any more.
         Unavailable: the service does not answer.
     """
@@ -122,6 +123,7 @@ def hold_lock(
         )
         yield None
         return
+    settings.refuse_own(LockRequest(lock), wait)
     try:
         held = LockHolding.acquire(lock, settings, wait)
     except GaveUp as error:

@@ -60,6 +60,8 @@ class HoldPlan:
     lasts: float | None = None
     #: The process with which it ends; None if with none.
     watched: KnownProcess | None = None
+    #: The file of a shell for the variables of later steps; None is none.
+    env_file: str | None = None
 
 
 def hold(plan: HoldPlan, publish: Callable[[Hold], None]) -> Hold:
@@ -202,6 +204,7 @@ class _Holder:
             keeps_history=plan.settings.keeps_log,
             job=plan.own.job,
             version=None if held.record is None else held.record.moved.after,
+            env_file=plan.env_file,
         )
 
     def _wait(self, renewer: Renewer) -> str:

@@ -75,6 +75,8 @@ class Hold:
     version: str | None = None
     #: Whether ``lock release`` has told that it was lost.
     is_settled: bool = False
+    #: The file of a shell where the variables for later steps were written; None if none was named.
+    env_file: str | None = None
 
     @property
     def is_here(self) -> bool:
@@ -93,6 +95,11 @@ class Hold:
         """Return whether it is held, as far as this machine knows: by a process that lives, or without one."""
         process = self.process
         return self.state is HoldState.HELD and (self.pid is None or (process is not None and process.lives))
+
+    @property
+    def may_be_held(self) -> bool:
+        """Return whether it may be held: as far as this machine knows, or by a process of another machine."""
+        return self.is_kept or (self.state is HoldState.HELD and not self.is_here)
 
     @property
     def is_over(self) -> bool:
@@ -218,7 +225,7 @@ class Holds:
 
     def list_of_others(self, own: JobScope) -> list[Hold]:
         """Return the records of what other jobs and scopes hold, as far as is known here, the newest first."""
-        held = (each for each in self._list() if each.is_kept or (each.state is HoldState.HELD and not each.is_here))
+        held = (each for each in self._list() if each.may_be_held)
         return sorted((each for each in held if not own.owns(each)), key=lambda hold: hold.since or "", reverse=True)
 
     def prune(self) -> None:

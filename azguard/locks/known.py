@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 from azguard import ci_jobs, columns
@@ -20,6 +21,7 @@ from azguard.leases.state import LeaseState
 from azguard.locks import environment, log, log_lines, own_lease, queue, readers
 from azguard.locks.holds import Hold, Holds, HoldState, JobScope
 from azguard.locks.log_lines import LogLine
+from azguard.locks.settings import LockRequest
 from azguard.processes.identity import KnownProcess
 from azguard.requests.deadline import Deadline
 from azguard.times import iso
@@ -108,6 +110,36 @@ def list_addresses(environ: Mapping[str, str], holds: Holds, own: JobScope) -> l
 def find_held_around(target: Target, environ: Mapping[str, str], holds: Holds) -> KnownLock | None:
     """Return the lock of a name that the environment says this job holds, unless it is known to be over."""
     return next((each for each in _find_around(target, environ, holds) if not _is_over(each)), None)
+
+
+def refuse_own(request: LockRequest, wait: float, holds: Holds, own: JobScope, deadline: Deadline) -> None:
+    """Refuse a lock that this job holds already: to wait for it would be to wait for this job's own release.
+
+    Nothing is refused that ends by itself within ``wait`` seconds. The records only tell which lease to ask for, and
+    the service whether it is held. Where it does not answer, nothing is refused.
+
+    Raises:
+        Locked: this job holds it.
+    """
+    if request.slots > 1:
+        return
+    lock = request.target
+    for each in _find_recorded(lock, holds, own):
+        is_reader = queue.is_reader_of(str(each.target.address), lock)
+        is_in_the_way = not request.is_shared if is_reader else each.target.address == lock.address
+        if each.hold is None or not each.hold.may_be_held or not is_in_the_way:
+            continue
+        found = _look_before(each, deadline)
+        if found is None or found.state != "leased" or _ends_within(wait, each.hold, found):
+            continue
+        refusal = Locked(
+            f"this scope {'reads under' if is_reader else 'holds'} {lock} already, and would wait for itself; "
+            "nothing was done",
+            str(lock.address),
+            reason="lock_read_by_this_scope" if is_reader else "lock_held_by_this_scope",
+            values={"file": each.hold.env_file},
+        )
+        raise lease_state.name_holder(refusal, found)
 
 
 def of_lease(target: Target, lease_id: str, fence: int | None, holds: Holds) -> KnownLock:
@@ -251,6 +283,15 @@ def _find_recorded(target: Target, holds: Holds, own: JobScope) -> Iterator[Know
     for hold in holds.list_own(own):
         if hold.endpoint == target.endpoint and str(target.address) in (hold.lock, hold.address):
             yield of_hold(target, hold)
+
+
+def _ends_within(seconds: float, hold: Hold, found: LeaseState) -> bool:
+    """Return whether a lock is released by then without being told to be."""
+    try:
+        until = datetime.fromisoformat(hold.until or "")
+        return found.answered_at is not None and until <= found.answered_at + timedelta(seconds=seconds)
+    except (TypeError, ValueError, OverflowError):
+        return False  # No end is recorded, or none that can be read.
 
 
 def _is_in_state(known: KnownLock, state: HoldState) -> bool:

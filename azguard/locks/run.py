@@ -79,6 +79,7 @@ class LeaseLocks:
         plan = self._plan
         environ = plan.command.environ
         deadline = Deadline(plan.wait, answer_seconds=ANSWER_SECONDS)
+        self._refuse_own()
         for request in list_in_order(plan.locks):
             around = environment.find_outer_lock(request.target, environ)
             reading = readers.find_around(request.target, environ)
@@ -133,6 +134,14 @@ class LeaseLocks:
                 seconds = self._now() - (held.ends - held.seconds)
                 line = log_lines.build_line(held.target, held.record, seconds, "; ".join(lost) or None, ended)
                 log.append(lock, line, self._plan.settings.say)
+
+    def _refuse_own(self) -> None:
+        """Refuse to wait for what this job holds without telling us so, before any lock is acquired."""
+        environ = self._plan.command.environ
+        for request in self._plan.locks:
+            is_around = environment.find_outer_lock(request.target, environ) is not None
+            if not is_around and readers.find_around(request.target, environ) is None:
+                self._plan.settings.refuse_own(request, self._plan.wait)
 
     def _inherit(self, target: Target, around: environment.OuterLock, watch: LockWatch) -> None:
         """Count a lock as held that is held around us."""

@@ -53,6 +53,8 @@ class AcquireSettings:
     keeps_log: bool = False
     #: The notes of leases without a term, by which the next azguard ends them if this process is killed.
     processes: ProcessLeases | None = None
+    #: Refuses a lock that this job holds already, unless that ends within so many seconds: it would wait for itself.
+    refuse_own: Callable[[LockRequest, float], None] = lambda request, wait: None
     #: Returns the time on the clock by which leases end.
     now: Callable[[], float] = clock.now
 

@@ -161,6 +161,7 @@ class StickyHold:
             keeps_history=plan.settings.keeps_log,
             job=plan.own.job,
             version=moved.after,
+            env_file=plan.env_file,
         )
         plan.holds.prune()
         plan.holds.save(record)

@@ -140,6 +140,14 @@ def test_a_write_waits_for_the_lock_of_its_table(cli: CliWorld, order: str, busy
     assert f"table:{busy} has no lease of its own; its lock is {lock}" in ran.err
 
 
+def test_a_write_does_not_wait_for_the_lock_of_its_table_that_this_scope_holds(cli: CliWorld, order: str) -> None:
+    table = f"table:{order.partition('/')[0]}"
+    assert cli.fork("lock", "hold", table).code == 0
+    ran = cli.call("entity", "insert", order, "a=1", "--with-table-lock", "-o", "json")
+    assert (ran.code, ran.error["message"].startswith("this scope holds"), properties(cli, order)) == (49, True, None)
+    assert cli.call("lock", "release", table).code == 0
+
+
 def test_a_signal_while_the_lock_of_the_table_is_taken_ends_the_write_before_it_begins(
     cli: CliWorld, order: str
 ) -> None:

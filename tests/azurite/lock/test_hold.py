@@ -72,13 +72,55 @@ def test_every_result_has_the_shape_that_scripts_rely_on(world: Locks) -> None:
         jsonschema.Draft202012Validator(schema).validate(result)
 
 
-def test_a_scope_that_waits_for_itself_is_told_so(world: Locks) -> None:
+@pytest.mark.parametrize(
+    ("taken", "asked", "code"),
+    [
+        ((), ("run",), 49),
+        ((), ("run", "-E", "0"), 49),
+        ((), ("run", "--shared"), 49),
+        ((), ("hold", "--no-wait"), 49),
+        (("--shared",), ("run",), 49),
+        (("--shared",), ("run", "--shared"), 0),
+        (("--sticky", "--reason", "freeze"), ("run",), 49),
+        (("--for", "3s"), ("run", "--no-wait"), 49),
+        (("--for", "3s"), ("run", "--wait", "40s"), 0),
+    ],
+)
+def test_a_job_does_not_wait_for_the_lock_that_it_holds(
+    world: Locks, taken: tuple[str, ...], asked: tuple[str, ...], code: int
+) -> None:
     lock = world.new()
-    hold(world, lock)
-    again, other = (world.cli.call("lock", "hold", lock, "--no-wait", env=env) for env in ({}, OTHER_JOB))
-    said = f"warning: this scope holds {lock.removeprefix('blob:')} already"
-    assert [(ran.code, said in ran.err) for ran in (again, other)] == [(75, True), (75, False)]
-    assert call(world, "release", lock).code == 0
+    assert world.cli.fork("lock", "hold", lock, *taken, env=world.marked(None)).code == 0
+    asks, *words = asked
+    command = ("--", "touch", str(world.cli.root / "ran")) if asks == "run" else ()
+    ran = world.cli.fork("lock", asks, lock, *words, *command, env=world.marked(None))
+    verb = "reads under" if "--shared" in taken else "holds"
+    own = f"error: this scope {verb} {lock.removeprefix('blob:')} already"
+    assert (ran.code, ran.err.startswith(own), (world.cli.root / "ran").exists()) == (code, code == 49, code == 0)
+    call(world, "release", lock)
+
+
+def test_a_job_that_holds_the_lock_is_told_both_ways_on_before_any_lock_is_taken(world: Locks) -> None:
+    lock, first = world.new(), world.new()
+    held = hold(world, lock, "--reason", "release 4", "--env-file", "env")
+    other = world.run(lock, "--no-wait", "--", "true", env=OTHER_JOB)
+    ran = world.run(first, lock, "-o", "json", "--", "true")
+    use = f"use it: set -a; . {world.cli.root / 'env'}; then type this again"
+    assert ran.error["hint"] == f"{use}\n      or release it: azguard lock release {lock}"
+    assert (ran.error["reason"], world.state(first), other.code) == ("release 4", "absent", 75)
+    under = world.run(lock, "--", "true", env=variables(held, world))
+    assert (under.code, call(world, "release", lock).code) == (0, 0)
+
+
+def test_a_record_of_a_lock_that_another_holds_refuses_nothing(world: Locks) -> None:
+    lock = world.new()
+    held = hold(world, lock)
+    os.kill(held["pid"], signal.SIGSTOP)
+    break_now(world, lock)
+    with world.taken(lock):
+        ran = world.run(lock, "--no-wait", "--", "true")
+    assert (ran.code, "by others" in ran.err, "this scope" in ran.err) == (75, True, False)
+    os.kill(held["pid"], signal.SIGKILL)
 
 
 def test_a_second_release_does_nothing(world: Locks) -> None:
