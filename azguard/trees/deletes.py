@@ -135,6 +135,7 @@ class _Delete:
         store = self.deleting.store
         target = store.locate(self.listed.name)
         conditions = self.deleting.conditions(target, self.listed)
-        deleted = store.delete(target, conditions, self.control.deadline(), listed=self.listed.etag)
+        with self.control.name_holder(target):
+            deleted = store.delete(target, conditions, self.control.deadline(), listed=self.listed.etag)
         self.deleting.reads.record_deleted(target, conditions.expected_etag or self.listed.etag)
         return items.of_write(target, None, items.DELETED, deleted)

@@ -236,15 +236,16 @@ class _Reading:
             self.control.check(str(self.target))
 
         try:
-            got, lineage = tree.store.get(
-                self.target,
-                conditions,
-                self.path,
-                self.control.deadline(),
-                count,
-                partial(tree.reads.check_copy, self.target, self.path, overwrites=tree.overwrites),
-                size=self.listed.content_length,
-            )
+            with self.control.name_holder(self.target):
+                got, lineage = tree.store.get(
+                    self.target,
+                    conditions,
+                    self.path,
+                    self.control.deadline(),
+                    count,
+                    partial(tree.reads.check_copy, self.target, self.path, overwrites=tree.overwrites),
+                    size=self.listed.content_length,
+                )
         except NotFound as error:
             if is_nowhere(self.target, error):
                 raise

@@ -166,7 +166,7 @@ class _Write:
     def _write(self) -> TreeItem:
         writing = self.writing
         check = partial(self.control.check, self.file.name)
-        with open_unchanged(self.file.path, check) as source:
+        with self.control.name_holder(self.target), open_unchanged(self.file.path, check) as source:
             copy = copies.find_behind(source.fileno(), self.file.path)
             conditions = writing.conditions(self.target, copy)
             written, lineage = writing.store.put(

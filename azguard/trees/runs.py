@@ -1,17 +1,25 @@
 """The phases of a run over a tree, a few files at a time; a later phase begins only if all before it went well."""
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
-from azguard.errors import AzguardError, GaveUp, Partial, Unavailable
+from azguard.accounts.target import Target
+from azguard.errors import AzguardError, GaveUp, Locked, Partial, Unavailable
+from azguard.leases import state as lease_state
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import DEFAULT_JOBS, FAILED, Done, Job, StoppableClock, Tally, conclude, run_each
 from azguard.trees.headway import Headway
 from azguard.trees.items import NOT_TRIED, SKIPPED, Failures, TreeItem, TreeSummary
 from azguard.trees.outage import ROUNDS, Outage
+
+# Each is a request more. A tree of thousands of files that are all leased is not looked at file by file.
+_MOST_HOLDERS_NAMED = 10
+_LOOK_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -41,6 +49,8 @@ class Control:
     clock: StoppableClock = field(default_factory=StoppableClock)
     is_stopped: bool = False
     outage: Outage = field(default_factory=lambda: Outage(ROUNDS * DEFAULT_JOBS))
+    #: What is left of the looks for holders.
+    _looks: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(_MOST_HOLDERS_NAMED))
 
     def stop(self) -> None:
         """Let no job send anything more than it takes to settle what is under way."""
@@ -59,6 +69,18 @@ class Control:
         self.headway.end(address, size)
         self.outage.note(done)
         return done
+
+    @contextmanager
+    def name_holder(self, target: Target) -> Iterator[None]:
+        """Add who holds the lease to what refuses a file; only for the first files that are refused so."""
+        try:
+            yield
+        except Locked as error:
+            if error.service_code not in lease_state.IN_THE_WAY or not self._looks.acquire(blocking=False):
+                raise
+            told = lease_state.add_holder(error, target, self.deadline().restart(seconds=_LOOK_SECONDS))
+            # A file has one line.
+            raise told.but(message="; ".join((told.message, *told.detail)), detail=()) from error
 
     def deadline(self) -> Deadline:
         """Return the deadline of one file, which begins now."""

@@ -12,6 +12,7 @@ import pytest
 
 from azguard.blobs import blocks
 from azguard.blobs import uploads as blob_uploads
+from azguard.faultproxy import proxy
 from azguard.requests import unchanged_files
 from azguard.trees import local_files, local_folder, uploads
 from azguard.trees.local_files import LocalFile, PassedOver
@@ -752,6 +753,34 @@ def test_a_leased_blob_fails_by_name_and_the_rest_goes_on(cli: CliWorld, site: s
         assert (ran.code, items(ran)["b"]["error"]["kind"], items(ran)["a"]["outcome"] != "failed") == (
             20, "locked", True,
         )  # fmt: skip
+
+
+def test_a_leased_blob_of_a_tree_names_its_holder(cli: CliWorld, site: str) -> None:
+    write(cli.root / "dist", a="1")
+    put(cli, "dist", site)
+    assert cli.call("lease", "acquire", f"blob:{site}/a", "--reason", "big job", scope="other").code == 0
+    assert cli.call("blob", "get", f"{site}/a", "-f", str(cli.root / "dist/a")).code == 0
+    write(cli.root / "dist", a="2")
+    for ran in (put(cli, "dist", site), cli.call("blob", "delete", site, "--recursive")):
+        error = items(ran)["a"]["error"]
+        who = f"held by {error['holder']}, since {error['since']}: azguard lease acquire (big job)"
+        assert (ran.code, error["exit_code"], error["reason"]) == (20, 49, "big job")
+        assert error["message"] == f"{site}/a is leased, and no lease id was given; {who}"
+        assert f"failed    {site}/a: {error['message']} (49)" in ran.err.splitlines()
+
+
+def test_no_more_than_ten_holders_of_a_tree_are_looked_for(cli: CliWorld, site: str) -> None:
+    names = [f"{number:02}" for number in range(12)]
+    write(cli.root / "dist", **dict.fromkeys(names, "1"))
+    put(cli, "dist", site)
+    for name in names:
+        assert cli.call("lease", "acquire", f"blob:{site}/{name}", scope="other").code == 0
+    with proxy.running(cli.port, lambda _: proxy.Fault.NONE) as between:
+        ran = cli.through(between.port).call("blob", "delete", site, "--recursive", "--last-writer-wins")
+        # The delete itself looks once at each blob that is refused.
+        looks = [each for each in between.log if each.request.method == "HEAD"][len(names) :]
+    named = [each for each in items(ran).values() if "no record says who holds it" in each["error"]["message"]]
+    assert (ran.code, len(items(ran)), len(named), len(looks)) == (20, 12, 10, 10)
 
 
 def test_two_runs_at_a_time_write_each_file_and_tell_nothing_that_is_not_so(cli: CliWorld, site: str) -> None:
