@@ -93,5 +93,7 @@ def _describe_end(target: Target, left: int | None) -> str:
     """Return when the next one can have what was broken; None seconds left is not known."""
     seconds = LONGEST_BREAK if left is None else left
     end = iso(datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=seconds))
-    at_most = "at most " if left is None else ""
-    return f"{target} stays taken for {at_most}{span(seconds)}: the next one can have it at {end}"
+    return (
+        f"{target} stays taken for up to {span(seconds)}: the next one can have it at {end}, or as soon as its holder "
+        "releases it"
+    )

@@ -117,7 +117,11 @@ def test_what_this_scope_holds_is_listed_of_locks_too(cli: CliWorld) -> None:
         put(cli, f"{site}/{name}")
         cli.call("lease", "acquire", f"blob:{site}/{name}", "--reason", "backup", scope=scope)
     found = cli.call("lock", "list", site, "--mine", scope="mine").json
-    assert [(each["address"], each["reason"]) for each in found] == [(f"blob:{site}/a", "backup")]
+    first = cli.call("lock", "list", site, "--num-results", "1", "--query", "[].address").json
+    assert ([(each["address"], each["reason"]) for each in found], first) == (
+        [(f"blob:{site}/a", "backup")],
+        [f"blob:{site}/a"],
+    )
 
 
 def test_a_watch_on_a_terminal_shows_what_the_list_shows(
