@@ -82,7 +82,13 @@ def summarize(result: Mapping[str, Any], command: str, before: int | None = None
         return _MARK + _join(f"kept {_name(result)} as {result['snapshot_address'].partition(':')[2]}", _tries(result))
     what = f"{_verb(result, command)} {_name(result)}"
     return _MARK + _join(
-        what, _size(result, before), _visibility(result), _created_keys(result), _tries(result), _kept(result)
+        what,
+        _size(result, before),
+        _visibility(result),
+        _created_keys(result),
+        _tries(result),
+        _merged(result),
+        _kept(result),
     )
 
 
@@ -158,6 +164,12 @@ def _created_keys(result: Mapping[str, Any]) -> str:
     return f"created {', '.join(keys)}" if (keys := result.get("created_keys")) else ""
 
 
+def _merged(result: Mapping[str, Any]) -> str:
+    """Return when another wrote what the change is merged with, where the service tells."""
+    at = (result.get("merged_with") or {}).get("last_modified")
+    return f"merged with what another wrote at {at}" if at else ""
+
+
 def _kept(result: Mapping[str, Any]) -> str:
     kept = result.get("snapshot")
     return f"what was there is {kept.partition(':')[2]}" if kept else ""
@@ -205,7 +217,8 @@ def _describe_many(result: Mapping[str, Any]) -> str:
     details = (f"{count:,} {name.replace('_', ' ')}" for name, count in others.items() if count)
     matched = result["matched"]
     nouns = "entity" if matched == 1 else "entities"
-    line = _join(f"updated {result['updated']:,} of {matched:,} {nouns} of {_name(result)}", *details)
+    what = f"updated {result['updated']:,} of {matched:,} {nouns} of {_name(result)}"
+    line = _join(what, *details, _created_keys(result))
     return line if result["failed"] or result["unknown"] else _MARK + line
 
 

@@ -151,9 +151,9 @@ def change_by_type(
     return lambda content, content_type: edits.apply(chosen, content, is_yaml=is_yaml(name, content_type))
 
 
-def list_created(target: Target, chosen: list[Edit], *, is_of_part: bool) -> Callable[[bytes, bytes], tuple[str, ...]]:
+def list_created(target: Target, chosen: list[Edit], *, is_content: bool) -> Callable[[bytes, bytes], tuple[str, ...]]:
     """Return what lists the keys that an increment created; a name that was mistyped is one."""
-    reads_yaml = not is_of_part and target.kind is not Kind.ENTITY and is_yaml(target.address.name, None)
+    reads_yaml = is_content and is_yaml(target.address.name, None)
     return lambda source, made: edits.list_created(chosen, source, made, is_yaml=reads_yaml)
 
 

@@ -45,7 +45,7 @@ def request(env: Environment, target: Target, given: UpdateOptions, typed: tuple
         typed_transform=update_changes.change_by_type(target, given, chosen),
         create=update_changes.initial_content(target, given, chosen),
         accept=update_changes.output_rule(target, given),
-        list_created=update_changes.list_created(target, chosen, is_of_part=given.is_of_part),
+        list_created=update_changes.list_created(target, chosen, is_content=_is_content(target, given)),
         guard_by_lease=given.guard == "lease" or given.tags or target.kind in update_parts.LEASED,
         # Tags have no place for a lineage.
         stamps=not given.no_lineage and not given.tags,
@@ -125,6 +125,7 @@ def many(env: Environment, table: Target, given: UpdateOptions, typed: tuple[Typ
         key=given.op_id,
         change_made=change_made,
         takes_any_change=given.op_id_any_change,
+        list_created=update_changes.list_created(table, chosen, is_content=False),
         stamps=not given.no_lineage,
         ledger=given.by_ledger,
         max_attempts=given.read_max_attempts(),
@@ -197,6 +198,10 @@ def resource(env: Environment, target: Target, given: UpdateOptions, plan: Updat
 
         keeper = VersionKeeper(target)
     return made(target, lease_id, given.read_fence(), keeper)
+
+
+def _is_content(target: Target, given: UpdateOptions) -> bool:
+    return target.kind is not Kind.ENTITY and not given.is_of_part
 
 
 def _name_guard(target: Target, given: UpdateOptions, lease_id: str | None) -> str | None:

@@ -1,5 +1,6 @@
 """``azguard safe-update``: read, change and write back, retried on conflict, applied exactly once."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -140,6 +141,7 @@ def _show_preview(env: Environment, address: str, given: UpdateOptions, typed: t
     told = _describe_preview(request.target, found)
     already = "" if found.applied is None else _ALREADY
     env.out.show_preview(told, str(told["diff"]), f"{request.target} would not change{already}")
+    _tell_created(env, found.created_keys)
 
 
 def _describe_preview(target: "Target", found: updates.Preview) -> dict[str, object]:
@@ -149,6 +151,7 @@ def _describe_preview(target: "Target", found: updates.Preview) -> dict[str, obj
         "address": str(target.address),
         "etag": found.etag,
         "outcome": _name_outcome(found),
+        "created_keys": found.created_keys,
         "diff": diffs.compare(found.before or b"", found.after, target.address.short),
     }
 
@@ -168,12 +171,21 @@ def _update_many(env: Environment, address: str, given: UpdateOptions, typed: tu
         with signals.until_committed():
             update_many.update_all(many, given.read_jobs(), lambda done: _show_failure(env, done), env.out.show)
         return
-    previews = (_describe_preview(*each) for each in update_many.preview_all(many))
+    previews = update_many.preview_all(many)
     if env.out.is_chosen:
-        env.out.show_each(previews)
+        env.out.show_each(_describe_preview(*each) for each in previews)
         return
-    for each in previews:
-        env.out.show_diff(str(each["diff"]))
+    created: dict[str, None] = {}
+    for target, found in previews:
+        env.out.show_diff(str(_describe_preview(target, found)["diff"]))
+        created.update(dict.fromkeys(found.created_keys))
+    _tell_created(env, created)
+
+
+def _tell_created(env: Environment, keys: Iterable[str]) -> None:
+    """Tell a person which keys an increment would create: one whose name is mistyped is among them."""
+    if keys and not env.out.is_chosen:
+        env.out.info(f"--increment would create {', '.join(keys)}: there is no such key")
 
 
 def _show_failure(env: Environment, done: "Done") -> None:

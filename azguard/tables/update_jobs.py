@@ -42,4 +42,4 @@ class Update:
             if error.service_code is not None:
                 raise
             return Done(address, SKIPPED)  # It was deleted meanwhile.
-        return Done(address, UPDATED if ended.outcome == "committed" else ended.outcome)
+        return Done(address, UPDATED if ended.outcome == "committed" else ended.outcome, result=ended.created_keys)

@@ -9,7 +9,7 @@ Not guaranteed: entities that begin to match while the query is under way may or
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,10 +47,12 @@ class Summary:
     skipped: int
     failed: int
     unknown: int
+    #: The keys that an increment created in any of them, because nothing was there.
+    created_keys: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, table: Target, counts: Counter[str]) -> "Summary":
-        """Return the summary of so many updates of each outcome."""
+    def of(cls, table: Target, counts: Counter[str], created_keys: Iterable[str]) -> "Summary":
+        """Return the summary of so many updates of each outcome, which created these keys."""
         return cls(
             address=str(table.address),
             matched=counts.total(),
@@ -60,6 +62,7 @@ class Summary:
             skipped=counts[SKIPPED],
             failed=counts[FAILED],
             unknown=counts[UNKNOWN],
+            created_keys=tuple(created_keys),
         )
 
     def check(self, table: Target) -> None:
@@ -90,6 +93,8 @@ class ManyUpdates:
     change_made: Change
     #: Whether what an earlier run of the key did counts even if it was another change.
     takes_any_change: bool
+    #: See ``UpdatePlan.list_created``.
+    list_created: Callable[[bytes, bytes], tuple[str, ...]]
     stamps: bool
     #: Whether each op is kept in a ledger.
     ledger: bool
@@ -132,6 +137,7 @@ class ManyUpdates:
             is_keyed=self.key is not None,
             change=self.change_made,
             takes_any_change=self.takes_any_change,
+            list_created=self.list_created,
             stamps=self.stamps,
             ledger=self.ledger,
             max_attempts=self.max_attempts,
@@ -161,8 +167,10 @@ def update_all(
     """
     clock = StoppableClock()
     tally = Tally()
+    created: dict[str, None] = {}
 
     def report(done: Done) -> None:
+        created.update(dict.fromkeys(done.result or ()))
         if done.error is not None:
             on_failure(done)
 
@@ -176,7 +184,7 @@ def update_all(
         if not tally.counts:  # There is nothing to report: the query itself failed.
             raise
         error = interruption
-    summary = Summary.of(many.table, tally.counts)
+    summary = Summary.of(many.table, tally.counts, created)
     on_end(summary)
     # An interruption that came after the last update has interrupted nothing.
     if error is not None and not (tally.is_complete and isinstance(error, KeyboardInterrupt)):

@@ -17,10 +17,12 @@ from azguard.errors import AzguardError, TransformFailed, UsageError
 from azguard.folders import make_private
 from azguard.processes.scratch import ScratchFile
 from azguard.requests.deadline import Deadline
+from azguard.times import iso
 from azguard.updates.applied import find_applied
 from azguard.updates.op_ids import RAW_OP
 from azguard.updates.recording import LocalRecords, UpdateRequest, update_and_record
-from azguard.updates.result import UpdateReport
+from azguard.updates.resource import CurrentVersion
+from azguard.updates.result import MergedVersion, UpdateReport
 from azguard.updates.run import check_fence, require_existing
 
 # As large as the content of an update may be.
@@ -73,6 +75,9 @@ class EditSession:
         self._base = b""
         self._mine = b""
         self._content_type: str | None = None
+        self._seen: CurrentVersion | None = None
+        #: The last version of others that the change is merged with; None if no other changed the content meanwhile.
+        self.merged: CurrentVersion | None = None
 
     @property
     def path(self) -> Path | None:
@@ -96,6 +101,10 @@ class EditSession:
             self._base = ScratchFile(_base_of(self._resumed)).read(_MOST_BYTES)
         self._mine = self._edit()
 
+    def see(self, state: CurrentVersion) -> None:
+        """Note which version the next change is made over."""
+        self._seen = state
+
     def change(self, source: bytes) -> bytes:
         """Return what the person made, merged into the current content if that is another by now.
 
@@ -105,13 +114,14 @@ class EditSession:
         if source == self._base:
             return self._tools.complete(source, self._mine)
         if not self.is_changed:
-            self._tools.tell("you changed nothing; what another writer wrote meanwhile stays")
+            self._tools.tell(f"you changed nothing; what another writer wrote meanwhile{self._when} stays")
             return source
+        self.merged = self._seen
         merged = merges.merge(self._base, self._mine, source)
         problem = None if merged.conflicts else self._find_problem(source, merged.content)
         if merged.conflicts or problem is not None:
             raise EditConflict(source, merged, problem)
-        self._tools.tell("another writer wrote meanwhile: your change is merged with theirs")
+        self._tools.tell(f"another writer wrote meanwhile{self._when}: your change is merged with theirs")
         return self._tools.complete(source, merged.content)
 
     def resolve(self, conflict: EditConflict) -> None:
@@ -121,9 +131,9 @@ class EditSession:
             TransformFailed: the person does not want to, or the editor failed.
         """
         assert self._file is not None
-        why = "another writer changed the same place meanwhile"
+        why = f"another writer changed the same place meanwhile{self._when}"
         if conflict.problem is not None:
-            why = f"another writer wrote meanwhile, and merged with that: {conflict.problem.message}"
+            why = f"another writer wrote meanwhile{self._when}, and merged with that: {conflict.problem.message}"
         self._tools.tell(f"{why}; the editor opens on both")
         if self._tools.ask is not None and not self._tools.ask("merge them in the editor?"):
             raise TransformFailed(f"{why}; nothing was written")
@@ -164,6 +174,12 @@ class EditSession:
             return self._resumed is not None or self._file.read(_MOST_BYTES) != self._shown
         except TransformFailed:
             return False  # The person deleted it.
+
+    @property
+    def _when(self) -> str:
+        """Return when the other writer wrote, as far as the service tells; it does not tell who."""
+        at = None if self._seen is None else self._seen.last_modified
+        return "" if at is None else f" ({iso(at)})"
 
     def _begin_from(self, base: bytes) -> None:
         """Take a version as what the person's change is a change of."""
@@ -250,12 +266,17 @@ def _run(
         session.open(source, state.content_type)
         if state.etag is None and not session.is_changed:
             return _report_nothing(request)
-    changed = replace(request, plan=replace(plan, transform=session.change), keep=lambda content: session.path)
+    changed = replace(
+        request, plan=replace(plan, transform=session.change, see=session.see), keep=lambda content: session.path
+    )
     while True:
         try:
-            return update_and_record(replace(changed, deadline=start_deadline()), records)
+            report = update_and_record(replace(changed, deadline=start_deadline()), records)
         except EditConflict as conflict:
             session.resolve(conflict)
+        else:
+            merged = report.merged_with or MergedVersion.of(session.merged)
+            return replace(report, merged_with=merged if report.outcome == "committed" else None)
 
 
 def _report_nothing(request: UpdateRequest) -> UpdateReport:

@@ -117,6 +117,8 @@ class Loop:
             began = run.deadline.clock()
             content = transform(run.resource, run.plan, state)
             run.work_time = run.deadline.clock() - began
+            # What another write of ours is there after, ends the update before.
+            run.merged = None if run.work is None or state.etag is None else state
             run.work = Work(state, content)
         return run.work
 

@@ -12,7 +12,7 @@ from azguard.errors import AzguardError
 from azguard.requests.lineage import fresh_op
 from azguard.updates.applied import Applied, Change
 from azguard.updates.journal import WriteJournal
-from azguard.updates.resource import CommittedVersion
+from azguard.updates.resource import CommittedVersion, CurrentVersion
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,8 @@ class UpdatePlan:
     create: bytes | None = None
     #: The transform for content of this type, where that depends on it; it then takes the place of ``transform``.
     typed_transform: Callable[[bytes, str | None], bytes] | None = None
+    #: Called with the version that the transform is about to get.
+    see: Callable[[CurrentVersion], None] = lambda state: None
     #: Refuses what the transform made, given the source, the new content and the content type, by TransformFailed.
     accept: Callable[[bytes, bytes, str | None], None] = lambda source, made, content_type: None
     #: Returns what is new in the new content that may be there by mistake, such as a counter of a mistyped name.
@@ -128,3 +130,5 @@ class UpdateResult(NamedTuple):
     applied: Applied | None = None
     #: What ``UpdatePlan.list_created`` found in what was written.
     created_keys: tuple[str, ...] = ()
+    #: The version of another writer that it was made from anew; None where the first one that was read stayed.
+    merged: CurrentVersion | None = None

@@ -8,6 +8,21 @@ from azguard import columns
 from azguard.accounts.target import Target
 from azguard.updates.op_ids import RAW_OP
 from azguard.updates.plan import UpdateResult
+from azguard.updates.resource import CurrentVersion
+
+
+@dataclass(frozen=True)
+class MergedVersion:
+    """A version that another writer wrote meanwhile, and that the change was made over."""
+
+    etag: str | None
+    #: When it was written; None where the service does not tell.
+    last_modified: datetime | None
+
+    @classmethod
+    def of(cls, version: CurrentVersion | None) -> "MergedVersion | None":
+        """Return it; None where there is none."""
+        return None if version is None else cls(version.etag, version.last_modified)
 
 
 @dataclass(frozen=True)
@@ -35,6 +50,8 @@ class UpdateReport:
     written_since: bool | None = None
     #: The keys that an increment created, because nothing was there.
     created_keys: tuple[str, ...] = ()
+    #: The last version of others with which the change is merged; None if no other wrote meanwhile.
+    merged_with: MergedVersion | None = None
     #: The bytes of the version that was replaced, where the content has a length of its own.
     replaced_length: int | None = field(default=None, metadata=columns.UNPRINTED)
 
@@ -57,5 +74,6 @@ class UpdateReport:
             applied_at=None if ended.applied is None else ended.applied.at,
             written_since=None if ended.applied is None else ended.applied.written_since,
             created_keys=ended.created_keys,
+            merged_with=MergedVersion.of(ended.merged),
             replaced_length=ended.base_length if has_length else None,
         )

@@ -48,6 +48,8 @@ class UpdateRun:
     #: The version over which an attempt was refused, until the next read shows who replaced it.
     refused: CurrentVersion | None = None
     work: Work | None = None
+    #: The version of another writer that the content is made from; None while that is the first one that was read.
+    merged: CurrentVersion | None = None
     result: UpdateResult | None = None
     #: How many writes were sent.
     attempts: int = 0
@@ -186,6 +188,7 @@ class UpdateRun:
             base_length=None if work is None or work.base.etag is None else len(work.base.content),
             applied=applied,
             created_keys=self._list_created_keys() if outcome == "committed" else (),
+            merged=self.merged if outcome == "committed" else None,
         )
         self.doubted = self.refused = None
         commits.announce()
@@ -194,8 +197,7 @@ class UpdateRun:
 
     def _list_created_keys(self) -> tuple[str, ...]:
         work = self.work
-        # Where the resource is new, all in it is.
-        return () if work is None or work.base.etag is None else self.plan.list_created(work.base.content, work.content)
+        return () if work is None else list_created_keys(self.plan, work.base, work.content)
 
     @property
     def _final_guard(self) -> str:
@@ -270,6 +272,11 @@ def require_existing(resource: UpdatableResource, plan: UpdatePlan, state: Curre
         )
 
 
+def list_created_keys(plan: UpdatePlan, state: CurrentVersion, made: bytes) -> tuple[str, ...]:
+    """Return what is new in the new content that may be there by mistake; where the resource is new, all in it is."""
+    return () if state.etag is None else plan.list_created(state.content, made)
+
+
 def check_fence(resource: UpdatableResource, plan: UpdatePlan, state: CurrentVersion) -> None:
     """Refuse to write over what a holder with a higher fence has written.
 
@@ -288,6 +295,7 @@ def transform(resource: UpdatableResource, plan: UpdatePlan, state: CurrentVersi
     Raises:
         TransformFailed: the transform failed, or its result is refused.
     """
+    plan.see(state)
     source = plan.create if state.etag is None and plan.create is not None else state.source
     try:
         return resource.canonicalize(plan.make(source, state.content_type))

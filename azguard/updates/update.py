@@ -13,7 +13,7 @@ from azguard.updates.leases import GUARD_ANSWER_SECONDS
 from azguard.updates.loop import Loop
 from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.resource import UpdatableResource
-from azguard.updates.run import UpdateRun, check_fence, require_existing, transform
+from azguard.updates.run import UpdateRun, check_fence, list_created_keys, require_existing, transform
 
 
 class Preview(NamedTuple):
@@ -24,6 +24,8 @@ class Preview(NamedTuple):
     after: bytes
     #: What an earlier run of the op did, so that the update would do nothing.
     applied: Applied | None = None
+    #: What ``UpdatePlan.list_created`` finds in it.
+    created_keys: tuple[str, ...] = ()
 
 
 def update(
@@ -75,4 +77,6 @@ def preview(resource: UpdatableResource, plan: UpdatePlan, deadline: Deadline) -
         return Preview(state.etag, state.content, state.content, applied)
     require_existing(resource, plan, state)
     check_fence(resource, plan, state)
-    return Preview(state.etag, None if state.etag is None else state.content, transform(resource, plan, state))
+    made = transform(resource, plan, state)
+    before = None if state.etag is None else state.content
+    return Preview(state.etag, before, made, created_keys=list_created_keys(plan, state, made))

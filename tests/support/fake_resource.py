@@ -101,6 +101,8 @@ class Store:
 
     clock: Clock = field(default_factory=Clock)
     keeps_versions: bool = False
+    #: What it says of when any version was written.
+    written_at: datetime | None = None
     current: Current | None = None
     history: list[Current] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
@@ -252,6 +254,7 @@ class FakeResource:
             Lineage.parse(now.lineage),
             now.rest,
             version_id=now.etag if self.store.keeps_versions else None,
+            last_modified=self.store.written_at,
             lease_duration=self.store.lease_duration(),
         )
 

@@ -72,6 +72,7 @@ def test_an_update_says_all_there_is_to_say(cli: CliWorld, address: str) -> None
         "applied_at": None,
         "written_since": None,
         "created_keys": [],
+        "merged_with": None,
     }
     assert (ran.code, ran.err, content(cli, address)) == (0, "", {"n": 2})
 
@@ -122,6 +123,14 @@ def test_a_dry_run_prints_the_difference_and_writes_nothing(cli: CliWorld, addre
     lines = [line.replace(" ", "") for line in ran.out.splitlines()]
     changed = [line for line in lines if line.startswith(("-", "+")) and '"n"' in line]
     assert (ran.code, [line[0] for line in changed], content(cli, address)) == (0, ["-", "+"], {"n": 1})
+    assert ran.err == ""
+
+
+def test_a_dry_run_names_the_key_that_an_increment_would_create(cli: CliWorld, address: str) -> None:
+    words = ("safe-update", address, "--increment", "nosuch", "--dry-run")
+    shown, chosen = cli.call(*words), cli.call(*words, "-o", "json")
+    assert shown.err == "--increment would create nosuch: there is no such key\n"
+    assert (chosen.json["created_keys"], chosen.err) == (["nosuch"], "")
 
 
 def test_a_dry_run_of_a_key_that_is_done_shows_that_nothing_would_be_done(cli: CliWorld, address: str) -> None:

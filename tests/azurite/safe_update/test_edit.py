@@ -158,7 +158,9 @@ def test_it_works_inside_a_lease_and_is_kept_outside_of_it(cli: CliWorld, name: 
 def test_members_that_others_changed_are_merged(cli: CliWorld, name: str) -> None:
     ran = edit(cli, name, f'sed -i s/1/2/ "$1"; {once(name, "--set-string owner=dev")}')
     assert (ran.code, json.loads(content(cli, name))) == (0, {"n": 2, "owner": "dev"})
-    assert "another writer wrote meanwhile: your change is merged with theirs" in ran.err
+    merged = ran.json["merged_with"]
+    said = f"another writer wrote meanwhile ({merged['last_modified']}): your change is merged with theirs"
+    assert (said in ran.err, ran.json["conflicts"], merged["etag"] != ran.json["etag"]) == (True, 0, True)
 
 
 def test_lines_that_others_changed_are_merged(cli: CliWorld, name: str) -> None:

@@ -55,6 +55,7 @@ def test_an_update_says_all_there_is_to_say(cli: CliWorld, name: str) -> None:
         "applied_at": None,
         "written_since": None,
         "created_keys": [],
+        "merged_with": None,
     }
     assert (ran.code, ran.err) == (0, "")
     assert properties(cli, name) == {"n": 2, "total": "5", "s": "x"}

@@ -46,10 +46,10 @@ def update(cli: CliWorld, orders: TableClient, *words: str, where: str = NEW, **
     return cli.call("safe-update", f"table:{orders.table_name}", "--where", where, *words, **settings)
 
 
-def summary(orders: TableClient, **counts: int) -> dict[str, object]:
+def summary(orders: TableClient, **counts: object) -> dict[str, object]:
     """Return the summary that says so; what is not named is 0."""
     names = ("matched", "updated", "unchanged", "applied_before", "skipped", "failed", "unknown")
-    return {"address": f"table:{orders.table_name}", **dict.fromkeys(names, 0), **counts}
+    return {"address": f"table:{orders.table_name}", **dict.fromkeys(names, 0), "created_keys": [], **counts}
 
 
 def told(ran: Ran) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -84,6 +84,17 @@ def test_what_matches_is_updated_and_nothing_else(cli: CliWorld, orders: TableCl
     ran = update(cli, orders, "--increment", "n", "--set", 'status="done"', where=f"{NEW} and RowKey lt '00004'")
     assert (ran.code, ran.json) == (0, summary(orders, matched=4, updated=4))
     assert counts(orders) == every(1) | dict.fromkeys(("00000", "00001", "00002", "00003"), 2)
+
+
+def test_a_key_that_an_increment_creates_is_named_before_and_after(cli: CliWorld, orders: TableClient) -> None:
+    words = ("--increment", "nosuch", "--increment", "n")
+    shown = update(cli, orders, *words, "--dry-run")
+    chosen = update(cli, orders, *words, "--dry-run", "-o", "json")
+    ran = update(cli, orders, *words)
+    assert shown.err == "--increment would create nosuch: there is no such key\n"
+    assert ([each["created_keys"] for each in chosen.json], chosen.err) == ([["nosuch"]] * 10, "")
+    assert ran.json == summary(orders, matched=10, updated=10, created_keys=["nosuch"])
+    assert update(cli, orders, *words, "--dry-run").err == ""
 
 
 def test_one_request_reads_them_and_one_each_writes_them(cli: CliWorld, orders: TableClient) -> None:

@@ -28,6 +28,12 @@ BROKEN = {"held_by": "alice@build1", "age": 10_800}
         ("blob put", {"created": False, "content_length": 1234}, "✓ updated site/a: 1,234 bytes"),
         ("blob put", {"created": None, "content_length": 1}, "✓ wrote site/a: 1 byte"),
         ("safe-update", {"conflicts": 2, "attempts": 3}, "✓ updated site/a: after 2 conflicts"),
+        (
+            "edit",
+            {"created": False, "merged_with": {"etag": "E", "last_modified": SOON}},
+            f"✓ updated site/a: merged with what another wrote at {SOON}",
+        ),
+        ("edit", {"created": False, "merged_with": {"etag": "E", "last_modified": None}}, "✓ updated site/a"),
         ("safe-update", {"attempts": 3}, "✓ updated site/a: after 3 attempts"),
         ("safe-update", {"outcome": "unchanged"}, "site/a is unchanged"),
         (
@@ -162,6 +168,11 @@ MANY = {
         ("profile set", {"name": "prod", "default": False}, "✓ wrote profile prod"),
         ("profile delete", {"name": "prod"}, "✓ deleted profile prod"),
         ("safe-update", MANY, "✓ updated 1,200 of 1,200 entities of table Orders"),
+        (
+            "safe-update",
+            {**MANY, "created_keys": ["nosuch"]},
+            "✓ updated 1,200 of 1,200 entities of table Orders: created nosuch",
+        ),
         (
             "safe-update",
             {**MANY, "matched": 1, "updated": 0, "unchanged": 1},

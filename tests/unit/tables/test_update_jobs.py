@@ -24,7 +24,7 @@ from azguard.updates import update as updates
 from azguard.updates.applied import Change
 
 TABLE = Target(emulator(), Address(Kind.TABLE, ("orders",)))
-COMMITTED = SimpleNamespace(outcome="committed", attempts=1)
+COMMITTED = SimpleNamespace(outcome="committed", attempts=1, created_keys=("nosuch",))
 
 
 @dataclass
@@ -93,9 +93,15 @@ def orders(monkeypatch: pytest.MonkeyPatch) -> Orders:
     return made
 
 
-def summary(matched: int, **counts: int) -> Summary:
+def summary(matched: int, **counts: Any) -> Summary:
     none = {"updated": 0, "unchanged": 0, "applied_before": 0, "skipped": 0, "failed": 0, "unknown": 0}
-    return Summary(address="table:orders", matched=matched, **{**none, **counts})
+    created = COMMITTED.created_keys if counts.get("updated") else ()
+    return Summary(address="table:orders", matched=matched, created_keys=created, **{**none, **counts})
+
+
+def test_a_key_that_was_created_in_any_is_named_once(orders: Orders) -> None:
+    assert orders.update_all() is None
+    assert [each.created_keys for each in orders.summaries] == [("nosuch",)]
 
 
 def test_every_end_is_counted_and_every_failure_reported(orders: Orders) -> None:
@@ -286,6 +292,7 @@ def test_a_timeout_that_was_asked_for_bounds_the_questions_after_each_update(
         key=None,
         change_made=Change(b"abc", "--increment n"),
         takes_any_change=False,
+        list_created=lambda source, made: (),
         stamps=True,
         ledger=False,
         max_attempts=None,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ from azguard.requests.lineage import new_op
 from azguard.updates.editing import EditTools, check_resumable, edit_and_record
 from azguard.updates.plan import UpdatePlan
 from azguard.updates.recording import LocalRecords, UpdateRequest
-from azguard.updates.result import UpdateReport
+from azguard.updates.result import MergedVersion, UpdateReport
 from tests.support.fake_resource import FakeResource, Fault, Store
 from tests.unit.updates.test_recording import Reads
 
 OP = new_op(b"0" * 12)
+WRITTEN = datetime(2026, 11, 25, 12, tzinfo=UTC)
 BASE = b"a\nb\nc\nd\ne\n"
 Act = Callable[[Path], object]
 
@@ -44,7 +46,7 @@ class Desk:
     """A person, an editor and a store."""
 
     folder: Path
-    store: Store = field(default_factory=lambda: Store.holding(BASE))
+    store: Store = field(default_factory=lambda: Store.holding(BASE, written_at=WRITTEN))
     #: What the person does, each time that the editor opens.
     acts: list[Act] = field(default_factory=list)
     #: What others do while the editor is open, by the number of the time, from 0.
@@ -149,18 +151,20 @@ def test_a_change_of_other_lines_is_merged(desk: Desk) -> None:
     desk.others[0] = desk.theirs(b"A\nb\nc\nd\ne\n")
     report = desk.edit(replace(b"e", b"E"))
     assert (report.outcome, desk.content, len(desk.shown)) == ("committed", b"A\nb\nc\nd\nE\n", 1)
-    assert desk.told == ["another writer wrote meanwhile: your change is merged with theirs"]
+    assert desk.told == ["another writer wrote meanwhile (2026-11-25T12:00:00Z): your change is merged with theirs"]
+    assert report.merged_with == MergedVersion('"E2"', WRITTEN)
 
 
 def test_what_another_wrote_while_nothing_was_typed_stays(desk: Desk) -> None:
     desk.others[0] = desk.theirs(b"A\n")
     assert (desk.edit(lambda path: None).outcome, desk.content) == ("unchanged", b"A\n")
-    assert desk.told == ["you changed nothing; what another writer wrote meanwhile stays"]
+    assert desk.told == ["you changed nothing; what another writer wrote meanwhile (2026-11-25T12:00:00Z) stays"]
 
 
 def test_a_conflict_opens_the_editor_on_both(desk: Desk) -> None:
     desk.others[0] = desk.theirs(b"a\nb\nT\nd\ne\n")
-    desk.edit(replace(b"c", b"C"), write(b"a\nb\nCT\nd\ne\n"))
+    report = desk.edit(replace(b"c", b"C"), write(b"a\nb\nCT\nd\ne\n"))
+    assert report.merged_with == MergedVersion('"E2"', WRITTEN)
     assert desk.shown[1] == b"a\nb\n<<<<<<< yours\nC\n=======\nT\n>>>>>>> theirs\nd\ne\n"
     assert (desk.content, desk.files) == (b"a\nb\nCT\nd\ne\n", [])
 

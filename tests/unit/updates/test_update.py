@@ -30,6 +30,20 @@ def test_an_update_is_one_read_and_one_write() -> None:
     assert case.resource.requests == ["read", "put"]
 
 
+def test_the_end_tells_which_version_of_another_it_is_merged_with() -> None:
+    store = stored()
+    ended = Case(store, others={2: others_update(store)}).end()
+    assert ended.merged is not None
+    assert (ended.outcome, ended.conflicts, ended.merged.etag) == ("committed", 1, '"E2"')
+
+
+def test_what_comes_to_nothing_after_a_conflict_is_merged_with_nothing() -> None:
+    store = stored()
+    made: dict[bytes, bytes] = {b"1": b"2"}
+    ended = Case(store, others={2: others_update(store)}).end(lambda content: made.get(content, content))
+    assert (ended.outcome, ended.merged) == ("unchanged", None)
+
+
 def test_a_guard_lease_costs_two_requests_more() -> None:
     case = Case(stored())
     ended = case.end(guard_by_lease=True)
