@@ -21,7 +21,7 @@ def tools(env: Environment, target: Target, given: UpdateOptions, request: Updat
     return EditTools(
         run_editor=editor.run,
         ask=asking.asks_to_go_on if asking.on_terminal() else None,
-        tell=env.out.info,
+        tell=env.out.say,
         folder=env.folders.kept,
         name=update_changes.file_name(target, metadata=given.is_of_part),
         check=_rule(target, given, request),

@@ -11,6 +11,8 @@ from azguard.errors import AzguardError
 from azguard.times import span
 
 _MARK = "✓ "
+# Of the lines behind the first.
+_INDENT = 2
 _ARROW = "→"
 _ASCII_ARROW = "->"
 #: What every result of a write has, and nothing else.
@@ -106,8 +108,11 @@ def _describe_untouched(result: Mapping[str, Any]) -> str | None:
 
 
 def show(line: str, stream: TextIO, *, color: bool) -> str:
-    """Return a line as a terminal shows it: its mark coloured, or left out where the encoding has none."""
-    line = terminal.printable(line)
+    """Return a line as a terminal shows it: its mark coloured, or left out where the encoding has none.
+
+    What is longer than the terminal goes on in another line, which begins with a whole word: no id or time is cut.
+    """
+    line = "\n  ".join(terminal.wrap(terminal.printable(line), terminal.width(stream) - _INDENT))
     if terminal.is_ascii(stream):
         return line.removeprefix(_MARK).replace(f" {_ARROW} ", f" {_ASCII_ARROW} ")
     if not line.startswith(_MARK):
@@ -238,7 +243,7 @@ def _describe_hold(result: Mapping[str, Any]) -> str:
 
 def _describe_check(result: Mapping[str, Any]) -> str:
     left, renewer = result["seconds_left"], _describe_renewer(result)
-    ends = "" if left is None else f"it ends in {span(left)} if that process dies"
+    ends = "" if left is None else f"else it ends in {span(left)}"
     if not renewer and ends:
         ends = f"it ends in {span(left)} unless it is renewed"
     return _MARK + _join(f"this job holds {_name(result)}", renewer, ends)

@@ -3,6 +3,8 @@
 import io
 from typing import Any
 
+import pytest
+
 from azguard.cli import summaries
 from tests.support.cases import cases
 
@@ -208,6 +210,13 @@ def test_the_mark_is_shown_where_the_encoding_has_it(encoding: str, color: bool,
     assert summaries.show("✓ created a", stream, color=color) == shown
 
 
+def test_no_id_or_time_is_cut_where_the_line_is_longer_than_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    lease_id, stream = "0f3c2d1e-0000-4000-8000-1234567890ab", io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    shown = summaries.show(f"✓ acquired the lease of site/a for 1m: {lease_id}", stream, color=False)
+    assert shown == f"✓ acquired the lease of site/a for 1m:\n  {lease_id}"
+
+
 def test_the_arrow_between_two_lengths_is_spelled_in_ascii() -> None:
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     assert summaries.show("✓ updated a: 1 → 2 bytes", stream, color=True) == "updated a: 1 -> 2 bytes"
@@ -239,7 +248,7 @@ def test_a_worker_says_how_the_messages_ended(counts: dict[str, int], line: str)
         ("lock hold", {"outcome": "already_held", "until": "12:41", "pid": None},
          "this job holds already: A until 12:41: fence 4"),
         ("lock check", {"seconds_left": 57, "pid": 9},
-         "this job holds A: pid 9 renews it, it ends in 57s if that process dies"),
+         "this job holds A: pid 9 renews it, else it ends in 57s"),
         ("lock check", {"seconds_left": 57, "pid": None}, "this job holds A: it ends in 57s unless it is renewed"),
         ("lock check", {"seconds_left": None, "pid": None}, "this job holds A"),
     ],
