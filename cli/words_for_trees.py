@@ -19,6 +19,10 @@ HINTS: Mapping[str, Words] = {
         "another run changes nothing: another wrote them since you read them, or you never read them; "
         "read theirs beside yours: azguard {noun} get ADDRESS -f THEIRS"
     ),
+    "tree_file_leased": (
+        "wait until it is free: azguard lease wait {address}\n"
+        "      or, if its holder is gone, break it: azguard lease break {address}"
+    ),
     "tree_folder_fails": "name another folder with -f DIR",
     "tree_has_no_file": "check the address; if there may be no file: --allow-empty",
     "tree_is_no_folder": "to put one file, leave --recursive out: -f FILE",

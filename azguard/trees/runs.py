@@ -76,9 +76,11 @@ class Control:
         try:
             yield
         except Locked as error:
-            if error.service_code not in lease_state.IN_THE_WAY or not self._looks.acquire(blocking=False):
+            if error.service_code not in lease_state.IN_THE_WAY:
                 raise
-            told = lease_state.add_holder(error, target, self.deadline().restart(seconds=_LOOK_SECONDS))
+            told = error.but(reason="tree_file_leased")
+            if self._looks.acquire(blocking=False):
+                told = lease_state.add_holder(told, target, self.deadline().restart(seconds=_LOOK_SECONDS))
             # A file has one line.
             raise told.but(message="; ".join((told.message, *told.detail)), detail=()) from error
 

@@ -359,3 +359,18 @@ def test_a_wide_and_deep_share_is_walked_page_by_page(
     put(files_cli, "dist", share)
     ran = files_cli.call("file", "delete", share, "--recursive", "--jobs", "8")
     assert (ran.code, len(outcomes(ran)), content(files_cli, share)) == (0, 16, {})
+
+
+def test_a_leased_file_of_a_tree_names_its_holder(files_cli: CliWorld, share: str) -> None:
+    cli = files_cli
+    write(cli.root / "dist", a="1", b="1")
+    put(cli, "dist", share)
+    taken = ("lease", "acquire", f"file:{share}/a", "--infinite", "--reason", "big job")
+    assert cli.call(*taken, scope="other").code == 0
+    write(cli.root / "dist", a="2", b="2")
+    for ran in (put(cli, "dist", share, ANYHOW), cli.call("file", "delete", share, "--recursive", ANYHOW)):
+        error = items(ran)["a"]["error"]
+        assert (ran.code, error["exit_code"], error["reason"]) == (20, 49, "big job")
+        assert error["message"].endswith(
+            f"; held by {error['holder']}, since {error['since']}: azguard lease acquire (big job)"
+        )

@@ -765,6 +765,9 @@ def test_a_leased_blob_of_a_tree_names_its_holder(cli: CliWorld, site: str) -> N
         error = items(ran)["a"]["error"]
         who = f"held by {error['holder']}, since {error['since']}: azguard lease acquire (big job)"
         assert (ran.code, error["exit_code"], error["reason"]) == (20, 49, "big job")
+        assert [line.split(": ")[1] for line in error["hint"].splitlines()] == [
+            f"azguard lease {verb} blob:{site}/a" for verb in ("wait", "break")
+        ]
         assert error["message"] == f"{site}/a is leased, and no lease id was given; {who}"
         assert f"failed    {site}/a: {error['message']} (49)" in ran.err.splitlines()
 
