@@ -54,7 +54,7 @@ def choose(env: Environment, target: Target, given: str | None) -> Receipt:
     values.not_empty(given, "--pop-receipt")
     if given is not None and given.startswith("@") and given != "@last":
         given = _find_in_file(target, given[1:])
-    return choose_receipt(target, given, env.reads.find_last)
+    return choose_receipt(target, given, env.reads.recall)
 
 
 def note_changing(env: Environment, target: Target) -> None:

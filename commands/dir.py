@@ -104,6 +104,7 @@ def delete(ctx: typer.Context, directory: file_options.Directory) -> None:
 
     A directory that is not empty is never deleted (exit 40). The service cannot guard the version of a directory:
     --etag needs --allow-race, and another writer can come between the comparison and the delete.
+    A second delete of what this scope deleted needs no --allow-race, and ends with 44.
 
     Examples:
         azguard dir delete team/reports --last-writer-wins

@@ -128,7 +128,8 @@ def update(ctx: typer.Context, message: Message, given: ChangeOptions) -> None:
     message_receipts.warn_of_readers(env, text, given.encoding)
     receipt = message_receipts.choose(env, target, given.pop_receipt)
     message_receipts.note_changing(env, target)
-    done = messages.update(target, receipt.text, text, seconds, env.deadline)
+    with receipt.explain_deleted(target):
+        done = messages.update(target, receipt.text, text, seconds, env.deadline)
     message_receipts.record_written(env, target, done)
     env.out.show(done)
 
@@ -140,6 +141,7 @@ def delete(ctx: typer.Context, message: Message, pop_receipt: PopReceipt = None)
     The receipt guards the delete: the one that you give, that of the JSON of message get (@FILE), or the last one of
     this scope. A receipt stays valid after the message is visible again, until another reader receives the message;
     then the exit status is 42.
+    A second delete of what this scope deleted ends with 44, and says when that was.
 
     If the answer gets lost, azguard asks again. With the last receipt of this scope, and while the message is still
     hidden, it then knows that the message is deleted. Else another reader may have received it (exit 74).
@@ -153,8 +155,9 @@ def delete(ctx: typer.Context, message: Message, pop_receipt: PopReceipt = None)
     target = env.locate(message, Kind.MESSAGE)
     env.conditions(target)
     receipt = message_receipts.choose(env, target, pop_receipt)
-    done = messages.delete(target, receipt.text, env.deadline, hidden_until=receipt.hidden_until)
-    env.reads.forget(target)
+    with receipt.explain_deleted(target):
+        done = messages.delete(target, receipt.text, env.deadline, hidden_until=receipt.hidden_until)
+    env.reads.record_deleted(target, receipt.text)
     env.out.show(done)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.conditions import resolve
+from azguard.conditions import remembered, resolve
 from azguard.conditions.operations import Guard, Lease, Operation, Part
 from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.resolve import Conditions
@@ -337,9 +337,7 @@ class Reads:
         except (Gone, NotFound) as error:
             if conditions.deleted is None or _is_of_parent(error, target):
                 raise
-            raise error.as_kind(
-                NotFound, message=f"{target} is gone: you deleted it at {conditions.deleted}", reason="deleted_here"
-            ) from error
+            raise remembered.deleted_here(error, target, conditions.deleted) from error
 
     def _find_deleted(self, target: Target) -> SeenVersion | None:
         """Return the version that this scope deleted, if that is the last it did with a resource."""

@@ -4,7 +4,7 @@ from azguard.accounts.target import Target
 from azguard.conditions import etags
 from azguard.conditions.operations import Part
 from azguard.conditions.seen import Remembered, SeenVersion
-from azguard.errors import Changed
+from azguard.errors import AzguardError, Changed, NotFound
 
 
 def version(seen: SeenVersion, target: Target) -> str:
@@ -47,3 +47,8 @@ def never_read(target: Target, part: Part, *, reason: str) -> Changed:
         reason=reason,
         values={"part": part.value},
     )
+
+
+def deleted_here(error: AzguardError, target: Target, moment: str) -> NotFound:
+    """Return the error that a resource is gone in the place of ``error``, where this scope deleted it at a moment."""
+    return error.as_kind(NotFound, message=f"{target} is gone: you deleted it at {moment}", reason="deleted_here")

@@ -182,21 +182,20 @@ def _default_guard(
             address=str(target.address),
             reason="cannot_be_guarded",
         )
-    return _guard_unread(operation, target, known, lease_id, allow_race=allow_race)
+    return _guard_unread(operation, target, known, lease_id)
 
 
-def _guard_unread(
-    operation: Operation, target: Target, known: Remembered, lease_id: str | None, *, allow_race: bool
-) -> Conditions:
+def _guard_unread(operation: Operation, target: Target, known: Remembered, lease_id: str | None) -> Conditions:
     """Return the guard of a write that creates nothing, where no version was read: the one that was deleted here.
 
     Raises:
         Changed: none was.
     """
-    if known.deleted is not None and (allow_race or operation.guard is not Guard.COMPARE):
-        # No version has this ETag again. So the service tells whether the resource is still gone.
+    if known.deleted is not None:
+        # No version has this ETag again. So the service tells whether the resource is still gone. A comparison with it
+        # needs no ``allow_race``: it never lets a write through.
         etag = remembered.version(known.deleted, target)
-        return _with_etag(operation, {}, etag, lease_id, known, allow_race=allow_race)
+        return _with_etag(operation, {}, etag, lease_id, known, allow_race=True)
     if lease_id is not None:
         raise remembered.never_read(target, operation.part, reason="never_read_but_leased")
     raise remembered.never_read(target, operation.part, reason="never_read_before_write")

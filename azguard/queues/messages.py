@@ -33,10 +33,11 @@ T = TypeVar("T")
 MOST_MESSAGES = 32
 #: What results say guarded a write: the receipt.
 GUARD = "receipt"
-_NOT_FOUND = "MessageNotFound"
+#: The service's code for a message that is gone; Azure has it for a stale receipt too.
+NOT_FOUND = "MessageNotFound"
 # Azure answers a stale receipt as it answers a message that is gone; the emulator and older services tell them apart.
 _MISMATCH = "PopReceiptMismatch"
-_STALE = (_NOT_FOUND, _MISMATCH)
+_STALE = (NOT_FOUND, _MISMATCH)
 # The clocks of the service's machines differ by a second in its recorded answers, and its times have no fractions.
 _CLOCKS = timedelta(seconds=5)
 
@@ -243,7 +244,7 @@ def _judge_delete(refusal: AzguardError, now: datetime | None, hidden_until: dat
     if refusal.service_code == _MISMATCH:
         return Verdict.NEVER  # It is there, so that nothing has deleted it.
     is_hidden = now is not None and hidden_until is not None and now + _CLOCKS <= hidden_until
-    return Verdict.COMMITTED if refusal.service_code == _NOT_FOUND and is_hidden else Verdict.UNKNOWN
+    return Verdict.COMMITTED if refusal.service_code == NOT_FOUND and is_hidden else Verdict.UNKNOWN
 
 
 def _settle(request: WriteRequest[T], receipt: str, deadline: Deadline) -> Settled[T]:

@@ -49,7 +49,12 @@ def test_a_directory_is_created_shown_listed_and_deleted(files_cli: CliWorld, sh
     ]
     assert files_cli.call("dir", "delete", f"{share}/a b é", RACE).json["guard"] == "compare"
     assert [files_cli.call("dir", verb, f"{share}/a b é").code for verb in ("exists", "show")] == [44, 44]
-    assert_deleted_before(files_cli.call("dir", "delete", f"{share}/a b é", RACE))
+    for words in ([RACE], []):
+        assert_deleted_before(files_cli.call("dir", "delete", f"{share}/a b é", *words))
+    # What is there again is another's: no comparison lets a delete through, with a race or without.
+    assert files_cli.call("dir", "create", f"{share}/a b é", scope="other").code == 0
+    assert [files_cli.call("dir", "delete", f"{share}/a b é", *words).code for words in ([RACE], [])] == [42, 42]
+    assert files_cli.call("dir", "exists", f"{share}/a b é").code == 0
 
 
 def test_status_asks_the_file_service_what_changed(files_cli: CliWorld, name: str) -> None:

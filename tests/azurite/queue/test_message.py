@@ -77,9 +77,15 @@ def test_a_stale_receipt_is_said_and_nothing_is_done(
 def test_a_message_that_is_gone_is_said_alike(cli: CliWorld, jobs: str) -> None:
     got = received(cli, jobs)
     address = f"{jobs}/{got['id']}"
+    by_id = (address, "--pop-receipt", got["pop_receipt"], "-o", "json")
     assert cli.call("message", "delete", address).code == 0
-    ran = cli.call("message", "delete", address, "--pop-receipt", got["pop_receipt"], "-o", "json")
+    ran = cli.call("message", "delete", *by_id, scope="other")
     assert (ran.code, ran.error["service_code"]) == (42, "MessageNotFound")
+    # The scope that deleted it knows that.
+    for words in (("delete", address), ("delete", *by_id), ("update", address, "--visible")):
+        again = cli.call("message", *words)
+        assert (again.code, f"{address} is gone: you deleted it at" in again.err) == (44, True)
+    assert cli.call("message", "delete", address, "--pop-receipt", "another").code == 42
 
 
 def test_the_json_of_a_message_carries_its_own_receipt_whatever_was_received_since(cli: CliWorld, jobs: str) -> None:
