@@ -14,8 +14,8 @@ from azguard.cli.context import Environment
 from azguard.conditions import lease_ids
 from azguard.conditions.resolve import Conditions
 from azguard.errors import UsageError
-from azguard.leases import facts, listing, owner_records, owners, waiting
-from azguard.leases.actions import DEFAULT_SECONDS, LONGEST, SHORTEST
+from azguard.leases import facts, listing, owner_records, owners, releasing, waiting
+from azguard.leases.actions import DEFAULT_SECONDS, LONGEST, SHORTEST, LeaseDone
 from azguard.leases.kept import KeptLease, LeaseRecord
 from azguard.leases.kinds import Action, kind_of, operation_of
 from azguard.leases.owner_records import Moved, Version
@@ -83,6 +83,14 @@ def build_kept_lease(env: Environment, target: Target) -> KeptLease:
     return KeptLease(target, CacheRecords(env), env.deadline, env.out.warn, lambda state: say_waiting(env, state))
 
 
+def release(env: Environment, target: Target, lease_id: str) -> LeaseDone:
+    """Release a lease; ``@held`` is also the last one for which this scope has sent a release before."""
+    records = CacheRecords(env)
+    if lease_id == lease_ids.HELD and env.reads.find_held_id(target) is None:
+        lease_id = records.find_released(target) or lease_id
+    return releasing.release(build_kept_lease(env, target), records, conditions(env, target, Action.RELEASE, lease_id))
+
+
 def patience(env: Environment, wait: str | None) -> Deadline | None:
     """Return how long --wait says to wait for the lease of another holder."""
     return None if wait is None else env.patience(None, values.duration(wait, "--wait"))
@@ -136,6 +144,27 @@ class CacheRecords:
         """Return the newest lease that was asked for and is not known to be released."""
         found = self.env.cache.find_held(Key.of(target))
         return None if found is None else _CacheRecord(found)
+
+    def find_remembered(self, target: Target) -> HeldLease | None:
+        """Return the same with all that is remembered of it."""
+        return self.env.cache.find_held(Key.of(target))
+
+    def find_released(self, target: Target) -> str | None:
+        """Return the id of the last lease for which a release was sent, unless another was asked for since."""
+        return self.env.cache.find_released(Key.of(target))
+
+    def note_release(self, target: Target, lease_id: str) -> None:
+        """Write down that a release is about to be sent."""
+        self.env.cache.record_release(Key.of(target), lease_id, self.env.command)
+
+    def forget_release(self, target: Target) -> None:
+        """Delete that record."""
+        self.env.cache.forget_release(Key.of(target))
+
+    def knows(self, target: Target, etag: str) -> bool:
+        """Return whether this version is the last that this scope has read or written."""
+        last = self.env.reads.find_last(target)
+        return last is not None and last.etag == etag
 
     def add(self, target: Target, lease_id: str, seconds: int | None, *, has_reason: bool = False) -> None:
         """Write down a lease before it is asked for."""

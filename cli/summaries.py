@@ -77,7 +77,7 @@ def summarize(result: Mapping[str, Any], command: str, before: int | None = None
     if (line := _describe_untouched(result)) is not None:
         return line
     if "lease_id" in result:
-        return _MARK + _describe_lease(result)
+        return _describe_lease(result)
     if "source" in result:
         return _describe_copy(result, command)
     if "snapshot_address" in result:
@@ -194,7 +194,11 @@ def _describe_copy(result: Mapping[str, Any], command: str) -> str:
 
 def _describe_lease(result: Mapping[str, Any]) -> str:
     action = result["action"]
-    what = f"{_LEASE_VERBS.get(action, action)} the lease of {_name(result)}"
+    if result["outcome"] == "already_released":
+        return f"the lease of {_name(result)} was released already"
+    if result["outcome"] == "gone":
+        return f"the lease of {_name(result)} was held no more"
+    what = f"{_MARK}{_LEASE_VERBS.get(action, action)} the lease of {_name(result)}"
     if action == "break":
         return what + _describe_broken(result)
     if action == "release":

@@ -116,14 +116,19 @@ def change(
 def release(ctx: typer.Context, address: _Leasable, lease_id: _HeldLease = "@held") -> None:
     """Release a lease, so that others can acquire it at once.
 
+    If the lease was not held until then, the exit status is 77: it was broken, another has taken it, or its term was
+    over and another has written since. A second release by this scope does nothing, and exits with 0.
+
+    If the lease is held no more and nothing tells why, the outcome is gone, with exit status 0 and a warning: it was
+    released before, or it was lost. Not guaranteed: a loss is not seen if this scope has read the blob since.
+
     Examples:
         azguard lease release blob:site/config.json
         azguard lease release blob:site/config.json --lease-id @held
     """
     env = context.of(ctx)
     target = lease_options.locate(env, address)
-    conditions = lease_options.conditions(env, target, Action.RELEASE, lease_id)
-    env.out.show(lease_options.build_kept_lease(env, target).release(conditions))
+    env.out.show(lease_options.release(env, target, lease_id))
 
 
 @app.command(name="break", spec=options.operation(operations.BLOB_LEASE_BREAK))
@@ -135,8 +140,8 @@ def break_(
     """Break the lease of another holder, after showing who that is.
 
     By default a finite lease runs to its end, and cannot be renewed. So its holder notices before the next holder
-    starts. An infinite lease ends at once. In a script, confirm with --yes, --if-owner, --if-older-than,
-    --if-run-finished or --if-match.
+    starts. An infinite lease ends at once. If there is no lease, or it is broken already, the exit status is 44. In a
+    script, confirm with --yes, --if-owner, --if-older-than, --if-run-finished or --if-match.
     Only the lease that was shown is broken. If another holder with a record took it since, the exit status is 42. So it
     is if the record is of an earlier lease, and --if-owner, --if-older-than or --if-run-finished is given. Not
     guaranteed: azguard cannot see that the holder changed if the next holder leaves no record.

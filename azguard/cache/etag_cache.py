@@ -22,7 +22,7 @@ from azguard.cache import records as cache_records
 from azguard.cache import remarks, scratch
 from azguard.cache import statements as sql
 from azguard.cache.copies import Copy
-from azguard.cache.database import CacheDatabase
+from azguard.cache.database import CacheDatabase, Step
 from azguard.cache.file import NAME
 from azguard.cache.records import Entry, HeldLease, Key, Row, count_microseconds, require_no_secrets
 from azguard.conditions.seen import SeenVersion
@@ -32,6 +32,9 @@ from azguard.errors import ConfigError, UsageError
 _LAST = b""
 # How a mark begins of a part of a resource, such as its tags, that was read by itself. No path begins so.
 _PART = b"\x01"
+# The part under which the id of a lease is kept for which a release was sent.
+_RELEASED_PART = "released"
+_RELEASED = _PART + _RELEASED_PART.encode()
 # Rows of one transaction of an import: it blocks other processes for some milliseconds.
 _BATCH = 2000
 
@@ -265,7 +268,23 @@ class EtagCache:
             UsageError: the key has a credential in it.
         """
         row = (*self._this(key), lease_id, duration, action, count_microseconds(self._now()), self.job)
-        self._database.write((sql.HOLD, [row]), durable=True)
+        self._database.write(self._forget_release(key), (sql.HOLD, [row]), durable=True)
+
+    def record_release(self, key: Key, lease_id: str, command: str) -> None:
+        """Remember that a release of this lease is about to be sent, until another lease is asked for."""
+        self.record_part(key, _RELEASED_PART, etag=lease_id, last_modified=None, lineage=None, command=command)
+
+    def forget_release(self, key: Key) -> None:
+        """Remember that the release was refused."""
+        self._database.write(self._forget_release(key))
+
+    def _forget_release(self, key: Key) -> Step:
+        return f"DELETE FROM entries WHERE {sql.THIS} AND copy = ?", [(*self._this(key), _RELEASED)]
+
+    def find_released(self, key: Key) -> str | None:
+        """Return the id of the lease for which a release was sent last, if no other was asked for since."""
+        found = self.find_part(key, _RELEASED_PART)
+        return None if found is None else found.etag
 
     def confirm(self, key: Key, lease_id: str, *, since: datetime | None = None) -> None:
         """Remember that the service granted it; ``since`` is the moment before a renewal was sent."""

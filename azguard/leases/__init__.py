@@ -21,6 +21,7 @@
 ``guard``     a lease held between a comparison and a write
 ``held``      which of the remembered leases are still held
 ``breaking``  a break as an operator does it
+``releasing``  a release that tells whether the lease was held until then
 ``ci_runs``   ask whether the CI run in a record is over
 ``waiting``   waiting until a lease is free
 ``listing``   the leases on the blobs of a container

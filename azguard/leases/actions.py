@@ -298,5 +298,5 @@ def _build_result(
         guard=operation.conditions.guard,
         attempts=settled.attempts,
         conflicts=0,
-        outcome="committed",
+        outcome=settled.answer.get("outcome", "committed"),
     )

@@ -121,7 +121,7 @@ def break_after_showing(
         UsageError: nothing says that the break is meant, and no person can be asked.
         Changed: another has taken the lease meanwhile, or the safeguards do not hold.
         Unavailable: the CI service does not say whether the run in the record is over.
-        NotFound: there is no lease, or no such resource.
+        NotFound: there is no lease, it is broken already, or there is no such resource.
         Locked: a virtual machine holds it on its disk, and ``safeguards`` does not name it.
     """
     request.check()
@@ -160,9 +160,16 @@ def look_at_breakable(target: Target, deadline: Deadline) -> LeaseState:
     """Return the state of a lease that can be broken.
 
     Raises:
-        NotFound: there is none, or no such resource.
+        NotFound: there is none, it is broken already, or there is no such resource.
     """
     state = look(target, deadline)
+    if state.state == "broken":
+        raise NotFound(
+            f"the lease on {target} is broken already",
+            str(target.address),
+            lease_state=state.state,
+            reason="lease_broken_already",
+        )
     if state.state == "available":
         raise _build_no_lease(target, state.state)
     return state
@@ -184,7 +191,7 @@ def break_shown(
     it is still the same.
 
     Raises:
-        NotFound: there is no lease any more.
+        NotFound: there is no lease any more, or it is broken already.
         Changed: another has taken the lease meanwhile, or may have, or the caller's condition does not hold.
 
     Not guaranteed: a next holder who leaves no record and writes nothing cannot be told from the one before.

@@ -18,6 +18,8 @@ from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_s
 from azguard.requests.verdicts import Verdict
 
 Facts = Mapping[str, Any]
+#: The outcome of a release that was refused where nothing is leased: a copy of it may have been first.
+GONE = "gone"
 # Bounded: this read only explains a refusal that is known already.
 _EXPLAIN_SECONDS = 2.0
 
@@ -76,7 +78,7 @@ class LeaseOperation:
         state = _try_to_look(self.target, patience)
         if state is None or isinstance(state, NotFound):
             return Finding(Verdict.NEVER)
-        return Finding(Verdict.COMMITTED, {}) if state.free else Finding(Verdict.NEVER, seen=state)
+        return Finding(Verdict.COMMITTED, {"outcome": GONE}) if state.free else Finding(Verdict.NEVER, seen=state)
 
     def _build_unknown(self) -> OutcomeUnknown:
         return OutcomeUnknown(

@@ -135,6 +135,12 @@ def test_a_lease_that_ended_meanwhile_is_said_to_be_none() -> None:
     assert (type(error), error.lease_state, asked.count(BREAK)) == (NotFound, "available", 1)
 
 
+def test_a_lease_that_another_has_broken_meanwhile_is_not_broken_again() -> None:
+    target, service = scripted(Kind.BLOB, held_by("alice"), CHANGED, now_is("broken"), now_is("broken"))
+    error, asked = refused(target, service)
+    assert (type(error), error.reason, asked.count(BREAK)) == (NotFound, "lease_broken_already", 1)
+
+
 def test_a_lease_whose_holder_writes_before_every_break_is_given_up() -> None:
     again = [CHANGED, held_by("alice", '"2"'), held_by("alice", '"2"')]
     target, service = scripted(Kind.BLOB, held_by("alice"), *again * 5)
@@ -151,8 +157,9 @@ def test_a_condition_of_the_caller_is_sent_as_it_is_and_tried_once() -> None:
 # Only if it is meant
 
 
-def test_what_is_not_leased_is_not_broken() -> None:
-    target, service = scripted(Kind.BLOB, now_is("available"))
+@pytest.mark.parametrize("state", ["available", "broken"])
+def test_what_is_not_leased_is_not_broken(state: str) -> None:
+    target, service = scripted(Kind.BLOB, now_is(state))
     error, asked = refused(target, service)
     assert (type(error), asked) == (NotFound, [LOOK])
 
