@@ -88,7 +88,7 @@ def sas(query: str) -> str | None:
         return None
     if not any(pair.startswith("sig=") and len(pair) > len("sig=") for pair in pairs):
         raise UsageError(
-            "what stands behind the '?' of that URL is neither a SAS nor a snapshot",
+            "the part behind the '?' of that URL is neither a SAS nor a snapshot",
             reason="url_query_malformed",
         )
     return "&".join(pairs)

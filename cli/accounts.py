@@ -86,7 +86,7 @@ def find_unencrypted(account: Account) -> str | None:
         return None
     what = "use the SAS" if account.auth is Auth.SAS else "repeat what the key signed, for 15 minutes"
     return (
-        f"{endpoint} is not encrypted: who listens on the way there can read and change what is sent, and {what}; "
+        f"{endpoint} is not encrypted: a listener on the network can read and change what is sent, and {what}; "
         "write https://, or accept that: --allow-http, which azguard profile set keeps"
     )
 
@@ -223,7 +223,7 @@ def _merge_proof(given: Mapping[str, str], ambient: Mapping[str, str]) -> dict[s
         and ("account-key" in ambient or "sas-token" in ambient)
     ):
         both = [_FROM_ENVIRONMENT[name] for name in _PROOF if name in ambient]
-        raise ConfigError(f"{' and '.join(both)} contradict each other", hint="unset what is not meant")
+        raise ConfigError(f"{' and '.join(both)} contradict each other", hint="unset one of them")
     elif any(name in ambient for name in _PROOF):
         _check_not_elsewhere(given, ambient)
     if any(name in given for name in (*_ENDPOINTS, "endpoint-suffix")):
@@ -257,8 +257,8 @@ def _check_not_elsewhere(given: Mapping[str, str], ambient: Mapping[str, str]) -
 def _elsewhere(option: str, ambient: Mapping[str, str]) -> UsageError:
     variable = next(_FROM_ENVIRONMENT[name] for name in _PROOF if name in ambient)
     return UsageError(
-        f"--{option} names another place than the environment, whose {variable} is not meant for it",
-        hint="say by option who is asking: --account-key @FILE, --sas-token @FILE or --auth-mode login",
+        f"--{option} names another place than the environment, so {variable} of the environment is not sent there",
+        hint="give the credentials by option: --account-key @FILE, --sas-token @FILE or --auth-mode login",
     )
 
 

@@ -10,12 +10,14 @@ from itertools import pairwise
 from typing import Any
 
 from azguard.accounts import well_known
+from azguard.documents import controls
 from azguard.errors import UsageError
 
 #: The options whose value is a secret, unless it names a file.
 SECRETS = (*(f"--{key}" for key in well_known.SECRETS), "--source-sas")
 #: The options that say which version a command is about.
 GUARDS = ("--etag", "--if-match", "--if-none-match", "--if-modified-since", "--if-unmodified-since", "--if-tags")
+_LAST_OF_FOUR_DIGITS = 0xFFFF
 _ENDPOINTS = ("--blob-endpoint", "--table-endpoint", "--queue-endpoint", "--file-endpoint", "--endpoint-suffix")
 #: The options that say which account it is about, and whose reads guard it.
 ACCOUNT = (
@@ -107,7 +109,21 @@ def keep(argv: Sequence[str], options: Collection[str]) -> list[str]:
 
 def show(words: Sequence[str]) -> str:
     """Return words as a line for a shell; where a secret stood, it names what to fill in."""
-    return shlex.join(hide_secret(word, before) for before, word in pairwise(["", *words]))
+    return " ".join(quote(hide_secret(word, before)) for before, word in pairwise(["", *words]))
+
+
+def quote(word: str) -> str:
+    """Return a word as typed in a shell; a character that no terminal shows is spelled as bash and zsh read it."""
+    if not controls.are_in(word):
+        return shlex.quote(word)
+    return f"$'{''.join(map(_spell, word))}'"
+
+
+def _spell(character: str) -> str:
+    if controls.are_in(character):
+        number = ord(character)
+        return f"\\u{number:04x}" if number <= _LAST_OF_FOUR_DIGITS else f"\\U{number:08x}"
+    return f"\\{character}" if character in "\\'" else character
 
 
 def hide_secret(word: str, before: str = "") -> str:

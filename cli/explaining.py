@@ -4,7 +4,6 @@ It costs requests only on the way to an error, and little time: an explanation i
 """
 
 import re
-import shlex
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from itertools import islice
@@ -71,7 +70,7 @@ def _name_own_lease(env: Environment, error: Locked, target: Target) -> Locked:
     if code == "LeaseAlreadyPresent" and env.command in _ACQUIRING:
         if not _stays(env, target):
             return error
-        address = shlex.quote(hints.name_as_typed(error, env.argv))
+        address = command_line.quote(hints.name_as_typed(error, env.argv))
         release = f"release it first: azguard lease release {address}"
         renew = f"renew it: azguard lease renew {address}\n      or release it first"
         return error.but(
@@ -92,7 +91,7 @@ def _name_other_holder(env: Environment, error: Locked, target: Target, asked: s
     told = error if any(line.startswith("held by") for line in error.detail) else _look_for_holder(env, error, target)
     if told.lease_state in _FREE:
         return told.but(hint="it is free by now: run the command again")
-    address = shlex.quote(hints.name_as_typed(error, env.argv))
+    address = command_line.quote(hints.name_as_typed(error, env.argv))
     wait = f"{'' if asked is None else 'check the id, or '}wait until it is free: azguard lease wait {address}"
     return told.but(hint=f"{wait}\n      or, if its holder is gone, break it: azguard lease break {address}")
 
@@ -116,7 +115,7 @@ def _name_own_lease_waited_for(env: Environment, error: GaveUp, target: Target) 
         return error
     known = env.cache.find_held(Key.of(target))
     noun = "lock" if known is not None and known.action == "lock hold" else "lease"
-    address = shlex.quote(hints.name_as_typed(error, env.argv))
+    address = command_line.quote(hints.name_as_typed(error, env.argv))
     release = f"release it first: azguard {noun} release {address}"
     return error.but(
         message=f"{target} is leased by this scope itself, and would not become free by waiting; nothing was done",
@@ -150,7 +149,7 @@ def _offer_near_names(env: Environment, error: NotFound, target: Target) -> NotF
         return error
     deletes = env.command.endswith("delete")  # what is to be deleted is not made first
     way_out = "" if error.hint is None or deletes else f"\n      or {_as_clause(error.hint)}"
-    return error.but(hint=f"did you mean {' or '.join(map(shlex.quote, near))}?{way_out}")
+    return error.but(hint=f"did you mean {' or '.join(map(command_line.quote, near))}?{way_out}")
 
 
 def _near_names(env: Environment, code: str, target: Target) -> list[str]:
@@ -166,7 +165,8 @@ def _near_names(env: Environment, code: str, target: Target) -> list[str]:
 
 
 def _as_clause(hint: str) -> str:
-    return f"create it: {hint}" if hint.startswith("azguard ") else hint
+    command = hint.rpartition("to create it: ")[2]
+    return f"create it: {command}" if command.startswith("azguard ") else hint
 
 
 def _list_remembered(env: Environment, target: Target) -> Iterable[str]:

@@ -1,6 +1,5 @@
 """What to type after a conflict, as command lines that run when they are copied."""
 
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -58,7 +57,7 @@ def _as_typed(facts: Mapping[str, object], argv: Sequence[str]) -> dict[str, obj
     """Return facts with the names as they are typed in a shell: a name may hold blanks, and even a command."""
     url = _find_url(facts, argv)
     names = {**facts, **({} if url is None else {"address": url, "target": url})}
-    return {**facts, **{each: shlex.quote(str(names[each])) for each in NAMES if names.get(each)}}
+    return {**facts, **{each: command_line.quote(str(names[each])) for each in NAMES if names.get(each)}}
 
 
 def _find_url(facts: Mapping[str, object], argv: Sequence[str]) -> str | None:
@@ -125,7 +124,7 @@ def _after_change(error: Changed, command: str, argv: Sequence[str]) -> str | No
     look = ["blob", "metadata", "get"] if command == "blob metadata set" else [noun, "show"]
     name = name_as_typed(error, argv)
     name = name.removeprefix(f"{Kind.BLOB}:") if noun == Kind.BLOB else name
-    return f"{command_line.show(['azguard', *look, name])}, then decide"
+    return f"look, then decide: {command_line.show(['azguard', *look, name])}"
 
 
 def under_own_lease(argv: Sequence[str], option: str = "--lease-id") -> str:
@@ -189,7 +188,7 @@ def _after_put(params: dict[str, Any], argv: Sequence[str]) -> str:
     update = command_line.show(["azguard", "safe-update", _add_prefix(blob)])
     lines = (
         f"fetch theirs beside yours: {_get(blob)}",
-        f"merge the two in {shlex.quote(mine)}, then: {_again(argv, added)}",
+        f"merge the two in {command_line.quote(mine)}, then: {_again(argv, added)}",
         f"or let azguard retry the change: {update} -- COMMAND",
     )
     return "\n      ".join(lines)
@@ -230,7 +229,7 @@ def _after_entity(params: dict[str, Any], argv: Sequence[str]) -> str:
     update = command_line.show(["azguard", "safe-update", _add_prefix(entity, "entity")])
     lines = (
         f"see what it is now: {_get_entity(entity)}",
-        f"merge the two in {mine if words else shlex.quote(mine)}, then: {_again(argv, added)}",
+        f"merge the two in {mine if words else command_line.quote(mine)}, then: {_again(argv, added)}",
         f"or let azguard retry the change: {update} --set NAME=JSON",
     )
     return "\n      ".join(lines)

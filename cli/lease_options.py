@@ -1,7 +1,6 @@
 """What the options of ``azguard lease`` mean, and the cache as the place where leases are written down."""
 
 import random
-import shlex
 import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -9,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.cache.records import GIVEN_UP, HeldLease, Key
-from azguard.cli import redaction, values
+from azguard.cli import command_line, redaction, values
 from azguard.cli.context import Environment
 from azguard.conditions import lease_ids
 from azguard.conditions.resolve import Conditions
@@ -205,7 +204,7 @@ class CacheRecords:
 
     def note_left(self, target: Target) -> None:
         """Warn that a lease of this command's own may still be held."""
-        release = f"azguard lease release {shlex.quote(str(target.address))}"
+        release = f"azguard lease release {command_line.quote(str(target.address))}"
         self.env.out.warn(
             f"{target} may still be leased by this command, and such a lease does not end by itself: the next write "
             f"of it by azguard on this machine releases it, or now: {release}"

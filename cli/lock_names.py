@@ -1,6 +1,5 @@
 """Which blob a lock is that a command line names."""
 
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
@@ -8,7 +7,7 @@ import typer
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.cli import completers, values
+from azguard.cli import command_line, completers, values
 from azguard.cli.context import Environment
 from azguard.errors import ConfigError, UsageError
 from azguard.locks import lock_blobs, log
@@ -57,7 +56,7 @@ def locks(env: Environment, texts: Sequence[str], container: str | None, *, also
 def _locate(env: Environment, text: str, container: str | None, also: Sequence[Kind]) -> Target:
     target = env.locate(_expand_name(env, text, container), writable=True)
     if target.kind is Kind.BLOB and (lock := log.find_name_of_lock(target.address.short)) is not None:
-        raise UsageError(f"{target} is the history of a lock", hint=f"azguard lock log {shlex.quote(lock)}")
+        raise UsageError(f"{target} is the history of a lock", hint=f"azguard lock log {command_line.quote(lock)}")
     if target.kind is Kind.BLOB or target.kind in also:
         return target
     if target.kind in FILES:
@@ -72,7 +71,7 @@ def _locate(env: Environment, text: str, container: str | None, also: Sequence[K
 
 def _refuse_file(env: Environment, target: Target) -> UsageError:
     """Return the refusal of a share or a file by a command that needs more than its lease."""
-    word = shlex.quote(str(target.address))
+    word = command_line.quote(str(target.address))
     if env.command == "lock log":
         return UsageError(
             f"a {target.kind} has no history: it takes a blob beside the lock", hint="lock a name instead"

@@ -16,8 +16,8 @@ HINTS: Mapping[str, Words] = {
     "answer_too_long": "the server there is not Azure Storage, or a proxy stands in between: check the endpoint",
     "cut_off": "try again",
     "dns_down": "check the network's DNS",
-    "emulator_stopped": 'azguard emulator start, then eval "$(azguard emulator env)"',
-    "emulator_without_files": 'azguard emulator start, then eval "$(azguard emulator env)"; or use a real account',
+    "emulator_stopped": 'type azguard emulator start, then eval "$(azguard emulator env)"',
+    "emulator_without_files": 'type azguard emulator start, then eval "$(azguard emulator env)"; or use a real account',
     "host_unknown": "check the account's name; for another cloud: --endpoint-suffix, such as core.chinacloudapi.cn",
     "network_unclear": "check the network, then try again",
     "no_route": "check the network and the VPN",
@@ -30,7 +30,7 @@ HINTS: Mapping[str, Words] = {
     "proxy_silent": "check {variable}; if this machine may reach {host} directly: NO_PROXY={host}",
     "proxy_wants_password": "write {variable}=http://USER:PASSWORD@{proxy}",
     "proxy_without_tls": "write {variable}=http://{proxy}",
-    "socks_proxy": "pip install pysocks",
+    "socks_proxy": "install it: pip install pysocks",
     "timed_out": "a firewall may stand in between; or allow more time: --timeout 60s",
     "account_name_malformed": "a name has 3 to 24 lower-case letters and digits",
     "connection_string_cut": (
@@ -53,7 +53,7 @@ HINTS: Mapping[str, Words] = {
     "federated_credential_missing": (
         "check that AZURE_CLIENT_ID has a federated credential for this repository, branch or environment"
     ),
-    "no_login": "az login, or use --account-key or --sas-token",
+    "no_login": "log in: az login; or use --account-key or --sas-token",
     "no_login_in_github": ("give the job permissions: id-token: write, and set AZURE_CLIENT_ID and AZURE_TENANT_ID"),
     "no_login_in_pipelines": "run it in an AzureCLI@2 task with env: SYSTEM_ACCESSTOKEN: $(System.AccessToken)",
     "service_connection_refused": (
@@ -63,7 +63,7 @@ HINTS: Mapping[str, Words] = {
         "correct or unset the variable that is wrong: AZURE_AUTHORITY_HOST, AZURE_TOKEN_CREDENTIALS, AZURE_CLIENT_…"
     ),
     "login_needs_https": "use --account-key or --sas-token for an emulator",
-    "profile_missing": "azguard profile set {name} --account-name NAME --auth-mode login",
+    "profile_missing": "create it: azguard profile set {name} --account-name NAME --auth-mode login",
     "profile_setting_unknown": "its settings are {known}",
     "config_setting_unknown": 'the file may have: default = "NAME" and [profiles.NAME]',
     "profiles_not_a_table": "write [profiles.NAME]",

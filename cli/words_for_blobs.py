@@ -10,7 +10,7 @@ HINTS: Mapping[str, Words] = {
     "blob_is_archived": "azguard blob tier {target} --tier Hot brings it back, within hours",
     "blob_is_rehydrating": "see when it is back: azguard blob show {target} --query tier",
     "blob_of_other_type": "see its type: azguard blob show {target} --query blob_type",
-    "container_changed": "azguard container show {target}, then decide",
+    "container_changed": "look, then decide: azguard container show {target}",
     "content_md5_differs": "check the file: it was cut short, or the MD5 is of another file",
     "content_damaged": (
         "try again; if it happens often, a proxy changes the content: use https, or go past the proxy (NO_PROXY=HOST)"
@@ -26,7 +26,7 @@ HINTS: Mapping[str, Words] = {
     "overwritten_while_read": "read it to a file instead, which is tried again: -f FILE",
     "waited_for_snapshot": "leave ?snapshot=… or ?versionid=… out to wait for the blob itself",
     "tag_malformed": "use letters, digits, space + - . / : = _; at most 128 characters in a key, 256 in a value",
-    "tags_changed": "azguard blob tags get {target}, then decide",
+    "tags_changed": "look, then decide: azguard blob tags get {target}",
     "tags_not_object": 'write for example {{"stage": "live", "owner": "ops"}}',
     "too_many_tags": "leave one out; the fence of a lock is a tag too",
     "version_not_leasable": "to write the tags without a guard: --last-writer-wins",

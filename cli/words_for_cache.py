@@ -13,8 +13,8 @@ def _as_typed(facts: Mapping[str, object]) -> str:
 
 #: What to type next.
 HINTS: Mapping[str, Words] = {
-    "address_not_in_account": "azguard cache list",
-    "address_not_in_scope": "azguard cache list --all-scopes",
+    "address_not_in_account": "see what was read: azguard cache list",
+    "address_not_in_scope": "see what was read: azguard cache list --all-scopes",
     "cache_record_malformed": "import what azguard cache export printed",
     "cache_record_not_object": "each line is one JSON object, as azguard cache export prints",
     "cache_unusable": "correct what the warning says, or choose another folder: AZGUARD_CACHE_DIR",

@@ -167,7 +167,7 @@ WORDS: Mapping[str, Words] = {
     "last_writer_wins_without_effect": _because("--last-writer-wins changes nothing here: {why}"),
     "lease_id_empty": "{option} is empty",
     "lease_id_malformed": "{option}: {message}",
-    "lease_not_held_here": "--lease-id {message}",
+    "lease_not_held_here": "--lease-id @held: this scope holds no such lease",
     "number_malformed": "{option}: {message}",
     "policies_etag_malformed": "{option}: {message}",
     "size_malformed": "{option}: {message}",

@@ -7,7 +7,7 @@ from azguard.cli.words import Words
 
 def _show_again(facts: Mapping[str, object]) -> str:
     """Return the command that shows what is there now."""
-    return f"azguard {facts['noun']} show {facts['target']}, then decide"
+    return f"look, then decide: azguard {facts['noun']} show {facts['target']}"
 
 
 def _close_handles(facts: Mapping[str, object]) -> str:
@@ -26,10 +26,10 @@ def _close_handles(facts: Mapping[str, object]) -> str:
 HINTS: Mapping[str, Words] = {
     "directory_not_empty": "a directory is deleted when it is empty; see azguard file list {target}",
     "file_delete_pending": _close_handles,
-    "file_exists": "azguard file get {target} > FILE, then decide; or --if-exists skip",
+    "file_exists": "read it, then decide: azguard file get {target} -f FILE; or leave it alone: --if-exists skip",
     "file_is_open": _close_handles,
     "file_is_read_only": "remove the attribute: azguard file set-properties {target} --attributes None",
-    "parent_not_found": "azguard dir create {parent}",
+    "parent_not_found": "create it first: azguard dir create {parent}",
     "path_of_other_type": "choose another name; see what is there: azguard file list {container}",
     "range_beyond_end": "choose bytes inside the file; they are counted from 0",
     "temporary_file_failed": "the file itself is as it was; try again",
@@ -43,8 +43,8 @@ HINTS: Mapping[str, Words] = {
     "share_is_full": "delete what is not needed, or let it hold more: azguard share quota {container} GIB",
     "share_has_snapshots": "--delete-snapshots include deletes them too",
     "share_or_file_changed": _show_again,
-    "share_not_found": "azguard share create {container}",
-    "share_snapshot_not_found": "azguard share list --include-snapshots --prefix {container}",
+    "share_not_found": "check the name: azguard share list; to create it: azguard share create {container}",
+    "share_snapshot_not_found": "see what there is: azguard share list --include-snapshots --prefix {container}",
 }
 #: What happened, where the core's own sentence would have to name an option.
 WORDS: Mapping[str, Words] = {}

@@ -40,7 +40,7 @@ HINTS: Mapping[str, Words] = {
     "lease_of_vm_disk": "nothing was broken; delete the machine, or detach the disk, and the lease ends by itself",
     "lease_outcome_unknown": _after_doubt,
     "lease_reason_empty": "an unset shell variable looks like this; leave the option out",
-    "lease_reason_malformed": "--reason 'migration of the schema'",
+    "lease_reason_malformed": "write for example --reason 'migration of the schema'",
     "break_condition_without_version": "leave the condition out, or name the version: --if-match ETAG",
     "break_at_once": "leave out --lease-break-period",
     "break_not_confirmed": (
@@ -59,7 +59,7 @@ HINTS: Mapping[str, Words] = {
     "held_by_another_job": (
         "give each job a scope of its own (azguard help scopes); to end that hold: azguard lock break NAME"
     ),
-    "hold_none": "lock hold sets AZGUARD_LOCK for later steps; or name the lock, with the --scope that holds it",
+    "hold_none": "azguard lock hold sets AZGUARD_LOCK for later steps; or name the lock, with the --scope that took it",
     "hold_of_another_scope": "another scope holds it: --scope {scope}",
     "hold_unknown": _take_lock,
     "lock_held_by_this_scope": _use_own_lock,

@@ -28,7 +28,7 @@ def _find_key(facts: Mapping[str, object]) -> str:
 HINTS: Mapping[str, Words] = {
     "busy": "wait a moment, then try again",
     "clock_is_off": "set the clock, for example by sudo timedatectl set-ntp true",
-    "container_not_found": "azguard container create {container}",
+    "container_not_found": "check the name: azguard container list; to create it: azguard container create {container}",
     "create_unknown": "run it again: with --if-exists skip that is safe",
     "disabled": "ask who administers the account",
     "emulator_too_old": (
@@ -43,7 +43,7 @@ HINTS: Mapping[str, Words] = {
     "keys_not_accepted": "log in: --auth-mode login",
     "lease_breaking": "release the lease, or finish under the id that it has",
     "lease_broken": "stop the work that it protects and release it; then acquire a new one",
-    "lease_broken_already": "azguard lease show {address}",
+    "lease_broken_already": "see its state: azguard lease show {address}",
     "lease_id_missing": "name the lease with --lease-id, or wait until its holder releases it",
     "lease_not_held": "it was released or lost, or the id is wrong: azguard lease show {address}",
     "lease_over": "it expired or was broken: read again before you write; if you gave --lease-id, leave it out",
@@ -69,7 +69,7 @@ HINTS: Mapping[str, Words] = {
     "property_name_malformed": "use letters, digits and underscores; the first is no digit",
     "property_name_too_long": "make it shorter",
     "queue_being_deleted": "wait 30 seconds or more, then try again",
-    "queue_not_found": "azguard queue create {container}",
+    "queue_not_found": "check the name: azguard queue list; to create it: azguard queue create {container}",
     "refusal_unclear": "azguard does not know this code: see the error codes in the REST reference of Azure Storage",
     "role_missing": "assign one, such as {role}; it takes effect after up to ten minutes",
     "sas_allows_too_little": (
@@ -92,7 +92,7 @@ HINTS: Mapping[str, Words] = {
     ),
     "table_being_deleted": "wait 40 seconds or more, then try again",
     "table_input": "check the filter: azguard entity query --help shows one",
-    "table_not_found": "azguard table create {container}",
+    "table_not_found": "check the name: azguard table list; to create it: azguard table create {container}",
     "too_many_properties": "put some of them into an entity of their own, or several into one as JSON",
     "value_of_other_type": 'check each "NAME@odata.type"',
     "value_out_of_range": "DateTimes begin with the year 1601",

@@ -33,7 +33,7 @@ HINTS: Mapping[str, Words] = {
     "smb_port_malformed": "set AZGUARD_SMB_PORT=445, or unset it",
     "smb_refused": "azguard does not know this status: please report it",
     "smb_share_is_nfs": "use a lock that is a blob: azguard lock run NAME; or mount the share, and use flock",
-    "smb_share_missing": "azguard share create {share}",
+    "smb_share_missing": "check the name: azguard share list; to create it: azguard share create {share}",
     "smb_unreachable": "check that {host} is the host of the file service, and {port} its port for SMB; "
     + _OTHER_LOCKS,
 }

@@ -6,7 +6,7 @@ from azguard.cli.words import Words
 
 
 def _how_to_see_acl(facts: Mapping[str, object]) -> str:
-    return f"azguard {facts['noun']} acl get {facts['target']}, then decide"
+    return f"look, then decide: azguard {facts['noun']} acl get {facts['target']}"
 
 
 def _how_to_look_at_acl(facts: Mapping[str, object]) -> str:

@@ -16,7 +16,7 @@ HINTS: Mapping[str, Words] = {
     "some_files_busy": "run it again; a get with --unchanged skip reads only the rest",
     "some_files_failed": "the line of each file says why; correct that, then run it again",
     "tree_conflicts": (
-        "another run changes nothing: another wrote them since you read them, or you never read them; "
+        "these files changed since you read them, or you never read them, so another run fails, too; "
         "read theirs beside yours: azguard {noun} get ADDRESS -f THEIRS"
     ),
     "tree_file_leased": (

@@ -120,7 +120,7 @@ class WorkOptions:
             UsageError: one is malformed, or they contradict each other.
         """
         if self.once_key is not None and self.once_table is None:
-            raise UsageError("--once-key says what is claimed, and not where", hint="add --once-table TABLE")
+            raise UsageError("--once-key needs the table of the claims", hint="add --once-table TABLE")
         if self.strict_key and self.once_key is None:
             raise UsageError(
                 "--strict-key compares the bodies of one key, and no key of theirs is named",

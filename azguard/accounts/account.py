@@ -126,7 +126,7 @@ class Account:
         # The whole endpoint, not the account's name: a host of the same first label may belong to another account.
         if same_host(self.endpoints.get(service, "")) != same_host(location.endpoint):
             raise ConfigError(
-                f"the credentials at hand are for {self.endpoints.get(service, self.name)}, "
+                f"the credentials are for {self.endpoints.get(service, self.name)}, "
                 f"and the URL is of {location.endpoint}",
                 reason="url_of_another_account",
             )

@@ -188,7 +188,7 @@ class Download:
         told = answer.http_response.headers.get("Content-MD5")
         if found != told:
             raise Unavailable(
-                f"what came of {self.target} is not what the service sent",
+                f"the content of {self.target} was changed on its way here",
                 address=str(self.target.address),
                 detail=(f"the MD5 of a range is {found}; the service told {told or 'none'}",),
                 reason="content_damaged",

@@ -125,7 +125,7 @@ def undelete(target: Target, deadline: Deadline) -> WriteResult:
         found = properties.fetch(target, Conditions(), deadline.fresh())
     except NotFound as error:
         raise error.but(
-            message=f"what was kept of {target} is back, but it has no current version",
+            message=f"the kept versions of {target} are back, but none is the current one",
             reason="undeleted_without_current",
         ) from error
     return WriteResult(str(target.address), found.etag, found.last_modified, "none", settled.attempts)

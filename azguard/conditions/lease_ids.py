@@ -19,7 +19,7 @@ def resolve_lease_id(asked: str | None, held: str | None) -> str | None:
     if asked == HELD:
         if held is None:
             raise UsageError(
-                "@held: this scope holds no lease on it",
+                "@held: this scope holds no such lease",
                 argument="lease_id",
                 reason="lease_not_held_here",
             )

@@ -15,7 +15,7 @@ def version(seen: SeenVersion, target: Target) -> str:
     """
     if not etags.is_version(target.kind, seen.etag):
         raise Changed(
-            f"what is remembered as the version of {target} is no ETag: the cache was damaged or edited",
+            f"the remembered version of {target} is no ETag: the cache was damaged or edited",
             address=str(target.address),
             reason="remembered_version_damaged",
         )

@@ -127,7 +127,7 @@ def break_after_showing(
     request.check()
     if not request.is_meant and confirm is None:
         raise UsageError(
-            "breaking a lease takes it from its holder, so say that it is meant", reason="break_not_confirmed"
+            "breaking a lease takes it from its holder, so it needs your confirmation", reason="break_not_confirmed"
         )
     state = look_at_breakable(request.target, deadline)
     if request.safeguards.older_than is not None and state.holder is not None:

@@ -127,7 +127,7 @@ class LockAcquisition:
         """Ask for the lock, without regard to other waiters."""
         if self._request.is_shared:
             raise Forbidden(
-                f"to read under {self._request.target} beside others takes the right to list the container",
+                f"a reader of {self._request.target} needs the right to list the container",
                 str(self._request.target.address),
                 detail=() if self._obstacle is None else (self._obstacle,),
                 reason="lock_shared_without_queue",

@@ -117,7 +117,7 @@ def run(command: GuardedCommand, locks: Locks, *, conclude: Callable[[bool], Non
             with ignore_ending():
                 conclude(died)
     if left := guardian.find_left_running():
-        command.say(f"warning: the lock is released, and what the command started runs on: {', '.join(left)}")
+        command.say(f"warning: the lock is released, but processes of the command run on: {', '.join(left)}")
     if ended.typed and ended.signal == signal.SIGINT:
         # Ctrl-C reached the command alone, which had the terminal. The script that we are a line of gets it now.
         signal.signal(signal.SIGINT, signal.SIG_IGN)

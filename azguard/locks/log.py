@@ -101,7 +101,7 @@ def read(lock: Target, deadline: Deadline, most: int) -> History:
             download = Download(blob, Conditions(), deadline.fresh)
             found = list(log_lines.parse(b"".join(download)))
         except NotFound:
-            gaps += _explain_missing(lock, deadline) if is_newest else [f"what was before is deleted: {blob}"]
+            gaps += _explain_missing(lock, deadline) if is_newest else [f"the older part is deleted: {blob}"]
             break
         lines += _choose_ours(blob, found, gaps)
         earlier = owners.find_value(download.properties.metadata or {}, _EARLIER)

@@ -175,7 +175,7 @@ def check_reads(request: LockRequest) -> None:
     """
     if not request.is_shared:
         raise UsageError(
-            f"what is around this reads under {request.target.address}, so that it cannot be held alone",
+            f"the run around this one reads under {request.target.address}, so this one cannot hold it alone",
             address=str(request.target.address),
             reason="lock_shared_around",
         )

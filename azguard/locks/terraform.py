@@ -104,7 +104,7 @@ class StateGuard:
     def _release_own(self, file: RunFile) -> bool:
         if file.is_over():
             return self._release(file)
-        self.say(f"{self.target} stays as it is: what the command started runs on")
+        self.say(f"{self.target} stays as it is: processes of the command run on")
         return False
 
     def _release(self, file: RunFile) -> bool:

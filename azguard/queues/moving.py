@@ -110,7 +110,7 @@ def guess_destination(source: Target) -> Target:
     partner = name.removesuffix(POISON_SUFFIX)
     if partner in ("", name):
         raise UsageError(
-            f"where the messages of {source} are to go is missing: its name does not end in {POISON_SUFFIX}",
+            f"no destination is named for the messages of {source}: its name does not end in {POISON_SUFFIX}",
             address=str(source.address),
             reason="move_without_destination",
         )

@@ -115,7 +115,7 @@ def break_after_showing(
     """
     if not request.is_meant and confirm is None:
         raise UsageError(
-            "closing a file takes it from those who have it open, so say that it is meant",
+            "closing a file takes it from those who have it open, so it needs your confirmation",
             reason="file_break_not_confirmed",
         )
     target = request.target

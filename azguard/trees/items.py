@@ -127,12 +127,11 @@ class TreeSummary:
         if not self.wrong:
             return
         total = sum(self.outcomes.values())
-        words = f"{self.outcomes.get(FAILED, 0)} failed, {self.outcomes.get(UNKNOWN, 0)} unknown"
-        message = f"{self.wrong} of {total} files of {self.address}: {words}"
-        not_tried = self.outcomes.get(NOT_TRIED, 0)
-        if not_tried:
+        counts = [f"{self.outcomes[each]} {each}" for each in (FAILED, UNKNOWN, NOT_TRIED) if self.outcomes.get(each)]
+        message = f"{self.wrong} of {total} files of {self.address}: {', '.join(counts)}"
+        if NOT_TRIED in self.outcomes:
             raise Partial(
-                f"{message}, {not_tried} not tried, since the service did not answer any more",
+                f"{message}, since the service did not answer any more",
                 address=self.address,
                 reason="tree_service_gone",
             )

@@ -214,9 +214,9 @@ def _check_change(run: UpdateRun, state: CurrentVersion, applied: Applied) -> No
 
 def _warn_of_earlier_run(run: UpdateRun, applied: Applied) -> None:
     if run.plan.compared_change is not None and applied.change is None:
-        run.tools.warn("what the key changed was not recorded, so it is not compared with this change")
+        run.tools.warn("the change of this key was not recorded, so it cannot be compared with the new one")
     if applied.written_since:
-        run.tools.warn("another write followed the change of this key, so what is there may be something else")
+        run.tools.warn("another write followed the change of this key, so the content may differ from it")
 
 
 def _is_ours(run: UpdateRun, state: CurrentVersion) -> bool:

@@ -149,14 +149,14 @@ class EditSession:
             self._file.remove()
             return error
         path = str(self._file.path)
-        detail = error.detail if "kept" in error.facts else (*error.detail, f"what you typed is kept in {path}")
+        detail = error.detail if "kept" in error.facts else (*error.detail, f"your text is kept in {path}")
         values = {**error.values, "is_edit": True}
         return error.but(detail=detail, facts={**error.facts, "kept": path}, values=values)
 
     def leave_unsaid(self) -> None:
         """Leave because of a signal, whose end says nothing of files: tell where what was typed is."""
         if self.holds_work():
-            self._tools.tell(f"what you typed is kept in {self.path}")
+            self._tools.tell(f"your text is kept in {self.path}")
         elif self._file is not None:
             self._file.remove()
 

@@ -63,7 +63,7 @@ class PoisonReasons:
         with self._lock:
             is_first, self._has_warned = not self._has_warned, True
         if is_first:
-            self._warn(f"why messages are poisoned is not kept in the table {TABLE}: {error.message}")
+            self._warn(f"the reasons of poisoned messages are not kept in the table {TABLE}: {error.message}")
 
 
 def read_reasons(poison: Target, wanted: Iterable[str]) -> dict[str, dict[str, Any]]:

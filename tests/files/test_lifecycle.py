@@ -199,9 +199,17 @@ def test_what_was_never_read_is_deleted_only_if_that_is_said(files_cli: CliWorld
 @pytest.mark.parametrize(
     ("words", "code", "hint"),
     [
-        (("dir", "create", "{share}/a/b"), 44, "azguard dir create {share}/a"),
-        (("dir", "show", "nothing-here/a"), 44, "azguard share create nothing-here"),
-        (("file", "list", "nothing-here"), 44, "azguard share create nothing-here"),
+        (("dir", "create", "{share}/a/b"), 44, "create it first: azguard dir create {share}/a"),
+        (
+            ("dir", "show", "nothing-here/a"),
+            44,
+            "check the name: azguard share list; to create it: azguard share create nothing-here",
+        ),
+        (
+            ("file", "list", "nothing-here"),
+            44,
+            "check the name: azguard share list; to create it: azguard share create nothing-here",
+        ),
         (
             ("dir", "delete", "{share}/full", ANYHOW),
             40,
@@ -214,7 +222,7 @@ def test_what_was_never_read_is_deleted_only_if_that_is_said(files_cli: CliWorld
         (
             ("file", "show", "{share}/f?snapshot=2020-01-01T00:00:00.0000000Z"),
             44,
-            "azguard share list --include-snapshots --prefix {share}",
+            "see what there is: azguard share list --include-snapshots --prefix {share}",
         ),
     ],
 )

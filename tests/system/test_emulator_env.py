@@ -39,7 +39,7 @@ def test_env_without_an_emulator_exits_44_and_prints_nothing(world: World) -> No
     assert (answer.returncode, answer.stdout, answer.stderr) == (
         44,
         "",
-        "error: the emulator is not running\nhint: azguard emulator start\n",
+        "error: the emulator is not running\nhint: start it: azguard emulator start\n",
     )
 
 

@@ -103,8 +103,8 @@ def test_a_refusal_of_the_live_service_is_told_by_its_meaning(
 @pytest.mark.parametrize(
     ("status", "code", "kind", "words", "hint"),
     [
-        (404, "TableNotFound", NotFound, "there is no table Orders", "azguard table create Orders"),
-        (409, "TableBeingDeleted", Locked, "Orders is still being deleted", "that takes the service 40"),
+        (404, "TableNotFound", NotFound, "there is no table Orders", "check the name: azguard table list"),
+        (409, "TableBeingDeleted", Locked, "Orders is still being deleted", "wait 40 seconds"),
         (400, "InvalidInput", BadRequest, "a value or the filter is not what the service understands", "check the f"),
         (400, "PropertyLimitExceeded", BadRequest, "the entity has more than 252 properties", "put some of them into"),
         (400, "EntityTooLarge", BadRequest, "the entity has more than 1 MiB", "keep large values in a blob"),

@@ -85,7 +85,7 @@ def test_an_emulator_that_does_not_run_is_told_how_to_be_started(offline: CliWor
         53,
         [
             "error: the emulator is not running at http://127.0.0.1:9/devstoreaccount1",
-            'hint: azguard emulator start, then eval "$(azguard emulator env)"',
+            'hint: type azguard emulator start, then eval "$(azguard emulator env)"',
         ],
     )
 

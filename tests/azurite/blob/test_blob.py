@@ -160,7 +160,11 @@ def test_a_listing_refuses_what_it_does_not_honour(cli: CliWorld, options: tuple
 
 def test_a_listing_of_no_container_is_not_found_and_prints_nothing(cli: CliWorld) -> None:
     ran = cli.call("blob", "list", "nosuch", "-o", "json")
-    assert (ran.code, ran.out, ran.error["hint"]) == (44, "", "azguard container create nosuch")
+    assert (ran.code, ran.out, ran.error["hint"]) == (
+        44,
+        "",
+        "check the name: azguard container list; to create it: azguard container create nosuch",
+    )
 
 
 def test_a_delete_says_what_guarded_it_and_forgets_the_blob(cli: CliWorld, site: str) -> None:

@@ -380,7 +380,8 @@ def test_the_root_container_is_named_root(cli: CliWorld) -> None:
 def test_a_container_that_is_not_there_is_not_found_with_the_command_that_makes_it(cli: CliWorld) -> None:
     ran = cli.call("blob", "put", "nosuch/a", "-o", "json", stdin=b"x")
     assert (ran.code, ran.error["message"], ran.error["hint"]) == (
-        44, "there is no container nosuch", "azguard container create nosuch",
+        44, "there is no container nosuch",
+        "check the name: azguard container list; to create it: azguard container create nosuch",
     )  # fmt: skip
 
 

@@ -62,7 +62,7 @@ def test_of_two_writers_that_read_the_same_tags_one_is_refused(cli: CliWorld, bl
     assert (ran.code, ran.error["message"], ran.error["hint"], tags_of(cli, blob)) == (
         42,
         f"the tags of {blob} changed since you read them",
-        f"azguard blob tags get {blob}, then decide",
+        f"look, then decide: azguard blob tags get {blob}",
         {"a": "1"},
     )
 

@@ -103,7 +103,7 @@ def test_policies_of_another_version_stay(cli: CliWorld, site: str) -> None:
     sdk(cli, site).set_container_access_policy({}, public_access="container")
     ran = set_acl(cli, site, RACE, stdin={"readers": READERS})
     assert (ran.code, ran.error["hint"], sdk(cli, site).get_container_properties().public_access) == (
-        42, f"azguard container acl get {site}, then decide", "container",
+        42, f"look, then decide: azguard container acl get {site}", "container",
     )  # fmt: skip
 
 

@@ -124,7 +124,11 @@ def test_what_is_missing_is_told_apart(cli: CliWorld, table: str) -> None:
     assert (entity.code, entity.error["message"]) == (44, f"there is no entity {table}/eu/1")
     for ran in nowhere:
         told = (ran.code, ran.error["message"], ran.error["hint"])
-        assert told == (44, "there is no table Nowhere", "azguard table create Nowhere")
+        assert told == (
+            44,
+            "there is no table Nowhere",
+            "check the name: azguard table list; to create it: azguard table create Nowhere",
+        )
 
 
 def test_chosen_properties_come_with_the_keys_and_the_etag(cli: CliWorld, table: str) -> None:

@@ -556,7 +556,8 @@ def test_a_listing_of_what_does_not_exist_says_so(cli: CliWorld) -> None:
     ran = cli.call("lease", "list", "nosuchcontainer")
     assert (ran.code, ran.err) == (
         44,
-        "error: there is no container nosuchcontainer\nhint: azguard container create nosuchcontainer\n",
+        "error: there is no container nosuchcontainer\nhint: check the name: azguard container list; to create it: "
+        "azguard container create nosuchcontainer\n",
     )
 
 

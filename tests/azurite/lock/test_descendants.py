@@ -165,7 +165,7 @@ def test_what_the_command_leaves_running_when_it_ends_is_left_alone_and_told(wor
     scene = escape(world, "(setsid {0} &); until [ -e go ]; do sleep 0.05; done; exit 4")
     (world.cli.root / "go").touch()
     ran = scene.running.ended()
-    warning = "warning: the lock is released, and what the command started runs on: "
+    warning = "warning: the lock is released, but processes of the command run on: "
     assert (ran.code, is_gone(scene.pid), world.state(scene.lock)) == (4, False, "available")
     assert (ran.err.startswith(warning), f"(pid {scene.pid})" in ran.err) == (True, True)
     os.kill(scene.pid, signal.SIGKILL)

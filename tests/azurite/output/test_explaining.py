@@ -272,7 +272,7 @@ def test_a_neighbour_is_no_misspelling(cli: CliWorld, blob: str) -> None:
 def test_nothing_near_leaves_the_way_to_create_it(cli: CliWorld) -> None:
     name = f"q{uuid.uuid4().hex}"
     ran = cli.call("blob", "get", f"{name}/a", "-o", "json", scope="fresh")
-    assert ran.error["hint"] == f"azguard container create {name}"
+    assert ran.error["hint"] == f"check the name: azguard container list; to create it: azguard container create {name}"
 
 
 @pytest.mark.parametrize("words", [("-q",), ()])

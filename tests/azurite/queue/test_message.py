@@ -325,7 +325,10 @@ def test_a_queue_is_only_cleared_if_both_are_said(cli: CliWorld, jobs: str) -> N
 @pytest.mark.parametrize("words", [("put", "--content", "x"), ("get",), ("peek",)])
 def test_a_queue_that_is_not_there_is_named(cli: CliWorld, words: tuple[str, ...]) -> None:
     ran = cli.call("message", words[0], "nosuch", *words[1:], "-o", "json")
-    assert (ran.code, ran.error["hint"]) == (44, "azguard queue create nosuch")
+    assert (ran.code, ran.error["hint"]) == (
+        44,
+        "check the name: azguard queue list; to create it: azguard queue create nosuch",
+    )
 
 
 @pytest.mark.parametrize("option", ["--if-match", "--etag", "--lease-id", "--last-writer-wins"])

@@ -131,7 +131,10 @@ def test_a_queue_that_is_not_told_or_is_the_same_is_refused(cli: CliWorld, jobs:
 def test_a_missing_destination_is_told_before_anything_is_received(cli: CliWorld, jobs: str) -> None:
     ran = move(cli, f"{jobs}-poison", "nosuch")
     seen = cli.call("message", "peek", f"{jobs}-poison", "--num-messages", "32").json
-    assert (ran.code, ran.error["hint"]) == (44, "azguard queue create nosuch")
+    assert (ran.code, ran.error["hint"]) == (
+        44,
+        "check the name: azguard queue list; to create it: azguard queue create nosuch",
+    )
     assert [each["dequeue_count"] for each in seen] == [0, 0, 0]
 
 

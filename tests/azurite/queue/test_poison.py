@@ -110,7 +110,7 @@ def test_a_table_of_reasons_that_cannot_be_reached_is_said_and_stops_nothing(cli
     cut_off = replace(cli, connection_string=text)
     ran = cut_off.fork("queue", "work", jobs, "--drain", "-o", "json", "--", "sh", "-c", "exit 65")
     assert (ran.code, ran.json["poisoned"]) == (20, 2)
-    assert ran.err.count("is not kept in the table azguardpoison") == 1
+    assert ran.err.count("are not kept in the table azguardpoison") == 1
     listed = look(cut_off, jobs)
     assert (listed.code, len(listed.json), "could not be read" in listed.err) == (0, 2, True)
 

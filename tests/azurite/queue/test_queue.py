@@ -89,7 +89,8 @@ def test_a_queue_with_messages_is_only_deleted_with_its_contents(cli: CliWorld) 
 def test_a_queue_that_is_not_there_cannot_be_deleted(cli: CliWorld, name: str) -> None:
     ran = cli.call("queue", "delete", name, ANYHOW, "-o", "json")
     assert (ran.code, ran.error["message"], ran.error["hint"]) == (
-        44, f"there is no queue {name}", f"azguard queue create {name}",
+        44, f"there is no queue {name}",
+        f"check the name: azguard queue list; to create it: azguard queue create {name}",
     )  # fmt: skip
 
 
@@ -167,7 +168,7 @@ def test_access_policies_that_changed_are_not_replaced(cli: CliWorld, jobs: str)
     now = set_acl(cli, jobs, {"readers": READERS}, ANYHOW, scope="other").json
     ran = set_acl(cli, jobs, {}, RACE)
     assert (ran.code, ran.error["expected_etag"], ran.error["current_etag"], ran.error["hint"]) == (
-        42, read["etag"], now["etag"], f"azguard queue acl get {jobs}, then decide",
+        42, read["etag"], now["etag"], f"look, then decide: azguard queue acl get {jobs}",
     )  # fmt: skip
 
 

@@ -107,7 +107,11 @@ def test_a_file_that_must_not_be_made_is_missing(world: FileLockWorld) -> None:
 
 def test_a_missing_share_is_named_with_the_command_that_makes_it(world: FileLockWorld) -> None:
     ran = world.run("nosuchshare/x", "--", "true")
-    assert (ran.code, ran.err) == (44, "error: there is no share:nosuchshare\nhint: azguard share create nosuchshare\n")
+    assert (ran.code, ran.err) == (
+        44,
+        "error: there is no share:nosuchshare\n"
+        "hint: check the name: azguard share list; to create it: azguard share create nosuchshare\n",
+    )
 
 
 def test_a_share_of_nfs_is_told_from_a_missing_one(world: FileLockWorld, share: Share) -> None:

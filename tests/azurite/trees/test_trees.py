@@ -158,7 +158,7 @@ def test_what_failed_is_named_again_at_the_end_with_its_status(
     assert all(f"{site}/{name}: " in "".join(told) for name in ("007", "new"))
     (cli.root / "dist/new").unlink()
     ran = put(cli, "dist", site, *shown)
-    assert (ran.code, "another run changes nothing" in ran.err) == (42, "-q" not in shown)
+    assert (ran.code, "another run fails, too" in ran.err) == (42, "-q" not in shown)
 
 
 def test_what_exists_and_was_never_read_here_is_not_overwritten(cli: CliWorld, site: str) -> None:

@@ -69,3 +69,16 @@ def test_options_are_dropped_and_kept_with_their_values() -> None:
         ["blob", "put", "a", "--profile", "p", "--emulator"],
         ["--profile", "p", "--emulator"],
     )
+
+
+@cases(
+    ("word", "typed"),
+    [
+        ("a b", "'a b'"),
+        ("a\u202eb.txt", r"$'a\u202eb.txt'"),
+        ("it's\x1b[31m\\", r"$'it\'s\u001b[31m\\'"),
+        ("a\x9bb\U000e0001", r"$'a\u009bb\U000e0001'"),
+    ],
+)
+def test_a_name_that_no_terminal_shows_is_quoted_so_that_a_shell_reads_it_back(word: str, typed: str) -> None:
+    assert command_line.quote(word) == typed

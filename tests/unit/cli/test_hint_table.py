@@ -114,9 +114,9 @@ def test_what_is_added_to_a_line_stands_before_two_dashes(command: str, argv: li
 @cases(
     ("command", "hint"),
     [
-        ("blob metadata set", "azguard blob metadata get c/n, then decide"),
-        ("blob set-properties", "azguard blob show c/n, then decide"),
-        ("lease acquire", "azguard lease show blob:c/n, then decide"),
+        ("blob metadata set", "look, then decide: azguard blob metadata get c/n"),
+        ("blob set-properties", "look, then decide: azguard blob show c/n"),
+        ("lease acquire", "look, then decide: azguard lease show blob:c/n"),
     ],
 )
 def test_a_change_of_another_is_to_be_looked_at(command: str, hint: str) -> None:

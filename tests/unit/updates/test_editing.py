@@ -229,7 +229,7 @@ def test_what_was_typed_outlives_an_editor_that_fails(desk: Desk) -> None:
     assert (error.exit_code, kept(error), error.detail) == (
         65,
         b"typed\n",
-        (f"what you typed is kept in {error.facts['kept']}",),
+        (f"your text is kept in {error.facts['kept']}",),
     )
 
 
@@ -251,7 +251,7 @@ def test_what_was_typed_outlives_ctrl_c(desk: Desk) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         desk.edit(interrupt)
-    assert (desk.files, desk.told[0].startswith("what you typed is kept in ")) == (
+    assert (desk.files, desk.told[0].startswith("your text is kept in ")) == (
         ["config.txt", "config.txt.base"],
         True,
     )

@@ -117,7 +117,7 @@ def test_what_was_recorded_without_its_change_counts_and_is_told() -> None:
     Case(store).end()
     again = Case(store)
     assert again.outcome(**keyed()) == ("applied_before", None)
-    assert [each.partition(",")[0] for each in again.warned] == ["what the key changed was not recorded"]
+    assert [each.partition(",")[0] for each in again.warned] == ["the change of this key was not recorded"]
 
 
 def test_of_an_own_write_that_is_found_without_a_key_nothing_is_told() -> None:
