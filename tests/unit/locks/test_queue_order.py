@@ -222,9 +222,9 @@ TELLING = {
     "barging is allowed": 2,
     "later numbers come first": 8,
     "the ticket is left behind": 8,
-    "the dead are never skipped": 9,
-    "the dead are skipped late": 2,
-    "one whose turn has just come is left no time": 37,
+    "the dead are never skipped": 14,
+    "the dead are skipped late": 32,
+    "one whose turn has just come is left no time": 12,
     "no sign of life is given": 6,
 }
 
