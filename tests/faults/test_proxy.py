@@ -21,6 +21,7 @@ from azguard.emulators.state import Azurite
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Answer, Chosen, Fault, Request
 from tests.faults.rules import Rule, after, at_random, by_rules, operation
+from tests.support.cases import cases
 from tests.support.emulator_world import until
 from tests.support.places import REPOSITORY
 
@@ -252,9 +253,7 @@ def test_rules_count_the_requests_they_name() -> None:
     assert [decide(each) for each in asked] == [Fault.NONE, Fault.SLOW, Fault.DROP, Fault.RESET, Fault.NONE]
 
 
-@pytest.mark.parametrize(
-    "text", ["", "PUT blob drop", "PUT blob x drop", "PUT blob 1 explode", "PUT blob 1 stored-after"]
-)
+@cases("text", ["", "PUT blob drop", "PUT blob x drop", "PUT blob 1 explode", "PUT blob 1 stored-after"])
 def test_what_is_no_rule_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not|invalid literal"):
         Rule.parse(text)

@@ -11,6 +11,7 @@ from azguard.faultproxy.faults import Request
 from tests.faults import table
 from tests.faults.matrix import ROWS, Column
 from tests.faults.rules import operation
+from tests.support.cases import cases
 from tests.support.command_tree import COMMANDS, find_command
 from tests.support.evidence import EXPECTED, find_form
 from tests.support.scenarios import SCENARIOS
@@ -81,7 +82,7 @@ def test_an_operation_of_a_command_that_writes_has_its_rows(name: str, line: str
     assert spoilt(name) in {each for row in rows for each in (row.spoilt, row.commit)}
 
 
-@pytest.mark.parametrize(("words", "command"), COMMANDS, ids=[words for words, _ in COMMANDS])
+@cases(("words", "command"), COMMANDS)
 def test_a_command_that_may_write_has_a_row(words: str, command: Any) -> None:
     spec = command.spec
     reads = not spec.is_remote or (spec.operation is not None and not spec.operation.writes)

@@ -3,13 +3,12 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import pytest
-
 from azguard.faultproxy.proxy import Answer, Fault, Request
 from azguard.requests.lineage import ABSENT, Lineage
 from tests.races import log
 from tests.races.chain import Final, Kind, Violation, Write
 from tests.races.history import End, Findings, History, Told, check
+from tests.support.cases import cases
 
 A, B, C = "aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb", "cccccccccccccccc"
 
@@ -148,7 +147,7 @@ def test_an_etag_that_is_another_writes_is_found() -> None:
     assert rules(replace(GOOD, told=[told(A, etag="E2"), GOOD.told[1]])) == ["false ETag"]
 
 
-@pytest.mark.parametrize("code", [42, 44, 49, 53, 65, 75])
+@cases("code", [42, 44, 49, 53, 65, 75])
 def test_said_to_be_not_applied_and_applied_is_found_however_late_it_landed(code: int) -> None:
     zombie = replace(GOOD.writes[1], sent=100.0, answered=101.0, fault="zombie")
     late = [START, write("E2", "E0", B, "worker2.1"), replace(zombie, replaced="E2")]

@@ -16,6 +16,7 @@ from azguard.address import Address, Kind
 from azguard.errors import Unavailable
 from azguard.requests.calls import CallOutcome, read, send_once, write_timeouts
 from azguard.requests.deadline import ANSWER_SECONDS, Deadline
+from tests.support.cases import cases
 from tests.support.fake_resource import Clock, Refusal
 from tests.unit.requests.test_calls import SAY_NO
 
@@ -150,7 +151,7 @@ def test_a_connection_that_is_not_made_in_time_is_not_sent() -> None:
 # In doubt
 
 
-@pytest.mark.parametrize(
+@cases(
     "answer",
     [
         resets,
@@ -160,15 +161,6 @@ def test_a_connection_that_is_not_made_in_time_is_not_sent() -> None:
         says('HTTP/1.1 201 Created\nETag: "0x8D'),
         says("nonsense\n\n"),
         says("HTTP/1.1 412 Precondition Failed\nContent-Length: 100\n\n<?xml"),
-    ],
-    ids=[
-        "reset",
-        "reset after it",
-        "closed after it",
-        "cut short",
-        "cut short in a header",
-        "no HTTP",
-        "refused, cut short",
     ],
 )
 def test_a_connection_that_breaks_leaves_the_write_in_doubt(answer: Answer) -> None:
@@ -187,13 +179,13 @@ def test_broken_tls_leaves_the_write_in_doubt() -> None:
         assert fate_at(target(port, "https")) is CallOutcome.IN_DOUBT
 
 
-@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 507])
+@cases("status", [408, 429, 500, 502, 503, 504, 507])
 def test_a_status_that_says_later_leaves_the_write_in_doubt(status: int) -> None:
     with serving(status_of(status)) as port:
         assert fate_at(target(port)) is CallOutcome.IN_DOUBT
 
 
-@pytest.mark.parametrize("leaked", [AttributeError("headers"), ValueError("x"), OSError("x"), RuntimeError("x")])
+@cases("leaked", [AttributeError("headers"), ValueError("x"), OSError("x"), RuntimeError("x")])
 def test_what_the_sdk_leaks_leaves_the_write_in_doubt(leaked: Exception) -> None:
     def call() -> None:
         raise leaked
@@ -204,14 +196,14 @@ def test_what_the_sdk_leaks_leaves_the_write_in_doubt(leaked: Exception) -> None
 # Refused and committed
 
 
-@pytest.mark.parametrize("status", [200, 201, 302, *sorted(SAY_NO - {407})])
+@cases("status", [200, 201, 302, *sorted(SAY_NO - {407})])
 def test_what_is_not_said_by_the_service_is_neither_a_success_nor_a_refusal(status: int) -> None:
     page = f"HTTP/1.1 {status} Word\nServer: nginx\nLocation: http://{HOST}/login\nContent-Length: 0\n\n"
     with serving(says(page)) as port:
         assert fate_at(target(port)) is CallOutcome.IN_DOUBT
 
 
-@pytest.mark.parametrize("status", sorted(SAY_NO))
+@cases("status", sorted(SAY_NO))
 def test_a_status_that_says_no_is_a_refusal(status: int) -> None:
     with serving(status_of(status)) as port:
         assert fate_at(target(port)) is CallOutcome.REFUSED
@@ -226,7 +218,7 @@ def test_an_answer_is_a_commit() -> None:
     assert (sent.outcome, sent.answer["etag"] if sent.answer else None) == (CallOutcome.COMMITTED, '"1"')
 
 
-@pytest.mark.parametrize("status", [200, 503])
+@cases("status", [200, 503])
 def test_a_request_is_sent_once(status: int) -> None:
     count = []
 

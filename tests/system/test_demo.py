@@ -16,6 +16,7 @@ from azguard.demo.strategies import IncrementOutcome, Strategy
 from azguard.emulators.state import Azurite
 from azguard.faultproxy import proxy
 from azguard.faultproxy.proxy import Fault, Request
+from tests.support.cases import cases
 from tests.support.emulator_world import World, until
 
 _SHORT = ("--writers", "2", "--increments", "5", "--seed", "1")
@@ -176,9 +177,7 @@ def test_safe_update_knows_even_if_every_answer_to_a_put_is_lost(
     assert count(Strategy.SAFE, _every_put) == (IncrementOutcome.DONE, 1)
 
 
-@pytest.mark.parametrize(
-    ("found", "verdict"), [(9, CountVerdict.TOO_FEW), (10, CountVerdict.EXACT), (11, CountVerdict.TOO_MANY)]
-)
+@cases(("found", "verdict"), [(9, CountVerdict.TOO_FEW), (10, CountVerdict.EXACT), (11, CountVerdict.TOO_MANY)])
 def test_a_count_is_judged_by_what_was_expected(found: int, verdict: CountVerdict) -> None:
     assert race.verdict(10, found) is verdict
 

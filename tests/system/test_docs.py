@@ -11,6 +11,7 @@ import pytest
 
 from docs import generate, manual
 from docs.pictures.__main__ import FOLDER, PICTURES
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.page_shell import PageShell, on_path
 from tests.support.pages import Page, Step, agrees, every_page, replace_shown
@@ -91,12 +92,12 @@ def test_the_manual_pages_are_laid_out_without_a_warning() -> None:
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@cases("name", PICTURES)
 def test_a_picture_is_as_its_script_draws_it(name: str) -> None:
     assert (FOLDER / f"{name}.svg").read_text(encoding="utf-8") == PICTURES[name](), "run: python -m docs.pictures"
 
 
-@pytest.mark.parametrize("page", every_page(), ids=lambda page: page.name)
+@cases("page", every_page(), ids=lambda page: page.name)
 def test_every_link_leads_somewhere(page: Page) -> None:
     targets = re.findall(r"\]\(([^)\s]+)\)", page.text)
     inside = [target for target in targets if not target.startswith("https://")]
@@ -114,7 +115,7 @@ def _anchor(heading: str) -> str:
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
-@pytest.mark.parametrize("page", every_page(), ids=lambda page: page.name)
+@cases("page", every_page(), ids=lambda page: page.name)
 def test_a_page_has_no_hard_words(page: Page) -> None:
     written = re.sub(r"<!-- generated: .*?<!-- end -->", "", page.text, flags=re.DOTALL)
     assert [word for word in _HARD if re.search(rf"\b{word}\b", written, re.IGNORECASE)] == []

@@ -7,6 +7,7 @@ import pytest
 
 from azguard.emulators import background, state
 from tests.support import emulator_world
+from tests.support.cases import cases
 from tests.support.emulator_world import World
 
 _SHOWN = "$AZURE_STORAGE_CONNECTION_STRING"
@@ -66,7 +67,7 @@ def test_env_for_an_unknown_shell_is_refused(world: World) -> None:
     assert (answer.returncode, answer.stdout) == (2, "")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("shell", "line"),
     [
         ("sh", "export AZURE_STORAGE_CONNECTION_STRING='A=b;C=d'"),
@@ -91,7 +92,7 @@ def test_the_line_that_takes_it_away_is_in_the_shells_own_syntax() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("environ", "parent", "shell"),
     [
         ({}, "", "sh"),

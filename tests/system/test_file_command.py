@@ -9,6 +9,7 @@ import pytest
 
 from azguard.errors import GaveUp, TransformFailed
 from azguard.processes import file_command
+from tests.support.cases import cases
 
 PYTHON = sys.executable
 
@@ -39,7 +40,7 @@ def shell(script: str, **settings: float) -> tuple[bytes, bytes]:
     return run("sh", "-c", script, "sh", "{}", **settings)  # type: ignore[arg-type]  # seconds alone is passed on
 
 
-@pytest.mark.parametrize(
+@cases(
     ("command", "answer"),
     [
         (("sed", "-i", "s/1/2/", "{}"), True),

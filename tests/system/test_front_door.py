@@ -7,17 +7,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from azguard import __version__
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 
-@pytest.mark.parametrize("words", [(), ("--",), ("--", "--"), ("help",), ("help", "--"), ("--help",), ("-h",)])
+@cases("words", [(), ("--",), ("--", "--"), ("help",), ("help", "--"), ("--help",), ("-h",)])
 def test_azguard_alone_prints_its_help(offline: CliWorld, words: tuple[str, ...]) -> None:
     ran = offline.call(*words)
     assert (ran.code, ran.out, ran.err) == (0, offline.call("--help").out, "")
 
 
-@pytest.mark.parametrize("path", [("blob",), ("lock",), ("table", "acl")])
-@pytest.mark.parametrize("end", [(), ("--",)])
+@cases("path", [("blob",), ("lock",), ("table", "acl")])
+@cases("end", [(), ("--",)])
 def test_a_group_alone_prints_its_help_and_ends_with_two(
     offline: CliWorld, path: tuple[str, ...], end: tuple[str, ...]
 ) -> None:
@@ -25,7 +26,7 @@ def test_a_group_alone_prints_its_help_and_ends_with_two(
     assert (ran.code, ran.out, ran.err) == (2, "", offline.call(*path, "--help").out)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "needs"),
     [(("-o", "json"), "azguard"), (("-o", "json", "--"), "azguard"), (("-ojson", "blob"), "azguard blob")],
 )
@@ -36,7 +37,7 @@ def test_a_program_that_forgot_the_command_gets_its_error_as_json(
     assert (ran.code, ran.error["message"], ran.error["hint"]) == (2, f"{needs} needs a command", f"{needs} --help")
 
 
-@pytest.mark.parametrize("path", [("blob",), ("blob", "put"), ("safe-update",), ("table", "acl", "set"), ("help",)])
+@cases("path", [("blob",), ("blob", "put"), ("safe-update",), ("table", "acl", "set"), ("help",)])
 def test_help_of_a_command_is_what_its_option_prints_and_the_notes(offline: CliWorld, path: tuple[str, ...]) -> None:
     ran, option = offline.call("help", *path), offline.call(*path, "--help").out
     has_notes = path not in (("blob",), ("help",))
@@ -53,13 +54,13 @@ def test_help_of_what_is_no_command_is_refused(offline: CliWorld) -> None:
     assert (offline.call("help", "nosuch").code, offline.call("help", "blob", "").code) == (2, 2)
 
 
-@pytest.mark.parametrize("words", [("version",), ("-V",), ("--version",), ("-q", "-V"), ("-V", "blob")])
+@cases("words", [("version",), ("-V",), ("--version",), ("-q", "-V"), ("-V", "blob")])
 def test_the_version_however_it_is_asked_for(offline: CliWorld, words: tuple[str, ...]) -> None:
     ran = offline.call(*words)
     assert (ran.code, ran.out, ran.err) == (0, f"azguard {__version__}\n", "")
 
 
-@pytest.mark.parametrize("options", [("-o", "json"), ("--query", "@")])
+@cases("options", [("-o", "json"), ("--query", "@")])
 def test_the_version_is_data_for_a_program_that_asks_for_it(offline: CliWorld, options: tuple[str, ...]) -> None:
     assert offline.call("version", *options).json == {"version": __version__}
 

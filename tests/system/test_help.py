@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 from azguard.cli import help_text, markdown, topics
 from azguard.cli.help_text import HelpText
 from docs.manual import find_root
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 
@@ -53,7 +54,7 @@ def test_options_of_all_commands_stand_in_a_topic_of_their_own(offline: CliWorld
     assert [name in topic for name in ("--account-name", "--query")] == [True, True]
 
 
-@pytest.mark.parametrize("name", topics.TOPICS)
+@cases("name", topics.TOPICS)
 def test_a_topic_is_readable_in_eighty_columns(offline: CliWorld, name: str) -> None:
     ran = offline.call("help", name, env={"COLUMNS": "80"})
     # What is to be typed stands as it is.
@@ -67,9 +68,7 @@ def test_topics_that_a_help_names_exist() -> None:
     assert [(path, topic) for path, found in named.items() for topic in found if topic not in topics.TOPICS] == []
 
 
-@pytest.mark.parametrize(
-    ("typed", "similar"), [("conditons", "conditions"), ("exitstatus", "exit-status"), ("tabel", "table")]
-)
+@cases(("typed", "similar"), [("conditons", "conditions"), ("exitstatus", "exit-status"), ("tabel", "table")])
 def test_a_misspelt_topic_or_command_is_answered_with_the_right_one(
     offline: CliWorld, typed: str, similar: str
 ) -> None:

@@ -14,6 +14,7 @@ from azure.storage.queue import QueueServiceClient
 from azguard.cli.help_text import HelpText
 from azguard.cli.registry import COMMANDS
 from tests.support import table_world
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.command_tree import COMMANDS as EVERY
 from tests.support.emulator_world import World
@@ -214,9 +215,7 @@ def test_the_examples_in_a_help_run(name: str, lines: list[str], request: pytest
     assert failed == []
 
 
-@pytest.mark.parametrize(
-    ("name", "lines"), [(name, lines) for group in COMMANDS for name, lines in examples(group).items()]
-)
+@cases(("name", "lines"), [(name, lines) for group in COMMANDS for name, lines in examples(group).items()])
 def test_a_help_has_examples_that_fit_a_terminal(name: str, lines: list[str]) -> None:
     assert f"azguard {name}" in lines[0]
     assert [line for line in lines if len(line) > 78] == []

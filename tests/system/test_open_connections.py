@@ -17,6 +17,7 @@ from azguard.accounts import direct
 from azguard.accounts.exchanges import Exchange
 from azguard.accounts.open_connections import OpenConnection, OpenConnections
 from azguard.accounts.transport import _explain
+from tests.support.cases import cases
 from tests.support.ranged_service import RangeAnswer, serving
 
 OK = b'HTTP/1.1 206 Partial Content\r\nETag: "0x1"\r\n'
@@ -54,7 +55,7 @@ def exchange(
         return found.status_code, found.reason, dict(found.headers.items()), found.content, connection.is_reusable
 
 
-@pytest.mark.parametrize(
+@cases(
     ("answer", "headers", "content"),
     [
         (OK + LENGTH + BODY, {"ETag": '"0x1"', "Content-Length": "10"}, BODY),
@@ -75,7 +76,6 @@ def exchange(
             BODY,
         ),
     ],
-    ids=["its length", "without carriage returns", "chunks", "continue", "folded and repeated headers"],
 )
 def test_a_whole_answer_is_read_and_the_connection_is_used_again(
     answer: bytes, headers: Mapping[str, str], content: bytes
@@ -83,13 +83,13 @@ def test_a_whole_answer_is_read_and_the_connection_is_used_again(
     assert exchange(answer) == (206, "Partial Content", headers, content, True)
 
 
-@pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("PUT", 204), ("GET", 304)])
+@cases(("method", "status"), [("HEAD", 200), ("PUT", 204), ("GET", 304)])
 def test_an_answer_without_a_body_ends_with_its_head(method: str, status: int) -> None:
     found = exchange(f"HTTP/1.1 {status} Fine\r\n".encode() + LENGTH, method)
     assert (found[0], found[3], found[4]) == (status, b"", True)
 
 
-@pytest.mark.parametrize(
+@cases(
     "answer",
     [
         OK + b"Connection: Close\r\n" + LENGTH + BODY,
@@ -101,7 +101,7 @@ def test_a_connection_is_not_used_again_if_its_other_side_does_not_say_so(answer
     assert exchange(answer)[3:] == (BODY, False)
 
 
-@pytest.mark.parametrize(
+@cases(
     "answer",
     [
         OK + LENGTH + BODY[:-1],
@@ -151,7 +151,7 @@ def test_a_large_body_arrives_whole() -> None:
     assert sent == b"PUT /site/a?comp=x HTTP/1.1\r\nHost: host:1\r\nx-ms-a: \xfc\r\n\r\n" + body
 
 
-@pytest.mark.parametrize("value", ["1\r\nx-ms-meta-b: 2", "1\n", "\r", "\N{EURO SIGN}"])
+@cases("value", ["1\r\nx-ms-meta-b: 2", "1\n", "\r", "\N{EURO SIGN}"])
 def test_a_header_that_would_be_two_or_cannot_be_sent_is_refused(value: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011  # the two have nothing else in common
         OpenConnections(None, "host").write_head("GET", "/", {"x-ms-meta-a": value})
@@ -192,7 +192,7 @@ def refuse(_: int, answer: RangeAnswer) -> RangeAnswer:
     return RangeAnswer(HTTPStatus.PRECONDITION_FAILED, b"", answer.etag, None, code="ConditionNotMet")
 
 
-@pytest.mark.parametrize("is_refused", [False, True])
+@cases("is_refused", [False, True])
 def test_the_second_request_goes_over_the_connection_of_the_first_and_ends_as_it_did(is_refused: bool) -> None:
     with serving(BODY, *([refuse] if is_refused else [])) as service:
         target = service.target
@@ -205,7 +205,7 @@ def test_the_second_request_goes_over_the_connection_of_the_first_and_ends_as_it
             assert (first, used is not None) == (second, True)
 
 
-@pytest.mark.parametrize("is_open", [False, True])
+@cases("is_open", [False, True])
 def test_a_connection_that_gave_the_answer_to_another_request_is_closed(is_open: bool) -> None:
     with serving(BODY) as service:
         target, honest = service.target, service.spoil
@@ -220,7 +220,7 @@ def test_a_connection_that_gave_the_answer_to_another_request_is_closed(is_open:
         assert ask(asked) == (206, BODY)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("error", "kind", "words"),
     [
         (TimeoutError("timed out"), ServiceResponseTimeoutError, "timed out"),

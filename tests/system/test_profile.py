@@ -7,6 +7,7 @@ import pytest
 
 from azguard.accounts import profiles
 from azguard.errors import ConfigError
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 KEY = "a2V5a2V5a2V5a2V5a2V5a2V5a2V5a2V5"
@@ -58,7 +59,7 @@ def test_a_profile_is_used_by_its_name(cli: CliWorld) -> None:
     ] == [0, 0, 78, 78]
 
 
-@pytest.mark.parametrize(
+@cases(
     "options",
     [
         (),
@@ -74,12 +75,12 @@ def test_what_is_no_account_is_not_kept(offline: CliWorld, options: tuple[str, .
     assert (ran.code, config(offline).exists()) == (2, False)
 
 
-@pytest.mark.parametrize("command", ["show", "delete"])
+@cases("command", ["show", "delete"])
 def test_a_profile_that_is_not_there_is_not_found(offline: CliWorld, command: str) -> None:
     assert offline.call("profile", command, "nosuch").code == 44
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "this is not TOML",
@@ -94,7 +95,7 @@ def test_a_profile_that_is_not_there_is_not_found(offline: CliWorld, command: st
     ],
 )
 def test_a_bad_configuration_file_is_a_config_error(offline: CliWorld, text: str) -> None:
-    config(offline).parent.mkdir()
+    config(offline).parent.mkdir(exist_ok=True)
     config(offline).write_text(text)
     ran = offline.call("profile", "list", "-o", "json")
     assert (ran.code, ran.error["kind"], str(config(offline)) in ran.error["message"]) == (78, "config", True)
@@ -124,7 +125,7 @@ def test_profiles_that_are_set_at_once_are_all_kept(offline: CliWorld) -> None:
     assert sorted(profiles.load(config(offline))) == names
 
 
-@pytest.mark.parametrize("name", ["", " ", "two\nlines"])
+@cases("name", ["", " ", "two\nlines"])
 def test_a_profile_has_a_name_that_can_be_shown(offline: CliWorld, name: str) -> None:
     ran = offline.call("profile", "set", name, "--emulator")
     assert (ran.code, config(offline).exists()) == (2, False)

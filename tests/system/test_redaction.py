@@ -6,11 +6,11 @@ import shlex
 import string
 from urllib.parse import quote
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from azguard.cli.redaction import find_secrets, mask_arguments, redact, redact_values
+from tests.support.cases import cases
 
 KEY = base64.b64encode(bytes(range(64))).decode()
 JWT = "eyJhbGciOiJSUzI1NiJ9.eyJhdWQiOiJzdG9yYWdlIn0.c2lnbmF0dXJl-_x"
@@ -18,7 +18,7 @@ SIGNATURE = "x+Y/z0123456789abcdefghijklmnopqrstuvwxyzAB="
 QUOTED = quote(SIGNATURE, safe="")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "expected"),
     [
         ("there is no blob a (sig=abc) here", "there is no blob a (sig=***) here"),
@@ -53,7 +53,7 @@ def test_the_whole_value_goes_and_the_words_around_it_stay(text: str, expected: 
     assert redact(text) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "design=large&sv=1",
@@ -171,7 +171,7 @@ def test_a_key_in_the_place_of_an_address_is_secret_in_each_part_of_it() -> None
     assert redact(f"no file {'/'.join(parts)}", found) == "no file ***"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("typed", "masked"),
     [
         ("deploy --password hunter2 --fast", "deploy --password *** --fast"),

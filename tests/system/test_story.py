@@ -5,13 +5,12 @@ import re
 from collections.abc import Callable
 from typing import IO, Any
 
-import pytest
-
 from azguard.emulators.state import Azurite
 from azguard.faultproxy import proxy
 from azguard.requests.deadline import Deadline
 from azguard.updates.local_queue import LocalQueue
 from tests.azurite.safe_update.test_command import address, first_write, through
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.fake_resource import Fault, Store
 from tests.support.update_case import Case, others_update, stored
@@ -151,7 +150,7 @@ STORIES: dict[str, tuple[Callable[[Store], Case], dict[str, Any], list[str]]] = 
 }
 
 
-@pytest.mark.parametrize("name", STORIES)
+@cases("name", STORIES)
 def test_every_step_of_an_update_is_told(name: str) -> None:
     make, plan, story = STORIES[name]
     case = make(stored())

@@ -25,6 +25,7 @@ from azguard.errors import Unavailable
 from azguard.requests.calls import CallOutcome, send_once
 from azguard.requests.deadline import Deadline
 from tests.support import scripted_service
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 _DATE = b"Date: Sat, 21 Nov 2026 10:00:00 GMT\r\n"
@@ -105,7 +106,7 @@ def test_a_delete_is_not_done_by_its_status_alone() -> None:
 _METADATA = _FOUND + _DATE + b"Content-Length: 4\r\nx-ms-meta-a: 1\r\nx-ms-meta-b: 2\r\n"
 
 
-@pytest.mark.parametrize("end", [_METADATA.index(b"x-ms-meta-b"), len(_METADATA) - 2, len(_METADATA)])
+@cases("end", [_METADATA.index(b"x-ms-meta-b"), len(_METADATA) - 2, len(_METADATA)])
 def test_properties_behind_a_server_that_sends_the_date_first_are_asked_for_again_if_they_are_cut(end: int) -> None:
     with _serving(_say(_METADATA[:end]), _say(_METADATA + b"\r\n")) as target:
         assert properties.fetch(target, Conditions(), Deadline()).metadata == {"a": "1", "b": "2"}
@@ -129,7 +130,7 @@ _RANGE = b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-9/10\r\n" + _F
 _WHOLE = _RANGE + b"Content-Length: 10\r\n\r\n0123456789"
 
 
-@pytest.mark.parametrize(
+@cases(
     "cut",
     [
         _WHOLE[:-1],
@@ -161,7 +162,7 @@ def test_a_page_is_no_blob_and_says_where_it_comes_from() -> None:
         Download(target, Conditions(), Deadline)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("found", "why"),
     [(_FOUND.replace(b"ETag", b"Was"), "it has no ETag"), (_FOUND.replace(b"ETag: ", b"ETag: W/"), "its ETag is weak")],
 )
@@ -222,8 +223,8 @@ def test_what_the_sdk_cannot_read_is_read_again_and_is_no_fault_of_azguard() -> 
         properties.fetch_tags(target, None, Deadline(0))
 
 
-@pytest.mark.parametrize("origin", [b"", _SERVICE], ids=["a proxy's", "the service's"])
-@pytest.mark.parametrize("status", [300, 301, 302, 303, 307, 308])
+@cases("origin", [b"", _SERVICE])
+@cases("status", [300, 301, 302, 303, 307, 308])
 def test_a_redirection_is_not_followed(status: int, origin: bytes) -> None:
     with socket.create_server(("127.0.0.1", 0)) as login:
         login.settimeout(0)
@@ -318,7 +319,7 @@ def test_what_keeps_coming_ends_with_the_time_that_was_asked_for(answer: Answer)
     assert time.monotonic() - began < 3
 
 
-@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+@cases("coding", ["gzip", "deflate"])
 def test_a_list_may_be_compressed_but_in_no_way_that_was_not_asked_for(coding: str) -> None:
     body = gzip.compress(_TAGS) if coding == "gzip" else zlib.compress(_TAGS)
     head = _LIST + b"Content-Encoding: %b\r\nContent-Length: %d\r\n\r\n"

@@ -3,10 +3,9 @@
 import re
 from typing import Any
 
-import pytest
-
 from azguard.cli import shared_options
 from azguard.conditions.operations import Condition, Operation
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.system.test_help import EVERY, command_at
 
@@ -47,7 +46,7 @@ def typed(name: str) -> list[str]:
 REASONED = r"(is not enforced here|changes nothing here|cannot be kept here|guards writes,?)(: | and )\w.+[^.]"
 
 
-@pytest.mark.parametrize("noun", sorted({path[0] for path in REMOTE}))
+@cases("noun", sorted({path[0] for path in REMOTE}))
 def test_a_condition_that_means_nothing_is_refused_with_the_reason_before_any_request(
     offline: CliWorld, noun: str
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from tests.support import queue_world, table_world
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
 from tests.support.page_shell import on_path
@@ -83,7 +84,7 @@ def test_a_job_takes_one_message_and_ends(jobs: CliWorld, name: str) -> None:
     assert (seen, handled(jobs)) == ([1, 2, 2], ["one", "two"])
 
 
-@pytest.mark.parametrize("name", ["keda-scaledjob.yaml", "container-apps-job.yaml"])
+@cases("name", ["keda-scaledjob.yaml", "container-apps-job.yaml"])
 def test_a_job_is_started_by_the_queue_that_it_works_on(name: str) -> None:
     trigger, container = find_trigger(name), find_container(name)
     known = {each["name"]: each["value"] for each in container["env"]}

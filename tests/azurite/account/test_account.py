@@ -11,6 +11,7 @@ from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
 from azguard.address import Address, Kind, parse
 from azguard.cli.hints import in_words
 from azguard.errors import ConfigError
+from tests.support.cases import cases
 
 KEY = base64.b64encode(b"k" * 64).decode()
 SAS = "sv=2025-01-05&sp=rw&sig=c2lnbmF0dXJl"
@@ -58,7 +59,7 @@ def test_a_service_that_was_not_given_is_a_config_error() -> None:
     assert caught.value.exit_code == 78
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "named"),
     [
         ("", "empty"),
@@ -99,7 +100,7 @@ def test_a_missing_or_malformed_part_is_named_and_the_secret_is_not(text: str, n
     assert (caught.value.exit_code, named in told, KEY[:20] in told) == (78, True, False)
 
 
-@pytest.mark.parametrize("name", ["", "ab", "UPPER", "with-dash", "a" * 25, "evil.com/"])
+@cases("name", ["", "ab", "UPPER", "with-dash", "a" * 25, "evil.com/"])
 def test_a_name_no_account_can_have_is_refused(name: str) -> None:
     with pytest.raises(ConfigError):
         credentials.from_name(name, Auth.LOGIN, None)
@@ -120,7 +121,7 @@ def test_localhost_and_the_loopback_address_are_one_emulator() -> None:
     assert account.at(parse("http://localhost:10000/devstoreaccount1/site/a")) is account
 
 
-@pytest.mark.parametrize(
+@cases(
     "url",
     [
         "https://other.blob.core.windows.net/site/a",
@@ -142,7 +143,7 @@ def test_a_url_with_a_sas_is_an_account_of_its_own() -> None:
     assert shown(account) == ("other", {"blob": "https://other.blob.core.windows.net"}, Auth.SAS, SAS)
 
 
-@pytest.mark.parametrize("settings", [{}, {"snapshot": "2026-11-21T10:00:00Z"}])
+@cases("settings", [{}, {"snapshot": "2026-11-21T10:00:00Z"}])
 def test_clients_carry_our_user_agent_and_no_retries_of_the_sdk(settings: dict[str, str]) -> None:
     client: Any = credentials.from_connection_string(WHOLE).blob(Address(Kind.BLOB, ("site", "a b?#"), **settings))
     policies = {type(policy).__name__: policy for policy in client._pipeline._impl_policies if policy is not None}

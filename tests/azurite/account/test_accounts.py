@@ -13,6 +13,7 @@ from azguard.accounts.well_known import EMULATOR_NAME
 from azguard.cli import accounts
 from azguard.cli.hints import in_words
 from azguard.errors import AzguardError, ConfigError, UsageError
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 KEY = base64.b64encode(b"k" * 64).decode()
@@ -295,8 +296,8 @@ _FAILING: tuple[tuple[tuple[str, ...], dict[str, str]], ...] = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("argv", "environ"), _FAILING)
-@pytest.mark.parametrize("how", [(), ("-o", "json"), ("--debug",)])
+@cases(("argv", "environ"), _FAILING)
+@cases("how", [(), ("-o", "json"), ("--debug",)])
 def test_no_secret_is_ever_shown(
     offline: CliWorld, argv: tuple[str, ...], environ: dict[str, str], how: tuple[str, ...]
 ) -> None:
@@ -306,7 +307,7 @@ def test_no_secret_is_ever_shown(
     assert (ran.code != 0, leaked) == (True, [])
 
 
-@pytest.mark.parametrize(
+@cases(
     "words",
     [
         ("entity", "insert", "orders/eu/7", "n=5"),
@@ -320,7 +321,7 @@ def test_a_write_that_no_credential_was_given_for_is_never_in_doubt(offline: Cli
     assert (ran.code, ran.error["message"].endswith("service knows no anonymous access")) == (78, True)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "told"),
     [
         ("container list --account-key {key}", "repeat what the key signed, for 15 minutes"),
@@ -339,7 +340,7 @@ def test_a_secret_over_http_to_another_machine_is_warned_of(offline: CliWorld, w
     assert (len(warned), told is None or told in warned[0]) == (0 if told is None else 1, True), ran.err
 
 
-@pytest.mark.parametrize(("words", "count"), [((), 1), (("--allow-http",), 0)])
+@cases(("words", "count"), [((), 1), (("--allow-http",), 0)])
 def test_a_url_whose_sas_goes_over_http_is_warned_of(offline: CliWorld, words: tuple[str, ...], count: int) -> None:
     ran = offline.call("blob", "show", f"http://files.invalid/acc/site/a?{SAS}", *words, "--timeout", "100ms")
     assert (ran.code, ran.err.count("is not encrypted")) == (53, count), ran.err
@@ -352,7 +353,7 @@ def test_a_profile_keeps_what_is_accepted_of_its_endpoints(offline: CliWorld) ->
     assert (kept.json["allow_http"], kept.json["trust_endpoint"], "not encrypted" in ran.err) == ("true", "true", False)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("endpoint", "name", "warns"),
     [
         ("http://127.0.0.1:10000/acc", "acc", False), ("http://localhost:10000/acc", "acc", False),

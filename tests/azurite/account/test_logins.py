@@ -21,6 +21,7 @@ from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
 from azguard.emulators import azurite_install
 from azguard.errors import LoginFailed
 from tests.support import forked, login_world
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.login_world import LoginWorld
 
@@ -204,7 +205,7 @@ def test_the_authority_is_that_of_the_endpoints_cloud(
     assert login.credential._client._authority == f"https://{authority}"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("environ", "named"),
     [
         ({"AZURE_TOKEN_CREDENTIALS": "nonsense"}, "nonsense"),
@@ -281,7 +282,7 @@ def test_a_token_with_time_left_is_fetched_once_for_all_clients() -> None:
 STORAGE = "https://storage.azure.com/.default"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("foreign", "scope", "reason"),
     [
         (None, STORAGE, None),
@@ -313,7 +314,7 @@ def test_a_tenant_that_was_named_once_is_asked_from_then_on() -> None:
     assert tokens == ["token-1", "token-2", "token-2"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("endpoint", "trusts", "foreign"),
     [
         ("https://acc.blob.core.windows.net", False, False),

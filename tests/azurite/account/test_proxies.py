@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from azguard.accounts import proxies
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.raw_server import answering
 
@@ -43,7 +44,7 @@ def test_a_password_in_netrc_does_not_replace_our_signature(cli: CliWorld) -> No
     assert cli.call("container", "list", env={"NETRC": str(netrc)}).code == 0
 
 
-@pytest.mark.parametrize(
+@cases(
     ("host", "local"),
     [
         ("127.0.0.1", True),
@@ -69,14 +70,14 @@ def test_a_real_account_goes_through_the_proxy_that_requests_chooses(monkeypatch
     assert found == [proxies.NamedProxy("127.0.0.1:3128", "HTTPS_PROXY"), None]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("said", "words"),
     [
         (b"HTTP/1.1 407 Log in first\r\nContent-Length: 0\r\n\r\n", "wants a user and a password (407)"),
         (b"HTTP/1.1 403 By policy\r\nContent-Length: 0\r\n\r\n", "the way to acc.blob.core.windows.net: 403 By policy"),
     ],
 )
-@pytest.mark.parametrize("command", [("show", "site/a"), ("put", "site/a", "--if-none-match", "*", "-f", "new")])
+@cases("command", [("show", "site/a"), ("put", "site/a", "--if-none-match", "*", "-f", "new")])
 def test_a_refused_tunnel_is_the_proxys_and_nothing_was_sent(
     offline: CliWorld, said: bytes, words: str, command: tuple[str, ...]
 ) -> None:
@@ -89,7 +90,7 @@ def test_a_refused_tunnel_is_the_proxys_and_nothing_was_sent(
     assert "--timeout" not in ran.err
 
 
-@pytest.mark.parametrize(
+@cases(
     ("command", "status", "code", "words"),
     [
         (
@@ -119,7 +120,7 @@ def test_a_refusal_over_plain_http_is_the_proxys(
     assert (ran.code, words.format(port=port) in ran.err, _PASSWORD in ran.err) == (code, True, False), ran.err
 
 
-@pytest.mark.parametrize(
+@cases(
     ("proxy", "words"),
     [
         (through(_NOTHING_LISTENS), "the proxy 127.0.0.1:9 does not answer: connection refused"),

@@ -5,6 +5,7 @@ import uuid
 
 import pytest
 
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 
@@ -77,7 +78,7 @@ def test_a_sas_behind_a_plain_address_is_refused_and_shown_nowhere(cli: CliWorld
     assert "a SAS stands behind 'site/a', and a plain address takes none" in ran.err
 
 
-@pytest.mark.parametrize(
+@cases(
     "words",
     [
         ("blob", "get", "site/\udcff"),

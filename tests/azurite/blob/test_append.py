@@ -16,6 +16,7 @@ from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
 from tests.faults.rules import Rule, by_rules
 from tests.support import scripted_service
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
 from tests.support.scripted_service import Answer
@@ -312,7 +313,7 @@ def test_a_block_blob_cannot_be_sealed(cli: CliWorld) -> None:
 
 
 # The emulator lets a sealed blob grow, so a scripted service answers as the live one is documented to.
-@pytest.mark.parametrize(
+@cases(
     ("status", "code", "exit_code", "words"),
     [
         (409, "BlobIsSealed", 40, "begin another blob"),

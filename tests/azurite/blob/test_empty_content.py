@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from azguard.faultproxy import proxy
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 
@@ -118,7 +119,7 @@ def test_other_empty_input_is_refused_as_well(cli: CliWorld, words: tuple[str, .
     assert cli.call(*words).code == 2
 
 
-@pytest.mark.parametrize("words", [("blob", "metadata", "set", "site/a"), ("blob", "tags", "set", "site/a")])
+@cases("words", [("blob", "metadata", "set", "site/a"), ("blob", "tags", "set", "site/a")])
 def test_empty_json_is_told_as_empty(offline: CliWorld, words: tuple[str, ...]) -> None:
     ran = offline.call(*words, "--emulator", "-o", "json")
     assert (ran.code, ran.error["message"]) == (2, "stdin is empty, and it is to hold JSON")

@@ -12,6 +12,7 @@ import pytest
 
 from azguard.faultproxy import proxy
 from tests.support import forked
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
 
@@ -135,8 +136,8 @@ def test_a_file_that_cannot_be_written_is_refused_before_any_request(cli: CliWor
     assert (ran.code, between.log, names(cli.root)) == (2, [], [])
 
 
-@pytest.mark.parametrize("command", ["blob get", "file get"])
-@pytest.mark.parametrize(
+@cases("command", ["blob get", "file get"])
+@cases(
     ("options", "words"),
     [
         (("--query", "etag"), "stdout has the content"),

@@ -10,6 +10,7 @@ from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
 from azguard.requests import calls
 from tests.faults.rules import Rule, by_rules
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 PAGE = b"p" * 512
@@ -218,7 +219,7 @@ def test_a_condition_on_ranges_is_kept(cli: CliWorld, seen: str) -> None:
     assert [cli.call("blob", "page", "ranges", seen, *each).code for each in words] == [0, 42, 34]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "said"),
     [
         (("--offset", "10"), "--offset 0 or --offset 512"),

@@ -4,9 +4,8 @@ The emulator does not do that, so a scripted service answers as the live one did
 ``test_append_block_from_url_with_source_if_match`` and its siblings, and as documented for pages.
 """
 
-import pytest
-
 from tests.support import scripted_service
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.scripted_service import Answer
 
@@ -23,7 +22,7 @@ PUT_NEW = ("blob", "page", "put", "disks/a", "--source-url", "site/part", "--cre
 PUT = ("blob", "page", "put", "disks/a", "--source-url", "site/part", "--etag", '"0x1"', "-o", "json")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "script", "written"),
     [(APPEND, (SOURCE, LOG, LEASED, APPENDED, RELEASED), "appended_bytes"),
      (PUT, (SOURCE, DISK, LEASED, WRITTEN, RELEASED), "written_bytes")],
@@ -42,8 +41,8 @@ def test_one_version_of_the_source_is_taken_under_a_lease(
     assert sent["x-ms-lease-id"] == service.asked[2][1]["x-ms-proposed-lease-id"]
 
 
-@pytest.mark.parametrize(("status", "code"), [(412, "CannotVerifyCopySource"), (304, "CannotVerifyCopySource")])
-@pytest.mark.parametrize(("words", "there"), [(APPEND, LOG), (PUT, DISK)])
+@cases(("status", "code"), [(412, "CannotVerifyCopySource"), (304, "CannotVerifyCopySource")])
+@cases(("words", "there"), [(APPEND, LOG), (PUT, DISK)])
 def test_a_source_that_changed_is_told_as_the_source(
     offline: CliWorld, words: tuple[str, ...], there: Answer, status: int, code: str
 ) -> None:
@@ -53,7 +52,7 @@ def test_a_source_that_changed_is_told_as_the_source(
     assert (ran.code, ran.error["side"], ran.error["address"]) == (42, "source", "blob:site/part"), ran.err
 
 
-@pytest.mark.parametrize("words", [APPEND, PUT_NEW])
+@cases("words", [APPEND, PUT_NEW])
 def test_a_condition_on_the_source_is_asked_of_the_source(offline: CliWorld, words: tuple[str, ...]) -> None:
     with scripted_service.running(Answer(412, "ConditionNotMet")) as service:
         ran = offline.call(*words, "--source-if-match", '"0x9"', "--connection-string", service.connection_string)
@@ -61,7 +60,7 @@ def test_a_condition_on_the_source_is_asked_of_the_source(offline: CliWorld, wor
     assert {method for method, _ in service.asked} == {"HEAD"}
 
 
-@pytest.mark.parametrize(
+@cases(
     "words",
     [
         ("blob", "append", "logs/a", "--source-if-match", '"0x9"'),

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from azguard.faultproxy import proxy
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 LEASE = "0f3c1111-2222-3333-4444-555566667777"
@@ -127,10 +128,8 @@ def test_containers_are_listed_page_by_page_in_order(cli: CliWorld, name: str) -
     assert two == found[:2]
 
 
-@pytest.mark.parametrize(
-    "bad", ["", "UPPER", "a", "a--b", "site/a", "blob:site/a", "https://x.queue.core.windows.net/q"]
-)
-@pytest.mark.parametrize("verb", ["create", "show", "exists", "delete"])
+@cases("bad", ["", "UPPER", "a", "a--b", "site/a", "blob:site/a", "https://x.queue.core.windows.net/q"])
+@cases("verb", ["create", "show", "exists", "delete"])
 def test_a_name_that_is_none_is_a_usage_error(offline: CliWorld, verb: str, bad: str) -> None:
     assert offline.call("container", verb, bad).code == 2
 

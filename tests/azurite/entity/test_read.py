@@ -16,6 +16,7 @@ from azguard.faultproxy.proxy import Fault, Request
 from azguard.requests.deadline import Deadline
 from azguard.tables import calls, filters, reads
 from tests.support import table_world, thorough
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.entity_strategies import entities, keys
 
@@ -96,13 +97,13 @@ def test_any_key_is_read_and_found(cli: CliWorld, table: str, key: str) -> None:
     assert recorded(cli) == {f"entity:{address}": got["odata.etag"]}
 
 
-@pytest.mark.parametrize("key", ["a/b", "a\\b", "a#b", "a?b", "a\tb", "a\x7fb", "a\x9fb"])
+@cases("key", ["a/b", "a\\b", "a#b", "a?b", "a\tb", "a\x7fb", "a\x9fb"])
 def test_a_key_that_none_can_be_is_refused_with_the_list(offline: CliWorld, key: str) -> None:
     ran = offline.call("entity", "get", f"Orders/eu/{key}", "--emulator", "-o", "json")
     assert (ran.code, r"keys may not hold / \ # ? or the control characters" in ran.error["hint"]) == (2, True)
 
 
-@pytest.mark.parametrize("bad", ["", "Orders", "Orders/eu", "Orders//1", "Orders/eu/", "table:Orders", "1rders/eu/1"])
+@cases("bad", ["", "Orders", "Orders/eu", "Orders//1", "Orders/eu/", "table:Orders", "1rders/eu/1"])
 def test_an_address_that_is_none_is_a_usage_error(offline: CliWorld, bad: str) -> None:
     assert offline.call("entity", "get", bad, "--emulator").code == 2
 
@@ -249,9 +250,7 @@ def test_a_query_that_is_none_is_refused_before_any_request(cli: CliWorld, table
     assert (ran.code, between.log) == (2, [])
 
 
-@pytest.mark.parametrize(
-    "condition", [("--if-match", "*"), ("--if-none-match", "*"), ("--lease-id", "x"), ("--etag", "x")]
-)
+@cases("condition", [("--if-match", "*"), ("--if-none-match", "*"), ("--lease-id", "x"), ("--etag", "x")])
 def test_a_condition_on_a_get_is_refused_because_the_service_ignores_it(
     offline: CliWorld, condition: tuple[str, str]
 ) -> None:

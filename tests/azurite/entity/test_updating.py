@@ -18,6 +18,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage
 from azguard.tables import entity_edits, entity_json
 from azguard.tables.updating import VersionedEntity
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.table_world import table
 
@@ -55,7 +56,7 @@ def _pairs(words: tuple[str, ...]) -> list[tuple[str, str]]:
 # One spelling
 
 
-@pytest.mark.parametrize(
+@cases(
     ("one", "other"),
     [
         (typed("5", "Int64"), typed(5, "Int64")),
@@ -72,7 +73,7 @@ def test_equal_types_and_values_have_one_spelling(one: dict[str, Any], other: di
     assert entity_json.canonicalize(text(**one), ADDRESS) == entity_json.canonicalize(text(**other), ADDRESS)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("one", "other"),
     [
         (typed("5", "Int64"), {"p": 5}),
@@ -91,7 +92,7 @@ def test_keys_that_a_transform_leaves_out_are_those_of_the_address() -> None:
     assert checked(b'{"n": 1}') == {**KEYS, "n": 1}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("content", "words"),
     [
         (b'{"RowKey": "2"}', "RowKey is part of the entity's name and cannot change"),
@@ -125,7 +126,7 @@ def test_a_type_without_a_property_that_was_never_there_is_kept_and_so_refused()
 # Edits
 
 
-@pytest.mark.parametrize(
+@cases(
     ("before", "words", "after"),
     [
         (typed("5", "Int64"), ("--increment", "p"), typed("6", "Int64")),
@@ -157,7 +158,7 @@ def test_edits_keep_the_types(before: dict[str, Any], words: tuple[str, ...], af
     assert edited(text(**before), *words) == {**KEYS, **after}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("before", "words", "message"),
     [
         ({"p": 2**31 - 1}, ("--increment", "p"), "p is beyond what Edm.Int32 takes"),
@@ -177,7 +178,7 @@ def test_what_a_type_does_not_take_is_refused(before: dict[str, Any], words: tup
     assert hints.in_words(refused.value).message == message
 
 
-@pytest.mark.parametrize(
+@cases(
     ("option", "what"), [("--append", "x"), ("--set", "a.b=1"), ("--unset", "a[0]"), ("--increment", "azguardlineage")]
 )
 def test_what_is_no_edit_of_an_entity_is_a_usage_error(option: str, what: str) -> None:
@@ -200,7 +201,7 @@ def test_a_patch_gives_another_type_only_by_its_name() -> None:
     assert checked(entity_edits.apply([named], text(p="0152"))) == {**KEYS, "p": 152}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("initial", "message"),
     [
         ('{"RowKey": "2"}', "RowKey is part of the entity's name"),

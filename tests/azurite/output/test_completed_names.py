@@ -8,6 +8,7 @@ import pytest
 
 from azguard.cli.completion import quote_for_powershell
 from tests.support import forked, terminal_world
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
 
@@ -65,7 +66,7 @@ def _has(file: Path, count: int) -> bool:
     return file.read_bytes().count(b"\0") >= count
 
 
-@pytest.mark.parametrize(
+@cases(
     ("value", "word"),
     [
         ("site/a.txt", "site/a.txt"),

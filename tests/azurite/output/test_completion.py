@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests.support import forked, queue_world, table_world
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 
@@ -17,7 +18,7 @@ def offered(cli: CliWorld, line: str, **environ: str) -> list[str]:
     return [each.partition("\t")[0] for each in ran.out.splitlines()]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("line", "some"),
     [
         ("azguard ", ["safe-update", "blob", "container", "completion"]),
@@ -53,7 +54,7 @@ def test_commands_options_and_their_values_are_offered(offline: CliWorld, line: 
         assert all(each.startswith(line.rpartition(" ")[2]) for each in found)
 
 
-@pytest.mark.parametrize(
+@cases(
     "line",
     [
         "", "azguard blob get x -f ", "azguard blob get x -f co", "azguard blob put x --content-type ",
@@ -184,7 +185,7 @@ def test_locks_are_offered_by_their_bare_names(cli: CliWorld) -> None:
     ]
 
 
-@pytest.mark.parametrize("before", ["lock run a", "safe-update site/x", "-o json lock run a b", "emulator run"])
+@cases("before", ["lock run a", "safe-update site/x", "-o json lock run a b", "emulator run"])
 def test_a_command_behind_two_dashes_is_left_to_the_shell(offline: CliWorld, before: str) -> None:
     assert offered(offline, f"azguard {before} -- ") == offered(offline, f"azguard {before} -- jq -") == ["--"]
     assert offered(offline, f"azguard {before} -- ", _AZGUARD_COMPLETE="powershell") == []
@@ -257,7 +258,7 @@ _BEHIND_DASHES = {
 }
 
 
-@pytest.mark.parametrize("shell", _BEHIND_DASHES)
+@cases("shell", _BEHIND_DASHES)
 def test_a_shell_completes_its_own_commands_behind_two_dashes(offline: CliWorld, shell: str) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"needs {shell}")

@@ -20,6 +20,7 @@ from azguard.documents import controls
 from azguard.leases.facts import BrokenLease, LeaseFacts
 from azguard.leases.held import HeldLeaseStatus
 from tests.support import forked, table_world
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.places import DATA
 
@@ -415,7 +416,7 @@ ROWS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@cases(
     ("width", "columns"),
     [
         (200, ["name", "content_length", "last_modified", "etag", "content_type"]),
@@ -445,7 +446,7 @@ def test_a_lease_is_shown_where_there_is_one() -> None:
     assert "lease_state" in rendering.fitting([{**ROWS[0], "lease_state": "leased"}, ROWS[1]], BLOBS, 200)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("width", "columns"),
     [(200, ["address", "lease_id", "confirmed", "until"]), (80, ["address", "lease_id", "confirmed"]),
      (60, ["address", "lease_id"])],

@@ -22,6 +22,7 @@ from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
 from azguard.cache.etag_cache import EtagCache
 from azguard.emulators.state import Azurite
 from azguard.faultproxy import proxy
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 
 PYTHON = sys.executable
@@ -207,7 +208,7 @@ def test_an_unconditional_put_is_no_beginning_of_history(cli: CliWorld, address:
     assert cli.call("safe-update", address, "--status", "--op-id", "done").code == 74
 
 
-@pytest.mark.parametrize(
+@cases(
     "words",
     [
         ("--increment", "n", "--op-id", ""),

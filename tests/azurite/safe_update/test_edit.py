@@ -12,6 +12,7 @@ import pytest
 from azure.storage.blob import BlobClient
 
 from tests.support import forked
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran, command
 from tests.support.emulator_world import until
 from tests.support.terminal_world import Shell, shell
@@ -255,7 +256,7 @@ def test_an_edit_that_failed_goes_on(cli: CliWorld, name: str) -> None:
 # Which editor
 
 
-@pytest.mark.parametrize(
+@cases(
     ("env", "words"),
     [
         ({"EDITOR": "nosuch --wait"}, "$EDITOR names nosuch, which is not there"),
@@ -281,7 +282,7 @@ def test_an_editor_that_needs_a_terminal_is_refused_without_one(offline: CliWorl
     assert (ran.returncode, f"error: there is no terminal, so {path} was not started" in err.decode()) == (2, True)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "message"),
     [
         (("--resume", "nothing"), "is not there"),

@@ -13,6 +13,7 @@ import pytest
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
 from tests.faults.rules import Rule, by_rules, operation
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.table_world import etag, port, properties, stored, table, through
 
@@ -213,7 +214,7 @@ def test_writers_at_the_same_time_all_count(cli: CliWorld, name: str) -> None:
     assert ([ran.code for ran in runs], (properties(cli, name) or {})["n"]) == ([0] * 8, 9)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "message"),
     [
         (("--append", "x"), "--append does not apply to an entity, which is no text"),

@@ -16,6 +16,7 @@ from azguard.cli.output import Output
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Chosen, Fault, Request
 from tests.faults.rules import operation
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
 from tests.support.table_world import port, table, through
@@ -264,7 +265,7 @@ def test_a_signal_between_the_last_commit_and_the_summary_changes_nothing(cli: C
     assert (ran.code, ran.json, counts(orders)) == (0, summary(orders, matched=10, updated=10), every(2))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "message"),
     [
         (("table:orders", *INCREMENT), "which entities of the table?"),

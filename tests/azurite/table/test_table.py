@@ -9,6 +9,7 @@ import pytest
 from azguard.faultproxy import proxy
 from azguard.faultproxy.proxy import Fault, Request
 from tests.support import table_world
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 WRITTEN = {"etag": None, "last_modified": None, "attempts": 1, "conflicts": 0, "outcome": "committed"}
@@ -108,7 +109,7 @@ def test_access_policies_are_set_and_read_to_the_tick(cli: CliWorld) -> None:
     assert empty["etag"] != found["etag"]
 
 
-@pytest.mark.parametrize("etag", ["0x1", "W/\"datetime'2026-11-21T10%3A00%3A00.0000000Z'\""])
+@cases("etag", ["0x1", "W/\"datetime'2026-11-21T10%3A00%3A00.0000000Z'\""])
 def test_a_version_that_is_not_of_policies_is_refused_before_any_request(offline: CliWorld, etag: str) -> None:
     text = "UseDevelopmentStorage=true;TableEndpoint=http://127.0.0.1:9/devstoreaccount1"
     typed = ("table", "acl", "set", "Orders", "--allow-race", "--etag", etag)
@@ -172,8 +173,8 @@ def test_access_policies_that_the_service_would_refuse_are_not_sent(cli: CliWorl
     assert (ran.code, log, ran.error["message"]) == (2, [], words)
 
 
-@pytest.mark.parametrize("verb", [("create",), ("delete", "--last-writer-wins"), ("acl", "get"), ("list",)])
-@pytest.mark.parametrize("condition", ["--if-match", "--if-none-match", "--etag", "--lease-id"])
+@cases("verb", [("create",), ("delete", "--last-writer-wins"), ("acl", "get"), ("list",)])
+@cases("condition", ["--if-match", "--if-none-match", "--etag", "--lease-id"])
 def test_a_condition_that_tables_do_not_know_is_refused(
     offline: CliWorld, verb: tuple[str, ...], condition: str
 ) -> None:
@@ -181,7 +182,7 @@ def test_a_condition_that_tables_do_not_know_is_refused(
     assert offline.call(*words, condition, "*", "--emulator").code == 2
 
 
-@pytest.mark.parametrize("bad", ["", "ab", "1abc", "a-b", "tables", "Orders/eu", "entity:Orders/eu/1", "ü" * 3])
-@pytest.mark.parametrize("verb", ["create", "delete"])
+@cases("bad", ["", "ab", "1abc", "a-b", "tables", "Orders/eu", "entity:Orders/eu/1", "ü" * 3])
+@cases("verb", ["create", "delete"])
 def test_a_name_that_is_none_is_a_usage_error(offline: CliWorld, verb: str, bad: str) -> None:
     assert offline.call("table", verb, bad, "--last-writer-wins", "--emulator").code == 2
