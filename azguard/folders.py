@@ -21,6 +21,95 @@ _ROOT = 0
 UMASK = 0o077
 
 
+class Keeping(NamedTuple):
+    """One kind of what azguard keeps in the cache folder beside what the scopes have read."""
+
+    kind: str
+    #: Where it is below the cache folder. Each entry of a folder is an item; files that differ in their ending are one.
+    folder: str
+    purpose: str
+    #: What ends it without a command of the cache.
+    ends: str
+    #: After how many days without a write ``cache prune`` deletes it; None is neither by that nor by ``cache clear``.
+    days: int | None
+    #: Which entries of the folder are meant.
+    pattern: str = "*"
+    #: Whether it is what a person typed, or what tells the outcome of a write: it is nowhere else.
+    is_only_copy: bool = False
+
+
+UNSAVED = Keeping(
+    kind="unsaved work",
+    folder="kept",
+    purpose="what was typed in an editor, or an update made, and could not be written",
+    ends="the session of the editor that goes on with it and writes it",
+    days=90,
+    is_only_copy=True,
+)
+JOURNAL = Keeping(
+    kind="update in doubt",
+    folder="attempts",
+    purpose="the write of an update that was killed, or whose outcome is unknown",
+    ends="the next run with its key",
+    days=90,
+    is_only_copy=True,
+)
+PROCESS_LEASE = Keeping(
+    kind="lease of a process",
+    folder="process-leases",
+    purpose="a lease without a term, which a killed process leaves behind",
+    ends="the end of its process, or the next write to the same resource",
+    days=90,
+    is_only_copy=True,
+)
+HOLD = Keeping(
+    kind="lock hold",
+    folder="holds",
+    purpose="a lock that is held across commands: its lease, its process and the log of that",
+    ends="the next such lock, 30 days after this one was released or lost",
+    days=30,
+)
+RUN = Keeping(
+    kind="run of Terraform",
+    folder="runs",
+    purpose="a command under a lock of Terraform, by which the next one knows that it is over",
+    ends="the end of the command, or the next one on the same state",
+    days=30,
+)
+PROCESS_FILE = Keeping(
+    kind="temporary file",
+    folder="process-files",
+    purpose="a temporary file in a share, which a killed process leaves behind",
+    ends="the end of its process, or the next write in the same directory",
+    days=30,
+)
+QUEUE = Keeping(
+    kind="queue of writers",
+    folder="queues",
+    purpose="the order of the writers of one resource on this machine",
+    ends="nothing",
+    days=30,
+)
+DAMAGED = Keeping(
+    kind="damaged cache",
+    folder="",
+    purpose="a file of the cache that was damaged, and set aside",
+    ends="nothing",
+    days=30,
+    pattern="etags.db*.damaged*",
+)
+EMULATOR = Keeping(
+    kind="emulator",
+    folder="",
+    purpose="Azurite as it was installed, and the logs, ports and shares of the emulator",
+    ends="nothing; delete the folder while no emulator runs",
+    days=None,
+    pattern="emulator",
+)
+#: All kinds, the ones that are the only copy first.
+KEPT = (UNSAVED, JOURNAL, PROCESS_LEASE, HOLD, RUN, PROCESS_FILE, QUEUE, DAMAGED, EMULATOR)
+
+
 class Folders(NamedTuple):
     """The user's cache and configuration folders; nothing is created until it is written to."""
 
@@ -53,42 +142,42 @@ class Folders(NamedTuple):
     @property
     def emulator(self) -> Path:
         """Return the folder of the emulator's state file, log and installation."""
-        return self.cache / "emulator"
+        return self.cache / EMULATOR.pattern
 
     @property
     def queues(self) -> Path:
         """Return the folder of the host-local queues of writers."""
-        return self.cache / "queues"
+        return self.cache / QUEUE.folder
 
     @property
     def holds(self) -> Path:
         """Return the folder of the locks that are held beyond one command."""
-        return self.cache / "holds"
+        return self.cache / HOLD.folder
 
     @property
     def runs(self) -> Path:
         """Return the folder of the runs of Terraform under way."""
-        return self.cache / "runs"
+        return self.cache / RUN.folder
 
     @property
     def process_leases(self) -> Path:
         """Return the folder of the leases without a term that end with their processes."""
-        return self.cache / "process-leases"
+        return self.cache / PROCESS_LEASE.folder
 
     @property
     def process_files(self) -> Path:
         """Return the folder of the temporary files that end with their processes."""
-        return self.cache / "process-files"
+        return self.cache / PROCESS_FILE.folder
 
     @property
     def attempts(self) -> Path:
-        """Return the folder of writes under way, for the next run with the same key."""
-        return self.cache / "attempts"
+        """Return the folder of writes under way, for the next run with its key."""
+        return self.cache / JOURNAL.folder
 
     @property
     def kept(self) -> Path:
         """Return the folder of work kept when an update had to give up."""
-        return self.cache / "kept"
+        return self.cache / UNSAVED.folder
 
     @property
     def profiles(self) -> Path:

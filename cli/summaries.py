@@ -235,6 +235,16 @@ def _describe_forgotten(result: Mapping[str, Any]) -> str:
     return f"{_MARK}forgot {terminal.count(result['forgotten'], 'version')}"
 
 
+def _describe_ended(result: Mapping[str, Any]) -> str:
+    would, forgot, deleted = ("would ", "forget", "delete") if result["dry_run"] else ("", "forgot", "deleted")
+    stay = "stays" if result["in_use"] == 1 else "stay"
+    parts = [f"{would}{forgot} {terminal.count(result['forgotten'], 'version')}"]
+    parts += [f"{deleted} {terminal.count(result['deleted'], 'kept item')}"] if result["deleted"] else []
+    parts += [f"{result['in_use']:,} in use {stay}"] if result["in_use"] else []
+    line = ", ".join(parts)
+    return line if would else _MARK + line
+
+
 def _describe_imported(result: Mapping[str, Any]) -> str:
     return f"{_MARK}imported {terminal.count(result['imported'], 'version')}"
 
@@ -313,8 +323,8 @@ def _describe_closed(result: Mapping[str, Any]) -> str:
 #: What is done to nothing in an account, by its command.
 _OF_NO_VERSION: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "cache forget": _describe_forgotten,
-    "cache clear": _describe_forgotten,
-    "cache prune": _describe_forgotten,
+    "cache clear": _describe_ended,
+    "cache prune": _describe_ended,
     "cache import": _describe_imported,
     "lock hold": _describe_hold,
     "lock check": _describe_check,

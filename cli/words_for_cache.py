@@ -19,6 +19,7 @@ HINTS: Mapping[str, Words] = {
     "cache_record_not_object": "each line is one JSON object, as azguard cache export prints",
     "cache_unusable": "correct what the warning says, or choose another folder: AZGUARD_CACHE_DIR",
     "copy_changed_here": "--overwrite takes theirs; -f OTHER reads theirs beside your file, to compare",
+    "kept_file_not_deleted": "mend what it says, then run it again",
     "scope_empty": "an unset shell variable looks like this; leave it out to get a scope of your own session",
     "scope_malformed": "use letters and digits",
     "temporary_folder_fails": "make room there, or name another one: TMPDIR",

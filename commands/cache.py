@@ -1,31 +1,61 @@
 """``azguard cache``: the ETags this machine remembers."""
 
-from datetime import timedelta
-from typing import Annotated
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from azguard import folders
 from azguard.cache import lookup
-from azguard.cli import completers, context, inputs, options, values
+from azguard.cli import asking, completers, context, inputs, options, terminal, values
 from azguard.cli.context import Environment
 from azguard.cli.groups import group
 from azguard.errors import UsageError
+from azguard.times import span
+
+if TYPE_CHECKING:
+    from azguard.cache import kept_files
+    from azguard.cache.kept_files import KeptItem
+
+_DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be forgotten and deleted; change nothing.")]
 
 app = group("The ETags this machine remembers, and for whom.")
 
 
 @app.command(name="list")
-def list_(ctx: typer.Context, prefix: options.Prefix = None, all_scopes: options.AllScopes = False) -> None:
-    """List what this scope has read, newest first.
+def list_(
+    ctx: typer.Context,
+    prefix: options.Prefix = None,
+    all_scopes: options.AllScopes = False,
+    kept: Annotated[
+        bool, typer.Option("--kept", help="List the files that azguard keeps on this machine instead.")
+    ] = False,
+) -> None:
+    """List what this scope has read, newest first; with --kept the files that azguard keeps beside that.
+
+    The files of --kept are of all scopes: unsaved work, records of locks and of processes, updates in doubt, and the
+    emulator. Each has its kind, its size, its age, its path and what it is for.
 
     Examples:
         azguard cache list
         azguard cache list --all-scopes
-        azguard cache list --prefix blob:site/
+        azguard cache list --kept
 
     Topics: scopes
     """
     env = context.of(ctx)
+    if kept:
+        if prefix is not None:
+            raise UsageError("--prefix chooses among what was read, and --kept lists files", hint="leave one out")
+        found = list(_find_kept(env))
+        env.out.show_each(found)
+        if env.out.format == "table":
+            for row in dict.fromkeys(each.row for each in found):
+                stays = f"cache prune deletes it after {row.days} days" if row.days else "no command deletes it"
+                env.out.info(f"{row.kind}: {row.purpose}; {stays}")
+        return
     env.cache.require_readable()
     env.out.show_each(env.cache.list_entries(None if all_scopes else env.scope, prefix))
 
@@ -70,15 +100,31 @@ def forget(
 
 
 @app.command()
-def clear(ctx: typer.Context, all_scopes: options.AllScopes = False) -> None:
+def clear(
+    ctx: typer.Context,
+    all_scopes: options.AllScopes = False,
+    kept: Annotated[bool, typer.Option("--kept", help="Delete the files of cache list --kept, too.")] = False,
+    yes: options.Yes = False,
+    dry_run: _DryRun = False,
+) -> None:
     """Forget everything that this scope has read.
+
+    With --kept, the files of azguard cache list --kept are deleted too, those of all scopes, however young. Of unsaved
+    work there is no other copy: you are asked first, and a script needs --yes. What is in use stays, and so does the
+    emulator.
 
     Examples:
         azguard cache clear
         azguard cache clear --all-scopes
+        azguard cache clear --kept --dry-run
     """
     env = context.of(ctx)
-    _show_change(env, forgotten=env.cache.clear(None if all_scopes else env.scope))
+    scope = None if all_scopes else env.scope
+    chosen = [each for each in _find_kept(env) if each.row.days is not None] if kept else []
+    if any(not each.in_use for each in chosen) and not (yes or dry_run):
+        _confirm(env, chosen)
+    forgotten = env.cache.count_all(scope) if dry_run else env.cache.clear(scope)
+    _end(env, forgotten, chosen, is_dry_run=dry_run)
 
 
 @app.command()
@@ -86,17 +132,25 @@ def prune(
     ctx: typer.Context,
     older_than: Annotated[
         str,
-        typer.Option("--older-than", metavar="DURATION", help="Forget entries older than this."),
+        typer.Option("--older-than", metavar="DURATION", help="Forget what was read longer ago than this."),
     ] = "30d",
+    dry_run: _DryRun = False,
 ) -> None:
-    """Forget old entries, of all scopes.
+    """Forget what was read long ago, and delete the files that azguard has kept for long; of every scope.
+
+    A file is deleted if it was not written for that long, nor for as long as its kind is kept, which the topic says. So
+    a short --older-than deletes no unsaved work of last week. What is in use stays.
 
     Examples:
         azguard cache prune --older-than 7d
+        azguard cache prune --dry-run
+
+    Topics: environment
     """
     env = context.of(ctx)
     age = timedelta(seconds=values.duration(older_than, "--older-than"))
-    _show_change(env, forgotten=env.cache.prune(age))
+    forgotten = env.cache.count_old(age) if dry_run else env.cache.prune(age)
+    _end(env, forgotten, [each for each in _find_kept(env) if each.is_due(age)], is_dry_run=dry_run)
 
 
 @app.command()
@@ -138,6 +192,66 @@ def path(ctx: typer.Context) -> None:
     """
     env = context.of(ctx)
     env.out.show({"path": str(env.cache.path), "scope": env.scope})
+
+
+def _find_kept(env: Environment) -> Iterator["KeptItem"]:
+    from azguard.cache import kept_files
+
+    return kept_files.find(env.folders.cache, datetime.now(UTC), _list_uses())
+
+
+def _list_uses() -> "kept_files.Uses":
+    from azguard.emulators import files_process, state
+    from azguard.locks.holds import Holds
+
+    def is_running(folder: Path) -> bool:
+        return state.load(folder) is not None or files_process.find_running(folder) is not None
+
+    return {folders.HOLD.kind: Holds.may_be_held, folders.EMULATOR.kind: is_running}
+
+
+def _confirm(env: Environment, chosen: list["KeptItem"]) -> None:
+    """Show what is about to be deleted, and ask.
+
+    Raises:
+        UsageError: there is no terminal to ask on.
+        Interrupted: the answer is no.
+    """
+    unused = [each for each in chosen if not each.in_use]
+    _tell(env, unused, "to delete")
+    if not asking.on_terminal():
+        raise UsageError(
+            f"{terminal.count(len(unused), 'kept file')} would be deleted, and there is no terminal to ask on",
+            hint="to delete them all the same: --yes",
+        )
+    asking.confirm("delete them?", "nothing was deleted or forgotten")
+
+
+def _end(env: Environment, forgotten: int, chosen: list["KeptItem"], *, is_dry_run: bool) -> None:
+    from azguard.cache import kept_files
+
+    if is_dry_run:
+        env.cache.require_readable()
+        ended = [each for each in chosen if not each.in_use]
+        _tell(env, ended, "would delete")
+    else:
+        env.cache.require_written()
+        ended = list(kept_files.delete(chosen, _list_uses()))
+    env.out.show(
+        kept_files.CacheEnded(
+            forgotten=forgotten,
+            deleted=len(ended),
+            deleted_bytes=sum(each.size for each in ended),
+            in_use=len(chosen) - len(ended),
+            dry_run=is_dry_run,
+        )
+    )
+
+
+def _tell(env: Environment, items: list["KeptItem"], what: str) -> None:
+    for each in items:
+        alone = ", the only copy" if each.row.is_only_copy else ""
+        env.out.info(f"{what}: {each.path} ({each.kind}, {span(each.age)} old{alone})")
 
 
 def _show_change(env: Environment, **counts: int) -> None:

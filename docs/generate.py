@@ -18,6 +18,7 @@ from azguard import errors
 from azguard.cli import help_text, options, topics
 from azguard.cli.registry import COMMANDS
 from azguard.conditions.operations import FULL, Condition, Guard, Lease, Operation, Write
+from azguard.folders import KEPT, Keeping
 from docs import manual
 from tests.faults import table as fault_table
 
@@ -116,6 +117,20 @@ def _classes(root: type[errors.AzguardError]) -> Iterator[type[errors.AzguardErr
         yield from _classes(each)
 
 
+def kept_files() -> str:
+    """Return the table of what azguard keeps in files."""
+    rows = [(each.kind, f"`{_place(each)}`", each.purpose, each.ends, _days(each)) for each in KEPT]
+    return _table(("kind", "below the folder", "what it is", "what ends it by itself", "`cache prune` after"), rows)
+
+
+def _place(row: Keeping) -> str:
+    return f"{row.folder}/" if row.folder else row.pattern
+
+
+def _days(row: Keeping) -> str:
+    return f"{row.days} days" if row.days else "never"
+
+
 def command_list() -> str:
     """Return the list of nouns with their commands."""
     rows = []
@@ -185,6 +200,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "conditions": conditions,
     "exit-statuses": exit_statuses,
     "command-list": command_list,
+    "kept-files": kept_files,
     "command-options": command_options,
     "shared-options": shared_options,
     "fault-table": fault_table.markdown,
@@ -230,7 +246,9 @@ _SECTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "fences": ("fences", ("", "How it works", "What to know")),
     "output": ("output", ("", "Bytes", "In a CI job", "Errors", "Switches")),
     "exit-status": ("exit-status", ("", "The table")),
-    "environment": ("environment", ("", "Account", "Network", "azguard", "Inside a command")),
+    "environment": (
+        "environment", ("", "Account", "Network", "azguard", "Inside a command", "What azguard keeps in files")
+    ),
     "guarantees": ("guarantees", ("The promise", "Exactly once", "How", "What is not guaranteed")),
 }  # fmt: skip
 

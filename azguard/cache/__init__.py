@@ -12,4 +12,5 @@
 ``file``         find, check and create the file; set a damaged one aside
 ``scope``        whose reads guard whose writes
 ``copies``       which file a copy is, whatever its name
+``kept_files``   what is kept in files beside that: listed, and deleted when it is not in use
 """

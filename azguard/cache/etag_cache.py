@@ -229,6 +229,15 @@ class EtagCache:
             *sql.delete_entries(sql.OLD, (before,)),
         )
 
+    def count_all(self, scope: str | None = None) -> int:
+        """Return of how many resources ``clear`` drops what is known."""
+        return int(self._database.read(sql.COUNT.format(which=sql.OF_SCOPE), (scope,))[0][0])
+
+    def count_old(self, older_than: timedelta) -> int:
+        """Return of how many resources ``prune`` drops what is known."""
+        before = count_microseconds(self._now() - older_than)
+        return int(self._database.read(sql.COUNT.format(which=sql.OLD), (before,))[0][0])
+
     def export(self, scope: str | None = None) -> Iterator[dict[str, object]]:
         """Yield records for ``import_records``, ties to files included, in constant memory; leases stay here."""
         for copy, *row in self._database.stream(sql.EXPORT, (scope,)):

@@ -241,7 +241,7 @@ def _write_empty(path: Path) -> None:
         for orphan in _list_sidecars(path):
             # A log without its database: the new database must not read it as its own.
             with suppress(FileNotFoundError):
-                os.rename(orphan, _choose_unused(orphan.with_name(f"{orphan.name}.orphan")))
+                os.rename(orphan, _choose_unused(orphan.with_name(f"{orphan.name}.damaged")))
         os.rename(fresh, path)
     finally:
         for leftover in (fresh, *_list_sidecars(fresh)):

@@ -37,6 +37,8 @@ LIST = (
     f"SELECT {ENTRY} FROM entries WHERE copy = x'' AND {OF_SCOPE}"
     " AND instr(address, coalesce(?, '')) = 1 ORDER BY time DESC"
 )
+# How many resources ``delete_entries`` forgets.
+COUNT = "SELECT count(*) FROM (SELECT DISTINCT scope, account, address FROM entries WHERE {which})"
 # The resources at an address of which anything is known, be it of a part or of a file alone.
 KEYS = f"SELECT DISTINCT account, address FROM entries WHERE {OF_SCOPE} AND address = ?"
 # All that is known of a resource but for one row, with which the resource itself goes.

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
+from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar
@@ -19,12 +20,12 @@ from azguard import ci_jobs, columns
 from azguard.atomic_files import write_atomically
 from azguard.conditions import lease_ids
 from azguard.errors import ConfigError
-from azguard.folders import make_private
+from azguard.folders import HOLD, make_private
 from azguard.processes import clock, identity, locked_file
 from azguard.processes.identity import KnownProcess
 
 # What has ended is remembered so long, so that a second release knows of the first.
-_REMEMBERED_SECONDS = 7 * 86400.0
+_REMEMBERED_SECONDS = timedelta(days=HOLD.days or 0).total_seconds()
 _LARGEST_BYTES = 1 << 16
 
 
@@ -241,6 +242,21 @@ class Holds:
                     path.unlink()
             except OSError:
                 continue  # Another run deletes it, or it is another user's.
+
+    @staticmethod
+    def may_be_held(path: Path) -> bool:
+        """Return whether the lock of a record may be held: its process lives, or its term may not be over yet.
+
+        Each renewal writes the record, and a lease without a term is held until it is released by its id.
+        """
+        hold = _read(path)
+        if hold is None or hold.state is not HoldState.HELD:
+            return False
+        if hold.seconds is None or (hold.process is not None and hold.process.lives):
+            return True
+        with suppress(OSError):
+            return time.time() - path.stat().st_mtime <= hold.seconds
+        return False
 
     def _list(self) -> Iterator[Hold]:
         return (hold for path in self._files() if (hold := _read(path)) is not None)

@@ -7,7 +7,9 @@ What was typed is in a file from the first moment on. It is deleted when it is w
 with the version that it was made from beside it, so that a later session can go on.
 """
 
+import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from azguard.documents import merges
 from azguard.documents.merges import Merged
 from azguard.errors import AzguardError, TransformFailed, UsageError
 from azguard.folders import make_private
+from azguard.processes import locked_file
 from azguard.processes.scratch import ScratchFile
 from azguard.requests.deadline import Deadline
 from azguard.times import iso
@@ -78,6 +81,8 @@ class EditSession:
         self._seen: CurrentVersion | None = None
         #: The last version of others that the change is merged with; None if no other changed the content meanwhile.
         self.merged: CurrentVersion | None = None
+        #: The open file of the version that the session began with, which is locked as long as the session lasts.
+        self._locked: int | None = None
 
     @property
     def path(self) -> Path | None:
@@ -99,6 +104,7 @@ class EditSession:
         else:
             self._file = ScratchFile(self._resumed)
             self._base = ScratchFile(_base_of(self._resumed)).read(_MOST_BYTES)
+        self._mark_in_use()
         self._mine = self._edit()
 
     def see(self, state: CurrentVersion) -> None:
@@ -160,6 +166,11 @@ class EditSession:
         elif self._file is not None:
             self._file.remove()
 
+    def close(self) -> None:
+        """Let go of the files."""
+        if self._locked is not None:
+            os.close(self._locked)
+
     def finish(self) -> None:
         """Delete the file, because what is in it is written; of an earlier session only where azguard made it."""
         is_ours = self._resumed is None or self._resumed.absolute().parent.parent == self._tools.folder.absolute()
@@ -186,6 +197,14 @@ class EditSession:
         assert self._file is not None
         ScratchFile(_base_of(self._file.path)).write(base)
         self._base = base
+
+    def _mark_in_use(self) -> None:
+        """Keep the version locked until ``close``, so that no other process deletes the files as old."""
+        assert self._file is not None
+        if locked_file.IS_SUPPORTED:
+            with suppress(OSError):
+                self._locked = os.open(_base_of(self._file.path), os.O_RDONLY)
+                locked_file.try_lock(self._locked)
 
     def _make_file(self, content: bytes) -> ScratchFile:
         try:
@@ -249,7 +268,10 @@ def edit_and_record(
     except BaseException:
         session.leave_unsaid()
         raise
-    session.finish()
+    else:
+        session.finish()
+    finally:
+        session.close()
     return report
 
 

@@ -154,8 +154,16 @@ def test_every_result_of_an_update_has_the_shape_that_scripts_rely_on(cli: CliWo
     for name, words in cases:
         schema = {"$defs": SCHEMAS["$defs"], "$ref": f"#/$defs/{name}"}
         jsonschema.Draft202012Validator(schema).validate(cli.call("safe-update", *words).json)
-    schema = {"$defs": SCHEMAS["$defs"], "$ref": "#/$defs/cache list"}
-    jsonschema.Draft202012Validator(schema).validate(cli.call("cache", "list").json)
+    for name, words in (
+        ("cache list", ("list",)),
+        ("cache list kept", ("list", "--kept")),
+        ("cache ended", ("prune", "--dry-run")),
+        ("cache ended", ("clear", "--kept", "--yes")),
+    ):
+        schema = {"$defs": SCHEMAS["$defs"], "$ref": f"#/$defs/{name}"}
+        ran = cli.call("cache", *words).json
+        assert ran
+        jsonschema.Draft202012Validator(schema).validate(ran)
 
 
 def test_every_result_about_a_table_has_the_shape_that_scripts_rely_on(cli: CliWorld) -> None:

@@ -1,6 +1,8 @@
 """``azguard cache`` with a file that cannot be used: what a command is about is not told as done."""
 
 import json
+import os
+import time
 
 import pytest
 
@@ -49,3 +51,46 @@ def test_a_cache_that_cannot_be_used_is_an_error(newer: CliWorld, command: tuple
 def test_an_import_of_no_file_names_its_argument(offline: CliWorld) -> None:
     ran = offline.call("cache", "import", "", "-o", "json")
     assert (ran.code, ran.error["message"]) == (2, "FILE is empty")
+
+
+def test_kept_files_are_listed_pruned_by_their_age_and_cleared_only_where_that_is_meant(offline: CliWorld) -> None:
+    folder = offline.root / ".cache" / "kept"
+    folder.mkdir(parents=True, mode=0o700)
+    old, young = folder / "old", folder / "young"
+    for path, days in ((old, 100), (young, 31)):
+        path.write_text("mine")
+        os.utime(path, (time.time() - days * 86400,) * 2)
+    listed = offline.call("cache", "list", "--kept", "-o", "json").json
+    assert [(each["path"], each["kind"], each["size"], each["in_use"]) for each in listed] == [
+        (str(old), "unsaved work", 4, False),
+        (str(young), "unsaved work", 4, False),
+    ]
+    counts = {"forgotten": 0, "deleted": 1, "deleted_bytes": 4, "in_use": 0}
+    tried = offline.call("cache", "prune", "--older-than", "1d", "--dry-run", "-o", "json")
+    assert (tried.json, f"would delete: {old} (unsaved work" in tried.err, old.exists()) == (
+        {**counts, "dry_run": True}, True, True
+    )  # fmt: skip
+    assert offline.call("cache", "prune", "--older-than", "1d", "-o", "json").json == {**counts, "dry_run": False}
+    assert (old.exists(), offline.call("cache", "clear").code, young.exists()) == (False, 0, True)
+    refused = offline.call("cache", "clear", "--kept", "-o", "json")
+    assert (refused.code, refused.error["message"], young.exists()) == (
+        2, "1 kept file would be deleted, and there is no terminal to ask on", True
+    )  # fmt: skip
+    assert offline.call("cache", "clear", "--kept", "--dry-run", "-o", "json").json == {**counts, "dry_run": True}
+    assert offline.call("cache", "clear", "--kept", "--yes", "-o", "json").json == {**counts, "dry_run": False}
+    assert (young.exists(), offline.call("cache", "clear", "--kept").code) == (False, 0)
+    assert offline.call("cache", "list", "--kept", "--prefix", "blob:").code == 2
+
+
+@pytest.mark.parametrize(("words", "forgotten"), [(("clear",), 1), (("prune", "--older-than", "1m"), 2)])
+def test_a_dry_run_counts_what_would_be_forgotten_and_forgets_nothing(
+    offline: CliWorld, words: tuple[str, ...], forgotten: int
+) -> None:
+    records = [_RECORD, {**_RECORD, "copy": True, "path": "/tmp/a"}, {**_RECORD, "scope": "other"}]
+    lines = "\n".join(map(json.dumps, records)).encode()
+    assert offline.call("cache", "import", stdin=lines).code == 0
+    for _ in range(2):
+        assert (
+            offline.call("cache", *words, "--dry-run", "--scope", "test", "-o", "json").json["forgotten"] == forgotten
+        )
+    assert offline.call("cache", *words, "--scope", "test", "-o", "json").json["forgotten"] == forgotten

@@ -20,6 +20,7 @@ SOON = "2026-11-21T10:00:00Z"
 MESSAGE = {"address": "message:jobs/1", "time_next_visible": SOON}
 LEASE = {**WRITE, "lease_id": "0f3c", "duration": 60, "lease_time": None}
 KEPT = "what was there is site/a?snapshot=T"
+ENDED = {"forgotten": 0, "deleted": 0, "in_use": 0, "dry_run": False}
 BROKEN = {"held_by": "alice@build1", "age": 10_800}
 
 
@@ -151,7 +152,13 @@ MANY = {
     ("command", "result", "line"),
     [
         ("cache forget", {"forgotten": 1}, "✓ forgot 1 version"),
-        ("cache clear", {"forgotten": 0}, "✓ forgot 0 versions"),
+        ("cache clear", ENDED, "✓ forgot 0 versions"),
+        (
+            "cache prune",
+            {**ENDED, "deleted": 1, "in_use": 2},
+            "✓ forgot 0 versions, deleted 1 kept item, 2 in use stay",
+        ),
+        ("cache prune", {**ENDED, "deleted": 3, "dry_run": True}, "would forget 0 versions, delete 3 kept items"),
         ("cache import", {"imported": 2}, "✓ imported 2 versions"),
         (
             "emulator start",

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from azguard.cache import kept_files
 from azguard.errors import AzguardError, TransformFailed, UsageError
-from azguard.folders import Folders
+from azguard.folders import UNSAVED, Folders
+from azguard.processes import locked_file
 from azguard.requests.lineage import new_op
 from azguard.updates.editing import EditTools, check_resumable, edit_and_record
 from azguard.updates.plan import UpdatePlan
@@ -308,3 +310,21 @@ def test_what_was_deleted_meanwhile_is_not_made_again(desk: Desk) -> None:
     desk.others[0] = lambda: setattr(desk.store, "current", None)
     error = desk.failure(write(b"typed\n"))
     assert (error.kind, kept(error), desk.content) == ("not_found", b"typed\n", None)
+
+
+@pytest.mark.skipif(not locked_file.IS_SUPPORTED, reason="this system has no such locks")
+def test_the_files_of_an_open_editor_are_in_use_also_when_they_are_edited_again(desk: Desk) -> None:
+    def list_in_use() -> list[bool]:
+        found = kept_files.find(desk.folders.cache, datetime.now(UTC), {})
+        return [each.in_use for each in found if each.kind == UNSAVED.kind]
+
+    def type_and_fail(path: Path) -> None:
+        seen.append(list_in_use())
+        path.write_bytes(b"mine\n")
+        fail(path)
+
+    seen: list[list[bool]] = []
+    error = desk.failure(type_and_fail)
+    assert (seen, list_in_use()) == ([[True]], [False])
+    desk.edit(lambda _: seen.append(list_in_use()), resumed=Path(str(error.facts["kept"])))
+    assert (seen[1:], list_in_use()) == ([[True]], [])
