@@ -76,7 +76,6 @@ def name_unfinished(name: str) -> str:
 
 
 def _begin_name(name: str) -> str:
-    """Return how the names of the files begin that are to take the place of the file of a name."""
     return f".{name[:_NAME_CHARACTERS]}.azguard-"
 
 

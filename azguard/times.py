@@ -1,4 +1,4 @@
-"""Durations and times as people write them."""
+"""Durations, times and sizes as people write them."""
 
 import re
 from datetime import UTC, datetime
@@ -11,6 +11,7 @@ _SPOKEN = ("d", "h", "m", "s")
 # No clock, and no wait, goes much beyond.
 _MOST_YEARS = 100
 _MOST_SECONDS = _MOST_YEARS * 365 * 86400
+_SIZE = re.compile(r"([0-9]{1,19}) ?([KMGT]i?B|B)?", re.IGNORECASE)
 
 
 def parse_duration(text: str, name: str = "duration") -> float:
@@ -84,3 +85,13 @@ def iso(moment: datetime | None) -> str | None:
     if moment is None:
         return None
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def parse_size(text: str) -> int | None:
+    """Return the bytes of a size, or None if the text is none."""
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        return None
+    unit = (found[2] or "B").upper()
+    base = 1024 if "I" in unit else 1000
+    return int(found[1]) * int(base ** " KMGT".index(unit[0].replace("B", " ")))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from azguard.accounts import account
-from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.emulators import azurite
 from azguard.folders import Folders
 

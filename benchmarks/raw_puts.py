@@ -10,7 +10,7 @@ import time
 from datetime import UTC, datetime, timedelta
 
 from azguard.accounts import account
-from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.emulators import azurite
 from azguard.folders import Folders
 

@@ -8,8 +8,7 @@ from urllib.parse import urlsplit
 
 from azguard.accounts import credentials, endpoints
 from azguard.accounts.account import Account, Auth, emulator
-from azguard.accounts.proxies import is_loopback
-from azguard.accounts.well_known import EMULATOR_NAME, SERVICES
+from azguard.accounts.endpoints import EMULATOR_NAME, SERVICES, is_loopback
 from azguard.cli.secret_files import secret
 from azguard.errors import ConfigError, UsageError
 from azguard.folders import Folders
@@ -237,7 +236,7 @@ def _check_not_elsewhere(given: Mapping[str, str], ambient: Mapping[str, str]) -
     Raises:
         UsageError: the endpoint is not that of the environment's account, so another's secret would go there.
     """
-    from azguard.accounts.clouds import CLOUDS
+    from azguard.accounts.endpoints import CLOUDS
 
     suffix = given.get("endpoint-suffix")
     if suffix is not None and suffix.strip(".").lower() not in CLOUDS:

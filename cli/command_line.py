@@ -9,19 +9,19 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from azguard.accounts import well_known
+from azguard.accounts import endpoints
 from azguard.documents import controls
 from azguard.errors import UsageError
 
 #: The options whose value is a secret, unless it names a file.
-SECRETS = (*(f"--{key}" for key in well_known.SECRETS), "--source-sas")
+SECRETS = (*(f"--{key}" for key in endpoints.SECRETS), "--source-sas")
 #: The options that say which version a command is about.
 GUARDS = ("--etag", "--if-match", "--if-none-match", "--if-modified-since", "--if-unmodified-since", "--if-tags")
 _LAST_OF_FOUR_DIGITS = 0xFFFF
 _ENDPOINTS = ("--blob-endpoint", "--table-endpoint", "--queue-endpoint", "--file-endpoint", "--endpoint-suffix")
 #: The options that say which account it is about, and whose reads guard it.
 ACCOUNT = (
-    *(f"--{key}" for key in well_known.SECRETS),
+    *(f"--{key}" for key in endpoints.SECRETS),
     *_ENDPOINTS,
     "--account-name",
     "--auth-mode",

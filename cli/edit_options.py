@@ -5,12 +5,10 @@ import shlex
 from collections.abc import Callable
 
 from azguard.cli import inputs
-from azguard.documents import numbers, paths
-from azguard.documents import text as json_text
+from azguard.documents import json_text, paths
 from azguard.documents.edits import AppendLine, AppendText, Edit, Increment, JsonPatch, MergePatch, Set, Unset
-from azguard.documents.numbers import LiteralNumber
+from azguard.documents.json_text import LiteralNumber, NotJson
 from azguard.documents.paths import Path, describe
-from azguard.documents.text import NotJson
 from azguard.errors import UsageError
 
 #: An edit as typed: the option, and its text.
@@ -140,7 +138,7 @@ def _parse_set(text: str, metadata: bool, *, is_text: bool) -> Set:
         ) from None
     if is_text and isinstance(parsed, dict | list):
         raise UsageError(f"--set: {target} cannot hold {describe(parsed)}", hint=f"for text write {quoted}")
-    if isinstance(parsed, LiteralNumber) and numbers.is_infinite(parsed):
+    if isinstance(parsed, LiteralNumber) and json_text.is_infinite(parsed):
         raise UsageError(f"--set: {value} is infinity to most readers of JSON", hint="stay below 1.8e308")
     return Set(path, parsed)
 
@@ -150,8 +148,8 @@ def _parse_increment(text: str, metadata: bool) -> Increment:
     path = _path_of("--increment", target, metadata)
     if step is None:
         return Increment(path, 1)
-    by = numbers.read(step.removeprefix("+"))
-    if by is None or numbers.is_infinite(by):
+    by = json_text.read_spelled(step.removeprefix("+"))
+    if by is None or json_text.is_infinite(by):
         raise UsageError(f"--increment: {step!r} is not a number", hint=f"write {target}=5 or {target}=-0.5")
     return Increment(path, by)
 
@@ -168,9 +166,9 @@ def _read_json(option: str, file: str, read: Callable[[str], bytes]) -> object:
 
 
 def _operations(file: str, document: object) -> tuple[dict[str, object], ...]:
-    from azguard.documents import patches
+    from azguard.documents import edits
 
-    problem = patches.validate_patch(document)
+    problem = edits.validate_patch(document)
     if problem or not isinstance(document, list):
         example = '[{"op": "replace", "path": "/replicas", "value": 3}]'
         raise UsageError(f"--json-patch: {file}: {problem}", hint=f"a JSON Patch looks like {example}")

@@ -7,7 +7,7 @@ from azguard.address import Kind
 from azguard.cli import asking, update_changes
 from azguard.cli.context import Environment
 from azguard.cli.update_options import UpdateOptions
-from azguard.documents import filter_output, formats
+from azguard.documents import formats
 from azguard.processes.editor import Editor
 from azguard.updates.editing import EditTools
 from azguard.updates.recording import UpdateRequest
@@ -33,7 +33,7 @@ def _rule(target: Target, given: UpdateOptions, request: UpdateRequest) -> _Chec
     complete = _complete(target)
     name = target.address.name if target.kind is Kind.BLOB else ""
     is_content = target.kind is Kind.BLOB and not given.is_of_part
-    rule = filter_output.OutputRule(name, given.allow_empty, given.any_content, filter_output.EDITOR)
+    rule = formats.OutputRule(name, given.allow_empty, given.any_content, formats.EDITOR)
 
     def check(source: bytes, made: bytes, content_type: str | None) -> None:
         if is_content:

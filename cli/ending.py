@@ -17,9 +17,9 @@ def warn(target: Target, seconds: float, tell: Callable[[str], None]) -> None:
     """
     until = time.time() + seconds
     if target.account.auth is Auth.SAS:
-        from azguard.accounts import sas
+        from azguard.accounts import credentials
 
-        ends = sas.read(target.account.secret or "").ends
+        ends = credentials.read_sas(target.account.secret or "").ends
         if ends is not None:
             _warn(tell, "the SAS", ends.timestamp(), until, "make one that is valid for longer")
     elif target.account.auth is Auth.LOGIN:

@@ -5,7 +5,7 @@ Lines are not kept, for there may be a million of them: a query that needs all o
 
 from typing import TYPE_CHECKING, Any
 
-from azguard.documents import queries
+from azguard.documents import json_text
 from azguard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def check(query: str | None, sample: dict[str, Any]) -> None:
         jmespath.search(query, [sample] if _picks_lines(query) else sample)
     except JMESPathTypeError:
         is_possible = False
-    except queries.FAILURES:
+    except json_text.JMESPATH_FAILURES:
         pass  # of this line, or of a query that is refused below; each real line is tried by itself
     if not is_possible:
         raise UsageError(

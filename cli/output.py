@@ -11,7 +11,7 @@ import typer
 from azguard.cli import result_stream, terminal
 from azguard.cli.plain_values import plain
 from azguard.cli.progress import Progress
-from azguard.documents import controls, queries
+from azguard.documents import controls, json_text
 from azguard.errors import OutputFailed, UsageError
 
 FORMATS = ("json", "table", "tsv", "yaml", "none")
@@ -171,7 +171,7 @@ class Output:
 
         try:
             return jmespath.search(self.query, value)
-        except queries.FAILURES as error:
+        except json_text.JMESPATH_FAILURES as error:
             # Not a usage error: what was asked for has been done, and its exit status must not deny it.
             raise OutputFailed(
                 f"the operation is done, but --query failed on its result: {error}", hint=result_stream.HINT

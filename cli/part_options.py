@@ -43,12 +43,12 @@ def read_tags(texts: list[str] | None, file: str | None) -> "tuple[dict[str, str
     Raises:
         UsageError: they are malformed, or given in two ways.
     """
-    from azguard.documents import tags
+    from azguard.documents import metadata
 
     refuse_both(texts, "--tags", file)
     if texts:
         return values.tags(texts), None
-    found = tags.parse(inputs.read_json(file, "--tags KEY=VALUE"))
+    found = metadata.parse_tags(inputs.read_json(file, "--tags KEY=VALUE"))
     return found.value, seen(found.etag)
 
 
@@ -58,10 +58,10 @@ def read_policies(file: str | None, rules: "PolicyRules") -> "tuple[Policies, Se
     Raises:
         UsageError: they are malformed.
     """
-    from azguard.documents import parts, policies
+    from azguard.documents import metadata, policies
 
     document = inputs.read_json(file)
-    return policies.parse(document, rules), seen(parts.take(document, "policies").etag)
+    return policies.parse(document, rules), seen(metadata.take_part(document, "policies").etag)
 
 
 def refuse_both(texts: list[str] | None, option: str, file: str | None) -> None:

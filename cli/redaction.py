@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from azguard.accounts import well_known
+from azguard.accounts import endpoints
 from azguard.cli import command_line
 
 STARS = "***"
@@ -84,7 +84,7 @@ _SECRET_OPTION = rf"(?=-){_SECRET_NAME}"
 _SECRET_ASSIGNED = rf"(?s)(\W{{0,2}}{_SECRET_NAME}=).+"
 _SECRET_IN_TEXT = rf"({_SECRET_NAME}[\"']?\s*(?:=|:(?!//))\s*|{_SECRET_OPTION}\s+)(?:{_QUOTED}|[^\s;&|]+)"
 _INSIDE = rf"(?i)(?:account_?key|sig|shared_?access_?key)=({_VALUE})"
-_SHARED = tuple(key.replace("-", "_") for key in well_known.SECRETS)
+_SHARED = tuple(key.replace("-", "_") for key in endpoints.SECRETS)
 _VARIABLES = (
     "AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_CLIENT_SECRET",
     "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "SYSTEM_ACCESSTOKEN",

@@ -187,8 +187,8 @@ def output_rule(target: Target, given: UpdateOptions) -> Callable[[bytes, bytes,
         return lambda source, made, content_type: refuse_made(made, KEY)
     if not given.command or given.is_of_part or target.kind not in (Kind.BLOB, Kind.FILE):
         return lambda source, made, content_type: None
-    from azguard.documents import filter_output
+    from azguard.documents import formats
     from azguard.processes import file_command
 
-    maker = filter_output.FILE_COMMAND if file_command.names_file(given.command) else filter_output.FILTER
-    return filter_output.OutputRule(target.address.name, given.allow_empty, given.any_content, maker).check
+    maker = formats.FILE_COMMAND if file_command.names_file(given.command) else formats.FILTER
+    return formats.OutputRule(target.address.name, given.allow_empty, given.any_content, maker).check

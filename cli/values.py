@@ -79,7 +79,7 @@ def seconds(text: str, option: str, least: int, most: int) -> int:
 
 def size(text: str, option: str, *, least: int = 0) -> int:
     """Return the bytes of a size such as ``512``, ``4MiB`` or ``1GB``."""
-    from azguard.documents.sizes import parse_size
+    from azguard.times import parse_size
 
     bytes_ = parse_size(text)
     if bytes_ is None:
@@ -149,7 +149,7 @@ def tags(texts: Sequence[str] | None) -> dict[str, str]:
     found = pairs(texts, "--tags", ignore_case=False)
     if not found:
         return found
-    from azguard.documents import tags as rules
+    from azguard.documents import metadata as rules
 
     if len(found) > rules.MOST:
         raise UsageError(f"--tags: {len(found)} tags; the service takes at most ten")

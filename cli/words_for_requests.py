@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from azguard.accounts import well_known
+from azguard.accounts import endpoints
 from azguard.cli.words import Words
 
 _RENEW = "make a new one, and give it by --sas-token @FILE"
@@ -19,7 +19,7 @@ def _look_first(facts: Mapping[str, object]) -> str:
 
 def _find_key(facts: Mapping[str, object]) -> str:
     """Return where the key of the account stands; that of emulators is well known."""
-    if facts["account"] == well_known.EMULATOR_NAME:
+    if facts["account"] == endpoints.EMULATOR_NAME:
         return "azguard emulator env prints the key of the emulator"
     return f"az storage account keys list --account-name {facts['account']}, and give it by --account-key @FILE"
 

@@ -1,22 +1,16 @@
 """The caller's identity and the place: accounts, credentials, and the SDK's transport.
 
 ``account``      the endpoints and the credential of one account → the SDK's clients
-``well_known``   what is the same everywhere: services, secrets, the emulator
 ``target``       one resource and the account it is in: what every operation takes
-``credentials``  connection strings, keys and SAS tokens as text → an account
+``credentials``  connection strings, keys and SAS tokens as text → an account; what a SAS allows
 ``profiles``     named accounts in the user's configuration file
 ``transport``    the SDK's transport: no truncated response counts, no exchange outlives its time
 ``direct``       a request to the Blob service without the SDK's client
 ``sessions``     requests of the SDK, sent as they are
 ``open_connections``  requests over connections that are open already
 ``exchanges``    one exchange with a server: whole, and within its time
-``throttling``   how long a service wants to be left alone
 ``trace``        what is sent and answered, told for one who listens
-``endpoints``    where the services of an account answer
-``clouds``       the clouds of Microsoft's, for logins
+``endpoints``    where the services of an account answer, in which cloud, through which proxy
 ``logins``       Azure identities, the OIDC tokens of CI jobs included
-``proxies``      which requests go through a proxy
-``sas``          what a shared access signature allows, and until when
-``other_services``  ask a service that is not Azure Storage
-``unreachable``  why no answer came
+``unreachable``  why no answer came, and how long a service wants to be left alone
 """

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from azguard import __version__
 from azguard.accounts import transport
-from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME, EMULATOR_PORTS
+from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME, EMULATOR_PORTS
 from azguard.address import Address, Location
 from azguard.errors import ConfigError
 from azguard.urls import same_host
@@ -85,12 +85,13 @@ class Account:
         if "login" not in self._shared:
             import os
 
-            from azguard.accounts import clouds, logins
+            from azguard.accounts import logins
+            from azguard.accounts.endpoints import find_cloud, is_azures_own
 
-            cloud = clouds.cloud(next(iter(self.endpoints.values()), ""))
+            cloud = find_cloud(next(iter(self.endpoints.values()), ""))
             made = logins.choose(os.environ, cloud, self._shared.get("login_seconds"))
             if not self.trusts_endpoints:
-                foreign = (each for each in self.endpoints.values() if not clouds.is_azures_own(each))
+                foreign = (each for each in self.endpoints.values() if not is_azures_own(each))
                 made.foreign_endpoint = next(foreign, None)
             self._shared["login"] = made
         found: Login = self._shared["login"]

@@ -1,13 +1,16 @@
-"""What names an account and proves the caller's identity, as text → an account.
+"""What names an account and proves the caller's identity, as text → an account; and what a SAS says of itself.
 
 Messages name the part that is wrong, never the secret.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from urllib.parse import parse_qsl
 
 from azguard.accounts import endpoints
 from azguard.accounts.account import Account, Auth, emulator
-from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME, EMULATOR_PORTS, SERVICES
+from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME, EMULATOR_PORTS, SERVICES
 from azguard.errors import ConfigError
 
 # The parts by which a connection string is known as that of another service of Azure.
@@ -21,6 +24,8 @@ _OTHERS = (
     (("server",), "a database"),
     (("data source",), "a database"),
 )
+SERVICE_LETTERS = {"b": "blob", "q": "queue", "t": "table", "f": "file"}
+RESOURCE_TYPES = {"s": "the service", "c": "containers and tables", "o": "blobs, files, messages and entities"}
 
 
 def from_connection_string(text: str) -> Account:
@@ -71,11 +76,7 @@ def _refuse_other_service(parts: Mapping[str, str]) -> None:
 
 
 def _development(parts: Mapping[str, str]) -> Account:
-    """Return the emulator's account, on the host that DevelopmentStorageProxyUri may name.
-
-    Raises:
-        ConfigError: another account is named, too.
-    """
+    """Return the emulator's account, on the host that DevelopmentStorageProxyUri may name."""
     if parts.get("accountname", EMULATOR_NAME) != EMULATOR_NAME:
         raise ConfigError(
             "the connection string names the emulator, by UseDevelopmentStorage, and another account, by AccountName",
@@ -155,3 +156,71 @@ def _missing(part: str) -> ConfigError:
         f"the connection string has no {part}",
         reason="connection_string_incomplete",
     )
+
+
+# The letters of the permissions, and what they allow.
+PERMISSIONS = {
+    "r": "read", "a": "add", "c": "create", "w": "write", "d": "delete", "x": "delete versions", "y": "delete for ever",
+    "l": "list", "t": "tags", "f": "find by tags", "u": "update", "p": "process", "m": "move", "e": "execute",
+    "o": "ownership", "i": "set immutability",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Sas:
+    """What a SAS says of itself; None is a field it does not have."""
+
+    #: From when on it is valid (``st``, ``skt``).
+    starts: datetime | None
+    #: Until when it is valid (``se``, ``ske``); None also if a stored access policy says it.
+    ends: datetime | None
+    #: The permissions, a letter each (``sp``).
+    permissions: str | None
+    #: The services of an account SAS, a letter each (``ss``).
+    services: str | None
+    #: The resource types of an account SAS, a letter each (``srt``).
+    resource_types: str | None
+    #: The resource of a service SAS of blobs or files (``sr``).
+    resource: str | None
+    #: The table of a service SAS of tables (``tn``).
+    table: str | None
+    #: The addresses it is accepted from (``sip``).
+    addresses: str | None
+    #: The protocols it is accepted over (``spr``).
+    protocols: str | None
+    #: The stored access policy that may hold what is missing here (``si``).
+    policy: str | None
+
+    @property
+    def is_of_account(self) -> bool:
+        """Return whether it is an account SAS."""
+        return self.services is not None
+
+
+def read_sas(token: str) -> Sas:
+    """Return the fields of a SAS; a field that cannot be understood counts as missing."""
+    fields = dict(parse_qsl(token.lstrip("?"), keep_blank_values=False))
+    return Sas(
+        # A user delegation SAS holds no longer than the key it was signed with.
+        starts=max(filter(None, (read_sas_time(fields.get("st")), read_sas_time(fields.get("skt")))), default=None),
+        ends=min(filter(None, (read_sas_time(fields.get("se")), read_sas_time(fields.get("ske")))), default=None),
+        permissions=fields.get("sp"),
+        services=fields.get("ss"),
+        resource_types=fields.get("srt"),
+        resource=fields.get("sr"),
+        table=fields.get("tn"),
+        addresses=fields.get("sip"),
+        protocols=fields.get("spr"),
+        policy=fields.get("si"),
+    )
+
+
+def read_sas_time(text: str | None) -> datetime | None:
+    """Return a time of a SAS, which may leave out the time of day, its seconds, or the zone, which is UTC."""
+    if text is None:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    except (OverflowError, ValueError):
+        return None

@@ -17,8 +17,8 @@ from urllib.parse import quote, urlencode
 
 from azguard import __version__
 from azguard.accounts.account import Account, Auth
+from azguard.accounts.endpoints import STORAGE_SCOPE
 from azguard.accounts.exchanges import REQUEST_ID
-from azguard.accounts.well_known import STORAGE_SCOPE
 from azguard.address import Address
 
 #: The version of the service that is spoken: the SDK's, whose models take longer to load than a small blob to read.

@@ -1,20 +1,29 @@
-"""Where the four services of an account answer: by its name and its cloud, or as given, one by one.
+"""Where the four services of an account answer: by its name and its cloud, or as given; and through which proxy.
 
 An endpoint that was given is never completed by one of another place: what is at hand for a real account is not sent
-to an emulator, nor the other way round.
+to an emulator, nor the other way round. ``HTTPS_PROXY``, ``HTTP_PROXY``, ``ALL_PROXY`` and ``NO_PROXY`` mean what they
+mean to requests.
 """
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from azguard.accounts.proxies import is_loopback
-from azguard.accounts.well_known import EMULATOR_NAME, EMULATOR_PORTS, SERVICES
 from azguard.errors import ConfigError
 from azguard.urls import base_of
 
+SERVICES = ("blob", "queue", "table", "file")
+#: The settings of an account whose value is a secret, unless it names a file.
+SECRETS = ("connection-string", "account-key", "sas-token")
+#: The audience of every token for storage, with the scope that a login is asked for. Clouds of their own have another.
+STORAGE_SCOPE = "https://storage.azure.com/.default"
+EMULATOR_NAME = "devstoreaccount1"
+# The emulator's key is public: https://learn.microsoft.com/azure/storage/common/storage-use-azurite
+EMULATOR_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+EMULATOR_PORTS = {"blob": 10000, "queue": 10001, "table": 10002, "file": 10004}
 PUBLIC_SUFFIX = "core.windows.net"
 _USUAL_PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(rf"(?P<name>[a-z0-9]{{3,24}}(?P<zone>\.z\d+)?)\.(?P<service>{'|'.join(SERVICES)})\.(?P<suffix>.+)")
@@ -177,3 +186,115 @@ def check_of(service: str, url: str, where: str, name: str) -> str:
             reason="endpoint_of_other_account",
         )
     return endpoint
+
+
+class NamedProxy(NamedTuple):
+    """A proxy by ``HOST:PORT``, without the user and the password of its URL, and the variable that names it."""
+
+    address: str
+    variable: str
+
+
+def proxy_settings(url: str) -> Mapping[str, Any]:
+    """Return what requests must be told so that a request to this machine goes past every proxy."""
+    return _past_proxies(url.partition("://")[2].partition("/")[0])
+
+
+def find_proxy(url: str) -> NamedProxy | None:
+    """Return the proxy that a request to this URL goes through; None if it goes there directly.
+
+    A proxy whose URL is malformed has the address ``?``: the malformed text may hold a password.
+    """
+    from requests.utils import get_environ_proxies, select_proxy
+
+    if _is_local(url):
+        return None
+    found = select_proxy(url, get_environ_proxies(url))
+    return None if not found else NamedProxy(_address(found), _variable(found, url))
+
+
+def is_loopback(host: str | None) -> bool:
+    """Return whether a host is this machine: localhost, ::1, or in 127.0.0.0/8."""
+    name = (host or "").lower().rstrip(".")
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    if not name.startswith("127.") and ":" not in name:
+        return False
+    import ipaddress
+
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+@lru_cache(maxsize=256)
+def _past_proxies(netloc: str) -> Mapping[str, Any]:
+    try:
+        host = urlsplit(f"//{netloc}").hostname
+    except ValueError:
+        return {}
+    # Empty texts, not None: requests drops a None, and then reads ALL_PROXY. With ``no_proxy`` it does not look for
+    # proxies in the environment, which it reads to the end, twice.
+    return {"proxies": {"http": "", "https": "", "no_proxy": host}} if is_loopback(host) else {}
+
+
+def _is_local(url: str) -> bool:
+    return bool(proxy_settings(url))
+
+
+def _address(proxy: str) -> str:
+    from urllib3.exceptions import LocationParseError
+    from urllib3.util import parse_url
+
+    try:
+        parts = parse_url(proxy)
+    except LocationParseError:
+        return "?"
+    if not parts.host:
+        return "?"
+    return f"{parts.host}:{parts.port}" if parts.port else parts.host
+
+
+def _variable(proxy: str, url: str) -> str:
+    """Return the name of the variable that holds the proxy, as the user spelt it."""
+    import os
+
+    for name in (f"{urlsplit(url).scheme}_proxy", "all_proxy"):
+        for spelling in (name, name.upper()):
+            if os.environ.get(spelling) == proxy:
+                return spelling
+    return f"{urlsplit(url).scheme.upper()}_PROXY"
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """A cloud of Microsoft's: the authority for its logins, and the audience of a CI system's tokens."""
+
+    #: The host of Microsoft Entra ID.
+    authority: str
+    #: What workload identity federation expects in a token of another issuer.
+    audience: str
+
+
+_PUBLIC = Cloud("login.microsoftonline.com", "api://AzureADTokenExchange")
+# Source: the documentation of azure-identity's AzureAuthorityHosts, and of workload identity federation.
+CLOUDS = {
+    PUBLIC_SUFFIX: _PUBLIC,
+    "storage.azure.net": _PUBLIC,
+    "core.chinacloudapi.cn": Cloud("login.chinacloudapi.cn", "api://AzureADTokenExchangeChina"),
+    "core.usgovcloudapi.net": Cloud("login.microsoftonline.us", "api://AzureADTokenExchangeUSGov"),
+}
+
+
+def is_azures_own(endpoint: str) -> bool:
+    """Return whether an endpoint is over https at a host that only Azure Storage answers for, in any cloud."""
+    parts = urlsplit(endpoint)
+    hosts = tuple(f".{service}.{suffix}" for service in SERVICES for suffix in CLOUDS)
+    return parts.scheme == "https" and (parts.hostname or "").endswith(hosts)
+
+
+def find_cloud(endpoint: str) -> Cloud:
+    """Return the cloud an endpoint is in: the public one, unless its host tells another."""
+    found = place(endpoint)
+    return CLOUDS.get(found.suffix, _PUBLIC) if found else _PUBLIC

@@ -16,9 +16,8 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 
-from azguard.accounts import other_services, proxies
-from azguard.accounts.clouds import Cloud
-from azguard.accounts.well_known import STORAGE_SCOPE
+from azguard.accounts import endpoints, exchanges
+from azguard.accounts.endpoints import STORAGE_SCOPE, Cloud, proxy_settings
 from azguard.errors import LoginFailed
 from azguard.times import iso
 
@@ -263,7 +262,7 @@ def github_assertion(url: str, token: str, audience: str, pause: Callable[[float
             f"GitHub's token service answered HTTP {status} without a token",
             reason="job_without_id_token",
         )
-    proxy = proxies.between(url)
+    proxy = endpoints.find_proxy(url)
     through = "" if proxy is None else f", through the proxy {proxy.address}"
     raise LoginFailed(f"GitHub's token service does not answer{through}", reason="token_service_silent")
 
@@ -271,7 +270,7 @@ def github_assertion(url: str, token: str, audience: str, pause: Callable[[float
 def _ask(url: str, token: str) -> tuple[int | None, str | None]:
     """Return the status of the answer, None if there was none, and the token in it."""
     try:
-        answer = other_services.get(url, f"Bearer {token}", _ANSWER_SECONDS)
+        answer = get(url, f"Bearer {token}", _ANSWER_SECONDS)
         found = json.loads(answer.content)
     except OSError:
         return None, None
@@ -283,3 +282,51 @@ def _ask(url: str, token: str) -> tuple[int | None, str | None]:
 
 def _seconds_left(token: Any) -> float:
     return float(token.expires_on) - time.time()
+
+
+@dataclass(frozen=True)
+class Answered:
+    """An answer: its status, its type and its whole content."""
+
+    status: int
+    content_type: str
+    content: bytes
+
+
+def get(url: str, authorization: str | None, seconds: float) -> Answered:
+    """Ask once for JSON, and follow no redirect; ``authorization`` is the value of that header, None sends none.
+
+    Raises:
+        OSError: there is no whole answer in time.
+    """
+    import requests
+    from urllib3.exceptions import HTTPError
+
+    from azguard.accounts.sessions import Adapter
+
+    def sign(request: Any) -> Any:
+        # As an auth, because requests would add what stands in a .netrc.
+        if authorization is not None:
+            request.headers["Authorization"] = authorization
+        return request
+
+    token = exchanges.CURRENT.set(exchanges.Exchange(seconds, adds_time=False))
+    try:
+        with requests.Session() as session:
+            adapter = Adapter()
+            session.mount("https://", adapter)
+            session.mount("http://", adapter)
+            answer = session.get(
+                url,
+                auth=sign,
+                headers={"Accept": "application/json"},
+                timeout=(min(_CONNECT_SECONDS, seconds), seconds),
+                allow_redirects=False,
+                **proxy_settings(url),
+            )
+            return Answered(answer.status_code, answer.headers.get("Content-Type", ""), answer.content)
+    # Without retries, urllib3's own errors are not translated by requests; a host that is no name is a UnicodeError.
+    except (OSError, HTTPError, UnicodeError) as error:
+        raise OSError(type(error).__name__) from error
+    finally:
+        exchanges.CURRENT.reset(token)

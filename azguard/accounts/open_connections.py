@@ -172,11 +172,6 @@ def _close_all(connections: list[OpenConnection]) -> None:
 
 
 def _parse_size(line: bytes) -> int:
-    """Return the size of a chunk.
-
-    Raises:
-        IncompleteRead: the line has none.
-    """
     digits = line.partition(b";")[0].strip()
     if re.fullmatch(rb"[0-9a-fA-F]{1,15}", digits) is None:
         raise IncompleteRead(line)

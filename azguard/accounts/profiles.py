@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from azguard import columns
-from azguard.accounts.well_known import SECRETS
+from azguard.accounts.endpoints import SECRETS
 from azguard.atomic_files import write_atomically
 from azguard.columns import Column
 from azguard.errors import ConfigError

@@ -98,7 +98,6 @@ class SdkSession(Session):
 
 
 def _keep_signature(request: Any) -> Any:
-    """Return a request as it is."""
     return request
 
 
@@ -183,12 +182,7 @@ def _describe(error: Exception) -> str:
 
 
 def _read(request: Any, raw: Any) -> Any:
-    """Return an answer with its whole body in memory: at most a range of a blob, or a page of a listing.
-
-    Raises:
-        HTTPError: the body is not as long as was announced, or its length was not announced where it matters.
-        HTTPException: it is longer than any answer, or was compressed and cannot be read.
-    """
+    """Return an answer with its whole body in memory: at most a range of a blob, or a page of a listing."""
     method = str(request.method)
     announced = "Content-Length" in raw.headers or "Transfer-Encoding" in raw.headers
     if method in ("GET", "POST") and raw.status not in _NO_BODY and not announced:

@@ -18,10 +18,10 @@ from http.client import HTTPException, IncompleteRead
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
-from azguard.accounts import exchanges, throttling, trace
+from azguard.accounts import exchanges, trace, unreachable
+from azguard.accounts.endpoints import proxy_settings
 from azguard.accounts.exchanges import REQUEST_ID, TRUNCATED, RejectedAnswer
 from azguard.accounts.open_connections import OpenConnection, OpenConnections, Reply
-from azguard.accounts.proxies import request_settings
 
 if TYPE_CHECKING:
     from azure.core.exceptions import AzureError
@@ -145,7 +145,7 @@ def transport(**settings: Any) -> "RequestsTransport":
             super().open()
 
         def send(self, request: Any, **kwargs: Any) -> Any:
-            settings = {**request_settings(request.url), **_TIMEOUTS.get({}), **kwargs}
+            settings = {**proxy_settings(request.url), **_TIMEOUTS.get({}), **kwargs}
             limit = _make_exchange(request.method, request.headers, settings, self.connection_config)
             settings.pop(_IS_STRICT, None)
             # The SDK gives a key a new id to sign each time; what it sends again for a challenge has its first one.
@@ -181,18 +181,13 @@ def _take(
 def _make_exchange(
     method: str, headers: Mapping[str, str], settings: Mapping[str, Any], configured: Any
 ) -> exchanges.Exchange:
-    """Return the limit of a request with these settings."""
     is_strict = settings.get(_IS_STRICT, False)
     adds_time = exchanges.is_of_content(method, headers) or (method == "GET" and not is_strict)
     return exchanges.Exchange(settings.get("read_timeout", configured.read_timeout), adds_time=adds_time)
 
 
 def _check_reply(connection: OpenConnection, method: str, headers: Mapping[str, str], reply: Reply) -> Reply:
-    """Return a reply with a body that is not compressed, unless it is content.
-
-    Raises:
-        HTTPException: it is that to another request, or longer than any; then the connection is not used again.
-    """
+    """Return a reply with a body that is not compressed, unless it is content."""
     try:
         exchanges.check_echo(headers, reply.headers)
         coding = reply.headers.get("Content-Encoding")
@@ -208,15 +203,11 @@ def _check_reply(connection: OpenConnection, method: str, headers: Mapping[str, 
 
 
 def _check_origin(url: str, response: Any) -> None:
-    """Make sure that an answer is the service's, and note how long it asks to be left alone.
-
-    Raises:
-        ServiceResponseError: it is not.
-    """
+    """Make sure that an answer is the service's, and note how long it asks to be left alone."""
     from azure.core.exceptions import ServiceResponseError
 
     status, headers = response.status_code, response.headers
-    throttling.note(url, status, headers)
+    unreachable.note_throttling(url, status, headers)
     is_named = status == _BY_A_PROXY or any(name in headers for name in _OF_THE_SERVICE)
     altered = _find_alteration(status, headers)
     if not is_named or altered is not None or is_redirection(status):

@@ -1,20 +1,30 @@
-"""Why no answer came: the proxy, the host's name, TLS, a stopped emulator, or time; each with a name of its own."""
+"""Why no answer came: the proxy, the host's name, TLS, a stopped emulator, or time; each with a name of its own.
+
+How long a service wants to be left alone (``Retry-After``) is noted once, where answers arrive, for all threads of this
+process. Each service, by its host and port, has a time of its own; its latest answer counts.
+"""
 
 import re
 import ssl
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
-from azguard.accounts import proxies
+from azguard import times
+from azguard.accounts import endpoints
+from azguard.accounts.endpoints import EMULATOR_NAME, NamedProxy
 from azguard.accounts.exchanges import OF_ANOTHER_REQUEST, TOO_LONG, TRUNCATED
-from azguard.accounts.proxies import NamedProxy
-from azguard.accounts.well_known import EMULATOR_NAME
 from azguard.errors import LoginFailed
 
 _NO_BUNDLE = "Could not find a suitable TLS CA certificate bundle"
 _TUNNEL = re.compile(r"Tunnel connection failed: (\d{3})\s*([^'\")]*)")
+_SAYS_LATER = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
+_SECONDS = re.compile(r"[0-9]+")
+# Thirty years.
+_MOST_SECONDS = 1e9
+_until: dict[str, float] = {}
 
 
 @dataclass(frozen=True)
@@ -45,14 +55,14 @@ def explain(error: BaseException, endpoint: str, service: str | None = None) -> 
 
     No other URL is repeated: it may hold a SAS, or a proxy's password.
     """
-    host, proxy = urlsplit(endpoint).hostname or endpoint, proxies.between(endpoint)
+    host, proxy = urlsplit(endpoint).hostname or endpoint, endpoints.find_proxy(endpoint)
     text = str(error)
     if proxy is not None and (found := _by_proxy(error, host, proxy)):
         return found
     if found := _by_name(text, host, endpoint) or _by_tls(error, host):
         return found
     refused = "Connection refused" in text
-    if refused and proxies.is_loopback(host) and endpoint.endswith(f"/{EMULATOR_NAME}"):
+    if refused and endpoints.is_loopback(host) and endpoint.endswith(f"/{EMULATOR_NAME}"):
         return _describe_stopped_emulator(endpoint, service)
     through = "" if proxy is None else f", through the proxy {proxy.address}"
     for words, plain in _PLAIN.items():
@@ -192,3 +202,28 @@ def _describe_stopped_emulator(endpoint: str, service: str | None) -> NoAnswer:
         f"the emulator is not running at {endpoint}",
         reason="emulator_stopped",
     )
+
+
+def note_throttling(
+    url: str, status: int, headers: Mapping[str, str], clock: Callable[[], float] = time.monotonic
+) -> None:
+    """Note what an answer from a URL says, if it is one that says later."""
+    if status not in _SAYS_LATER and status < HTTPStatus.INTERNAL_SERVER_ERROR:
+        return
+    seconds = _read_seconds(headers)
+    if seconds is not None:
+        _until[urlsplit(url).netloc] = clock() + seconds
+
+
+def find_pause_seconds(endpoint: str, clock: Callable[[], float] = time.monotonic) -> float:
+    """Return for how many seconds from now the service at an endpoint is to be left alone; 0 if it did not say so."""
+    return max(0.0, _until.get(urlsplit(endpoint).netloc, 0.0) - clock()) if _until else 0.0
+
+
+def _read_seconds(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that an answer asks for; a moment counts from the answer's own date, not from our clock."""
+    text = headers.get("Retry-After", "").strip()
+    if _SECONDS.fullmatch(text):
+        return min(float(text), _MOST_SECONDS)
+    until, now = times.find_http_date(text), times.find_http_date(headers.get("Date"))
+    return None if until is None or now is None else max(0.0, (until - now).total_seconds())

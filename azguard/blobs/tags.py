@@ -20,7 +20,7 @@ from azguard.conditions import fences
 from azguard.conditions.etags import quote
 from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
-from azguard.documents import tags as rules
+from azguard.documents import metadata as rules
 from azguard.errors import AzguardError, BadRequest, Changed, NotFound, OutcomeUnknown, UsageError
 from azguard.leases import guard
 from azguard.leases.kept import LeaseRecords

@@ -14,7 +14,7 @@ from azguard.blobs import fenced_tags, properties, tags, update_states
 from azguard.blobs.updating import LeasableBlob
 from azguard.conditions import fences
 from azguard.conditions.resolve import Conditions
-from azguard.documents import tags as rules
+from azguard.documents import metadata as rules
 from azguard.documents.metadata import as_json, flatten
 from azguard.errors import NotFound, TransformFailed, UsageError
 from azguard.requests.calls import read, write_timeouts
@@ -125,7 +125,7 @@ class BlobTags(LeasableBlob):
     def canonicalize(self, content: bytes) -> bytes:
         """Return the tags as indented JSON; numbers, true and false become their text."""
         try:
-            return as_json(rules.check(flatten(json.loads(content))))
+            return as_json(rules.check_tags(flatten(json.loads(content))))
         except ValueError as error:
             raise TransformFailed(f"the new tags are not JSON: {error}") from None
         except UsageError as error:

@@ -77,7 +77,7 @@ def _tags_condition(value: str, argument: str) -> str:
 
 def _size(value: str, argument: str) -> str:
     """Return a size in bytes, as the service takes it."""
-    from azguard.documents.sizes import parse_size
+    from azguard.times import parse_size
 
     found = parse_size(value)
     if found is None or found > _MOST_BYTES:

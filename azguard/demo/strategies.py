@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from azguard.accounts import account
+from azguard.accounts.endpoints import EMULATOR_KEY
 from azguard.accounts.target import Target
-from azguard.accounts.well_known import EMULATOR_KEY
 from azguard.address import Address, Kind
 from azguard.updates.plan import UpdateHooks, UpdatePlan
 

@@ -14,12 +14,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from azguard.documents import numbers, paths
-from azguard.documents import text as json_text
-from azguard.documents.numbers import LiteralNumber
+from azguard.documents import json_text, paths
+from azguard.documents.json_text import LiteralNumber, NotJson, Style, render
 from azguard.documents.paths import Missing, Path, describe
-from azguard.documents.text import NotJson
 from azguard.errors import TransformFailed
+
+_VALUE_OPERATIONS = frozenset({"add", "replace", "test"})
+_FROM_OPERATIONS = frozenset({"move", "copy"})
+_OPERATIONS = _VALUE_OPERATIONS | _FROM_OPERATIONS | {"remove"}
+_LONGEST_SHOWN = 80
 
 
 class Set(NamedTuple):
@@ -218,7 +221,7 @@ def _is_json_object(content: bytes) -> bool:
 
 
 def _apply_to_yaml(edits: Iterable[Edit], content: bytes) -> bytes:
-    from azguard.documents import yaml_edits
+    from azguard.documents import yaml_rewrite
     from azguard.documents.yaml_tree import NotYaml
 
     mark = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
@@ -227,7 +230,7 @@ def _apply_to_yaml(edits: Iterable[Edit], content: bytes) -> bytes:
         # One by one: each may change what another's path leads through.
         for edit in edits:
             path = edit.path if isinstance(edit, Set | Unset | Increment) else None
-            text = yaml_edits.apply(text, path, partial(_apply_one, edit), removes=isinstance(edit, Unset))
+            text = yaml_rewrite.apply(text, path, partial(_apply_one, edit), removes=isinstance(edit, Unset))
         return mark + text.encode()
     except UnicodeDecodeError as error:
         raise TransformFailed(f"the content is not UTF-8, at byte {error.start + len(mark)}") from None
@@ -250,7 +253,7 @@ def _add(current: object, edit: Increment) -> int | LiteralNumber:
             reason="increment_of_no_number",
             values={"path": str(edit.path)},
         )
-    total = numbers.add_exactly(current, edit.by)
+    total = json_text.add_exactly(current, edit.by)
     if total is None:
         raise TransformFailed(f"{edit.path} would be too large for a JSON number", reason="sum_too_large")
     return total
@@ -265,10 +268,100 @@ def _apply_one(edit: Edit, document: object) -> object:
     elif isinstance(edit, Increment):
         paths.put(document, edit.path, _add(paths.find(document, edit.path), edit))
     else:
-        from azguard.documents import patches
-
         if isinstance(edit, MergePatch):
-            return patches.apply_merge_patch(document, edit.document)
+            return apply_merge_patch(document, edit.document)
         if isinstance(edit, JsonPatch):
-            return patches.apply_patch(document, edit.operations)
+            return apply_patch(document, edit.operations)
     return document
+
+
+def validate_patch(operations: object) -> str | None:
+    """Return what keeps a document from being a JSON Patch, or None."""
+    if not isinstance(operations, list):
+        return f"a JSON Patch is an array of operations, this is {paths.describe(operations)}"
+    wrongs = ((place, _wrong(operation)) for place, operation in enumerate(operations, 1))
+    return next((f"operation {place}: {wrong}" for place, wrong in wrongs if wrong), None)
+
+
+def _wrong(operation: object) -> str | None:
+    if not isinstance(operation, dict):
+        return f"is {paths.describe(operation)}, not an object"
+    kind = operation.get("op")
+    if not isinstance(kind, str) or kind not in _OPERATIONS:
+        return f'"op" must be one of {", ".join(sorted(_OPERATIONS))}'
+    pointers = ["path", "from"] if kind in _FROM_OPERATIONS else ["path"]
+    for member in pointers:
+        if not _is_pointer(operation.get(member)):
+            return f'"{member}" must be a JSON Pointer such as /a/b'
+    if kind in _VALUE_OPERATIONS and "value" not in operation:
+        return f'{kind} needs a "value"'
+    return None
+
+
+def _is_pointer(text: object) -> bool:
+    from jsonpointer import JsonPointer, JsonPointerException
+
+    if not isinstance(text, str):
+        return False
+    try:
+        JsonPointer(text)
+    except JsonPointerException:
+        return False
+    return True
+
+
+def apply_patch(document: object, operations: tuple[dict[str, object], ...]) -> object:
+    """Return the document with the operations applied; the one given may be changed on the way.
+
+    Raises:
+        TransformFailed: an operation does not fit, a ``test`` among them; names the operation.
+    """
+    import jsonpatch
+    from jsonpointer import JsonPointerException
+
+    for place, operation in enumerate(operations, 1):
+        try:
+            document = jsonpatch.JsonPatch([operation]).apply(document, in_place=True)
+        except (jsonpatch.JsonPatchException, JsonPointerException):
+            raise _failure(document, operation, place) from None
+    return document
+
+
+def _failure(document: object, operation: dict[str, object], place: int) -> TransformFailed:
+    """Return the failure in our words: the library's own would quote the whole document."""
+    kind, path = operation["op"], operation["path"]
+    shown = f"operation {place} ({kind} {path or 'of the whole document'}) failed"
+    missing = next((at for at in _pointers(operation) if _find(document, at) is paths.MISSING), None)
+    if kind == "test" and missing is None:
+        found, wanted = _brief(_find(document, str(path))), _brief(operation["value"])
+        return TransformFailed(f"{shown}: found {found}, not {wanted}", reason="patch_failed")
+    if missing is None:
+        return TransformFailed(f"{shown}: it does not fit the document", reason="patch_failed")
+    return TransformFailed(f"{shown}: there is no {missing}", reason="patch_failed")
+
+
+def _pointers(operation: dict[str, object]) -> list[str]:
+    """Return the pointers that must exist; only the parent of the place where something is added must."""
+    path = str(operation["path"])
+    if operation["op"] not in _FROM_OPERATIONS and operation["op"] != "add":
+        return [path]
+    parent = path.rpartition("/")[0]
+    return [str(operation["from"]), parent] if "from" in operation else [parent]
+
+
+def _find(document: object, pointer: str) -> object:
+    return paths.find(document, paths.parse(pointer)) if pointer else document
+
+
+def _brief(value: object) -> str:
+    text = render(value, Style())
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
+
+
+def apply_merge_patch(document: object, patch: object) -> object:
+    """Return the document with the merge patch applied; the one given may be changed on the way."""
+    import json_merge_patch  # type: ignore[import-untyped]  # the package ships no types
+
+    # The library puts the patch's own arrays into the result, where a later edit would change them.
+    result: object = json_merge_patch.merge(document, copy.deepcopy(patch))
+    return result

@@ -1,9 +1,17 @@
-"""The format of content, by its name or its content type."""
+"""The format of content, by its name or its content type; and what a filter may print for content of a format."""
 
+import codecs
+from dataclasses import dataclass
+
+from azguard.documents import json_text
+from azguard.documents.json_text import NotJson
 from azguard.errors import TransformFailed
 
 _YAML_SUFFIXES = (".yaml", ".yml")
 _JSON_SUFFIX = ".json"
+# Formats in which one JSON value is a document too, but the next version of it need not be JSON.
+_NEAR_JSON_SUFFIXES = (".jsonl", ".ndjson", ".yaml", ".yml")
+_NEAR_JSON_TYPES = ("jsonl", "ndjson", "json-seq", "yaml")
 
 
 def is_yaml(name: str, content_type: str | None) -> bool:
@@ -33,5 +41,76 @@ def _find_problem(content: bytes) -> str | None:
     except UnicodeDecodeError as error:
         return f"it is not UTF-8, at byte {error.start}"
     except yaml_tree.NotYaml as error:
+        return str(error)
+    return None
+
+
+@dataclass(frozen=True)
+class Maker:
+    """How a message says what the command did."""
+
+    empty: str
+    other: str
+
+
+FILTER = Maker("the command printed nothing", "the command printed something else")
+EDITOR = Maker("the file is empty", "this is not")
+FILE_COMMAND = Maker("the command left the file empty", "the command put something else into the file")
+
+
+@dataclass(frozen=True)
+class OutputRule:
+    """What a command may make of the content of the blob ``name``.
+
+    JSON is what parses as a whole as an object or an array, or as any value if the name ends in .json or the content
+    type is JSON. Not held to it: names that end in .jsonl, .ndjson, .yaml or .yml, and content types of these.
+    """
+
+    name: str
+    allow_empty: bool = False
+    any_content: bool = False
+    maker: Maker = FILTER
+
+    def check(self, source: bytes, output: bytes, content_type: str | None) -> None:
+        """Refuse what a command made of ``source``.
+
+        Raises:
+            TransformFailed: it is empty, or not JSON although the source was.
+        """
+        if not output:
+            if source and not self.allow_empty:
+                raise TransformFailed(
+                    f"{self.maker.empty}, and the content was not empty; nothing was written",
+                    reason="output_is_empty",
+                )
+            return
+        if self.any_content or not self._may_be_json(source, content_type):
+            return
+        problem = _problem(output)
+        # The source is parsed last, and only if something is wrong: content may be large.
+        if problem is not None and _problem(source) is None:
+            raise TransformFailed(
+                f"the content was JSON, and {self.maker.other}: {problem}; nothing was written",
+                reason="output_is_not_json",
+            )
+
+    def _may_be_json(self, source: bytes, content_type: str | None) -> bool:
+        """Return whether the source counts as JSON if it parses, without parsing it."""
+        kind = (content_type or "").partition(";")[0].strip().lower()
+        name = self.name.lower()
+        if name.endswith(_NEAR_JSON_SUFFIXES) or kind.endswith(_NEAR_JSON_TYPES):
+            return False
+        if name.endswith(_JSON_SUFFIX) or kind.endswith(("/json", "+json")):
+            return True
+        return source.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"{", b"[")
+
+
+def _problem(content: bytes) -> str | None:
+    """Return why content is not one JSON value, or None if it is; a byte order mark does not matter."""
+    try:
+        json_text.check(content.removeprefix(codecs.BOM_UTF8).decode())
+    except UnicodeDecodeError as error:
+        return f"it is not UTF-8, at byte {error.start}"
+    except NotJson as error:
         return str(error)
     return None

@@ -1,21 +1,43 @@
-"""What Azure accepts as metadata: names that are C# identifiers, values that survive an HTTP header."""
+"""What Azure accepts as metadata (names that are C# identifiers, values that survive a header) and as index tags."""
 
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
-from azguard.documents import numbers
-from azguard.documents import text as json_text
-from azguard.documents.parts import PartOfFile, take
+from azguard.documents import json_text
 from azguard.documents.paths import MISSING, Path, describe
 from azguard.errors import TransformFailed, UsageError
 
+T = TypeVar("T")
 # A C# identifier.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Visible ASCII, with blanks inside.
 _VALUE = re.compile(r"([!-~]([ -~]*[!-~])?)?")
 # Of all names and values together: https://learn.microsoft.com/rest/api/storageservices/set-blob-metadata
 _MOST_BYTES = 8192
+# https://learn.microsoft.com/rest/api/storageservices/set-blob-tags
+MOST = 10
+_KEY = re.compile(r"[A-Za-z0-9 +\-./:=_]{1,128}")
+_TAG_VALUE = re.compile(r"[A-Za-z0-9 +\-./:=_]{0,256}")
+
+
+@dataclass(frozen=True)
+class PartOfFile(Generic[T]):
+    """What a document says that a part is to be."""
+
+    value: T
+    #: The version that the document was printed with; None if it does not say.
+    etag: str | None
+
+
+def take_part(document: object, name: str) -> PartOfFile[object]:
+    """Return the part of this name, with its version; a document without the part is the part itself."""
+    if not isinstance(document, dict) or not isinstance(document.get(name), dict):
+        return PartOfFile(document, None)
+    etag = document.get("etag")
+    return PartOfFile(document[name], etag if isinstance(etag, str) else None)
 
 
 def is_name(text: str) -> bool:
@@ -85,7 +107,7 @@ def read_number(text: object, path: Path) -> object:
     Raises:
         TransformFailed: the value is not a number.
     """
-    number: object = numbers.read(text) if isinstance(text, str) else MISSING
+    number: object = json_text.read_spelled(text) if isinstance(text, str) else MISSING
     if number is None:
         raise TransformFailed(
             f"{path} is {text!r}, not a number", reason="increment_of_no_number", values={"path": str(path)}
@@ -121,7 +143,7 @@ def parse(document: object, reserved: str) -> PartOfFile[dict[str, str]]:
     Raises:
         UsageError: it is none, or the service would refuse or change it.
     """
-    found = take(document, "metadata")
+    found = take_part(document, "metadata")
     try:
         flat = flatten(found.value)
         check(flat, flat)
@@ -173,3 +195,43 @@ def check_size(metadata: Mapping[str, str], own: Collection[str]) -> None:
             f"azguard's own entries have {sum(sizes[name] for name in own):,} of them",
             reason="metadata_too_large",
         )
+
+
+def is_tag(key: str, value: str) -> bool:
+    """Return whether the service accepts a key with a value."""
+    return _KEY.fullmatch(key) is not None and _TAG_VALUE.fullmatch(value) is not None
+
+
+def parse_tags(document: object) -> PartOfFile[dict[str, str]]:
+    """Return the tags in a JSON value: an object of strings, or all that a read of them prints.
+
+    Raises:
+        UsageError: it is none, or the service would refuse it.
+    """
+    found = take_part(document, "tags")
+    return PartOfFile(check_tags(found.value), found.etag)
+
+
+def check_tags(value: object) -> dict[str, str]:
+    """Return a JSON value as tags.
+
+    Raises:
+        UsageError: it is no object of strings, or the service would refuse it.
+    """
+    if not isinstance(value, dict) or not all(isinstance(each, str) for each in value.values()):
+        raise UsageError("the tags are not a JSON object of strings", reason="tags_not_object")
+    for key, text in value.items():
+        if not is_tag(key, text):
+            raise UsageError(f"the tag {key}={text} holds what the service refuses", reason="tag_malformed")
+    check_count(value)
+    return value
+
+
+def check_count(tags: Mapping[str, str]) -> None:
+    """Refuse more tags than the service takes.
+
+    Raises:
+        UsageError: there are more.
+    """
+    if len(tags) > MOST:
+        raise UsageError(f"there are {len(tags)} tags, and the service takes {MOST}", reason="too_many_tags")

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from azguard.documents.numbers import UnreadValue
+from azguard.documents.json_text import UnreadValue
 from azguard.errors import TransformFailed, UsageError
 
 _BRACKET = re.compile(r"\[(0|-?[1-9][0-9]{0,17}|-)\]")

@@ -1,8 +1,8 @@
 """YAML text as a tree of nodes that know where they stand in it, so that an edit can leave all else as it is.
 
 ruamel.yaml parses, and it is imported only when there is YAML. Nothing is constructed: a tag such as ``!!python`` is
-text. Values are those of ``text``, and ``UnreadValue`` for what JSON does not know. An alias has the very value of its
-anchor, not a copy.
+text. Values are those of ``json_text``, and ``UnreadValue`` for what JSON does not know. An alias has the very value of
+its anchor, not a copy.
 """
 
 import re
@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from azguard.documents import text as json_text
-from azguard.documents import yaml_scalars
-from azguard.documents.numbers import LiteralNumber, UnreadValue
+from azguard.documents import controls, json_text
+from azguard.documents.json_text import LiteralNumber, UnreadValue
 
 _STRING_TAG = "tag:yaml.org,2002:str"
 _PROPERTIES = re.compile(r"(?:(?:&[^\s,\[\]{}]+|![^\s]*)(?=[\s,\]}]|$)\s*)+")
@@ -23,6 +22,23 @@ _STYLE = json_text.Style()
 TO_COLON = re.compile(r"[ \t]*(?:(?:#[^\n]*)?\r?\n[ \t]*)*:")
 # From the end of an element to the next.
 _TO_VALUE = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*[ \t]*-")
+_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+_BOOLEANS = {**dict.fromkeys(("true", "True", "TRUE"), True), **dict.fromkeys(("false", "False", "FALSE"), False)}
+# What YAML 1.1 or 1.2 takes for something else than a text, and JSON does not know or spells in another way.
+_UNREAD = re.compile(
+    r"""y|n|yes|no|on|off|=|<<                                         # booleans of YAML 1.1, and its special keys
+    |[-+]?(0b[01_]+|0x[0-9a-f_]+|0o[0-7_]+)                            # other bases
+    |[-+]?([0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(e[-+]?[0-9]+)?       # leading zeros and plus signs, octals, 1_000
+    |[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?                      # base 60
+    |[-+]?\.inf|\.nan
+    |[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([t\s].*)?                          # dates and times
+    """,
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
+# A text that needs no quotes, in brackets neither: narrower than YAML allows.
+_WORD = r"[\w./@%+=~^:;$()<>!*&-]+"
+_PLAIN = re.compile(rf"(?=[\w/]){_WORD}(?: (?=[\w/(]){_WORD})*")
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0"}
 
 
 class NotYaml(ValueError):
@@ -172,7 +188,7 @@ class _Builder:
         if tag not in (None, _STRING_TAG):
             value = UnreadValue(f"{tag} {event.value}")
         elif event.style is None and tag is None:
-            value = yaml_scalars.resolve(event.value)
+            value = resolve(event.value)
         end = event.end_mark.index
         if event.style in ("|", ">"):
             end = self._end_of_block_scalar(value_start, end)
@@ -249,3 +265,38 @@ def equal(first: object, second: object, seen: set[tuple[int, int]] | None = Non
     if isinstance(first, int | LiteralNumber) and isinstance(second, int | LiteralNumber):
         return json_text.render(first, _STYLE) == json_text.render(second, _STYLE)
     return json_text.same(first, second)
+
+
+def resolve(text: str) -> object:
+    """Return the value of a plain scalar; what JSON has no value for keeps its spelling and is nothing else."""
+    if text in _NULLS:
+        return None
+    if text in _BOOLEANS:
+        return _BOOLEANS[text]
+    number = json_text.read_spelled(text)
+    if number is not None:
+        return number
+    return UnreadValue(text) if _UNREAD.fullmatch(text) else text
+
+
+def write(text: str, style: str | None = None) -> str:
+    """Return the scalar of a text: in the quotes of ``style`` if possible, and without only where that is safe."""
+    if style == "'" and text.isprintable():
+        return "'" + text.replace("'", "''") + "'"
+    if (
+        style != '"'
+        and _PLAIN.fullmatch(text)
+        and not text.endswith(":")
+        and ": " not in text
+        and resolve(text) == text
+    ):
+        return text
+    return '"' + "".join(map(_escape, text)) + '"'
+
+
+def _escape(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    if character.isprintable():
+        return character
+    return controls.spell(character)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from subprocess import PIPE, STDOUT, Popen
 from typing import IO
 
-from azguard.accounts.well_known import EMULATOR_NAME
+from azguard.accounts.endpoints import EMULATOR_NAME
 from azguard.emulators.azurite_install import VERSION, tie_to_us
 from azguard.emulators.state import Azurite
 from azguard.errors import ConfigError, Unavailable

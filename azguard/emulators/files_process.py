@@ -14,7 +14,7 @@ from pathlib import Path
 from subprocess import PIPE, Popen
 from typing import IO
 
-from azguard.accounts.well_known import EMULATOR_NAME
+from azguard.accounts.endpoints import EMULATOR_NAME
 from azguard.atomic_files import write_atomically
 from azguard.emulators.azurite_process import discard
 from azguard.errors import ConfigError, Unavailable

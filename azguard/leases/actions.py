@@ -17,7 +17,7 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any
 
-from azguard.accounts import throttling
+from azguard.accounts import unreachable
 from azguard.accounts.target import Target
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, Locked, NotFound, UsageError
@@ -220,7 +220,7 @@ def give_back(
         sent = send_once(lambda: client(target, lease_id).release(**write_timeouts(patience, _RELEASE_PAUSE)))
         if sent.error is None or is_lease_problem(sent.error) or _is_gone(sent.error):
             return sent.error is None or was_acquired
-        pause = max(_RELEASE_PAUSE, throttling.find_seconds(target.endpoint))
+        pause = max(_RELEASE_PAUSE, unreachable.find_pause_seconds(target.endpoint))
         if sent.outcome is CallOutcome.REFUSED or patience.remaining <= pause:
             return False
         patience.pause(pause)

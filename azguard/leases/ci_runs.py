@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from urllib.parse import quote, unquote, urlsplit
 
-from azguard.accounts import other_services, proxies
-from azguard.accounts.other_services import Answered
+from azguard.accounts import endpoints, logins
+from azguard.accounts.logins import Answered
 from azguard.errors import Changed, Unavailable
 from azguard.leases.foreign import escape
 from azguard.leases.owners import Owner
@@ -167,7 +167,7 @@ def _origin(url: str) -> str | None:
 def _is_private(url: str) -> bool:
     """Return whether no one on the way can read what is sent: by TLS, or because it stays on this machine."""
     parts = urlsplit(url)
-    return parts.scheme == "https" or proxies.is_loopback(parts.hostname)
+    return parts.scheme == "https" or endpoints.is_loopback(parts.hostname)
 
 
 def _ask(run: CiRun, deadline: Deadline, address: str) -> Answered:
@@ -177,7 +177,7 @@ def _ask(run: CiRun, deadline: Deadline, address: str) -> Answered:
         Unavailable: there is none.
     """
     try:
-        return other_services.get(run.api_url, run.authorization, min(_ANSWER_SECONDS, deadline.seconds))
+        return logins.get(run.api_url, run.authorization, min(_ANSWER_SECONDS, deadline.seconds))
     except OSError as error:
         raise _build_unknown(run, f"there is no answer ({error})", address) from error
 

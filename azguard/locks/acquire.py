@@ -6,7 +6,7 @@ container, or does not want to be served in order, the lock is simply asked for 
 
 from collections.abc import Callable
 
-from azguard.accounts import throttling
+from azguard.accounts import unreachable
 from azguard.errors import Forbidden, LoginFailed, NotFound, OutcomeUnknown, Unauthenticated, Unavailable
 from azguard.leases import state as lease_state
 from azguard.locks import lock_blobs, log, log_lines, queue
@@ -116,7 +116,7 @@ class LockAcquisition:
     @property
     def _asked_seconds(self) -> float:
         """Return for how long the service asks to be left alone."""
-        return throttling.find_seconds(self._request.target.endpoint)
+        return unreachable.find_pause_seconds(self._request.target.endpoint)
 
     @property
     def _is_answered(self) -> bool:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 
-from azguard.accounts import sas
+from azguard.accounts import credentials
 from azguard.accounts.account import Auth
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
@@ -136,7 +136,7 @@ def find_obstacle(lock: Target) -> str | None:
         return "its name is too long"
     if lock.account.auth is not Auth.SAS:
         return None
-    known = sas.read(lock.account.secret or "")
+    known = credentials.read_sas(lock.account.secret or "")
     if known.resource == "b":
         return "the SAS is for this blob alone"
     allowed = known.permissions

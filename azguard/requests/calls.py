@@ -9,7 +9,7 @@ from enum import Enum
 from http import HTTPStatus
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from azguard.accounts import throttling
+from azguard.accounts import unreachable
 from azguard.accounts.account import CONNECT_SECONDS
 from azguard.accounts.target import Target
 from azguard.accounts.transport import default_timeouts, not_of_the_service
@@ -129,7 +129,7 @@ def page_timeouts(deadline: Deadline) -> Mapping[str, Any]:
 
 def hold_back(target: Target, deadline: Deadline) -> None:
     """Wait as long as the service asks to be left alone; not at all where that is past the deadline."""
-    seconds = throttling.find_seconds(target.endpoint)
+    seconds = unreachable.find_pause_seconds(target.endpoint)
     if 0 < seconds < deadline.remaining:
         deadline.pause(seconds)
 
@@ -154,7 +154,7 @@ def read(call: Callable[[Mapping[str, Any]], T], target: Target, deadline: Deadl
             with default_timeouts(timeouts, is_strict=deadline.ends is not None):
                 return call(timeouts)
         except Exception as error:  # whatever a read raises, asking again is safe
-            wait = max(pause, throttling.find_seconds(target.endpoint))
+            wait = max(pause, unreachable.find_pause_seconds(target.endpoint))
             if not _is_transient(error) or deadline.remaining <= wait:
                 raise translate(error, target) from error
         deadline.pause(wait)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from azguard import errors, times
-from azguard.accounts import proxies, throttling
+from azguard.accounts import endpoints, unreachable
 from azguard.accounts.target import Target
 from azguard.accounts.transport import NotOfTheService, not_of_the_service
 from azguard.requests import conflicts, service_codes
@@ -161,7 +161,7 @@ class _AskedWait(NamedTuple):
 
 
 def _find_asked_wait(target: Target) -> _AskedWait:
-    seconds = ceil(throttling.find_seconds(target.endpoint))
+    seconds = ceil(unreachable.find_pause_seconds(target.endpoint))
     if not seconds:
         return _AskedWait()
     return _AskedWait(f" and asks to be left alone for {times.span(seconds)}", {"retry_after": seconds})
@@ -208,7 +208,7 @@ def _build_bad_request(
 def _not_asked(foreign: NotOfTheService, target: Target, facts: dict[str, Any]) -> errors.AzguardError:
     """Return what an answer means that does not come from the service."""
     facts = {**facts, "http_status": foreign.status}
-    host, proxy = urlsplit(target.endpoint).hostname or "", proxies.between(target.endpoint)
+    host, proxy = urlsplit(target.endpoint).hostname or "", endpoints.find_proxy(target.endpoint)
     if proxy is not None and foreign.status in (401, 403, 407):
         from azguard.accounts import unreachable
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from azguard.accounts import throttling
+from azguard.accounts import unreachable
 from azguard.accounts.target import Target
 from azguard.errors import AzguardError, Changed, Forbidden, OutcomeUnknown, Unauthenticated
 from azguard.requests import commits, conflicts
@@ -122,7 +122,7 @@ class _Write(Generic[T]):
                 return self._settle_refusal(error)
             else:
                 self.open = False
-            pause = max(_PAUSE_SECONDS, throttling.find_seconds(target.endpoint))
+            pause = max(_PAUSE_SECONDS, unreachable.find_pause_seconds(target.endpoint))
             if self.deadline.remaining <= pause:
                 raise self._build_unknown(error) if self.doubts else translate(error, target)
             self.deadline.pause(pause)

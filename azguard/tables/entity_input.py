@@ -7,7 +7,7 @@ from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.conditions import etags
 from azguard.conditions.seen import SeenVersion
-from azguard.documents import text as json_text
+from azguard.documents import json_text
 from azguard.errors import UsageError
 from azguard.requests.lineage import KEY
 from azguard.tables import edm, reads, writes

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from azguard.address import Address
-from azguard.documents import text as json_text
-from azguard.documents.text import NotJson
+from azguard.documents import json_text
+from azguard.documents.json_text import NotJson
 from azguard.errors import TransformFailed, UsageError
 from azguard.requests.lineage import KEY
 from azguard.tables import edm, limits

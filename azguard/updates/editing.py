@@ -13,8 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from azguard.documents import merges
-from azguard.documents.merges import Merged
+from azguard.documents import diffs
+from azguard.documents.diffs import Merged
 from azguard.errors import AzguardError, TransformFailed, UsageError
 from azguard.folders import make_private
 from azguard.processes import locked_file
@@ -123,7 +123,7 @@ class EditSession:
             self._tools.tell(f"you changed nothing; what another writer wrote meanwhile{self._when} stays")
             return source
         self.merged = self._seen
-        merged = merges.merge(self._base, self._mine, source)
+        merged = diffs.merge(self._base, self._mine, source)
         problem = None if merged.conflicts else self._find_problem(source, merged.content)
         if merged.conflicts or problem is not None:
             raise EditConflict(source, merged, problem)
@@ -233,7 +233,7 @@ class EditSession:
     def _find_problem(self, source: bytes, made: bytes) -> TransformFailed | None:
         if made == source:
             return None
-        if merges.has_marks(made) and not merges.has_marks(source):
+        if diffs.has_marks(made) and not diffs.has_marks(source):
             return TransformFailed(
                 "the marks of a conflict are still there; nothing was written", reason="edit_has_marks"
             )

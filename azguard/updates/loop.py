@@ -1,6 +1,6 @@
 """The loop of an update: read, settle what is in doubt, change, write; again on conflict."""
 
-from azguard.accounts import throttling
+from azguard.accounts import unreachable
 from azguard.errors import AzguardError, Changed, GaveUp, Locked, NotFound, OutcomeUnknown, Unavailable
 from azguard.requests import commits
 from azguard.requests.calls import CallOutcome, CallResult, describe, send_once
@@ -244,7 +244,7 @@ class Loop:
     def _back_off(self, error: BaseException) -> None:
         run = self.run
         run.failure = error
-        asked = throttling.find_seconds(run.resource.target.endpoint)
+        asked = unreachable.find_pause_seconds(run.resource.target.endpoint)
         if asked >= run.deadline.remaining:
             raise run.build_gave_up()
         window = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**run.unanswered)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from math import ceil
 from typing import Protocol
 
-from azguard.accounts import throttling
+from azguard.accounts import unreachable
 from azguard.accounts.target import Target
 from azguard.errors import Exists, NotFound
 from azguard.processes import clock
@@ -111,7 +111,7 @@ class QueueInbox:
 
     def find_asked_seconds(self) -> float:
         """Return for how many seconds the service asks to be left alone."""
-        return throttling.find_seconds(self._queue.endpoint)
+        return unreachable.find_pause_seconds(self._queue.endpoint)
 
     def hide(self, message: Taken, receipt: MessageReceipt, seconds: int) -> MessageReceipt:
         """Hide a message for so many seconds from now, and return its new receipt."""

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from azguard.documents import queries
+from azguard.documents import json_text
 from azguard.errors import UsageError
 
 # What a key of a table may hold as it is. A tilde begins what stands for another byte.
@@ -58,7 +58,7 @@ class KeyRule:
             ) from None
         try:
             found = jmespath.search(self.expression, content)
-        except (*queries.FAILURES, RecursionError) as error:
+        except (*json_text.JMESPATH_FAILURES, RecursionError) as error:
             raise UsageError(
                 f"{self.expression!r} finds no key in the body: {error}", reason="once_key_missing"
             ) from None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from azguard.accounts import account
 from azguard.accounts.account import Account
-from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from tests.support.cli_world import CliWorld
 
 #: A command line, or what is done with the SDK in the containers, queues or shares of this name.

@@ -18,9 +18,9 @@ from azure.core.pipeline.transport import RequestsTransport
 
 from azguard import address
 from azguard.accounts import account, direct, exchanges
+from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.accounts.target import Target
 from azguard.accounts.transport import PastUrllib3
-from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
 from azguard.address import Kind
 from azguard.blobs import blocks, uploads
 from azguard.blobs.upload import Settings, Upload

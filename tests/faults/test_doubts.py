@@ -10,7 +10,7 @@ import pytest
 from azure.storage.blob import BlobClient
 
 from azguard.accounts import account
-from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.emulators.state import Azurite
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Chosen, Fault, Request

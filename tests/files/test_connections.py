@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from azure.storage.fileshare import generate_file_sas, generate_share_sas
 
-from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from tests.support import files_world
 from tests.support.cli_world import CliWorld
 

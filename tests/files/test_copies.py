@@ -11,7 +11,7 @@ import pytest
 from azure.storage.fileshare import AccountSasPermissions, ResourceTypes, generate_account_sas
 from jsonschema import Draft202012Validator
 
-from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Chosen, Fault, Request
 from tests.files.test_content import content_of, leftovers

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from azguard.accounts import account
-from azguard.accounts.well_known import EMULATOR_KEY
+from azguard.accounts.endpoints import EMULATOR_KEY
 from tests.races.job import CONTAINER, COUNT, LINES
 from tests.races.log import FOREIGN
 

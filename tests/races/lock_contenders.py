@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from subprocess import DEVNULL
 
-from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.faultproxy.proxy import Answer, Request
 from tests.faults.rules import operation
 from tests.races import lock_section

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from azguard.accounts import account
-from azguard.accounts.well_known import EMULATOR_KEY
+from azguard.accounts.endpoints import EMULATOR_KEY
 from azguard.emulators.state import Azurite
 from azguard.faultproxy import proxy
 from azguard.faultproxy.proxy import Answer, Chosen, Request

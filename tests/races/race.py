@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from azguard.accounts import account
-from azguard.accounts.well_known import EMULATOR_KEY
+from azguard.accounts.endpoints import EMULATOR_KEY
 from azguard.emulators.state import Azurite
 from azguard.faultproxy import proxy
 from azguard.requests.lineage import bare

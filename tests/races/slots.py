@@ -17,8 +17,7 @@ from pathlib import Path
 from subprocess import DEVNULL, PIPE
 from typing import Any
 
-from azguard.accounts.endpoints import plain
-from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME, plain
 from azguard.requests.lineage import op_of_key
 from tests.races.history import End, Told
 from tests.races.job import Job, Jobs

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.emulators import azurite_process, files_process
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Answer, Chosen, Fault, Request

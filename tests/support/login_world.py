@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from azguard.accounts.well_known import EMULATOR_NAME
+from azguard.accounts.endpoints import EMULATOR_NAME
 from tests.support.emulator_world import until
 
 TENANT, CLIENT = "11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"

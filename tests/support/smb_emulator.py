@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from azure.storage.fileshare import ShareServiceClient
 
-from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.emulators import files_process
 from azguard.emulators.azurite_process import discard
 from azguard.emulators.files import samba

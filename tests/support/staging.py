@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 
 from azguard.accounts import account
-from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault
 from tests.support.cli_world import CliWorld

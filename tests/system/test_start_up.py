@@ -45,7 +45,6 @@ _FOR_ERRORS = (
 )
 # What only help, completion or -v needs, a login or a profile, or a credential that ends.
 _RARE = (
-    "azguard.accounts.clouds",
     "azguard.accounts.profiles",
     "azguard.cli.ending",
     "azguard.cli.help_text",

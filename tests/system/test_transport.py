@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from azguard.accounts import other_services
+from azguard.accounts import logins
 from azguard.accounts.account import Account, Auth
+from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.accounts.target import Target
-from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
 from azguard.address import Address, Kind
 from azguard.blobs import properties
 from azguard.blobs.download import Download
@@ -298,7 +298,7 @@ def test_no_answer_is_longer_than_any_of_the_service(answer: Answer) -> None:
 
 def test_a_service_that_is_not_azure_storage_is_not_listened_to_for_ever_either() -> None:
     with _serving(_repeat(_LIST + _CHUNKS, _CHUNK)) as target, pytest.raises(OSError, match="ConnectionError"):
-        other_services.get(target.endpoint, None, 30)
+        logins.get(target.endpoint, None, 30)
 
 
 def test_a_refusal_to_deliver_content_is_no_longer_than_another() -> None:

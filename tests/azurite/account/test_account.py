@@ -7,7 +7,7 @@ import pytest
 
 from azguard.accounts import credentials
 from azguard.accounts.account import Account, Auth
-from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.address import Address, Kind, parse
 from azguard.cli.hints import in_words
 from azguard.errors import ConfigError

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from azguard.accounts.account import Auth, emulator
-from azguard.accounts.well_known import EMULATOR_NAME
+from azguard.accounts.endpoints import EMULATOR_NAME
 from azguard.cli import accounts
 from azguard.errors import ConfigError, UsageError
 from tests.azurite.account.test_accounts import KEY, OTHER, SAS, TEXT, choose, file

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from azguard.accounts.account import Account, Auth, emulator
-from azguard.accounts.well_known import EMULATOR_NAME
+from azguard.accounts.endpoints import EMULATOR_NAME
 from azguard.cli import accounts
 from azguard.cli.hints import in_words
 from azguard.errors import AzguardError, ConfigError, UsageError

@@ -14,7 +14,7 @@ from azure.storage.blob import (
     generate_container_sas,
 )
 
-from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from tests.support.cli_world import CliWorld
 
 

@@ -15,9 +15,8 @@ from azure.storage.blob import AccountSasPermissions, ResourceTypes, generate_ac
 
 from azguard.accounts import logins
 from azguard.accounts.account import Account, Auth
-from azguard.accounts.clouds import CLOUDS, cloud
+from azguard.accounts.endpoints import CLOUDS, EMULATOR_KEY, EMULATOR_NAME, find_cloud
 from azguard.accounts.logins import Login
-from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
 from azguard.emulators import azurite_install
 from azguard.errors import LoginFailed
 from tests.support import forked, login_world
@@ -201,7 +200,7 @@ def test_the_authority_is_that_of_the_endpoints_cloud(
 ) -> None:
     monkeypatch.delenv("AZURE_AUTHORITY_HOST", raising=False)
     job = {name: value for name, value in world.github.items() if name != "AZURE_AUTHORITY_HOST"}
-    login = logins.choose(job, cloud(endpoint))
+    login = logins.choose(job, find_cloud(endpoint))
     assert login.credential._client._authority == f"https://{authority}"
 
 

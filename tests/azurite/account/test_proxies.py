@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from azguard.accounts import proxies
+from azguard.accounts import endpoints
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.raw_server import answering
@@ -60,14 +60,14 @@ def test_a_password_in_netrc_does_not_replace_our_signature(cli: CliWorld) -> No
     ],
 )
 def test_loopback_is_known_by_every_spelling(host: str | None, local: bool) -> None:
-    assert proxies.is_loopback(host) is local
+    assert endpoints.is_loopback(host) is local
 
 
 def test_a_real_account_goes_through_the_proxy_that_requests_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", through("3128"))
     monkeypatch.setenv("NO_PROXY", "past.blob.core.windows.net")
-    found = [proxies.between(f"https://{name}.blob.core.windows.net") for name in ("acc", "past")]
-    assert found == [proxies.NamedProxy("127.0.0.1:3128", "HTTPS_PROXY"), None]
+    found = [endpoints.find_proxy(f"https://{name}.blob.core.windows.net") for name in ("acc", "past")]
+    assert found == [endpoints.NamedProxy("127.0.0.1:3128", "HTTPS_PROXY"), None]
 
 
 @cases(

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from azure.storage.blob import BlobClient, BlobSasPermissions, generate_blob_sas
 
-from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Answer, Fault, Request
 from azguard.requests.lineage import KEY, Lineage

@@ -9,8 +9,8 @@ import pytest
 from azure.storage.blob import BlobBlock, BlobClient, BlobSasPermissions, generate_blob_sas
 
 from azguard.accounts.credentials import from_connection_string
+from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.accounts.target import Target
-from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
 from azguard.address import Address, Kind
 from azguard.blobs import tags
 from azguard.conditions import fences

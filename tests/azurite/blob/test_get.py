@@ -353,7 +353,7 @@ def test_a_url_with_a_sas_needs_no_other_credentials(cli: CliWorld, site: str) -
 
     from azure.storage.blob import BlobSasPermissions, generate_blob_sas
 
-    from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+    from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 
     etag = put(cli, f"{site}/a b", b"new")
     sas = generate_blob_sas(

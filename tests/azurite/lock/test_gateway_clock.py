@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from azure.storage.blob import ContainerSasPermissions, generate_container_sas
 
-from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Chosen
 from azguard.leases.owners import OWNER, TICKET

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from azure.storage.blob import ContainerSasPermissions, generate_blob_sas, generate_container_sas
 
-from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
 from tests.support.lock_world import NOTHING, Locks, Running, locks

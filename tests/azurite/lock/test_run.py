@@ -18,8 +18,8 @@ import pytest
 
 from azguard import address
 from azguard.accounts.account import emulator
+from azguard.accounts.endpoints import EMULATOR_KEY
 from azguard.accounts.target import Target
-from azguard.accounts.well_known import EMULATOR_KEY
 from azguard.leases.owners import Owner
 from azguard.locks import lock_blobs
 from azguard.locks.settings import LockRequest

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from azure.storage.blob import BlobLeaseClient, ContainerSasPermissions, generate_container_sas
 
-from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.faultproxy import proxy
 from tests.faults.rules import operation
 from tests.support import stand_in_terraform

@@ -11,7 +11,7 @@ import pytest
 from azure.core.exceptions import ResourceNotFoundError
 from azure.storage.queue import QueueSasPermissions, generate_queue_sas
 
-from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
 from tests.support import queue_world

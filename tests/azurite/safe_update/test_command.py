@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from azure.storage.blob import BlobClient, BlobSasPermissions, generate_blob_sas
 
-from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.cache.etag_cache import EtagCache
 from azguard.emulators.state import Azurite
 from azguard.faultproxy import proxy

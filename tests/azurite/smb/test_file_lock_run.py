@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from azure.core.exceptions import HttpResponseError
 
-from azguard.accounts.well_known import EMULATOR_NAME
+from azguard.accounts.endpoints import EMULATOR_NAME
 from tests.support import forked
 from tests.support.cli_world import command
 from tests.support.emulator_world import until

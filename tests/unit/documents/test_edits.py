@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from azguard.cli import edit_options, hints
-from azguard.documents import edits
-from azguard.documents import text as json_text
+from azguard.documents import edits, json_text
 from azguard.documents.edits import AppendText, Edit, Increment, Set, Unset
 from azguard.errors import AzguardError, TransformFailed, UsageError
 from tests.support.cases import cases

@@ -2,7 +2,7 @@
 
 import pytest
 
-from azguard.documents.filter_output import OutputRule
+from azguard.documents.formats import OutputRule
 from azguard.errors import TransformFailed
 from tests.support.cases import cases
 

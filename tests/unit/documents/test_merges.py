@@ -6,7 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from azguard.documents import merges
+from azguard.documents import diffs
+from azguard.documents.diffs import Merged
 from azguard.documents.merges import Merged
 from tests.support.cases import cases
 
@@ -27,7 +28,7 @@ LINES = b"a\nb\nc\nd\ne\n"
     ],
 )
 def test_changes_of_other_lines_are_put_together(ours: bytes, theirs: bytes, merged: bytes) -> None:
-    assert merges.merge(LINES, ours, theirs) == Merged(merged, 0)
+    assert diffs.merge(LINES, ours, theirs) == Merged(merged, 0)
 
 
 @cases(
@@ -43,8 +44,8 @@ def test_changes_of_other_lines_are_put_together(ours: bytes, theirs: bytes, mer
     ],
 )  # fmt: skip
 def test_changes_of_the_same_lines_stand_side_by_side(base: bytes, ours: bytes, theirs: bytes, merged: bytes) -> None:
-    made = merges.merge(base, ours, theirs)
-    assert (made, merges.has_marks(made.content)) == (Merged(merged, 1), True)
+    made = diffs.merge(base, ours, theirs)
+    assert (made, diffs.has_marks(made.content)) == (Merged(merged, 1), True)
 
 
 @cases(
@@ -59,7 +60,7 @@ def test_changes_of_the_same_lines_stand_side_by_side(base: bytes, ours: bytes, 
     ],
 )
 def test_members_of_json_are_merged_wherever_they_stand(base: str, ours: str, theirs: str, merged: str) -> None:
-    assert merges.merge(base.encode(), ours.encode(), theirs.encode()) == Merged(merged.encode(), 0)
+    assert diffs.merge(base.encode(), ours.encode(), theirs.encode()) == Merged(merged.encode(), 0)
 
 
 @cases(
@@ -73,7 +74,7 @@ def test_members_of_json_are_merged_wherever_they_stand(base: str, ours: str, th
     ],
 )
 def test_json_that_was_changed_in_the_same_place_is_a_conflict(ours: str, theirs: str) -> None:
-    assert merges.merge(b'{"a": 1}', ours.encode(), theirs.encode()).conflicts == 1
+    assert diffs.merge(b'{"a": 1}', ours.encode(), theirs.encode()).conflicts == 1
 
 
 VERSIONS = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"x\n"]), max_size=8).map(b"".join)
@@ -82,21 +83,21 @@ OBJECTS = st.dictionaries(st.sampled_from("abcd"), st.integers(0, 3) | st.just({
 
 @given(VERSIONS, VERSIONS)
 def test_one_change_alone_is_taken_as_it_is(base: bytes, changed: bytes) -> None:
-    assert [merges.merge(base, *sides) for sides in ((changed, base), (base, changed), (changed, changed))] == [
+    assert [diffs.merge(base, *sides) for sides in ((changed, base), (base, changed), (changed, changed))] == [
         Merged(changed, 0)
     ] * 3
 
 
 @given(VERSIONS, VERSIONS, VERSIONS)
 def test_no_line_that_was_added_gets_lost(base: bytes, ours: bytes, theirs: bytes) -> None:
-    merged = merges.merge(base, ours, theirs).content.splitlines()
+    merged = diffs.merge(base, ours, theirs).content.splitlines()
     for line in {*ours.splitlines(), *theirs.splitlines()} - {*base.splitlines()}:
         assert line in merged
 
 
 @given(OBJECTS, OBJECTS, OBJECTS)
 def test_a_merge_of_members_has_each_change(base: dict[str, Any], ours: dict[str, Any], theirs: dict[str, Any]) -> None:
-    made = merges.merge(*(json.dumps(each).encode() for each in (base, ours, theirs)))
+    made = diffs.merge(*(json.dumps(each).encode() for each in (base, ours, theirs)))
     if made.conflicts:
         return
     found = json.loads(made.content)

@@ -2,16 +2,16 @@
 
 import pytest
 
-from azguard.documents import patches, text
+from azguard.documents import edits, json_text
 from azguard.errors import TransformFailed
 from tests.support.cases import cases
 
 
 def patched(original: str, patch: str) -> object:
-    operations = text.parse(patch)
+    operations = json_text.parse(patch)
     assert isinstance(operations, list)
-    assert patches.validate_patch(operations) is None
-    return patches.apply_patch(text.parse(original), tuple(operations))
+    assert edits.validate_patch(operations) is None
+    return edits.apply_patch(json_text.parse(original), tuple(operations))
 
 
 # RFC 7396, appendix A
@@ -44,7 +44,7 @@ def patched(original: str, patch: str) -> object:
     ],
 )
 def test_merge_patch_follows_the_standard(original: str, patch: str, result: str) -> None:
-    assert text.same(patches.apply_merge_patch(*map(text.parse, (original, patch))), text.parse(result))
+    assert json_text.same(edits.apply_merge_patch(*map(json_text.parse, (original, patch))), json_text.parse(result))
 
 
 # RFC 6902, appendix A
@@ -109,7 +109,7 @@ def test_merge_patch_follows_the_standard(original: str, patch: str, result: str
     ],
 )
 def test_json_patch_follows_the_standard(original: str, patch: str, result: str) -> None:
-    assert text.same(patched(original, patch), text.parse(result))
+    assert json_text.same(patched(original, patch), json_text.parse(result))
 
 
 @cases(

@@ -10,9 +10,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from azguard.cli import edit_options, hints
-from azguard.documents import edits, paths, yaml_scalars, yaml_tree
+from azguard.documents import edits, paths, yaml_tree
 from azguard.documents.formats import is_yaml
-from azguard.documents.numbers import LiteralNumber, UnreadValue
+from azguard.documents.json_text import LiteralNumber, UnreadValue
 from azguard.errors import TransformFailed
 from tests.support.cases import cases
 
@@ -327,7 +327,7 @@ def test_what_json_has_no_value_for_is_not_counted(name: str, value: str) -> Non
     ],
 )
 def test_a_plain_scalar_is_what_all_readers_agree_on(text: str, value: object) -> None:
-    found = yaml_scalars.resolve(text)
+    found = yaml_tree.resolve(text)
     assert (type(found), found) == (type(value), value)
 
 
@@ -364,7 +364,7 @@ def test_an_edit_means_what_it_says_whatever_is_there(
 
 @given(TEXTS)
 def test_a_text_is_written_so_that_both_readers_get_it_back(text: str) -> None:
-    made = f"a: {yaml_scalars.write(text)}\n"
+    made = f"a: {yaml_tree.write(text)}\n"
     found = yaml_tree.parse(made)
     assert found is not None
     assert (plain_yaml.safe_load(made), found.value) == ({"a": text}, {"a": text})
