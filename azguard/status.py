@@ -17,7 +17,7 @@ from azguard.conditions.operations import Part
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, NotFound
 from azguard.requests.deadline import Deadline
-from azguard.requests.existing import is_nowhere
+from azguard.resources.existence import is_nowhere
 
 # The service answers each in a few milliseconds; more threads than this only wait for each other.
 _PARALLEL = 8

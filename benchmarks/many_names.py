@@ -24,9 +24,9 @@ from azguard.blobs.trees import BlobTree
 from azguard.cache.etag_cache import EtagCache
 from azguard.cache.reads import Reads
 from azguard.conditions.requested import RequestedConditions
+from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import DEFAULT_JOBS
-from azguard.requests.written import WriteResult
 from azguard.trees.deletes import Deleting, TreeDelete
 from azguard.trees.downloads import TreeDownload
 from azguard.trees.index import Known

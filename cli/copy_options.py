@@ -15,7 +15,7 @@ from azguard.urls import same_host
 
 if TYPE_CHECKING:
     from azguard.blobs.copies import BlobCopied, BlobCopy, CopySettings
-    from azguard.requests.written import WriteResult
+    from azguard.requests.commits import WriteResult
 
 _NAME = "CONTAINER/NAME"
 # What az calls the two commands, behind ``blob copy``.

@@ -72,10 +72,10 @@ class Command(Plain, TyperCommand):
             scope.find_named(shared.get("scope"), os.environ)
         operation = self.spec.find_operation(has_source=ctx.params.get("source_url") is not None)
         if operation is not None:
-            from azguard.conditions import refusals
+            from azguard.conditions import requested
             from azguard.conditions.requested import RequestedConditions
 
-            refusals.check(operation, RequestedConditions.of(shared))
+            requested.check(operation, RequestedConditions.of(shared))
         ctx.meta[OPERATION] = self.spec.operation
         ctx.meta[COMMAND] = (" ".join(ctx.command_path.split()[1:]), dict(ctx.params))
         writes = self.spec.operation is not None and self.spec.operation.writes

@@ -13,7 +13,7 @@ from azguard.address import Kind
 from azguard.cli import ending, lease_options, lock_names, lock_options, options, step_locks, values
 from azguard.cli.context import Environment
 from azguard.cli.step_variables import StepVariables
-from azguard.conditions import lease_ids
+from azguard.conditions.values import parse_guid
 from azguard.errors import AzguardError, GaveUp, LockLost, UsageError
 from azguard.locks import checking, environment, holder, known, queue, readers
 from azguard.locks.holder import HoldPlan
@@ -186,7 +186,7 @@ def find_known(
     """
     holds, own = step_locks.holds_of(env), step_locks.own_of(env)
     if lease_id is not None:
-        lease_ids.parse_guid(lease_id, "lease_id")
+        parse_guid(lease_id, "lease_id")
         if name is None:
             raise UsageError("--lease-id is of one lock", hint="name the lock too")
         target = lock_names.lock(env, name, lock_container, also=lock_names.FILES)

@@ -57,7 +57,7 @@ def content(file: str | None, *, takes_folders: bool = False) -> Iterator[Binary
         Changed: while it is read: it was written to since it was opened, so that what was read may be a mixture.
         UsageError: as ``source``.
     """
-    from azguard.requests.unchanged_files import UnchangedFile, as_stream
+    from azguard.requests.sources import UnchangedFile, as_stream
 
     with source(file, takes_folders=takes_folders) as stream:
         is_named = file not in (None, "-") and size(stream) is not None

@@ -10,8 +10,8 @@ from azguard.address import Kind
 from azguard.cache.records import GIVEN_UP, HeldLease, Key
 from azguard.cli import command_line, redaction, values
 from azguard.cli.context import Environment
-from azguard.conditions import lease_ids
 from azguard.conditions.resolve import Conditions
+from azguard.conditions.values import HELD, parse_guid
 from azguard.errors import UsageError
 from azguard.leases import facts, listing, owner_records, owners, releasing, waiting
 from azguard.leases.actions import DEFAULT_SECONDS, LONGEST, SHORTEST, LeaseDone
@@ -69,7 +69,7 @@ def states(text: str | None) -> frozenset[str]:
 
 def new_id(proposed: str | None) -> str:
     """Return the id to ask for: the one proposed, or a fresh one."""
-    return str(uuid.uuid4()) if proposed is None else lease_ids.parse_guid(proposed, "proposed_lease_id")
+    return str(uuid.uuid4()) if proposed is None else parse_guid(proposed, "proposed_lease_id")
 
 
 def conditions(env: Environment, target: Target, action: Action | None, lease_id: str | None = None) -> Conditions:
@@ -85,7 +85,7 @@ def build_kept_lease(env: Environment, target: Target) -> KeptLease:
 def release(env: Environment, target: Target, lease_id: str) -> LeaseDone:
     """Release a lease; ``@held`` is also the last one for which this scope has sent a release before."""
     records = CacheRecords(env)
-    if lease_id == lease_ids.HELD and env.reads.find_held_id(target) is None:
+    if lease_id == HELD and env.reads.find_held_id(target) is None:
         lease_id = records.find_released(target) or lease_id
     return releasing.release(build_kept_lease(env, target), records, conditions(env, target, Action.RELEASE, lease_id))
 

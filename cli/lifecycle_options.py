@@ -12,7 +12,7 @@ from azguard.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from azguard.requests.contents import Contents
+    from azguard.resources.contents import Contents
 
 
 def skips(env: Environment, if_exists: str | None) -> bool:

@@ -45,12 +45,12 @@ def exists(ctx: typer.Context, blob: options.Blob) -> None:
     Topics: conditions
     """
     from azguard.blobs import shown
-    from azguard.requests import existing
+    from azguard.resources import existence
 
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB)
     conditions = env.conditions(target)
-    found = existing.ask_whether_exists(target, lambda: shown.show(target, conditions, env.deadline))
+    found = existence.ask_whether_exists(target, lambda: shown.show(target, conditions, env.deadline))
     env.out.answer(found, 0 if found.exists else NotFound.exit_code)
 
 

@@ -9,8 +9,8 @@ from azguard.cli import completers, context, copy_options, lifecycle_options, op
 from azguard.cli.copy_options import CopyOptions
 from azguard.cli.groups import group
 from azguard.conditions import operations
-from azguard.requests import existing
 from azguard.requests.lineage import fresh_op
+from azguard.resources import existence
 
 app = group("Blobs: copy, abort-copy.")
 
@@ -70,7 +70,7 @@ def copy(
         op=fresh_op(),
         has_lineage=not given.no_lineage,
     )
-    copied = existing.create(lambda: copies.copy(plan), lambda: find_blob(plan), skip=skip)
+    copied = existence.create(lambda: copies.copy(plan), lambda: find_blob(plan), skip=skip)
     if given.wait and isinstance(copied, copies.BlobCopied):
         copy_options.say_waiting(env, copied)
         patience = env.patience(env.shared.get("timeout"), copy_options.WAIT_SECONDS)

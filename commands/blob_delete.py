@@ -9,7 +9,7 @@ from azguard.cli import context, options, values
 from azguard.cli.groups import group
 from azguard.cli.tree_options import TreeOptions
 from azguard.conditions import operations
-from azguard.requests.written import WriteResult
+from azguard.requests.commits import WriteResult
 
 app = group("Delete a blob.")
 

@@ -111,6 +111,6 @@ def _put_tree(
 def _or_leave_alone(write: "Callable[[Upload], Any]") -> "Callable[[Upload], Any]":
     """Return a write that creates, and tells of what is there already."""
     from azguard.blobs.existing import find_blob
-    from azguard.requests import existing
+    from azguard.resources import existence
 
-    return lambda ready: existing.create(lambda: write(ready), lambda: find_blob(ready), skip=True)
+    return lambda ready: existence.create(lambda: write(ready), lambda: find_blob(ready), skip=True)

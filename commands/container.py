@@ -11,10 +11,10 @@ from azguard.cli import completers, context, lifecycle_options, options, values
 from azguard.cli.groups import group
 from azguard.conditions import operations
 from azguard.errors import NotFound
-from azguard.requests import existing
-from azguard.requests.contents import require_empty
+from azguard.requests.commits import WriteResult
 from azguard.requests.lineage import fresh_op
-from azguard.requests.written import WriteResult
+from azguard.resources import existence
+from azguard.resources.contents import require_empty
 
 _Container = Annotated[
     str, typer.Argument(metavar="NAME", help="The container, or its URL.", autocompletion=completers.containers)
@@ -48,7 +48,7 @@ def create(
     access = None if chosen == "off" else chosen
     stamps = values.metadata(metadata)
     op = fresh_op()
-    result = existing.create(
+    result = existence.create(
         lambda: containers.create(target, stamps, access, env.deadline, op),
         lambda: find_container(target, op, env.deadline),
         skip=lifecycle_options.skips(env, if_exists),
@@ -81,7 +81,7 @@ def exists(ctx: typer.Context, container: _Container) -> None:
     env = context.of(ctx)
     target = env.locate(container, Kind.CONTAINER)
     conditions = env.conditions(target)
-    found = existing.ask_whether_exists(target, lambda: containers.show(target, conditions, env.deadline))
+    found = existence.ask_whether_exists(target, lambda: containers.show(target, conditions, env.deadline))
     env.out.answer(found, 0 if found.exists else NotFound.exit_code)
 
 

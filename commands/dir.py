@@ -8,9 +8,9 @@ from azguard.cli.groups import group
 from azguard.conditions import operations
 from azguard.errors import NotFound
 from azguard.files import directories, existing, listing
-from azguard.requests.existing import ask_whether_exists
-from azguard.requests.existing import create as create_unless_exists
 from azguard.requests.lineage import fresh_op
+from azguard.resources.existence import ask_whether_exists
+from azguard.resources.existence import create as create_unless_exists
 
 app = group("Directories: create, show, exists, list, delete, rename, set-properties, metadata.")
 

@@ -12,8 +12,8 @@ from azguard.cli.entity_options import Entity, EntityOptions, Select
 from azguard.cli.groups import group
 from azguard.cli.lock_options import TableLock
 from azguard.conditions import operations
-from azguard.requests import existing
 from azguard.requests.lineage import fresh_op
+from azguard.resources import existence
 from azguard.tables import entity_input, filters, reads, transactions, typed_values, writes
 from azguard.tables.entity_input import EntityCopy
 from azguard.tables.existing import find_entity
@@ -273,7 +273,7 @@ def _write(
     with lock_options.around_write(env, target, given.lock) as check:
         check()
         with env.reads.explain_deleted(target, made.conditions):
-            done = existing.create(
+            done = existence.create(
                 lambda: writes.write(made, env.deadline.fresh()),
                 lambda: find_entity(made, env.deadline),
                 skip=skip,

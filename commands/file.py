@@ -9,7 +9,7 @@ from azguard.cli.groups import group
 from azguard.conditions import operations
 from azguard.errors import NotFound
 from azguard.files import files, listing
-from azguard.requests.existing import ask_whether_exists
+from azguard.resources.existence import ask_whether_exists
 
 app = group(
     "Files: get, put, show, list, delete, prune, copy, rename, resize, set-properties, metadata, range, handle, lock."

@@ -66,8 +66,8 @@ def copy(
     from azguard.files import copies, uploads
     from azguard.files import existing as found
     from azguard.files.copy_plans import FileCopy
-    from azguard.requests import existing
     from azguard.requests.lineage import fresh_op
+    from azguard.resources import existence
 
     env = context.of(ctx)
     copy_options.refuse_order(path, second, given.source, "file", "SHARE/PATH")
@@ -88,7 +88,7 @@ def copy(
     )
     guarding = file_options.guarding(env)
     with env.out.progress_bar(f"copy {target}") as progress:
-        copied = existing.create(
+        copied = existence.create(
             lambda: copies.copy(plan, guarding, progress.at),
             lambda: found.find(target, plan.op, env.deadline),
             skip=skip,

@@ -11,7 +11,7 @@ from azguard.cli.groups import group
 from azguard.cli.message_options import ChangeOptions, Encoding, Message, MessagePutOptions, Number, PopReceipt
 from azguard.conditions import operations
 from azguard.queues import contents, encodings, messages
-from azguard.requests.contents import require_empty
+from azguard.resources.contents import require_empty
 
 app = group("Messages of queues: put, get, peek, update, delete, clear.")
 

@@ -9,9 +9,9 @@ from azguard.conditions import operations
 from azguard.errors import NotFound
 from azguard.queues import contents, queues
 from azguard.queues.existing import find_queue
-from azguard.requests import existing
-from azguard.requests.contents import require_empty
 from azguard.requests.lineage import fresh_op
+from azguard.resources import existence
+from azguard.resources.contents import require_empty
 
 app = group("Queues: create, show, exists, list, delete, work, move, poison, metadata, acl.")
 
@@ -40,7 +40,7 @@ def create(
     env.conditions(target)
     stamps = values.metadata(metadata)
     op = fresh_op()
-    result = existing.create(
+    result = existence.create(
         lambda: queues.create(target, stamps, env.deadline, op),
         lambda: find_queue(target, op, env.deadline),
         skip=lifecycle_options.skips(env, if_exists),
@@ -77,7 +77,7 @@ def exists(ctx: typer.Context, queue: options.Queue) -> None:
     env = context.of(ctx)
     target = env.locate(queue, Kind.QUEUE)
     env.conditions(target)
-    found = existing.ask_whether_exists(target, lambda: queues.fetch(target, env.deadline))
+    found = existence.ask_whether_exists(target, lambda: queues.fetch(target, env.deadline))
     env.out.answer(found, 0 if found.exists else NotFound.exit_code)
 
 

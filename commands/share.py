@@ -10,11 +10,11 @@ from azguard.cli.groups import group
 from azguard.conditions import operations
 from azguard.errors import NotFound
 from azguard.files import contents, existing, shares
-from azguard.requests.contents import require_empty
-from azguard.requests.existing import ask_whether_exists
-from azguard.requests.existing import create as create_unless_exists
+from azguard.requests.commits import WriteResult
 from azguard.requests.lineage import fresh_op
-from azguard.requests.written import WriteResult
+from azguard.resources.contents import require_empty
+from azguard.resources.existence import ask_whether_exists
+from azguard.resources.existence import create as create_unless_exists
 
 _TIERS = ("TransactionOptimized", "Hot", "Cool", "Premium")
 

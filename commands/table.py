@@ -9,8 +9,8 @@ from azguard.address import Kind
 from azguard.cli import context, deliveries, inputs, lifecycle_options, options, values
 from azguard.cli.groups import group
 from azguard.conditions import operations
-from azguard.requests import existing
-from azguard.requests.contents import require_empty
+from azguard.resources import existence
+from azguard.resources.contents import require_empty
 from azguard.tables import acl, contents, tables
 from azguard.tables.existing import find_table
 
@@ -34,7 +34,7 @@ def create(ctx: typer.Context, table: options.Table, if_exists: options.IfExists
     target = env.locate(table, Kind.TABLE)
     env.conditions(target)
     skip = lifecycle_options.skips(env, if_exists)
-    env.out.show(existing.create(lambda: tables.create(target, env.deadline), lambda: find_table(target), skip=skip))
+    env.out.show(existence.create(lambda: tables.create(target, env.deadline), lambda: find_table(target), skip=skip))
 
 
 @app.command(name="list", spec=options.operation(operations.TABLE_QUERY_TABLES))

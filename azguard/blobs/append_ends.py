@@ -8,9 +8,9 @@ from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Changed, Forbidden, NotFound
 from azguard.requests.calls import write_timeouts
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.requests.verdicts import Verdict
 
 
 def find_end(given: Append, deadline: Deadline) -> tuple[End, bool]:

@@ -15,9 +15,9 @@ from azguard.blobs.source_pieces import SourcePiece
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, NotFound
 from azguard.requests.calls import read
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import NOTHING_THERE, Finding
-from azguard.requests.verdicts import Verdict
 
 Answer = Mapping[str, Any]
 

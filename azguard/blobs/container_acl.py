@@ -19,12 +19,11 @@ from azguard.conditions.resolve import Conditions
 from azguard.documents import policies as rules
 from azguard.documents.policies import Policies, PolicyRules
 from azguard.errors import Changed, NotFound, OutcomeUnknown
-from azguard.requests.access_policies import parse_answer, parse_version
 from azguard.requests.calls import read, write_timeouts
+from azguard.requests.commits import Verdict, WriteResult, look_under
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
-from azguard.requests.verdicts import Verdict, look_under
-from azguard.requests.written import WriteResult
+from azguard.resources.access_policies import parse_answer, parse_version
 from azguard.times import http_date
 
 #: Who may read without a signature: none, those who know the name of a blob, or all.

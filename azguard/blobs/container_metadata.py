@@ -15,11 +15,10 @@ from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.errors import NotFound
 from azguard.requests.calls import read, write_timeouts
+from azguard.requests.commits import Verdict, WriteResult
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
-from azguard.requests.verdicts import Verdict
-from azguard.requests.written import WriteResult
 
 
 def get(target: Target, conditions: Conditions, deadline: Deadline) -> tuple[MetadataRead, str | None]:

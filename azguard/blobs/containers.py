@@ -20,14 +20,13 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, NotFound
 from azguard.leases import guard
 from azguard.leases.kept import LeaseRecords
-from azguard.requests import existing
 from azguard.requests.calls import page_timeouts, pages, read, write_timeouts
+from azguard.requests.commits import Verdict, WriteResult
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage
 from azguard.requests.service_errors import build_unreadable
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
-from azguard.requests.verdicts import Verdict
-from azguard.requests.written import WriteResult
+from azguard.resources import existence
 from azguard.times import http_date
 
 
@@ -124,7 +123,7 @@ def delete(target: Target, conditions: Conditions, records: LeaseRecords, deadli
     if conditions.guard == "lease" and conditions.expected_etag is not None:
         return _delete_guarded(target, conditions, records, deadline)
     # Asked before the delete, since a deleted container tells nothing; an infinite lease cannot have expired meanwhile.
-    before = existing.look_before(lambda: show(target, Conditions(lease_id=conditions.lease_id), deadline))
+    before = existence.look_before(lambda: show(target, Conditions(lease_id=conditions.lease_id), deadline))
     if conditions.lease_id is None:
         return _delete(target, conditions.request_headers, conditions.guard, deadline, before, None)
     alone = before is not None and before.lease_duration == "infinite"
@@ -209,7 +208,7 @@ def _find_delete_outcome(
     target: Target, patience: Deadline, before: ContainerShown | None, alone: Callable[[], bool] | None
 ) -> Finding[None]:
     """Return who deleted it: only the holder of a lease could have, if we held one."""
-    found = existing.look_after(lambda: fetch(target, patience))
+    found = existence.look_after(lambda: fetch(target, patience))
     if found is None:
         verdict = Verdict.COMMITTED if alone is not None and alone() else Verdict.UNKNOWN
         return Finding(verdict, seen=NOTHING_THERE, same=before is not None)

@@ -24,12 +24,12 @@ from azguard.conditions.etags import quote
 from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, Exists, NotFound, UsageError
-from azguard.requests import copied_sources
 from azguard.requests.calls import write_timeouts
+from azguard.requests.commits import Verdict, verdict_from_lineage
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, UNSEEN, Lineage, with_lineage
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
-from azguard.requests.verdicts import Verdict, verdict_from_lineage
+from azguard.resources import copies
 
 # What stands in the place of the source's lineage where the copy has no other metadata: it is no history.
 _NO_HISTORY = "none"
@@ -225,7 +225,7 @@ def _send(given: BlobCopy, on_source: Mapping[str, str]) -> Mapping[str, Any]:
     tags = dict(settings.tags or {})
     metadata = {**(settings.metadata or {}), **({KEY: given.stamp} if given.stamp else {})}
     answer: Mapping[str, Any] = given.target.account.blob(given.target.address).start_copy_from_url(
-        copied_sources.to_url(given.source),
+        copies.to_url(given.source),
         metadata=metadata or None,
         tags=(tags if fence is None else fences.with_fence_tag(tags, fence)) or None,
         standard_blob_tier=None if settings.tier is None else StandardBlobTier(settings.tier),
@@ -266,7 +266,7 @@ def _is_still_ours(given: BlobCopy, found: Any) -> bool:
 
 def _is_copy_of(found: Any, source: Target) -> bool:
     """Return whether a blob says that it is a copy of this source."""
-    theirs, ours = ((url or "").partition("?")[0] for url in (found.copy.source, copied_sources.to_url(source)))
+    theirs, ours = ((url or "").partition("?")[0] for url in (found.copy.source, copies.to_url(source)))
     return bool(theirs == ours)
 
 
@@ -276,7 +276,7 @@ def _to_result(
     answer = settled.answer
     return BlobCopied(
         address=str(given.target.address),
-        source=copied_sources.describe(given.source, given.target),
+        source=copies.describe(given.source, given.target),
         source_etag=None if pinned is None else pinned.etag,
         etag=answer.get("etag"),
         last_modified=answer.get("last_modified"),

@@ -13,9 +13,9 @@ from azguard.blobs import properties
 from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, Exists, Forbidden, NotFound, NotModified, Unauthenticated
-from azguard.requests import copied_sources
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, drop_lineage
+from azguard.resources import copies
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,12 @@ def pin(source: Target, conditions: Mapping[str, str], deadline: Deadline) -> Pi
     try:
         found = properties.fetch(source, Conditions(headers=headers), deadline)
     except (Changed, NotModified) as error:
-        raise copied_sources.to_changed(error, source) from error
+        raise copies.to_changed(error, source) from error
     except (NotFound, Forbidden, Unauthenticated) as error:
         if error.reason is not None and source.account.auth in (Auth.KEY, Auth.LOGIN):
             # The key or the login is at fault, for which no SAS helps; or the container is missing.
             raise error.but(facts={**error.facts, "side": "source"}) from error
-        raise copied_sources.to_unreadable(error, source) from error
+        raise copies.to_unreadable(error, source) from error
     metadata = found.metadata or {}
     return PinnedSource(
         etag=found.etag,
@@ -82,20 +82,20 @@ def judge(
         SourceMovedError: the source is no longer the version that was pinned.
     """
     if error.service_code == "SourceConditionNotMet" or isinstance(error, NotModified):
-        raise SourceMovedError(copied_sources.to_changed(error, source)) from error
-    if error.service_code == copied_sources.UNREADABLE:
-        found = copied_sources.judge_unreadable(error, source)
+        raise SourceMovedError(copies.to_changed(error, source)) from error
+    if error.service_code == copies.UNREADABLE:
+        found = copies.judge_unreadable(error, source)
         if isinstance(found, Changed):
             raise SourceMovedError(found) from error
         return found
     if error.service_code == "BlobNotFound" and isinstance(error, NotFound):
-        return copied_sources.to_unreadable(error, source)
+        return copies.to_unreadable(error, source)
     # The emulator has one code for both sides.
     is_ambiguous = error.service_code == "ConditionNotMet" and isinstance(error, Changed)
     if is_ambiguous:
         is_of_source = _still_holds(conditions, error) if pinned is None else _has_moved(source, pinned, deadline)
         if is_of_source:
-            raise SourceMovedError(copied_sources.to_changed(error, source)) from error
+            raise SourceMovedError(copies.to_changed(error, source)) from error
     if isinstance(error, (Changed, Exists)):
         return error.but(facts={**error.facts, "side": "destination"})
     return error

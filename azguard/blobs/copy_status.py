@@ -12,9 +12,9 @@ from azguard.blobs import properties
 from azguard.blobs.copies import BlobCopied
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, GaveUp, NotFound
-from azguard.requests import service_copies
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_copies import PENDING, SUCCESS, CopyAborted, CopyDestination
+from azguard.resources import copies
+from azguard.resources.copies import PENDING, SUCCESS, CopyAborted, CopyDestination
 
 
 def wait(begun: BlobCopied, target: Target, deadline: Deadline, tell: Callable[[int, int | None], None]) -> BlobCopied:
@@ -25,16 +25,16 @@ def wait(begun: BlobCopied, target: Target, deadline: Deadline, tell: Callable[[
         NotFound, Forbidden, Unavailable: it failed, by what the service says.
         GaveUp: it is still pending at the deadline.
     """
-    for pause in service_copies.pauses():
+    for pause in copies.pauses():
         found = _fetch(target, begun, deadline)
         if found.copy.status != PENDING:
             break
-        tell(*service_copies.read_progress(found.copy.progress))
+        tell(*copies.read_progress(found.copy.progress))
         if deadline.remaining <= pause:
             raise _to_gave_up(begun, target, found)
         deadline.pause(pause)
     if found.copy.status != SUCCESS:
-        failure = service_copies.build_failure(target, found, f"{target} is now an empty blob")
+        failure = copies.build_failure(target, found, f"{target} is now an empty blob")
         raise failure.but(current_etag=found.etag)
     return replace(
         begun,
@@ -61,7 +61,7 @@ def abort(target: Target, copy_id: str | None, conditions: Conditions, deadline:
         headers=conditions.request_headers,
         guard=conditions.guard,
     )
-    return service_copies.abort(destination, copy_id, deadline)
+    return copies.abort(destination, copy_id, deadline)
 
 
 def _fetch(target: Target, begun: BlobCopied, deadline: Deadline) -> Any:
@@ -88,7 +88,7 @@ def _fetch(target: Target, begun: BlobCopied, deadline: Deadline) -> Any:
 
 
 def _to_gave_up(begun: BlobCopied, target: Target, found: Any) -> GaveUp:
-    done, total = service_copies.read_progress(found.copy.progress)
+    done, total = copies.read_progress(found.copy.progress)
     return GaveUp(
         f"the copy to {target} is still pending, with {done:,} of {total or 0:,} bytes; it goes on",
         address=str(target.address),

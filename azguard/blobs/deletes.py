@@ -6,13 +6,12 @@ from azguard.accounts.target import Target
 from azguard.blobs import fenced_writes, properties
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, NotFound, UsageError
-from azguard.requests import existing
 from azguard.requests.calls import write_timeouts
+from azguard.requests.commits import Verdict, WriteResult
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
-from azguard.requests.verdicts import Verdict
-from azguard.requests.written import WriteResult
+from azguard.resources import existence
 
 
 class BlobBefore(NamedTuple):
@@ -69,7 +68,7 @@ def _look_before(target: Target, conditions: Conditions, listed: str | None, dea
         return BlobBefore(listed)
     under = Conditions(lease_id=conditions.lease_id)
     try:
-        found = existing.look_before(lambda: properties.fetch(target, under, deadline))
+        found = existence.look_before(lambda: properties.fetch(target, under, deadline))
     except NotFound as error:
         expected = conditions.expected_etag
         if expected is None or error.service_code == "ContainerNotFound":
@@ -102,7 +101,7 @@ def _attempt(
 def _find_outcome(target: Target, conditions: Conditions, patience: Deadline, before: BlobBefore) -> Finding[None]:
     """Return who deleted the blob, or who wrote it: a copy of the delete may have come before that."""
     expected_etag = conditions.expected_etag
-    current = existing.look_after(lambda: properties.fetch(target, Conditions(), patience))
+    current = existence.look_after(lambda: properties.fetch(target, Conditions(), patience))
     if current is None:
         verdict = Verdict.COMMITTED if before.alone else Verdict.UNKNOWN
         return Finding(verdict, seen=NOTHING_THERE, same=before.etag is not None)

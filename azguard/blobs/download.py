@@ -24,8 +24,8 @@ from azguard.errors import BadRequest, Unavailable
 from azguard.requests import delivery
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
+from azguard.requests.delivery import RANGE_BYTES, Piece, Ranges
 from azguard.requests.lineage import KEY, drop_lineage
-from azguard.requests.ranges import RANGE_BYTES, Piece, Ranges
 
 _ASKED_RANGE = re.compile(r"bytes=(\d+)-(\d+)")
 _ANSWERED_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")

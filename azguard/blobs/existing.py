@@ -6,10 +6,10 @@ from azguard.accounts.target import Target
 from azguard.blobs import properties
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, Locked, NotFound
+from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
-from azguard.requests.existing import judge_version, leave_alone
 from azguard.requests.lineage import KEY, Lineage
-from azguard.requests.written import WriteResult
+from azguard.resources.existence import judge_version, leave_alone
 
 
 class Creation(Protocol):

@@ -19,10 +19,10 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import Forbidden
 from azguard.leases.owner_records import Moved
 from azguard.requests.calls import write_timeouts
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.requests.verdicts import Verdict
 
 _IMMUTABLE = "BlobImmutableDueToPolicy"
 

@@ -20,10 +20,10 @@ from azguard.errors import NotFound
 from azguard.leases.kept import LeaseRecords
 from azguard.leases.owners import OF_LOCK
 from azguard.requests.calls import write_timeouts
+from azguard.requests.commits import Verdict, verdict_from_lineage
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
-from azguard.requests.verdicts import Verdict, verdict_from_lineage
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from azguard.blobs.page_write import PAGE_BLOB, PageWrite, check_range
 from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Changed, Exists, GaveUp, NotFound
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
+from azguard.requests.commits import verdict_from_lineage
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.requests.verdicts import verdict_from_lineage
 
 
 class Found(NamedTuple):

@@ -23,10 +23,10 @@ from azguard.leases.guard import GuardLease
 from azguard.leases.kept import LeaseRecords
 from azguard.requests import commits
 from azguard.requests.calls import write_timeouts
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.requests.sources import read_up_to
-from azguard.requests.verdicts import Verdict
 
 Answer = Mapping[str, Any]
 _POLL_SECONDS = 0.1

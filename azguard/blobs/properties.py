@@ -24,7 +24,7 @@ def fetch(target: Target, conditions: Conditions, deadline: Deadline) -> Any:
 
 def fetch_whatever_lease(target: Target, lease_id: str | None, deadline: Deadline) -> tuple[Any, bool]:
     """Return the properties of a blob, asked under a lease id as long as that lease is held, and whether it is."""
-    from azguard.requests.verdicts import look_under  # which a read does not need
+    from azguard.requests.commits import look_under  # which a read does not need
 
     return look_under(lease_id, lambda under: fetch(target, Conditions(lease_id=under), deadline))
 

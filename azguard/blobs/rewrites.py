@@ -16,11 +16,10 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, Gone, NotFound
 from azguard.leases import guard
 from azguard.leases.kept import LeaseRecords
+from azguard.requests.commits import Verdict, WriteResult
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled
-from azguard.requests.verdicts import Verdict
-from azguard.requests.written import WriteResult
 
 
 @dataclass(frozen=True)

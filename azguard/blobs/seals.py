@@ -13,9 +13,9 @@ from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Changed, NotFound
 from azguard.requests.calls import write_timeouts
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
-from azguard.requests.verdicts import Verdict
 
 
 @dataclass(frozen=True)

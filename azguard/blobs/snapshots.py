@@ -22,11 +22,10 @@ from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, NotFound, NotModified, UsageError
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
+from azguard.requests.commits import Verdict, WriteResult
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
-from azguard.requests.verdicts import Verdict
-from azguard.requests.written import WriteResult
 
 _Answer = Mapping[str, Any]
 

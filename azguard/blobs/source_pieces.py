@@ -9,8 +9,8 @@ from azguard.blobs import copy_sources
 from azguard.blobs.copy_sources import PinnedSource, SourceMovedError
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, UsageError
-from azguard.requests import copied_sources
 from azguard.requests.deadline import Deadline
+from azguard.resources import copies
 
 # What every service version takes from a source in one request.
 _PIECE_BYTES = 4 * 1024 * 1024
@@ -31,7 +31,7 @@ class SourcePiece:
     @property
     def url(self) -> str:
         """Return the URL by which the service reads the source."""
-        return copied_sources.to_url(self.source)
+        return copies.to_url(self.source)
 
     @property
     def condition(self) -> dict[str, str]:

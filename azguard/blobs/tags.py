@@ -25,10 +25,9 @@ from azguard.errors import AzguardError, BadRequest, Changed, NotFound, OutcomeU
 from azguard.leases import guard
 from azguard.leases.kept import LeaseRecords
 from azguard.requests.calls import write_timeouts
+from azguard.requests.commits import Verdict, WriteResult, look_under
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
-from azguard.requests.verdicts import Verdict, look_under
-from azguard.requests.written import WriteResult
 
 # Stands between the blob's ETag and the digest of the tags.
 _MARK = "+"

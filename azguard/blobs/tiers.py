@@ -19,9 +19,9 @@ from azguard.errors import BadRequest, Changed, NotFound
 from azguard.leases import guard
 from azguard.leases.kept import LeaseRecords
 from azguard.requests.calls import write_timeouts
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
-from azguard.requests.verdicts import Verdict
 
 TIERS = ("Hot", "Cool", "Cold", "Archive", *(f"P{size}" for size in (4, 6, 10, 15, 20, 30, 40, 50, 60, 70, 80)))
 PRIORITIES = ("Standard", "High")

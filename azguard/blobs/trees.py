@@ -20,11 +20,10 @@ from azguard.conditions.etags import quote
 from azguard.conditions.operations import BLOB_DELETE, BLOB_GET, BLOB_PUT_BLOCK_BLOB, Operation
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Forbidden, NotFound
-from azguard.requests import existing
+from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
-from azguard.requests.ranges import AT_ONCE
-from azguard.requests.shares import Shares
-from azguard.requests.written import WriteResult
+from azguard.requests.delivery import AT_ONCE, Shares
+from azguard.resources import existence
 
 # What all blobs together have in memory that are read at the same time: the first range of one, and AT_ONCE others.
 _CONTENT = Shares(1 + AT_ONCE)
@@ -145,7 +144,7 @@ class BlobTree:
             any_type=self.any_type,
         )
         upload = upload.add_lineage() if self.stamps else upload
-        written = existing.create(
+        written = existence.create(
             lambda: uploads.put(upload, source, progress),
             lambda: find_blob(upload),
             skip=skip,

@@ -8,10 +8,10 @@ from azguard.blobs import properties
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.errors import NotFound
+from azguard.requests.commits import Verdict, verdict_from_lineage
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.settle import NOTHING_THERE, Finding
-from azguard.requests.verdicts import Verdict, verdict_from_lineage
 
 if TYPE_CHECKING:
     from azguard.blobs.upload import Upload

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.target import Target
 from azguard.blobs import properties
-from azguard.conditions import remembered
+from azguard.conditions import seen
 from azguard.conditions.etags import quote
 from azguard.conditions.operations import Part
 from azguard.conditions.resolve import Conditions
@@ -17,9 +17,8 @@ from azguard.conditions.seen import SeenVersion
 from azguard.errors import GaveUp, NotFound, NotModified, UsageError
 from azguard.leases import waiting as lease_waiting
 from azguard.leases.state import LeaseState
-from azguard.requests.deadline import Deadline
-from azguard.requests.existing import is_nowhere
-from azguard.requests.polling import poll
+from azguard.requests.deadline import Deadline, poll
+from azguard.resources.existence import is_nowhere
 from azguard.times import span
 
 # A file of another job is often waited for longer than a lease, which seldom lasts for more than a minute.
@@ -127,7 +126,7 @@ def check_was_read(target: Target, last: SeenVersion | None) -> None:
         Changed: none was.
     """
     if last is None:
-        raise remembered.never_read(target, Part.WHOLE, reason="never_read_before_wait")
+        raise seen.never_read(target, Part.WHOLE, reason="never_read_before_wait")
 
 
 def _check_can_change(target: Target) -> None:

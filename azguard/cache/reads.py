@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.conditions import remembered, resolve
+from azguard.conditions import resolve, seen
 from azguard.conditions.operations import Guard, Lease, Operation, Part
 from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.resolve import Conditions
@@ -176,11 +176,11 @@ class Reads:
         """
         if asked is None:
             return self.outer_lease(target)
-        from azguard.conditions import lease_ids
+        from azguard.conditions import values
 
         if asked == _HELD:
             self._refuse_another_jobs(target)
-        return lease_ids.resolve_lease_id(asked, self.find_held_id(target) if asked == _HELD else None)
+        return values.resolve_lease_id(asked, self.find_held_id(target) if asked == _HELD else None)
 
     def find_held_id(self, target: Target) -> str | None:
         """Return the id of the lease held on a resource: by the lock run around us, else by this scope in this job."""
@@ -223,7 +223,7 @@ class Reads:
         names the properties that were delivered, None is all.
         """
         from azguard.cache import remarks
-        from azguard.requests.verdicts import EXISTS
+        from azguard.requests.commits import EXISTS
 
         if getattr(result, "outcome", None) == EXISTS:
             return
@@ -337,7 +337,7 @@ class Reads:
         except (Gone, NotFound) as error:
             if conditions.deleted is None or _is_of_parent(error, target):
                 raise
-            raise remembered.deleted_here(error, target, conditions.deleted) from error
+            raise seen.deleted_here(error, target, conditions.deleted) from error
 
     def _find_deleted(self, target: Target) -> SeenVersion | None:
         """Return the version that this scope deleted, if that is the last it did with a resource."""

@@ -2,12 +2,9 @@
 
 ``operations``   one row for each operation of the four services
 ``resolve``      the conditions as requested → the headers of this operation, or a refusal
-``requested``    the conditions that a caller names, as text
-``refusals``     conditions that an operation would ignore
-``seen``         the versions of a resource that a scope has seen
-``remembered``   the version that guards, of those a scope has seen
-``values``       the values of conditions as typed → as sent
+``requested``    the conditions that a caller names, and which of them an operation would ignore
+``seen``         the versions of a resource that a scope has seen, and which of them guards a write
+``values``       the values of conditions and lease ids as typed → as sent
 ``etags``        ETags as typed → as sent
-``lease_ids``    lease ids as typed → as sent
 ``fences``       the fence of a lock's holder, and the tag that carries it
 """

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from azguard.accounts.target import Target
-from azguard.conditions import refusals, remembered
+from azguard.conditions import requested, seen
 from azguard.conditions import values as condition_values
 from azguard.conditions.operations import (
     BLOB_SET_TIER,
@@ -105,7 +105,7 @@ def resolve(
         Changed: the write needs a version, and this scope has never read one.
     """
     known = known or Remembered()
-    refusals.check(operation, asked)
+    requested.check(operation, asked)
     values = asked.values
     own = [condition for condition in values if not condition.of_source]
     lease_id = _lease_id(asked, known)
@@ -140,7 +140,7 @@ def resolve(
 def _lease_id(asked: RequestedConditions, known: Remembered) -> str | None:
     if asked.lease_id is None:
         return None
-    from azguard.conditions.lease_ids import resolve_lease_id
+    from azguard.conditions.values import resolve_lease_id
 
     return resolve_lease_id(asked.lease_id, known.lease)
 
@@ -154,7 +154,7 @@ def _default_guard(
         return Conditions(lease_id=lease_id)
     if known.guard is not None and operation.guard is not Guard.NONE:
         if known.other is not None:
-            raise remembered.two_versions(target, known)
+            raise seen.two_versions(target, known)
         if known.guard.partial and operation is TABLE_ENTITY_UPDATE:
             raise Changed(
                 f"only a part of {target} was read here, and replacing it would lose the rest",
@@ -168,9 +168,7 @@ def _default_guard(
                 address=str(target.address),
                 reason="read_version_needs_race",
             )
-        return _with_etag(
-            operation, {}, remembered.version(known.guard, target), lease_id, known, allow_race=allow_race
-        )
+        return _with_etag(operation, {}, seen.version(known.guard, target), lease_id, known, allow_race=allow_race)
     if operation.write is Write.APPENDS:
         return Conditions({}, POSITION, lease_id=lease_id)
     if operation.creates:
@@ -186,19 +184,15 @@ def _default_guard(
 
 
 def _guard_unread(operation: Operation, target: Target, known: Remembered, lease_id: str | None) -> Conditions:
-    """Return the guard of a write that creates nothing, where no version was read: the one that was deleted here.
-
-    Raises:
-        Changed: none was.
-    """
+    """Return the guard of a write that creates nothing, where no version was read: the one that was deleted here."""
     if known.deleted is not None:
         # No version has this ETag again. So the service tells whether the resource is still gone. A comparison with it
         # needs no ``allow_race``: it never lets a write through.
-        etag = remembered.version(known.deleted, target)
+        etag = seen.version(known.deleted, target)
         return _with_etag(operation, {}, etag, lease_id, known, allow_race=True)
     if lease_id is not None:
-        raise remembered.never_read(target, operation.part, reason="never_read_but_leased")
-    raise remembered.never_read(target, operation.part, reason="never_read_before_write")
+        raise seen.never_read(target, operation.part, reason="never_read_but_leased")
+    raise seen.never_read(target, operation.part, reason="never_read_before_write")
 
 
 def _with_etag(

@@ -1,9 +1,9 @@
-"""The value of a condition as it was typed → as it is sent."""
+"""The value of a condition, or a lease id, as it was typed → as it is sent."""
 
 import re
 
 from azguard.accounts.target import Target
-from azguard.conditions import etags, remembered
+from azguard.conditions import etags, seen
 from azguard.conditions.operations import Condition, Operation
 from azguard.conditions.seen import Remembered
 from azguard.errors import UsageError
@@ -17,6 +17,8 @@ _SIZES = frozenset({Condition.APPEND_POSITION, Condition.MAX_SIZE})
 # The service reads such a header as a number of 64 bits.
 _MOST_BYTES = 2**63 - 1
 _NUMBERS = frozenset(each for each in Condition if each.startswith("if-sequence-number-"))
+HELD = "@held"
+_GUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 def resolve(operation: Operation, condition: Condition, value: str, known: Remembered, target: Target) -> str:
@@ -59,8 +61,8 @@ def etag(operation: Operation, value: str, argument: str, known: Remembered, tar
             )
         last = known.last if operation.creates else known.last or known.deleted
         if last is None:
-            raise remembered.never_read(target, operation.part, reason="never_read")
-        return remembered.version(last, target)
+            raise seen.never_read(target, operation.part, reason="never_read")
+        return seen.version(last, target)
     if target.kind.service == "table":
         return etags.parse_table_etag(target.kind, value, argument)
     return etags.parse_blob_etag(value, argument)
@@ -89,3 +91,40 @@ def _number(value: str, argument: str) -> str:
     if not re.fullmatch(r"[0-9]{1,19}", value):
         raise UsageError(f"{value!r} is not a whole number", argument=argument, reason="number_malformed")
     return value
+
+
+def resolve_lease_id(asked: str | None, held: str | None) -> str | None:
+    """Return the lease id to send; ``@held`` is ``held``, the one this scope holds.
+
+    Raises:
+        UsageError: it is empty or no GUID, or nothing is held.
+    """
+    if asked is None:
+        return None
+    if asked == HELD:
+        if held is None:
+            raise UsageError(
+                "@held: this scope holds no such lease",
+                argument="lease_id",
+                reason="lease_not_held_here",
+            )
+        return held
+    return parse_guid(asked, "lease_id")
+
+
+def is_guid(text: str) -> bool:
+    """Return whether the service takes a text for a lease id."""
+    return _GUID.fullmatch(text) is not None
+
+
+def parse_guid(text: str, argument: str) -> str:
+    """Return the text if the service takes it for a lease id.
+
+    Raises:
+        UsageError: it is empty or no GUID.
+    """
+    if not text.strip():
+        raise UsageError(f"{argument} is empty", argument=argument, reason="lease_id_empty")
+    if not is_guid(text):
+        raise UsageError(f"{text!r} is not a GUID", argument=argument, reason="lease_id_malformed")
+    return text

@@ -13,11 +13,11 @@ from azguard.documents.policies import Policies, PolicyRules
 from azguard.files import guarding
 from azguard.files.guarding import Guarding
 from azguard.files.writes import FileWrite
-from azguard.requests import xml_bodies
-from azguard.requests.access_policies import parse_answer, parse_version
 from azguard.requests.calls import read, write_timeouts
+from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
-from azguard.requests.written import WriteResult
+from azguard.resources import access_policies
+from azguard.resources.access_policies import parse_answer, parse_version
 
 RULES = PolicyRules("a share", re.compile(r"r?c?w?d?l?"), "of r (read), c (create), w (write), d (delete), l (list)")
 
@@ -72,7 +72,7 @@ def replace(
     Source: https://learn.microsoft.com/rest/api/storageservices/set-share-acl
     """
     client = target.account.share(target.address)
-    body = xml_bodies.replace_body(xml_bodies.build_policies(policies))
+    body = access_policies.replace_body(access_policies.build_policies(policies))
 
     def send(headers: Mapping[str, str], patience: Deadline) -> Any:
         return client.set_share_access_policy(

@@ -25,11 +25,11 @@ from azguard.files.copy_sources import FileSource
 from azguard.files.guarding import Guarding
 from azguard.files.placing import NewVersion
 from azguard.files.properties import SmbProperties
-from azguard.requests import copied_sources, service_copies
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
-from azguard.requests.service_copies import SUCCESS, CopyAborted, CopyDestination
 from azguard.requests.settle import Settled
+from azguard.resources import copies
+from azguard.resources.copies import SUCCESS, CopyAborted, CopyDestination
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def abort(target: Target, copy_id: str | None, conditions: Conditions, deadline:
         Locked: the file is leased, and its lease id was not given.
     Source: https://learn.microsoft.com/rest/api/storageservices/abort-copy-file
     """
-    return service_copies.abort(_describe(target, conditions), copy_id, deadline)
+    return copies.abort(_describe(target, conditions), copy_id, deadline)
 
 
 def _describe(target: Target, conditions: Conditions) -> CopyDestination:
@@ -142,7 +142,7 @@ def _to_copied(
     given, etag = begun.given, settled.answer.get("etag")
     return FileCopied(
         address=str(given.target.address),
-        source=copied_sources.describe(given.source, given.target),
+        source=copies.describe(given.source, given.target),
         source_etag=source.etag,
         etag=None if etag is None else quote(etag),
         last_modified=settled.answer.get("last_modified"),

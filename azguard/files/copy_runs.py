@@ -16,12 +16,13 @@ from azguard.files.copy_plans import FileCopy
 from azguard.files.copy_sources import FileSource
 from azguard.files.temporary import TemporaryFile
 from azguard.processes.notes import ProcessNotes
-from azguard.requests import commits, copied_sources, service_copies
+from azguard.requests import commits
 from azguard.requests.calls import write_timeouts
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_copies import PENDING, SUCCESS
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.requests.verdicts import Verdict
+from azguard.resources import copies
+from azguard.resources.copies import PENDING, SUCCESS
 
 # What the service calls "that of the source".
 _OF_SOURCE = "source"
@@ -57,7 +58,7 @@ def begin(given: FileCopy, notes: ProcessNotes | None, stack: ExitStack) -> Begu
     """
     deadline, doubtful = given.deadline.fresh(), list[TemporaryFile]()
     temporary_notes.sweep(notes, given.target, deadline)
-    pauses = service_copies.pauses()
+    pauses = copies.pauses()
     while True:
         made = temporary.choose(given.target, {}, given.deadline.fresh, 0, notes)
         stack.callback(made.remove)
@@ -87,7 +88,7 @@ def begin(given: FileCopy, notes: ProcessNotes | None, stack: ExitStack) -> Begu
 def _send(given: FileCopy, made: TemporaryFile, deadline: Deadline) -> Mapping[str, Any]:
     permission = {"permission_key": _OF_SOURCE} if given.settings.keeps_permission else {}
     answer: Mapping[str, Any] = made.client.start_copy_from_url(
-        copied_sources.to_url(given.source), **permission, **write_timeouts(deadline)
+        copies.to_url(given.source), **permission, **write_timeouts(deadline)
     )
     return answer
 
@@ -110,11 +111,11 @@ def await_end(begun: Begun, source: FileSource, tell: Callable[[int, int | None]
     """
     given, made = begun.given, begun.made
     left, last = given.patience, -1
-    for pause in service_copies.pauses():
+    for pause in copies.pauses():
         found = _fetch(begun, left)
         if found.copy.status != PENDING:
             break
-        done, total = service_copies.read_progress(found.copy.progress)
+        done, total = copies.read_progress(found.copy.progress)
         tell(done, total)
         if done != last and not given.is_strict:
             left, last = left.fresh(), done
@@ -150,7 +151,7 @@ def keep_apart(begun: Begun) -> None:
 
 
 def _to_failure(given: FileCopy, found: Any) -> AzguardError:
-    failure = service_copies.build_failure(given.target, found, "nothing was written")
+    failure = copies.build_failure(given.target, found, "nothing was written")
     is_abort = failure.reason == "copy_was_aborted"
     return failure.but(reason="file_copy_aborted") if is_abort else failure.but(reason="file_copy_failed")
 

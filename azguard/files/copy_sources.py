@@ -16,10 +16,10 @@ from azguard.conditions.etags import quote
 from azguard.errors import AzguardError, Changed, Forbidden, NotFound, Unauthenticated
 from azguard.files import writes
 from azguard.leases.owners import OF_LOCK
-from azguard.requests import copied_sources
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
+from azguard.resources import copies
 
 # What azguard keeps in the metadata is about the source alone.
 _OWN = (KEY, *OF_LOCK)
@@ -50,7 +50,7 @@ def read_version(source: Target, etag: str | None, deadline: Deadline) -> FileSo
         if error.reason is not None and source.account.auth in (Auth.KEY, Auth.LOGIN):
             # The key or the login is at fault, for which no SAS helps; or the share is missing.
             raise error.but(facts={**error.facts, "side": "source"}) from error
-        raise copied_sources.to_unreadable(error, source) from error
+        raise copies.to_unreadable(error, source) from error
     if etag not in (None, quote(found.etag)):
         raise _to_changed(source, str(etag), quote(found.etag))
     return FileSource(
@@ -78,11 +78,11 @@ def check_unchanged(source: Target, version: FileSource, deadline: Deadline) -> 
 
 def judge(error: AzguardError, source: Target) -> AzguardError:
     """Return the refusal of a copy, with the side that was refused."""
-    if error.service_code == copied_sources.UNREADABLE:
-        return copied_sources.judge_unreadable(error, source)
+    if error.service_code == copies.UNREADABLE:
+        return copies.judge_unreadable(error, source)
     # The directory of the destination was there: it is a source in the same account.
     is_of_source = isinstance(error, NotFound) and error.service_code == "ResourceNotFound"
-    return copied_sources.to_unreadable(error, source) if is_of_source else error
+    return copies.to_unreadable(error, source) if is_of_source else error
 
 
 def _fetch(source: Target, deadline: Deadline) -> Any:

@@ -10,10 +10,10 @@ from azguard.files import guarding, shares, writes
 from azguard.files.described import DirectoryShown, describe_directory
 from azguard.files.writes import FileWrite
 from azguard.requests.calls import write_timeouts
+from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.settle import WriteRequest, send_until_settled
-from azguard.requests.written import WriteResult
 
 
 def create(target: Target, metadata: Mapping[str, str], deadline: Deadline, op: str) -> WriteResult:

@@ -23,8 +23,8 @@ from azguard.files.described import drop_own
 from azguard.requests import delivery
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
+from azguard.requests.delivery import RANGE_BYTES, Piece, Ranges
 from azguard.requests.lineage import KEY
-from azguard.requests.ranges import RANGE_BYTES, Piece, Ranges
 
 _ANSWERED_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 

@@ -4,10 +4,10 @@ from azguard.accounts.target import Target
 from azguard.conditions.etags import quote
 from azguard.errors import NotFound
 from azguard.files import writes
+from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
-from azguard.requests.existing import judge_version, leave_alone
 from azguard.requests.lineage import KEY, Lineage
-from azguard.requests.written import WriteResult
+from azguard.resources.existence import judge_version, leave_alone
 
 
 def find(target: Target, op: str, deadline: Deadline) -> WriteResult:

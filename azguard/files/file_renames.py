@@ -21,9 +21,9 @@ from azguard.files.guarding import Guarding
 from azguard.files.writes import Held
 from azguard.leases import actions
 from azguard.requests.calls import write_timeouts
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.requests.verdicts import Verdict
 
 
 @dataclass(frozen=True)

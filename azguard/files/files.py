@@ -7,8 +7,8 @@ from azguard.files.described import FileShown, describe_file
 from azguard.files.guarding import Guarding
 from azguard.files.writes import FileWrite
 from azguard.requests.calls import write_timeouts
+from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
-from azguard.requests.written import WriteResult
 
 
 def show(target: Target, conditions: Conditions, deadline: Deadline) -> FileShown:

@@ -20,9 +20,9 @@ from azguard.leases.kept import LeaseRecords
 from azguard.leases.owners import Owner
 from azguard.leases.process_leases import ProcessLeases
 from azguard.processes.notes import ProcessNotes
+from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_dates import Answers
-from azguard.requests.written import WriteResult
+from azguard.requests.service_codes import Answers
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from azguard import columns
 from azguard.accounts.target import Target
 from azguard.errors import AzguardError, NotFound
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.requests.verdicts import Verdict
 
 
 @dataclass(frozen=True)

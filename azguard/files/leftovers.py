@@ -22,7 +22,7 @@ from azguard.files.guarding import Guarding
 from azguard.processes.notes import ProcessNotes
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_clock import ServiceClock
-from azguard.requests.service_copies import PENDING
+from azguard.resources.copies import PENDING
 
 # Of a put or a copy: a number, by which it is noted. Of safe-update: the id of its lease, by which that is noted.
 _NAME = re.compile(rf"{re.escape(temporary_notes.PREFIX)}(?:([0-9a-f]{{16}})\.tmp|([0-9a-f-]{{36}})-[0-9a-f]{{8}})")

@@ -20,9 +20,9 @@ from azguard.files.guarding import Guarding
 from azguard.files.writes import FileWrite, Held
 from azguard.leases.owners import OF_LOCK, OWNER
 from azguard.requests.calls import write_timeouts
+from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op, with_lineage
-from azguard.requests.written import WriteResult
 
 
 @dataclass(frozen=True)

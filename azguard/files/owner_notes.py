@@ -15,9 +15,9 @@ from azguard.leases import owner_records
 from azguard.leases.owner_records import Moved, Version
 from azguard.leases.owners import OWNER, Owner
 from azguard.requests import commits
+from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
-from azguard.requests.written import WriteResult
 
 #: The service's code where the metadata have no room for the record: the lease guards without it, too.
 NO_ROOM = "MetadataTooLarge"

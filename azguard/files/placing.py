@@ -26,10 +26,10 @@ from azguard.leases import actions
 from azguard.leases.owners import OF_LOCK
 from azguard.requests import commits
 from azguard.requests.calls import write_timeouts
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, UNSEEN, Lineage, with_lineage
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
-from azguard.requests.verdicts import Verdict
 
 _Version = TypeVar("_Version", bound="NewVersion")
 

@@ -11,9 +11,9 @@ from azguard.files import directories, guarding, writes
 from azguard.files.guarding import Guarding
 from azguard.files.writes import FileWrite
 from azguard.requests.calls import read, write_timeouts
+from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import build_unreadable
-from azguard.requests.written import WriteResult
 
 
 @dataclass(frozen=True)

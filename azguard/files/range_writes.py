@@ -20,9 +20,9 @@ from azguard.files.guarding import Guarding
 from azguard.files.writes import FileWrite, Held
 from azguard.requests import commits
 from azguard.requests.calls import write_timeouts
+from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
 from azguard.requests.sources import read_up_to
-from azguard.requests.written import WriteResult
 
 # The most that one Put Range takes.
 _PIECE_BYTES = 4 * 1024 * 1024

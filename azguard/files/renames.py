@@ -14,10 +14,9 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, BadRequest, Exists, Locked, NotFound, UsageError
 from azguard.files import directories, holders, writes
 from azguard.requests.calls import write_timeouts
+from azguard.requests.commits import Verdict, WriteResult
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.requests.verdicts import Verdict
-from azguard.requests.written import WriteResult
 
 # Bounded: the refusal is known already.
 _ASK_SECONDS = 3.0

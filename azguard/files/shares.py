@@ -22,12 +22,11 @@ from azguard.files.described import drop_own
 from azguard.files.guarding import Guarding
 from azguard.files.writes import FileWrite
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
+from azguard.requests.commits import Verdict, WriteResult
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.service_codes import TYPE_MISMATCH
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.requests.verdicts import Verdict
-from azguard.requests.written import WriteResult
 
 _PAGE = 5000
 

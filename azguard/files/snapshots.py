@@ -14,10 +14,10 @@ from azguard.address import Address, Kind
 from azguard.conditions.etags import quote
 from azguard.files import writes
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op, with_lineage
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.requests.verdicts import Verdict
 
 
 @dataclass(frozen=True)

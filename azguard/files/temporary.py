@@ -19,10 +19,10 @@ from azguard.files import renames, temporary_notes, writes
 from azguard.processes.notes import ProcessNote, ProcessNotes
 from azguard.requests import commits
 from azguard.requests.calls import write_timeouts
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.requests.sources import read_up_to
-from azguard.requests.verdicts import Verdict
 
 #: The most that one request writes.
 PIECE_BYTES = 4 * 1024 * 1024

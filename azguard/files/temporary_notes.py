@@ -13,8 +13,8 @@ from azguard.files import writes
 from azguard.processes.notes import ProcessNote, ProcessNotes
 from azguard.requests.calls import CallOutcome, CallResult, send_once, write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_copies import PENDING
 from azguard.requests.service_errors import is_lease_problem, service_code, status
+from azguard.resources.copies import PENDING
 
 # While the service copies into it, it cannot be deleted.
 _IS_PENDING = "PendingCopyOperation"

@@ -18,9 +18,9 @@ from azguard.files import listing, writes
 from azguard.files.described import EntryListed
 from azguard.requests import commits
 from azguard.requests.calls import write_timeouts
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.requests.verdicts import Verdict
 
 # So many directories are remembered as made: a tree may have more of them than fit the memory.
 _MOST_FOLDERS = 10_000

@@ -20,9 +20,9 @@ from azguard.files.guarding import Guarding
 from azguard.files.properties import FileHeaders, SmbProperties
 from azguard.files.temporary_notes import PREFIX
 from azguard.files.tree_folders import FileFolders, Walked
-from azguard.requests import existing
+from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
-from azguard.requests.written import WriteResult
+from azguard.resources import existence
 
 
 class FileSettings(NamedTuple):
@@ -158,7 +158,7 @@ class FileTree:
         )
         size = os.fstat(source.fileno()).st_size
         try:
-            written = existing.create(
+            written = existence.create(
                 lambda: uploads.put(upload, source, size, self.guarding, progress),
                 lambda: found.find(target, op, deadline),
                 skip=skip,

@@ -29,7 +29,7 @@ from azguard.leases.owner_records import Version, set_service_time
 from azguard.leases.owners import OWNER
 from azguard.leases.process_leases import ProcessLease
 from azguard.leases.state import LeaseState
-from azguard.requests import commits, unsent
+from azguard.requests import commits
 from azguard.requests.calls import CallOutcome, outcome_of, send_once, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op, with_lineage
@@ -165,7 +165,7 @@ class LeasedUpdate(ABC):
         """See that a version is still there, where the lease is the caller's and was not acquired on it."""
         if self.lease_id is None:
             return
-        with unsent.look_first():
+        with commits.look_first():
             current = lease_state.look(self.target, deadline, self.lease_id).etag
         if quote(current) != state.etag:
             raise RefusedHere.as_changed()

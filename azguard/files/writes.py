@@ -16,14 +16,13 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Locked, NotFound
 from azguard.files import holders
 from azguard.leases.guard import GuardLease
-from azguard.requests import existing
 from azguard.requests.calls import read
+from azguard.requests.commits import Verdict, WriteResult, look_under
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
-from azguard.requests.service_dates import Answers
+from azguard.requests.service_codes import Answers
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
-from azguard.requests.verdicts import Verdict, look_under
-from azguard.requests.written import WriteResult
+from azguard.resources import existence
 
 # Why a path cannot be looked at, whatever was written to it.
 _TELL_NOTHING = ("path_of_other_type", "file_delete_pending")
@@ -127,7 +126,7 @@ def _look_before(write: FileWrite, held: Held | None, deadline: Deadline) -> Any
         return held.found
     if write.before is not None:
         return write.before
-    return existing.look_before(lambda: fetch(write.target, write.conditions.lease_id, deadline))
+    return existence.look_before(lambda: fetch(write.target, write.conditions.lease_id, deadline))
 
 
 def _find_outcome(write: FileWrite, held: Held | None, before: Any | None, patience: Deadline) -> Finding[Any]:

@@ -25,12 +25,11 @@ from azguard.leases.kinds import Action, kind_of
 from azguard.leases.outcome import Facts, LeaseOperation, find_held
 from azguard.leases.state import client, look
 from azguard.requests.calls import CallOutcome, send_once, write_timeouts
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_codes import TYPE_MISMATCH
-from azguard.requests.service_dates import Answers
+from azguard.requests.service_codes import TYPE_MISMATCH, Answers
 from azguard.requests.service_errors import is_lease_problem, service_code, status
 from azguard.requests.settle import Finding, Settled
-from azguard.requests.verdicts import Verdict
 
 # The terms that the service accepts for a finite lease, in seconds.
 SHORTEST = 15

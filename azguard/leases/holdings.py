@@ -27,7 +27,7 @@ from azguard.leases.state import LeaseState
 from azguard.requests import service_clock
 from azguard.requests.calls import page_timeouts, pages, read
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_dates import Answers
+from azguard.requests.service_codes import Answers
 
 if TYPE_CHECKING:
     from datetime import datetime

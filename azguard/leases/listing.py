@@ -11,7 +11,7 @@ from azguard.errors import NotFound
 from azguard.leases.state import LeaseState, read_blob_type
 from azguard.requests.calls import page_timeouts, pages
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_dates import Answers
+from azguard.requests.service_codes import Answers
 
 STATES = ("available", "leased", "breaking", "broken", "expired")
 LOCKED = frozenset({"leased", "breaking"})

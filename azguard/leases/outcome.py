@@ -13,9 +13,9 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, Locked, NotFound, OutcomeUnknown
 from azguard.leases.kinds import Action
 from azguard.leases.state import LeaseState, look
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
-from azguard.requests.verdicts import Verdict
 
 Facts = Mapping[str, Any]
 #: The outcome of a release that was refused where nothing is leased: a copy of it may have been first.

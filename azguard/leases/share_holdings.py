@@ -10,7 +10,7 @@ from azguard.conditions.etags import quote
 from azguard.leases.state import LeaseState
 from azguard.requests.calls import page_timeouts, pages
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_dates import Answers
+from azguard.requests.service_codes import Answers
 
 # An account without the service has an endpoint all the same, at which nothing answers.
 _REACH_SECONDS = 2.0

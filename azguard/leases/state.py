@@ -17,7 +17,7 @@ from azguard.leases.other_holders import OtherHolder
 from azguard.leases.owners import Owner, PresentLease, TerraformLock
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_dates import Answers
+from azguard.requests.service_codes import Answers
 
 Holder = Owner | TerraformLock | OtherHolder
 # The codes of the service for what is refused because another holds a lease.

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from azguard.accounts.target import Target
 from azguard.errors import GaveUp
 from azguard.leases.state import LeaseState, look
-from azguard.requests.deadline import Deadline
-from azguard.requests.polling import poll
+from azguard.requests.deadline import Deadline, poll
 from azguard.times import span
 
 

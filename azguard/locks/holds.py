@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from azguard import ci_jobs, columns
 from azguard.atomic_files import write_atomically
-from azguard.conditions import lease_ids
+from azguard.conditions.values import is_guid
 from azguard.errors import ConfigError
 from azguard.folders import HOLD, make_private
 from azguard.processes import clock, identity, locked_file
@@ -190,7 +190,7 @@ class Holds:
 
     def find(self, lease_id: str) -> Hold | None:
         """Return the record of a lease."""
-        if not lease_ids.is_guid(lease_id):
+        if not is_guid(lease_id):
             return None
         return _read(self.file(lease_id, "json"))
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from azguard.accounts.target import Target
-from azguard.conditions import lease_ids
+from azguard.conditions import values
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, Locked, NotFound, Unavailable
 from azguard.leases import actions, owners
@@ -67,7 +67,7 @@ def _find_holder(state: LeaseState) -> Owner | None:
     if state.state != "leased" or state.duration != _INFINITE:
         return None
     owner = owners.read_owner(state.metadata)
-    return owner if owner is not None and lease_ids.is_guid(owner.lease_id or "") else None
+    return owner if owner is not None and values.is_guid(owner.lease_id or "") else None
 
 
 def _find_end(owner: Owner) -> datetime | None:

@@ -8,11 +8,11 @@ import re
 from azguard.accounts.target import Target
 from azguard.conditions.resolve import Conditions
 from azguard.documents.policies import Policies, PolicyRules
-from azguard.requests import access_policies, xml_bodies
-from azguard.requests.access_policies import AccessPolicies
 from azguard.requests.calls import write_timeouts
+from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
-from azguard.requests.written import WriteResult
+from azguard.resources import access_policies
+from azguard.resources.access_policies import AccessPolicies
 
 RULES = PolicyRules("a queue", re.compile(r"r?a?u?p?"), "of r (read), a (add), u (update), p (process)")
 
@@ -45,5 +45,5 @@ def replace(target: Target, policies: Policies, conditions: Conditions, deadline
 
 def _set(target: Target, policies: Policies, deadline: Deadline) -> None:
     client = target.account.queue(target.address)
-    body = xml_bodies.replace_body(xml_bodies.build_policies(policies))
+    body = access_policies.replace_body(access_policies.build_policies(policies))
     client.set_queue_access_policy({}, raw_request_hook=body, **write_timeouts(deadline))

@@ -1,6 +1,6 @@
 """The XML that is sent to the Queue service."""
 
-from azguard.requests.xml_bodies import escape
+from azguard.resources.access_policies import escape
 
 
 def build_message(text: str) -> str:

@@ -3,8 +3,8 @@
 from azguard.accounts.target import Target
 from azguard.errors import Forbidden
 from azguard.queues import queues
-from azguard.requests.contents import Contents
 from azguard.requests.deadline import Deadline
+from azguard.resources.contents import Contents
 
 
 def count(target: Target, deadline: Deadline) -> Contents:

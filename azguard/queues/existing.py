@@ -3,10 +3,10 @@
 from azguard.accounts.target import Target
 from azguard.errors import NotFound
 from azguard.queues import queues
+from azguard.requests.commits import WriteResult, without_time
 from azguard.requests.deadline import Deadline
-from azguard.requests.existing import leave_alone
 from azguard.requests.lineage import KEY, Lineage
-from azguard.requests.written import WriteResult, without_time
+from azguard.resources.existence import leave_alone
 
 
 def find_queue(target: Target, op: str, deadline: Deadline) -> WriteResult:

@@ -22,11 +22,11 @@ from azguard.queues.message_results import (
 )
 from azguard.requests import commits
 from azguard.requests.calls import read, write_timeouts
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_dates import Answers
+from azguard.requests.service_codes import Answers
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
-from azguard.requests.verdicts import Verdict
-from azguard.requests.xml_bodies import replace_body
+from azguard.resources.access_policies import replace_body
 
 T = TypeVar("T")
 #: What one request receives or looks at.

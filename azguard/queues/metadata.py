@@ -17,11 +17,10 @@ from azguard.documents import metadata as rules
 from azguard.errors import Changed, NotFound
 from azguard.queues import queues
 from azguard.requests.calls import write_timeouts
+from azguard.requests.commits import Verdict, WriteResult, without_time
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
-from azguard.requests.verdicts import Verdict
-from azguard.requests.written import WriteResult, without_time
 
 
 @dataclass(frozen=True)

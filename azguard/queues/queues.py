@@ -11,13 +11,12 @@ from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.conditions.resolve import Conditions
 from azguard.errors import NotFound
-from azguard.requests import existing
 from azguard.requests.calls import page_timeouts, pages, read, write_timeouts
+from azguard.requests.commits import Verdict, WriteResult, without_time
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.requests.verdicts import Verdict
-from azguard.requests.written import WriteResult, without_time
+from azguard.resources import existence
 
 _PAGE = 5000
 
@@ -111,12 +110,12 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> WriteR
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-queue3
     """
     client = target.account.queue(target.address)
-    before = existing.look_before(lambda: fetch(target, deadline))
+    before = existence.look_before(lambda: fetch(target, deadline))
     request = WriteRequest[object](
         target=target,
         send=lambda: client.delete_queue(**write_timeouts(deadline)),
         look=lambda _: Finding(Verdict.UNKNOWN),
-        look_after_refusal=lambda patience: existing.judge_refused_delete(before, lambda: fetch(target, patience)),
+        look_after_refusal=lambda patience: existence.judge_refused_delete(before, lambda: fetch(target, patience)),
     )
     settled = send_until_settled(request, deadline)
     return without_time(target, conditions.guard, settled.attempts)

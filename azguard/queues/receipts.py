@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from azguard.accounts.target import Target
-from azguard.conditions import remembered
+from azguard.conditions import seen
 from azguard.conditions.seen import Remembered
 from azguard.errors import Changed
 from azguard.queues import messages
@@ -37,7 +37,7 @@ class Receipt:
         except Changed as error:
             if self.deleted is None or error.service_code != messages.NOT_FOUND:
                 raise
-            raise remembered.deleted_here(error, target, self.deleted) from error
+            raise seen.deleted_here(error, target, self.deleted) from error
 
 
 def choose_receipt(target: Target, given: str | None, recall: Recall) -> Receipt:

@@ -14,10 +14,10 @@ from azguard.accounts.account import CONNECT_SECONDS
 from azguard.accounts.target import Target
 from azguard.accounts.transport import default_timeouts, not_of_the_service
 from azguard.errors import ConfigError, Unavailable
+from azguard.requests.commits import NotSent
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import BUSY
 from azguard.requests.service_errors import NOT_IMPLEMENTED, is_unreadable, service_code, status, translate
-from azguard.requests.unsent import NotSent
 
 T = TypeVar("T")
 # These say that this transmission did not commit. The last six come from what stands before the service.

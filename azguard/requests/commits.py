@@ -1,13 +1,27 @@
-"""The moment from which a write is known to be committed, so that an interruption must not deny it any more."""
+"""A write and its outcome: committed, not committed, not yet known; and what commands show of it.
+
+From the moment at which a write is known to be committed, no interruption may deny it.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import TypeVar
+
+from azguard.accounts.target import Target
+from azguard.errors import AzguardError, Locked
+from azguard.requests.lineage import Lineage, bare
 
 # A thread that a command starts has no listener: signals go to the main thread alone.
 _listener: ContextVar[Callable[[], None] | None] = ContextVar("listener", default=None)
 # The interruptions of the step that is under way; None where none is.
 _put_off: ContextVar[list[KeyboardInterrupt] | None] = ContextVar("put_off", default=None)
+T = TypeVar("T")
+#: The outcome of a create that found something, and left it alone.
+EXISTS = "exists"
 
 
 @contextmanager
@@ -64,3 +78,86 @@ def _call_listener() -> None:
     listener = _listener.get()
     if listener is not None:
         listener()
+
+
+class Verdict(Enum):
+    """What a look at the resource says about a write in doubt."""
+
+    COMMITTED = "committed"
+    NEVER = "never"  # another write has taken its place, so it can never commit
+    NOT_YET = "not yet"  # what it would replace is still there; it may still arrive
+    UNKNOWN = "unknown"
+
+
+def look_under(lease_id: str | None, look: Callable[[str | None], T]) -> tuple[T, bool]:
+    """Return what ``look`` finds under a lease id, and whether that lease is still held.
+
+    Where it has ended, which the service may have refused the write for, the same is asked without it.
+    """
+    try:
+        return look(lease_id), lease_id is not None
+    except Locked:
+        if lease_id is None:
+            raise
+        return look(None), False
+
+
+def verdict_from_lineage(lineage: Lineage, op: str, parent: str | None, current: str | None) -> Verdict:
+    """Return what the lineage of the current version says about ``op`` on ``parent`` (None is nothing there).
+
+    Only sound if the lineage and the current ETag come from one response: see ``lineage``.
+    """
+    if op in lineage:
+        return Verdict.COMMITTED
+    if bare(parent) == bare(current):
+        return Verdict.NOT_YET
+    # "Nothing there" can recur (created, deleted, created again), so its successor proves nothing.
+    if parent is not None and lineage.successor(parent) is not None:
+        return Verdict.NEVER
+    return Verdict.UNKNOWN
+
+
+@dataclass(frozen=True)
+class WriteResult:
+    """What a write or a delete did, as commands show it."""
+
+    address: str
+    #: None after a delete, where there is none, and where a lost answer was settled without learning it.
+    etag: str | None
+    last_modified: datetime | None
+    guard: str
+    attempts: int
+    conflicts: int = 0
+    outcome: str = "committed"
+
+
+def without_time(target: Target, guard: str, attempts: int, etag: str | None = None) -> WriteResult:
+    """Return a write that was committed of what has no Last-Modified."""
+    return WriteResult(
+        address=str(target.address),
+        etag=etag,
+        last_modified=None,
+        guard=guard,
+        attempts=attempts,
+    )
+
+
+class NotSent(Exception):  # it is no error by itself: it says of one when it came
+    """An error that came before anything was sent."""
+
+    def __init__(self, error: AzguardError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+@contextmanager
+def look_first() -> Iterator[None]:
+    """Make reads that come before a write: where one fails, the write was not sent.
+
+    Raises:
+        NotSent: one failed.
+    """
+    try:
+        yield
+    except AzguardError as error:
+        raise NotSent(error) from error

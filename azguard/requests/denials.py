@@ -1,6 +1,7 @@
-"""Why the service does not accept credentials: which field of a SAS, the clock, the key, the login or the network.
+"""Why the service does not accept credentials: a field of a SAS, the clock, the key, the login or the network.
 
-Source: Common REST API error codes; Delegate access with a SAS; Authorize with Shared Key, in the REST reference.
+Source: Common REST API error codes; Delegate access with a SAS; Create a service SAS; Authorize with Shared Key, in the
+REST reference.
 """
 
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from azguard.accounts import credentials
 from azguard.accounts.account import Auth
 from azguard.accounts.credentials import Sas
 from azguard.accounts.target import Target
-from azguard.requests import sas_needs, service_codes, service_dates
+from azguard.requests import service_codes
 from azguard.times import find_http_date, iso, span
 
 # Which service the resource types of a service SAS are of.
@@ -33,6 +34,9 @@ _ROLES = {
     "queue": "Storage Queue Data Contributor",
     "file": "Storage File Data Privileged Contributor",
 }
+# The permission that a request on a blob needs, by its comp; of several letters one.
+_BY_COMP = {"list": "l", "tags": "t", "lease": "wd", "appendblock": "aw"}
+_FILES_BY_COMP = {"list": "l", "listhandles": "l", "lease": "wd", "forceclosehandles": "wd"}
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ def explain(error: Any, code: str | None, target: Target, said: str) -> Denial:
     response = getattr(error, "response", None)
     if response is None:
         return Denial(f"the service does not allow this to {_describe(target)}", reason="not_allowed")
-    told = service_dates.find_time(str(error)) or find_http_date(response.headers.get("Date"))
+    told = service_codes.find_time(str(error)) or find_http_date(response.headers.get("Date"))
     now = told or datetime.now(UTC)
     account = target.account
     if code == "KeyBasedAuthenticationNotPermitted":
@@ -187,7 +191,7 @@ def _check_one_resource(token: Sas, request: Any, target: Target) -> Denial | No
 
 def _check_permissions(token: Sas, request: Any, code: str | None, target: Target) -> Denial | None:
     has = token.permissions
-    for needed in sas_needs.list_permissions(request, target.kind.service):
+    for needed in list_permissions(request, target.kind.service):
         if has is not None and not set(needed) & set(has):
             words = " or ".join(f"{credentials.PERMISSIONS[each]} ({each})" for each in needed)
             return Denial(
@@ -224,7 +228,7 @@ def _explain_key(request: Any, code: str | None, target: Target, now: datetime) 
     if code not in ("AuthenticationFailed", "AuthorizationFailure"):
         return None
     sent = _find_date(request)
-    if sent is not None and abs(now - sent) > service_dates.CLOCK_SKEW:
+    if sent is not None and abs(now - sent) > service_codes.CLOCK_SKEW:
         off = span(abs(now - sent).total_seconds())
         return Denial(
             f"this machine's clock is {off} {'behind' if sent < now else 'ahead'}: it says {_format_time(sent)}, "
@@ -281,3 +285,47 @@ def _find_date(request: Any) -> datetime | None:
 
 def _format_time(when: datetime) -> str | None:
     return iso(when.replace(microsecond=0))
+
+
+def list_permissions(request: Any, service: str) -> tuple[str, ...]:
+    """Return what a SAS needs for a request: of each text, one of its letters. Nothing where that is not known."""
+    url = urlsplit(request.url)
+    query = {name: values[0] for name, values in parse_qs(url.query).items()}
+    if service == "table":
+        return _list_for_tables(request, url.path.rpartition("/")[2])
+    if service == "file" and query.get("comp") != "acl":
+        return (_list_for_files(request.method, query.get("comp")),)
+    if service != "blob" or query.get("comp") == "acl":
+        return ()
+    needed = _list_for_blobs(request.method, query)
+    if needed and any(name.lower() in ("x-ms-tags", "x-ms-if-tags") for name in request.headers):
+        return (needed, "t")
+    return (needed,) if needed else ()
+
+
+def _list_for_tables(request: Any, name: str) -> tuple[str, ...]:
+    if name == "$batch":
+        return ()
+    if name.startswith("Tables"):
+        return {"GET": ("l",), "POST": ("cw",), "DELETE": ("d",)}.get(request.method, ())
+    if request.method in ("PUT", "PATCH", "MERGE"):
+        # Without a condition it may have to insert the entity.
+        return ("u",) if "If-Match" in request.headers else ("u", "a")
+    return {"GET": ("r",), "POST": ("a",), "DELETE": ("d",)}.get(request.method, ())
+
+
+def _list_for_blobs(method: str, query: Mapping[str, str]) -> str | None:
+    comp = query.get("comp")
+    if comp in _BY_COMP:
+        return _BY_COMP[comp]
+    if method in ("GET", "HEAD"):
+        return "r"
+    if method == "DELETE":
+        return "x" if "versionid" in query else "d"
+    return "cw" if comp in (None, "block", "blocklist", "snapshot") else "w"
+
+
+def _list_for_files(method: str, comp: str | None) -> str:
+    if comp in _FILES_BY_COMP:
+        return _FILES_BY_COMP[comp]
+    return {"GET": "r", "HEAD": "r", "DELETE": "d"}.get(method) or ("cw" if comp is None else "w")

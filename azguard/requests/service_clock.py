@@ -15,7 +15,7 @@ from azguard.address import Address, Kind
 from azguard.errors import AzguardError, Unavailable
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_dates import Answers
+from azguard.requests.service_codes import Answers
 
 
 class ServiceClock:

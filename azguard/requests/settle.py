@@ -12,11 +12,11 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from azguard.accounts import unreachable
 from azguard.accounts.target import Target
 from azguard.errors import AzguardError, Changed, Forbidden, OutcomeUnknown, Unauthenticated
-from azguard.requests import commits, conflicts
+from azguard.requests import commits, service_errors
 from azguard.requests.calls import CallOutcome, CallResult, hold_back, send_once
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import is_perhaps_ours, translate
-from azguard.requests.verdicts import Verdict
 
 T = TypeVar("T")
 #: What a look found where nothing is.
@@ -199,7 +199,7 @@ class _Write(Generic[T]):
                 unknown = self._build_unknown(error).but(seen=found.seen)
                 raise unknown.but(detail=(_GONE,)) if found.seen is NOTHING_THERE else unknown
             current = getattr(found.seen, "etag", None)
-            refusal = conflicts.judge_unclear(refusal.but(seen=found.seen), self.request.target, current)
+            refusal = service_errors.judge_unclear(refusal.but(seen=found.seen), self.request.target, current)
         self.open = False
         raise refusal from error
 

@@ -10,11 +10,11 @@ from azguard.accounts.target import Target
 from azguard.conditions.resolve import Conditions
 from azguard.documents import policies as rules
 from azguard.documents.policies import Policies, PolicyRules
-from azguard.requests import access_policies
-from azguard.requests.access_policies import AccessPolicies
 from azguard.requests.calls import write_timeouts
+from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
-from azguard.requests.written import WriteResult
+from azguard.resources import access_policies
+from azguard.resources.access_policies import AccessPolicies
 
 _RULES = PolicyRules("a table", re.compile(r"r?a?u?d?"), "of r (read), a (add), u (update), d (delete)")
 

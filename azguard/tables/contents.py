@@ -2,8 +2,8 @@
 
 from azguard.accounts.target import Target
 from azguard.requests.calls import page_timeouts
-from azguard.requests.contents import Contents, count_first_page
 from azguard.requests.deadline import Deadline
+from azguard.resources.contents import Contents, count_first_page
 
 # The most that one page holds.
 _PAGE = 1000

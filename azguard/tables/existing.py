@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from azguard.accounts.target import Target
 from azguard.errors import NotFound
+from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
-from azguard.requests.existing import judge_version, leave_alone
-from azguard.requests.written import WriteResult
+from azguard.resources.existence import judge_version, leave_alone
 
 if TYPE_CHECKING:
     from azguard.tables.write import EntityWrite

@@ -18,10 +18,9 @@ from azguard.accounts.exchanges import TRUNCATED
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.errors import NotFound, UsageError
-from azguard.requests.applied_keys import AppliedKey
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import Lineage
+from azguard.requests.lineage import AppliedKey, Lineage
 from azguard.tables import calls, edm
 from azguard.tables.edm import ANNOTATION, DATETIME, PARTITION_KEY, ROW_KEY, Entity
 from azguard.tables.updating import VersionedEntity, add_lineage, to_lineage_property

@@ -13,12 +13,11 @@ from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Exists
-from azguard.requests import existing
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
+from azguard.requests.commits import Verdict, WriteResult, without_time
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.requests.verdicts import Verdict
-from azguard.requests.written import WriteResult, without_time
+from azguard.resources import existence
 from azguard.tables import calls
 
 _PAGE = 1000
@@ -49,7 +48,7 @@ def create(target: Target, deadline: Deadline) -> WriteResult:
     Source: https://learn.microsoft.com/rest/api/storageservices/create-table
     """
     client = target.account.table(target.address)
-    is_there = existing.look_before(lambda: exists(target, deadline))
+    is_there = existence.look_before(lambda: exists(target, deadline))
     if is_there:
         raise Exists(f"{target} exists already", address=str(target.address))
     request = WriteRequest[object](
@@ -63,7 +62,7 @@ def create(target: Target, deadline: Deadline) -> WriteResult:
 
 def exists(target: Target, deadline: Deadline) -> bool:
     """Return whether the table is there."""
-    return existing.look_after(lambda: _require(target, deadline)) is not None
+    return existence.look_after(lambda: _require(target, deadline)) is not None
 
 
 def _require(target: Target, deadline: Deadline) -> Target:
@@ -110,12 +109,12 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> WriteR
             another may have deleted it; if it is there, it may be a new one, and a lost request may still arrive.
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-table
     """
-    before = existing.look_before(lambda: _require(target, deadline))
+    before = existence.look_before(lambda: _require(target, deadline))
     request = WriteRequest[None](
         target=target,
         send=lambda: _delete(target, deadline),
         look=lambda _: Finding(Verdict.UNKNOWN),
-        look_after_refusal=lambda patience: existing.judge_refused_delete(before, lambda: _require(target, patience)),
+        look_after_refusal=lambda patience: existence.judge_refused_delete(before, lambda: _require(target, patience)),
     )
     settled = send_until_settled(request, deadline)
     return without_time(target, conditions.guard, settled.attempts)

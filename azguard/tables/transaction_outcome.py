@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from azguard.requests.verdicts import Verdict
+from azguard.requests.commits import Verdict
 from azguard.tables.write import EntityWrite
 
 

@@ -13,11 +13,11 @@ from azguard import columns
 from azguard.accounts.exchanges import TRUNCATED
 from azguard.errors import AzguardError, Changed, NotFound, OutcomeUnknown, UsageError
 from azguard.requests.calls import write_timeouts
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
-from azguard.requests.existing import look_before
 from azguard.requests.service_errors import service_code, status, translate
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
-from azguard.requests.verdicts import Verdict
+from azguard.resources.existence import look_before
 from azguard.tables import calls, edm, limits, write_outcome, writes
 from azguard.tables.transaction_outcome import ItemVerdict, tells_of_all, verdict_from_items
 from azguard.tables.write import EntityWrite, Verb
@@ -41,7 +41,7 @@ class Item:
 
 @dataclass(frozen=True)
 class ItemWritten:
-    """What one item did; see ``requests.written.WriteResult``."""
+    """What one item did; see ``requests.commits.WriteResult``."""
 
     COLUMNS: ClassVar = (columns.ADDRESS, columns.LAST_MODIFIED, columns.ETAG)
 

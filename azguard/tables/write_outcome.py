@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING
 
 from azguard.errors import NotFound
+from azguard.requests.commits import Verdict, verdict_from_lineage
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import NOTHING_THERE, Finding
-from azguard.requests.verdicts import Verdict, verdict_from_lineage
 from azguard.tables import calls, edm
 from azguard.tables.calls import Stored
 from azguard.tables.edm import Entity

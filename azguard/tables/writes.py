@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from azguard.errors import AzguardError, Changed, Exists, NotFound, UsageError
 from azguard.requests.calls import write_timeouts
+from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
-from azguard.requests.existing import look_before
 from azguard.requests.settle import NOTHING_THERE, WriteRequest, send_until_settled
-from azguard.requests.written import WriteResult
+from azguard.resources.existence import look_before
 from azguard.tables import calls, limits, write_outcome
 from azguard.tables.edm import ANNOTATION
 from azguard.tables.write import EntityWrite, Verb

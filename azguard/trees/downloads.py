@@ -13,8 +13,8 @@ from azguard.cache.reads import Reads
 from azguard.conditions.requested import RequestedConditions
 from azguard.errors import AzguardError, NotFound, UsageError
 from azguard.requests.deadline import Deadline
-from azguard.requests.existing import is_nowhere
 from azguard.requests.pool import Done, Job, conclude
+from azguard.resources.existence import is_nowhere
 from azguard.trees import items, unchanged
 from azguard.trees.index import NameIndex
 from azguard.trees.items import TreeItem

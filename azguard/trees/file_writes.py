@@ -18,10 +18,10 @@ from azguard.cache.reads import Reads
 from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.resolve import Conditions, resolve
 from azguard.errors import Changed, Forbidden
+from azguard.requests.commits import EXISTS as LEFT_ALONE
 from azguard.requests.lineage import fresh_op, op_of_key
 from azguard.requests.pool import Done, Job
-from azguard.requests.unchanged_files import UnchangedFile, as_stream, open_unchanged
-from azguard.requests.verdicts import EXISTS as LEFT_ALONE
+from azguard.requests.sources import UnchangedFile, as_stream, open_unchanged
 from azguard.trees import items, unchanged
 from azguard.trees.index import Known
 from azguard.trees.items import TreeItem

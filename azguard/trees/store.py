@@ -8,8 +8,8 @@ from typing import Any, BinaryIO, Protocol
 from azguard.accounts.target import Target
 from azguard.conditions.operations import Operation
 from azguard.conditions.resolve import Conditions
+from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
-from azguard.requests.written import WriteResult
 
 
 class ListedItem(Protocol):

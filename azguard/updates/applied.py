@@ -10,7 +10,7 @@ from typing import NamedTuple
 from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.errors import Exists
-from azguard.requests import applied_keys
+from azguard.requests import lineage
 from azguard.times import iso
 from azguard.updates.resource import CurrentVersion
 
@@ -32,7 +32,7 @@ class Change(NamedTuple):
         The parts of a change must never be spelt in another way: each key that is remembered would then be refused.
         """
         whole = hashlib.sha256(json.dumps(parts).encode()).digest()
-        return cls(whole[: applied_keys.CHANGE_BYTES], text)
+        return cls(whole[: lineage.CHANGE_BYTES], text)
 
 
 @dataclass(frozen=True)
@@ -88,4 +88,4 @@ def check_change(target: Target, applied: Applied, change: Change | None) -> Non
 
 def count_remembered(kind: Kind) -> int:
     """Return how many keys a resource of a kind remembers, where there is room."""
-    return applied_keys.MOST_IN_ENTITY if kind is Kind.ENTITY else applied_keys.MOST_IN_METADATA
+    return lineage.MOST_IN_ENTITY if kind is Kind.ENTITY else lineage.MOST_IN_METADATA

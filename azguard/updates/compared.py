@@ -15,7 +15,7 @@ from azguard.accounts.target import Target
 from azguard.documents import metadata as rules
 from azguard.documents.metadata import as_json, from_json
 from azguard.errors import TransformFailed, UsageError
-from azguard.requests import unsent
+from azguard.requests import commits
 from azguard.requests.calls import CallOutcome, outcome_of
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, with_lineage
@@ -140,7 +140,7 @@ class ComparedMetadata(ABC):
 
         def commit(held: str | None) -> CommittedVersion:
             self.single.check()
-            with unsent.look_first():
+            with commits.look_first():
                 current = self.fetch(deadline).etag
             if current != state.etag:
                 raise RefusedHere.as_changed()

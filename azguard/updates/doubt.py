@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from azguard.errors import Exists
 from azguard.requests.calls import CallOutcome, send_once
+from azguard.requests.commits import Verdict, verdict_from_lineage
 from azguard.requests.deadline import SHORTEST_SETTLE_SECONDS, Deadline
 from azguard.requests.lineage import bare
 from azguard.requests.service_errors import is_conflict, is_lease_problem, translate
-from azguard.requests.verdicts import Verdict, verdict_from_lineage
 from azguard.updates.applied import Applied, check_change, find_applied
 from azguard.updates.leases import UpdateLease
 from azguard.updates.plan import UpdateResult

@@ -11,9 +11,8 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from azguard.accounts.target import Target
-from azguard.requests.applied_keys import AppliedKey
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import Lineage
+from azguard.requests.lineage import AppliedKey, Lineage
 
 
 @dataclass(frozen=True)

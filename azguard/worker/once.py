@@ -29,7 +29,7 @@ from azguard.queues.moving import POISON_SUFFIX
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op
 from azguard.requests.service_clock import ServiceClock
-from azguard.requests.service_dates import Answers
+from azguard.requests.service_codes import Answers
 from azguard.tables import calls, reads, writes
 from azguard.tables.calls import Stored
 from azguard.tables.edm import PARTITION_KEY, ROW_KEY, Entity

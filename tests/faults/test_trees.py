@@ -20,7 +20,7 @@ from azguard.address import Address, Kind
 from azguard.emulators.state import Azurite
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Chosen, Fault, Request
-from azguard.requests import unchanged_files
+from azguard.requests import sources
 from azguard.requests.lineage import KEY, Lineage
 from tests.faults.rules import Rule, at_random, by_rules
 from tests.support.cli_world import CliWorld, Ran
@@ -334,15 +334,15 @@ def test_a_file_that_changes_while_it_is_read_is_written_whole_in_its_newer_stat
 ) -> None:
     path = tree.cli.root / "tree/07"
     changes: list[Path] = []
-    check = unchanged_files.UnchangedFile._check_state
+    check = sources.UnchangedFile._check_state
 
-    def change_once(self: unchanged_files.UnchangedFile) -> None:
+    def change_once(self: sources.UnchangedFile) -> None:
         if self._path.name == "07" and not changes:
             changes.append(self._path)
             path.write_text("newer, and longer")
         check(self)
 
-    monkeypatch.setattr(unchanged_files.UnchangedFile, "_check_state", change_once)
+    monkeypatch.setattr(sources.UnchangedFile, "_check_state", change_once)
     ran = tree.put(azurite.ports["blob"])
     assert (ran.code, set(outcomes(ran.stdout).values())) == (0, {"created"}), ran.err
     assert tree.read()["07"] == ("newer, and longer", 1)

@@ -20,9 +20,8 @@ from azguard.accounts.account import emulator
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, Locked, Unavailable
-from azguard.requests.applied_keys import AppliedKey
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import Lineage
+from azguard.requests.lineage import AppliedKey, Lineage
 from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion, Leasable
 
 TARGET = Target(emulator(), Address(Kind.BLOB, ("site", "config.json")))

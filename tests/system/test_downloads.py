@@ -20,9 +20,9 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, NotFound, Unavailable
 from azguard.files.guarding import Guarding
 from azguard.files.updating_parts import FileContent
-from azguard.requests import ranges
+from azguard.requests import delivery
 from azguard.requests.deadline import Deadline
-from azguard.requests.ranges import RANGE_BYTES
+from azguard.requests.delivery import RANGE_BYTES
 from tests.support.cases import cases
 from tests.support.emulator_world import until
 from tests.support.no_records import NoRecords
@@ -125,7 +125,7 @@ def test_progress_grows_to_the_size(tmp_path: Path) -> None:
 
 
 def test_no_more_is_asked_for_than_is_written_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranges, "AT_ONCE", 2)
+    monkeypatch.setattr(delivery, "AT_ONCE", 2)
     third = threading.Event()
 
     def spoil(begin: int, answer: RangeAnswer) -> RangeAnswer:
@@ -149,11 +149,11 @@ def test_several_downloads_at_once_share_what_is_in_memory() -> None:
         asked.append(offset)
         return bytes(length)
 
-    many = [ranges.Ranges(read, 0, 100 * RANGE_BYTES) for _ in range(8)]
+    many = [delivery.Ranges(read, 0, 100 * RANGE_BYTES) for _ in range(8)]
     until(lambda: len(asked) == 6 + 3 + 2 + 5)
     for each in many:
         each.close()
-    alone = ranges.Ranges(read, 0, 100 * RANGE_BYTES)
+    alone = delivery.Ranges(read, 0, 100 * RANGE_BYTES)
     until(lambda: len(asked) == 16 + 6)
     alone.close()
 

@@ -52,14 +52,14 @@ _RARE = (
     "azguard.cli.tracing",
     "azguard.cli.typed_line",
     "azguard.conditions.fences",
-    "azguard.conditions.lease_ids",
+    "azguard.conditions.values",
 )
 # What the put of one small file has no use for.
 _NOT_FOR_A_PUT = (
     "azguard.blobs.blocks",
     "azguard.blobs.shown",
     "azguard.cli.tree_get_options",
-    "azguard.requests.existing",
+    "azguard.resources.existence",
     "azguard.trees",
 )
 # What a read that asks for no condition leaves closed.

@@ -13,7 +13,7 @@ import pytest
 from azguard.blobs import blocks
 from azguard.blobs import uploads as blob_uploads
 from azguard.faultproxy import proxy
-from azguard.requests import unchanged_files
+from azguard.requests import sources
 from azguard.trees import local_files, local_folder, uploads
 from azguard.trees.local_files import LocalFile, PassedOver
 from tests.support.cli_world import CliWorld, Ran
@@ -399,16 +399,16 @@ def test_a_large_file_that_changes_while_it_is_read_is_begun_again_and_never_a_m
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 1000)
     file = write(cli.root / "dist", a="old" * 2000, b="1") / "a"
     pieces: list[bytes] = []
-    read = unchanged_files.UnchangedFile.read
+    read = sources.UnchangedFile.read
 
-    def change_once(self: unchanged_files.UnchangedFile, size: int = -1) -> bytes:
+    def change_once(self: sources.UnchangedFile, size: int = -1) -> bytes:
         piece = read(self, size)
         pieces.append(piece)
         if len(pieces) == 3:
             file.write_text("new" * 2000)
         return piece
 
-    monkeypatch.setattr(unchanged_files.UnchangedFile, "read", change_once)
+    monkeypatch.setattr(sources.UnchangedFile, "read", change_once)
     ran = put(cli, "dist", site, "--jobs", "1")
     assert (ran.code, content(cli, site)) == (0, {"a": b"new" * 2000, "b": b"1"}), ran.err
 

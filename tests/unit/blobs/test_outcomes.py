@@ -13,9 +13,9 @@ from azguard.blobs.page_write import PageWrite
 from azguard.blobs.upload import Settings, Upload
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Locked, NotFound
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, new_op
-from azguard.requests.verdicts import Verdict
 from tests.support.fake_resource import TARGET
 
 OURS, THEIRS = new_op(b"a" * 12), new_op(b"b" * 12)

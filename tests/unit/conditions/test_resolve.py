@@ -11,7 +11,7 @@ from azguard.accounts.account import emulator
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.cli.hints import in_words
-from azguard.conditions import operations, refusals, resolve
+from azguard.conditions import operations, requested, resolve
 from azguard.conditions.operations import ALL, Condition, Operation
 from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.resolve import Conditions
@@ -106,7 +106,7 @@ def resolved(*arguments: Any) -> Conditions:
 
 def checked(*arguments: Any) -> None:
     try:
-        refusals.check(*arguments)
+        requested.check(*arguments)
     except AzguardError as error:
         raise in_words(error) from error
 

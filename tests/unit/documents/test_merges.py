@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from azguard.documents import diffs
 from azguard.documents.diffs import Merged
-from azguard.documents.merges import Merged
 from tests.support.cases import cases
 
 LINES = b"a\nb\nc\nd\ne\n"

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from azguard.errors import NotFound
 from azguard.queues.messages import _judge_delete
-from azguard.requests.verdicts import Verdict
+from azguard.requests.commits import Verdict
 from tests.support.cases import cases
 
 HIDDEN_UNTIL = datetime(2026, 1, 31, 12, tzinfo=UTC)

@@ -10,7 +10,7 @@ from azure.core.exceptions import HttpResponseError
 from azguard.accounts.account import Account, Auth
 from azguard.accounts.target import Target
 from azguard.address import parse
-from azguard.requests import denials, sas_needs
+from azguard.requests import denials
 from tests.support.cases import cases
 
 NOW = datetime(2026, 11, 21, 10, tzinfo=UTC)
@@ -105,7 +105,7 @@ def test_what_only_a_sas_of_the_account_allows_is_told(asked: Any, reason: str) 
     ],
 )  # fmt: skip
 def test_a_request_tells_what_it_needs(service: str, asked: Any, needed: tuple[str, ...]) -> None:
-    assert sas_needs.list_permissions(asked, service) == needed
+    assert denials.list_permissions(asked, service) == needed
 
 
 def denial(auth: Auth, code: str | None, text: str = "", endpoint: str = AZURE["blob"]) -> denials.Denial:

@@ -6,18 +6,18 @@ from datetime import UTC, datetime
 import pytest
 
 from azguard.errors import AzguardError, Changed, Exists, Forbidden, Locked, NotFound, OutcomeUnknown
-from azguard.requests import existing
-from azguard.requests.existing import Existence
+from azguard.requests.commits import WriteResult
 from azguard.requests.lineage import Lineage, new_op
-from azguard.requests.written import WriteResult
+from azguard.resources import existence
+from azguard.resources.existence import Existence
 from tests.support.cases import cases
 from tests.support.fake_resource import TARGET
 
 WRITTEN = datetime(2026, 11, 21, 10, tzinfo=UTC)
 OURS, OTHERS = new_op(bytes(12)), new_op(b"\1" * 12)
 CREATED = WriteResult("blob:site/config.json", '"1"', WRITTEN, "if-none-match", 1)
-FOUND = existing.leave_alone(TARGET, '"7"', WRITTEN)
-NOTHING_FOUND = existing.leave_alone(TARGET, None, None)
+FOUND = existence.leave_alone(TARGET, '"7"', WRITTEN)
+NOTHING_FOUND = existence.leave_alone(TARGET, None, None)
 
 
 def ending(error: Exception) -> Callable[[], WriteResult]:
@@ -38,13 +38,13 @@ def outcome(error: Exception, found: WriteResult = FOUND, *, skip: bool = True) 
         return found
 
     try:
-        return existing.create(ending(error), look, skip=skip), len(looks)
+        return existence.create(ending(error), look, skip=skip), len(looks)
     except AzguardError as raised:
         return raised, len(looks)
 
 
 def test_what_was_created_is_not_looked_at() -> None:
-    assert existing.create(lambda: CREATED, ending(AssertionError()), skip=True) is CREATED
+    assert existence.create(lambda: CREATED, ending(AssertionError()), skip=True) is CREATED
 
 
 @cases(
@@ -97,8 +97,8 @@ def test_a_create_that_something_equal_refused_leaves_it_alone() -> None:
 @cases(
     ("lineage", "result"),
     [
-        (Lineage(), existing.leave_alone(TARGET, '"7"', WRITTEN)),
-        (Lineage().after(OTHERS, None), existing.leave_alone(TARGET, '"7"', WRITTEN)),
+        (Lineage(), existence.leave_alone(TARGET, '"7"', WRITTEN)),
+        (Lineage().after(OTHERS, None), existence.leave_alone(TARGET, '"7"', WRITTEN)),
         (Lineage().after(OURS, None), WriteResult(str(TARGET.address), '"7"', WRITTEN, "if-none-match", 1)),
         # Another version has replaced ours: its ETag and its time are not ours.
         (
@@ -108,14 +108,14 @@ def test_a_create_that_something_equal_refused_leaves_it_alone() -> None:
     ],
 )
 def test_a_version_is_ours_only_if_its_lineage_has_our_op(lineage: Lineage, result: WriteResult) -> None:
-    assert existing.judge_version(TARGET, '"7"', WRITTEN, lineage, OURS) == result
+    assert existence.judge_version(TARGET, '"7"', WRITTEN, lineage, OURS) == result
 
 
 @cases(("look", "is_there"), [(lambda: None, True), (ending(NotFound("gone")), False)])
 def test_only_not_found_means_that_something_does_not_exist(look: Callable[[], object], is_there: bool) -> None:
-    assert existing.ask_whether_exists(TARGET, look) == Existence(str(TARGET.address), exists=is_there)
+    assert existence.ask_whether_exists(TARGET, look) == Existence(str(TARGET.address), exists=is_there)
 
 
 def test_a_refused_question_does_not_say_that_nothing_exists() -> None:
     with pytest.raises(Forbidden):
-        existing.ask_whether_exists(TARGET, ending(Forbidden("no")))
+        existence.ask_whether_exists(TARGET, ending(Forbidden("no")))

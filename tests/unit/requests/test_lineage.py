@@ -5,11 +5,14 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from azguard.requests.applied_keys import MOST_IN_ENTITY, MOST_IN_METADATA, AppliedKey, AppliedKeys
 from azguard.requests.lineage import (
     DEPTH,
     KEY,
+    MOST_IN_ENTITY,
+    MOST_IN_METADATA,
     UNSEEN,
+    AppliedKey,
+    AppliedKeys,
     Lineage,
     bare,
     drop_lineage,

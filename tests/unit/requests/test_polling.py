@@ -1,7 +1,6 @@
 """Looking again and again: with growing pauses, until something is found or the time is up."""
 
-from azguard.requests.deadline import Deadline
-from azguard.requests.polling import poll
+from azguard.requests.deadline import Deadline, poll
 from tests.support.fake_resource import Clock
 
 

@@ -11,7 +11,7 @@ from azguard.address import Kind
 from azguard.errors import Unavailable
 from azguard.requests import service_clock
 from azguard.requests.service_clock import ServiceClock
-from azguard.requests.service_dates import Answers
+from azguard.requests.service_codes import Answers
 from tests.support.cases import cases
 from tests.support.fake_resource import Clock
 from tests.support.lease_script import MESSAGE, Answer, it_is, scripted

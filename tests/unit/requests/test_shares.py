@@ -7,7 +7,7 @@ from threading import Lock
 
 import pytest
 
-from azguard.requests.shares import Shares
+from azguard.requests.delivery import Shares
 from tests.support.cases import cases
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import permutations
 
-from azguard.requests.verdicts import Verdict
+from azguard.requests.commits import Verdict
 from azguard.tables.transaction_outcome import ItemVerdict, verdict_from_items
 from tests.support.cases import cases
 

@@ -3,8 +3,8 @@
 import pytest
 
 from azguard.errors import AzguardError, TransformFailed
+from azguard.requests.commits import Verdict
 from azguard.requests.lineage import Lineage, new_op
-from azguard.requests.verdicts import Verdict
 from azguard.updates.doubt import judge_by_versions
 from azguard.updates.resource import KeptVersion
 from tests.support.cases import cases

@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from azguard.errors import AzguardError, Exists, OutcomeUnknown, UsageError
-from azguard.requests.applied_keys import MOST_IN_METADATA
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import DEPTH, Lineage, new_op
+from azguard.requests.lineage import DEPTH, MOST_IN_METADATA, Lineage, new_op
 from azguard.updates.applied import Applied, Change, find_applied
 from azguard.updates.compared import UnboundLineage
 from azguard.updates.journal import WriteJournal

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from azguard.errors import AzguardError
+from azguard.requests.commits import Verdict
 from azguard.requests.lineage import Lineage, new_op
-from azguard.requests.verdicts import Verdict
 from azguard.updates.doubt import judge_by_ledger
 from azguard.updates.journal import WriteJournal
 from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult

@@ -1,6 +1,7 @@
 """Access policies that have no version in the service: those of a table and of a queue.
 
 azguard makes an ETag of their content, and compares it before a write. Nothing keeps others from writing in between.
+The SDK's XML is not sent: it would cut the fractions of a second off the times, and lose carriage returns on the way.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,11 +15,12 @@ from azguard.documents import policies as rules
 from azguard.documents.policies import Policies
 from azguard.errors import Changed, OutcomeUnknown
 from azguard.requests.calls import read
+from azguard.requests.commits import Verdict, WriteResult
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import build_unreadable
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.requests.verdicts import Verdict
-from azguard.requests.written import WriteResult
+
+_ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
 
 
 @dataclass(frozen=True)
@@ -119,3 +121,30 @@ def replace(
         guard=guard,
         attempts=settled.attempts,
     )
+
+
+def replace_body(xml: str) -> Callable[[Any], None]:
+    """Return the hook by which a request of the SDK's is sent with this body."""
+
+    def hook(request: Any) -> None:
+        request.http_request.headers["Content-Type"] = "application/xml"
+        request.http_request.set_bytes_body(f'<?xml version="1.0" encoding="utf-8"?>{xml}'.encode())
+
+    return hook
+
+
+def build_policies(policies: Policies) -> str:
+    """Return the body that sets access policies."""
+    return f"<SignedIdentifiers>{''.join(_build_policy(name, policies[name]) for name in policies)}</SignedIdentifiers>"
+
+
+def _build_policy(name: str, policy: Any) -> str:
+    given = {tag: rules.canonicalize_time(policy.get(field)) for field, tag in rules.FIELDS.items()}
+    fields = "".join(f"<{tag}>{escape(value)}</{tag}>" for tag, value in given.items() if value)
+    access = f"<AccessPolicy>{fields}</AccessPolicy>" if fields else ""
+    return f"<SignedIdentifier><Id>{escape(name)}</Id>{access}</SignedIdentifier>"
+
+
+def escape(text: str) -> str:
+    """Return a text as it stands in XML, its carriage returns included."""
+    return "".join(_ESCAPES.get(character, character) for character in text)

@@ -13,11 +13,10 @@ from typing import Any, TypeVar
 
 from azguard.accounts.target import Target
 from azguard.errors import Changed, Exists, Forbidden, Locked, NotFound, OutcomeUnknown
+from azguard.requests.commits import EXISTS, Verdict, WriteResult
 from azguard.requests.lineage import Lineage
 from azguard.requests.service_errors import NOWHERE
 from azguard.requests.settle import NOTHING_THERE, Finding
-from azguard.requests.verdicts import EXISTS, Verdict
-from azguard.requests.written import WriteResult
 
 T = TypeVar("T")
 # Only what exists has a lease, and Azure looks at that first.
@@ -91,11 +90,7 @@ def create(make: Callable[[], T], look: Callable[[], WriteResult], *, skip: bool
 
 
 def _create_unless_exists(make: Callable[[], T], look: Callable[[], WriteResult]) -> T | WriteResult:
-    """Return what ``make`` created, or what ``look`` finds where something is already.
-
-    Raises:
-        OutcomeUnknown: the answer was lost, and it cannot be known whether what is there is ours.
-    """
+    """Return what ``make`` created, or what ``look`` finds where something is already."""
     try:
         return make()
     except OutcomeUnknown as error:
