@@ -94,3 +94,13 @@ def test_a_dry_run_counts_what_would_be_forgotten_and_forgets_nothing(
             offline.call("cache", *words, "--dry-run", "--scope", "test", "-o", "json").json["forgotten"] == forgotten
         )
     assert offline.call("cache", *words, "--scope", "test", "-o", "json").json["forgotten"] == forgotten
+
+
+def test_the_journal_of_an_update_that_may_go_on_is_never_cleared(offline: CliWorld) -> None:
+    folder = offline.root / ".cache" / "attempts"
+    folder.mkdir(parents=True, mode=0o700)
+    for name, hours in (("running", 0.5), ("left", 2)):
+        (folder / name).write_text("0x1")
+        os.utime(folder / name, (time.time() - hours * 3600,) * 2)
+    ran = offline.call("cache", "clear", "--kept", "--yes", "-o", "json")
+    assert (ran.json["deleted"], ran.json["in_use"], os.listdir(folder)) == (1, 1, ["running"])
