@@ -24,6 +24,7 @@ from tests.support.smb_emulator import SmbEmulator
 
 # Before the first test starts a program.
 surroundings.shed()
+surroundings.work_in_memory()
 
 # The models of a thorough run; ``--hypothesis-profile long`` tries more. A busy machine is no fault.
 _EXAMPLES = 40

@@ -9,6 +9,7 @@ import pytest
 
 from azguard.faultproxy.faults import Fault
 from tests.support import files_world, scripted_service
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.scripted_service import Answer, Service
 
@@ -114,7 +115,7 @@ def test_each_kind_of_path_has_handles(files_cli: CliWorld, noun: str) -> None:
     assert files_cli.call("file", "handle", "list", f"{noun}{address}").json == []
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "said"),
     [
         ((), "name either one handle or all of them"),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import files_world
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.forked_process import ForkedProcess
 
@@ -116,7 +117,7 @@ def test_a_share_is_held_for_the_steps_that_follow(files_cli: CliWorld, file: st
     assert files_cli.call("lock", "show", address).json["held"] is False
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "hint"),
     [
         (("run", "file:{file}", "--slots", "2", "--", "true"), "lock a name instead"),

@@ -12,6 +12,7 @@ from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
 from azguard.leases.owners import OWNER
 from tests.support import files_world
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 
@@ -240,7 +241,7 @@ def test_a_run_whose_change_was_there_turns_nothing_back_and_a_key_names_one_cha
     assert is_clean(files_cli, file)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "hint"),
     [
         (("share:{share}", "--set", "a=1"), "--metadata"),

@@ -20,6 +20,7 @@ from azguard.emulators import background, state
 from azguard.emulators.azurite import Stopped
 from azguard.processes import identity
 from tests.support import emulator_world
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import World, until
 from tests.support.forked_process import ForkedProcess
@@ -242,7 +243,7 @@ def test_a_port_taken_by_another_azurite_says_so(world: World, azurite: state.Az
     assert answer.stderr.splitlines()[0] == f"error: port {port} is taken by another Azurite-Queue"
 
 
-@pytest.mark.parametrize("port", ["", "0", "65536", "http", "-1", "²"])
+@cases("port", ["", "0", "65536", "http", "-1", "²"])
 def test_what_is_not_a_port_is_refused(world: World, port: str) -> None:
     assert world.run("emulator", "start", f"--blob-port={port}").returncode == 2
 

@@ -148,16 +148,14 @@ def test_a_secrets_file_may_begin_with_a_byte_order_mark_and_end_with_line_ends(
     assert found == ("acc", Auth.KEY, KEY)
 
 
-@pytest.mark.parametrize(
-    ("value", "words"), [("@", "names no file"), ("@.", "directory"), ("@no\0file", "is not text")]
-)
+@cases(("value", "words"), [("@", "names no file"), ("@.", "directory"), ("@no\0file", "is not text")])
 def test_what_is_no_file_of_a_secret_is_a_config_error(tmp_path: Path, value: str, words: str) -> None:
     with pytest.raises(ConfigError) as caught:
         choose(tmp_path / "none.toml", {"account_name": "acc", "account_key": value})
     assert words in caught.value.message
 
 
-@pytest.mark.parametrize("content", [None, b"", b"\n", b"\xff\xfe", b"not base64!"])
+@cases("content", [None, b"", b"\n", b"\xff\xfe", b"not base64!"])
 def test_a_file_of_a_secret_that_holds_none_is_a_config_error(tmp_path: Path, content: bytes | None) -> None:
     if content is not None:
         (tmp_path / "secret").write_bytes(content)
@@ -165,7 +163,7 @@ def test_a_file_of_a_secret_that_holds_none_is_a_config_error(tmp_path: Path, co
         choose(tmp_path / "none.toml", {"account_name": "acc", "account_key": f"@{tmp_path / 'secret'}"})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("shared", "error", "named"),
     [
         ({"account_name": "a12", "connection_string": TEXT}, UsageError, "--account-name"),
@@ -213,7 +211,7 @@ def test_contradictions_and_gaps_are_refused_by_name(
     assert named in caught.value.message
 
 
-@pytest.mark.parametrize(
+@cases(
     "name",
     [
         "connection_string",
@@ -229,7 +227,7 @@ def test_contradictions_and_gaps_are_refused_by_name(
         "endpoint_suffix",
     ],
 )
-@pytest.mark.parametrize("value", ["", "  "])
+@cases("value", ["", "  "])
 def test_an_empty_option_is_a_usage_error(file: Path, name: str, value: str) -> None:
     with pytest.raises(UsageError, match=f"--{name.replace('_', '-')} is empty"):
         choose(file, {name: value}, AZURE_STORAGE_CONNECTION_STRING=TEXT)
@@ -246,7 +244,7 @@ def test_a_variable_that_is_set_but_empty_never_falls_through_to_another_account
         choose(file, **{variable: ""})
 
 
-@pytest.mark.parametrize(
+@cases(
     "environ",
     [
         {"AZURE_STORAGE_KEY": KEY, "AZURE_STORAGE_SAS_TOKEN": SAS},

@@ -54,7 +54,7 @@ def test_a_lock_is_named_by_the_url_of_its_table(cli: CliWorld) -> None:
     assert "table:Orders has no lease of its own" in cli.call("lock", "show", url).err
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "path", "message"),
     [
         (("lease", "acquire"), "work", "a queue cannot be leased with azguard"),

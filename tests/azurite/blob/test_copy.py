@@ -15,6 +15,7 @@ from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Answer, Fault, Request
 from azguard.requests.lineage import KEY, Lineage
 from tests.faults.rules import operation
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 
 PAST, FUTURE = "2001-01-01", "2101-01-01"
@@ -292,7 +293,7 @@ def test_a_word_of_az_is_answered_with_the_command(cli: CliWorld, word: str, our
     assert (ran.code, f"azguard {ours} " in ran.error["hint"]) == (2, True)
 
 
-@pytest.mark.parametrize(
+@cases(
     "words",
     [
         ("copy", "site/a"), ("copy", "site/a", "--source", ""), ("copy", "site/a", "--source", "site"),

@@ -19,7 +19,7 @@ def content(cli: CliWorld, blob: str) -> bytes:
     return cli.call("blob", "get", blob, scope="reader").stdout
 
 
-@pytest.mark.parametrize("words", [(), ("-f", "-"), ("-f", "/dev/stdin"), ("-f", "/dev/fd/0"), ("-f", "/dev/null")])
+@cases("words", [(), ("-f", "-"), ("-f", "/dev/stdin"), ("-f", "/dev/fd/0"), ("-f", "/dev/null")])
 def test_empty_input_is_refused_before_any_request(cli: CliWorld, blob: str, words: tuple[str, ...]) -> None:
     with proxy.running(cli.port, lambda _: proxy.Fault.NONE) as between:
         ran = cli.through(between.port).fork("blob", "put", blob, *words, "-o", "json")
@@ -95,7 +95,7 @@ def test_where_there_was_an_initial_content_nothing_is_refused(cli: CliWorld, bl
     assert cli.call("blob", "exists", blob).code == 44
 
 
-@pytest.mark.parametrize(
+@cases(
     "words",
     [
         ("blob:site/a", "--set", "a=1", "--allow-empty"),
@@ -109,7 +109,7 @@ def test_where_they_change_nothing_the_options_are_refused(cli: CliWorld, words:
     assert cli.call("safe-update", *words).code == 2
 
 
-@pytest.mark.parametrize(
+@cases(
     "words", [("entity", "insert", "Orders/eu/1"),
               ("entity", "replace", "Orders/eu/1", "--last-writer-wins", "-f", "-"),
               ("entity", "transaction", "-"), ("safe-update", "blob:site/a", "--merge-patch", "-"),

@@ -126,7 +126,7 @@ def names(folder: Path) -> list[str]:
     return sorted(each.name for each in folder.iterdir() if not each.name.startswith((".cache", ".config")))
 
 
-@pytest.mark.parametrize(
+@cases(
     "options",
     [("-f", "nosuch/a"), ("-f", "."), ("-f", ""), ("--result", "nosuch/r"), ("--result", ""), ("--result", ".")],
 )
@@ -153,7 +153,7 @@ def test_a_result_that_would_go_nowhere_is_refused(
     assert (ran.code, words in ran.err) == (2, True), ran.err
 
 
-@pytest.mark.parametrize("more", [(), ("-f", "-"), ("-r", "-f", "back", "--if-exists", "skip")])
+@cases("more", [(), ("-f", "-"), ("-r", "-f", "back", "--if-exists", "skip")])
 def test_an_overwrite_of_no_file_is_refused(cli: CliWorld, more: tuple[str, ...]) -> None:
     assert cli.call("blob", "get", "site/a", "--overwrite", *more).code == 2
 

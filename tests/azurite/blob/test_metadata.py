@@ -7,6 +7,7 @@ import pytest
 
 from azguard.requests.lineage import KEY, Lineage
 from tests.support.blob_world import client, make
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 
@@ -174,7 +175,7 @@ def test_metadata_of_a_snapshot_are_read_and_not_written(cli: CliWorld, blob: st
     assert set_(cli, snapshot, "--metadata", "a=1", "--last-writer-wins") == 2
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "stdin"),
     [
         ((), b"not json"),

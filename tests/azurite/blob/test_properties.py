@@ -6,6 +6,7 @@ import pytest
 from azure.storage.blob import ContentSettings
 
 from tests.support.blob_world import client, inside_lock_run, make
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 SETTINGS = ContentSettings(
@@ -73,7 +74,7 @@ def test_last_writer_wins_still_keeps_the_other_headers(cli: CliWorld, blob: str
     assert headers_of(cli, blob) == {**before, "content_language": "en"}
 
 
-@pytest.mark.parametrize(
+@cases(
     "words",
     [
         (),
@@ -134,9 +135,7 @@ def test_inside_a_lock_run_its_lease_is_used(cli: CliWorld, blob: str) -> None:
     assert cli.call("blob", "tier", blob, "--tier", "Cool", env=env).code == 0
 
 
-@pytest.mark.parametrize(
-    "words", [(), ("--tier", ""), ("--tier", "warm"), ("--tier", "Hot", "--rehydrate-priority", "soon")]
-)
+@cases("words", [(), ("--tier", ""), ("--tier", "warm"), ("--tier", "Hot", "--rehydrate-priority", "soon")])
 def test_an_unknown_tier_is_refused(cli: CliWorld, words: tuple[str, ...]) -> None:
     assert cli.call("blob", "tier", "site/a", *words, "--last-writer-wins").code == 2
 

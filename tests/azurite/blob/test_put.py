@@ -12,6 +12,7 @@ import pytest
 
 from azguard.faultproxy import proxy
 from tests.support.blob_world import LARGE
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 MIB = 1024 * 1024
@@ -263,7 +264,7 @@ def test_the_content_type_is_guessed(cli: CliWorld, site: str, name: str, file: 
     assert cli.call("blob", "put", f"{site}/{name}", *options, stdin=b"x").json["content_type"] == guessed
 
 
-@pytest.mark.parametrize(
+@cases(
     "options",
     [
         ("--if-match", ""), ("--etag", ""), ("--lease-id", ""), ("--if-tags", ""), ("-f", ""), ("-f", "nosuch"),

@@ -8,6 +8,7 @@ from azure.storage.blob import BlobClient, ContainerClient
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
 from tests.faults.rules import operation
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 
 INCREMENT = ("--increment", "n", "--snapshot-first")
@@ -68,7 +69,7 @@ def test_a_put_over_a_version_that_is_gone_keeps_nothing(cli: CliWorld, blob: st
     assert put(cli, blob).code == 42
 
 
-@pytest.mark.parametrize(
+@cases(
     "words",
     [("--last-writer-wins",), ("--fence", "7"), ("--if-match", "*"), ("--if-tags", "\"a\" = 'b'"),
      ("--if-unmodified-since", "2101-01-01"), ("--if-none-match", "0x1")],

@@ -8,6 +8,7 @@ from azure.core.exceptions import HttpResponseError
 
 from azguard.blobs import tags as blob_tags
 from tests.support.blob_world import client, inside_lock_run, make
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 FENCE = f"{7:019d}"
@@ -175,7 +176,7 @@ def test_tags_of_a_version_are_written_only_if_that_is_said(cli: CliWorld) -> No
     assert (ran.code, ran.error["hint"]) == (2, "to write the tags without a guard: --last-writer-wins")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "stdin"),
     [
         ((), b"not json"),

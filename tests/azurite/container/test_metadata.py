@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from azguard.requests.lineage import KEY, Lineage
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 READERS = {"start": "2026-01-01T00:00:00.0000000Z", "expiry": "2027-01-01T00:00:00.1234567Z", "permission": "rl"}
@@ -107,7 +108,7 @@ def test_policies_of_another_version_stay(cli: CliWorld, site: str) -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@cases(
     ("policies", "words"),
     [
         ([], ()),

@@ -8,6 +8,7 @@ import pytest
 
 from azguard.faultproxy import proxy
 from tests.support import table_world
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 
 OLD = "W/\"datetime'2001-01-01T00%3A00%3A00.0000000Z'\""
@@ -109,8 +110,8 @@ def test_last_writer_wins_stands_above_the_version_of_the_copy(cli: CliWorld, or
     assert write(cli, verb, order, copy, "--last-writer-wins").json["guard"] == "none"
 
 
-@pytest.mark.parametrize("verb", VERBS)
-@pytest.mark.parametrize("etag", ["*", "", None, 5, '"0x1"', 'W/"*"', OLD.strip('"'), f"{OLD}\n"])
+@cases("verb", VERBS)
+@cases("etag", ["*", "", None, 5, '"0x1"', 'W/"*"', OLD.strip('"'), f"{OLD}\n"])
 def test_a_copy_whose_version_is_none_is_refused_before_any_request(watched: Watched, verb: str, etag: object) -> None:
     before = len(watched.between.log)
     ran = write(watched.cli, verb, watched.order, {**watched.copy, "odata.etag": etag})
@@ -118,7 +119,7 @@ def test_a_copy_whose_version_is_none_is_refused_before_any_request(watched: Wat
     assert (ran.code, "odata.etag" in ran.error["message"], asked) == (2, True, [])
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@cases("verb", VERBS)
 def test_a_copy_with_two_versions_is_refused(cli: CliWorld, order: str, verb: str) -> None:
     ran = write(cli, verb, order, {**read(cli, order), "etag": OLD})
     assert (ran.code, "two versions" in ran.error["message"], OLD in ran.error["message"]) == (2, True, True)
@@ -130,7 +131,7 @@ def test_a_property_called_etag_is_a_property(cli: CliWorld, order: str) -> None
     assert read(cli, order)["etag"] == "mine"
 
 
-@pytest.mark.parametrize("verb", ["delete", "line delete"])
+@cases("verb", ["delete", "line delete"])
 def test_a_delete_by_a_copy_that_tells_no_version_is_refused(cli: CliWorld, order: str, verb: str) -> None:
     copy = read(cli, order)
     del copy["odata.etag"]
@@ -138,7 +139,7 @@ def test_a_delete_by_a_copy_that_tells_no_version_is_refused(cli: CliWorld, orde
     assert (ran.code, "odata.etag" in ran.error["message"], cli.call("entity", "get", order).code) == (2, True, 0)
 
 
-@pytest.mark.parametrize("verb", ["delete", "line delete", "replace"])
+@cases("verb", ["delete", "line delete", "replace"])
 def test_the_copy_of_another_entity_is_refused(cli: CliWorld, order: str, verb: str) -> None:
     assert write(cli, verb, order, {**read(cli, order), "RowKey": "1008"}).code == 2
 

@@ -21,6 +21,7 @@ from azguard.locks.settings import AcquireSettings
 from azguard.requests.deadline import Deadline
 from tests.faults.rules import operation
 from tests.support import forked, table_world
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
 from tests.support.table_world import properties
@@ -73,7 +74,7 @@ def test_a_property_called_etag_is_written(cli: CliWorld, order: str) -> None:
     assert (insert(cli, order, '{"etag": "mine"}').code, properties(cli, order)) == (0, {"etag": "mine"})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("content", "message"),
     [
         ("", "stdin is empty, and it is to hold JSON"),
@@ -108,7 +109,7 @@ def test_words_and_files_that_cannot_be_read_are_refused(cli: CliWorld, order: s
     assert (ran.code, ran.error["kind"], properties(cli, order)) == (2, "usage", None)
 
 
-@pytest.mark.parametrize("address", ["Orders", "Orders/eu", "Orders/eu/", "Or-ders/eu/1", "Orders/eu/1/2", "blob:a/b"])
+@cases("address", ["Orders", "Orders/eu", "Orders/eu/", "Or-ders/eu/1", "Orders/eu/1/2", "blob:a/b"])
 def test_what_is_no_entity_address_is_refused(cli: CliWorld, address: str) -> None:
     assert cli.call("entity", "insert", address, "a=1").code == 2
 

@@ -237,7 +237,7 @@ def test_a_filter_the_service_does_not_understand_is_a_bad_request(cli: CliWorld
     assert (ran.code, ran.error["kind"], "check the filter" in ran.error["hint"]) == (40, "bad_request", True)
 
 
-@pytest.mark.parametrize(
+@cases(
     "words",
     [
         ("--filter", ""), ("--filter", "n eq @n"), ("--param", "n=1"), ("--top", "0"), ("--top", "x"),

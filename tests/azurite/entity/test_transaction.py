@@ -12,6 +12,7 @@ from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
 from azguard.requests.lineage import KEY, Lineage
 from tests.support import table_world
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.table_world import properties, stored
 
@@ -193,8 +194,8 @@ REFUSED: list[tuple[Any, int, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("dry_run", [(), ("--dry-run",)])
-@pytest.mark.parametrize(("case", "code", "message"), REFUSED)
+@cases("dry_run", [(), ("--dry-run",)])
+@cases(("case", "code", "message"), REFUSED)
 def test_what_cannot_be_a_transaction_is_refused_before_any_request(
     watched: Watched, case: Any, code: int, message: str, dry_run: tuple[str, ...]
 ) -> None:
@@ -205,7 +206,7 @@ def test_what_cannot_be_a_transaction_is_refused_before_any_request(
     assert (ran.code, ran.out, ran.error["message"], asked) == (code, "", message.replace("@", watched.partition), [])
 
 
-@pytest.mark.parametrize("words", [("--last-writer-wins",), ("--if-match", "*"), ("--etag", OLD), ("--wait", "1s")])
+@cases("words", [("--last-writer-wins",), ("--if-match", "*"), ("--etag", OLD), ("--wait", "1s")])
 def test_an_option_that_would_mean_nothing_is_refused(cli: CliWorld, partition: str, words: tuple[str, ...]) -> None:
     ran = submit(cli, [item("replace", f"{partition}/a")], *words)
     assert (ran.code, ran.error["message"].split()[0], properties(cli, f"{partition}/a")) == (2, words[0], {"n": 1})

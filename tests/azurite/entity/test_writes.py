@@ -10,6 +10,7 @@ from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault
 from azguard.requests.lineage import KEY, Lineage
 from tests.support import table_world
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.table_world import properties, stored
 
@@ -179,7 +180,7 @@ def test_an_insert_of_what_exists_is_refused(cli: CliWorld, order: str) -> None:
     assert properties(cli, order) == {"n": "5"}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("verb", "words", "code"),
     [
         ("replace", (), 42), ("merge", (), 42), ("delete", (), 42), ("upsert", (), 2),

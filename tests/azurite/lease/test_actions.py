@@ -29,6 +29,7 @@ from azguard.leases.kinds import KINDS, Action, LeaseKind, operation_of
 from azguard.leases.state import client, look
 from azguard.requests.deadline import Deadline
 from tests.support import evidence
+from tests.support.cases import cases
 from tests.support.lease_script import Answer, now_is, scripted
 from tests.support.no_records import NoRecords
 from tests.support.places import DATA
@@ -271,8 +272,8 @@ def said(code: "re.Match[str] | None") -> str | None:
     return None if code is None else SAID[code[0]]
 
 
-@pytest.mark.parametrize("kind", [Kind.BLOB, Kind.CONTAINER])
-@pytest.mark.parametrize(("state", "action"), sorted(LIES))
+@cases("kind", [Kind.BLOB, Kind.CONTAINER])
+@cases(("state", "action"), sorted(LIES))
 def test_what_the_emulator_gets_wrong_is_told_as_the_service_says_it(kind: Kind, state: str, action: str) -> None:
     status, code, _ = told(MACHINE[state][action])
     target, transport = scripted(kind, (status, code, {}), now_is(state))
@@ -288,7 +289,7 @@ def recorded(name: str, number: int) -> Answer:
     return found["status"], found["error_code"], found["response_headers"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("kind", "name", "number", "action", "code"),
     [
         (Kind.BLOB, "test_common_blob.test_lease_blob_acquire_twice_fails", 1, "acquire_B", "LeaseAlreadyPresent"),
@@ -310,7 +311,7 @@ def test_a_refusal_of_the_live_service_is_told_by_its_meaning(
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@cases(
     ("kind", "name", "number", "action", "lease_time"),
     [
         (Kind.BLOB, "test_common_blob.test_lease_blob_change_lease_id", 1, "change_A_to_B", None),
@@ -334,7 +335,7 @@ MISMATCH: Answer = (412, "LeaseIdMismatchWithBlobOperation", {})
 ALREADY: Answer = (409, "LeaseAlreadyPresent", {})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("action", "answers", "kind"),
     [
         # After a lost answer the resource tells; a refusal can be the echo of our own success.

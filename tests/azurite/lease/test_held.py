@@ -14,6 +14,7 @@ from azguard.cache.records import HeldLease, Key
 from azguard.leases import held
 from azguard.leases.held import Standing
 from azguard.requests.deadline import Deadline
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.lease_script import Answer, now_is, scripted
 
@@ -124,7 +125,7 @@ def lease(*, confirmed: bool) -> HeldLease:
     return HeldLease("test", ENDPOINT, "blob:site/a", A, None, "lease acquire", confirmed, "2026-11-21T12:00:00Z")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("confirmed", "answers", "standing"),
     [
         (True, [now_is("leased")], Standing.HELD),
@@ -152,7 +153,7 @@ def test_a_lease_counts_as_over_only_by_proof(confirmed: bool, answers: list[Ans
     assert found.standing is standing
 
 
-@pytest.mark.parametrize("account", ["none", "another"])
+@cases("account", ["none", "another"])
 def test_a_lease_of_another_account_is_not_asked_for(account: str) -> None:
     target, transport = scripted(Kind.BLOB)
     elsewhere = HeldLease("test", "https://other.blob.core.windows.net", "blob:site/a", A, None, "", True, "2026")

@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 
 from azguard.cli import holdings_view, terminal
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.places import DATA
 
@@ -208,7 +209,7 @@ def test_a_watch_off_a_terminal_prints_a_line_for_each_change_alone(
     assert (ran.code, changes) == (130, [("taken", "blob:S/new"), ("freed", "blob:S/prod.tfstate")])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "said"),
     [
         (("lock", "list", "site", "--account"), "--account lists all containers, and one is named"),

@@ -16,6 +16,7 @@ import pytest
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault
 from tests.faults.rules import Rule, by_rules
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran, command
 from tests.support.emulator_world import until
 from tests.support.lock_world import NOTHING, Locks, break_now, is_gone, locks, now
@@ -489,7 +490,7 @@ def test_a_command_under_lock_run_in_a_later_step_is_ended_when_the_lock_is_lost
     until(lambda: world.processes() == [])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "message"),
     [
         (["--while-pid", "1x"], "--while-pid: '1x' is not a whole number from 1 to 2147483647"),

@@ -25,6 +25,7 @@ from azguard.locks import lock_blobs
 from azguard.locks.settings import LockRequest
 from azguard.requests.deadline import Deadline
 from tests.support import forked
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran, command
 from tests.support.emulator_world import until
 from tests.support.lock_world import NOTHING, Locks, break_now, locks
@@ -177,7 +178,7 @@ def test_what_the_command_leaves_running_when_it_ends_is_left_alone(world: Locks
     os.kill(int(pid.read_text()), signal.SIGKILL)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "hint"),
     [
         (["echo hi"], "no shell runs the command; for shell syntax write -- sh -c '...'"),
@@ -259,7 +260,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("words", "part"), WRONG, ids=lambda value: " ".join(value) if isinstance(value, list) else "")
+@cases(("words", "part"), WRONG, ids=lambda value: " ".join(value) if isinstance(value, list) else "")
 def test_what_makes_no_sense_is_refused_before_any_request(offline: CliWorld, words: list[str], part: str) -> None:
     # A request would wait here in vain, and end with 53.
     ran = at(offline.root, 9).call("lock", "run", *(word.format(lock="blob:locks/a") for word in words))

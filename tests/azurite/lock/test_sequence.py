@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
 from tests.support.lock_world import NOTHING, Locks, locks
@@ -68,9 +69,7 @@ def test_a_waiter_is_superseded_by_the_one_that_was_served_before_it(world: Lock
     assert world.left(lock) == NOTHING
 
 
-@pytest.mark.parametrize(
-    "words", [("--sequence", "x"), ("--sequence", ""), ("--sequence", "-1"), ("--sequence", "1", "--slots", "2")]
-)
+@cases("words", [("--sequence", "x"), ("--sequence", ""), ("--sequence", "-1"), ("--sequence", "1", "--slots", "2")])
 def test_a_number_that_is_none_is_refused_before_any_request(world: Locks, words: tuple[str, ...]) -> None:
     lock = world.new()
     assert (world.run(lock, *words, "--", "true").code, world.state(lock)) == (2, "absent")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, command
 from tests.support.emulator_world import until
 from tests.support.lock_world import NOTHING, Locks, break_now, is_gone, locks
@@ -87,7 +88,7 @@ def test_slots_and_readers_do_not_mix(world: Locks) -> None:
     assert world.run(three, "--shared", "--", "true").code == 2
 
 
-@pytest.mark.parametrize("words", [("--slots", "2"), ("--sequence", "1"), ("--no-fair",)])
+@cases("words", [("--slots", "2"), ("--sequence", "1"), ("--no-fair",)])
 def test_what_says_nothing_about_readers_is_refused_before_any_request(world: Locks, words: tuple[str, ...]) -> None:
     lock = world.new()
     assert (world.run(lock, "--shared", *words, "--", "true").code, world.state(lock)) == (2, "absent")

@@ -25,6 +25,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.service_clock import ServiceClock
 from azguard.times import iso
 from tests.faults.rules import Rule, by_rules
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.lock_world import NOTHING, Locks, break_now, locks
 
@@ -286,7 +287,7 @@ def test_a_time_that_is_over_is_refused_and_nothing_is_held(world: Locks) -> Non
     assert (ran.code, world.left(lock)) == (2, NOTHING)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "message"),
     [
         (("--sticky",), "--sticky needs --reason: who waits is told it"),

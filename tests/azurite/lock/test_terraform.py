@@ -17,6 +17,7 @@ from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.faultproxy import proxy
 from tests.faults.rules import operation
 from tests.support import stand_in_terraform
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
 from tests.support.lock_world import Locks, locks
@@ -174,7 +175,7 @@ def test_a_state_is_beside_other_locks(world: Locks) -> None:
     assert (ran.code, world.state(state), world.state(lock)) == (137, "available", "available")
 
 
-@pytest.mark.parametrize(
+@cases(
     "words",
     [
         ("--terraform", "", "--", "true"),

@@ -8,6 +8,7 @@ import pytest
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault
 from tests.support import scripted_service, table_world
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.scripted_service import Answer
 
@@ -54,7 +55,7 @@ def test_a_blob_that_was_read_here_is_left_alone_too(cli: CliWorld) -> None:
     assert cli.call("blob", "get", blob).out == "1"
 
 
-@pytest.mark.parametrize(
+@cases(
     "words",
     [
         ("--etag", "0x1"), ("--if-match", "0x1"), ("--if-match", "*"), ("--if-none-match", "0x1"),

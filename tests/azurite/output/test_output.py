@@ -310,7 +310,7 @@ def test_a_list_is_queried_as_a_whole_and_printed_row_by_row(cli: CliWorld, blob
     assert cli.call("blob", "list", site, "--prefix", "zz").out == "[]\n"
 
 
-@pytest.mark.parametrize(
+@cases(
     "options",
     [("--query", ""), ("--query", "a["), ("--query", "nosuch(@)"), ("--query", "length(a, b)"), ("-o", ""),
      ("-o", "xml"), ("-o", "JSON")],

@@ -8,6 +8,7 @@ import pytest
 
 from azguard.faultproxy.faults import Fault
 from tests.support import queue_world
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 
 
@@ -128,7 +129,7 @@ def test_any_bytes_survive_in_base64(cli: CliWorld, jobs: str, content: bytes) -
     assert (cli.root / "body").read_bytes() == content
 
 
-@pytest.mark.parametrize("content", [b"\xff", b"a\x01", b"\x00", "\ufffe".encode()])
+@cases("content", [b"\xff", b"a\x01", b"\x00", "\ufffe".encode()])
 def test_what_is_no_text_is_refused_with_the_way_out(cli: CliWorld, jobs: str, content: bytes) -> None:
     ran = put(cli, jobs, content)
     assert (ran.code, ran.error["hint"].startswith("--encoding base64"), peek(cli, jobs)) == (2, True, [])
@@ -148,7 +149,7 @@ def test_what_is_not_base64_is_shown_as_it_is_with_the_consequence(cli: CliWorld
     assert (ran.json[0]["content"], ran.json[0]["encoding"], "Azure Functions" in ran.err) == ("plain!", "text", True)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "size"),
     [
         ((), 64 * 1024 + 1),
@@ -177,7 +178,7 @@ def test_what_is_at_the_limit_is_sent(cli: CliWorld, jobs: str, words: tuple[str
     assert (put(cli, jobs, b"x" * size, *words).code, len(peek(cli, jobs))) == (0, 1)
 
 
-@pytest.mark.parametrize(
+@cases(
     "words",
     [
         ("get", "--num-messages", "33"), ("get", "--num-messages", "0"), ("get", "--visibility-timeout", "0"),
@@ -190,7 +191,7 @@ def test_a_receive_with_wrong_options_receives_nothing(cli: CliWorld, jobs: str,
     assert (cli.call("message", words[0], jobs, *words[1:]).code, peek(cli, jobs)[0]["dequeue_count"]) == (2, 0)
 
 
-@pytest.mark.parametrize(
+@cases(
     "words",
     [
         (), ("--visible", "--visibility-timeout", "1"), ("--visible", "--content", ""), ("--visible", "-f", "-"),

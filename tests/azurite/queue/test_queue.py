@@ -9,6 +9,7 @@ import pytest
 from azguard.faultproxy.faults import Fault
 from azguard.requests.lineage import KEY, Lineage
 from tests.support import queue_world
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 WRITTEN = {"etag": None, "last_modified": None, "attempts": 1, "conflicts": 0, "outcome": "committed"}
@@ -137,8 +138,8 @@ def test_what_was_never_read_is_only_replaced_if_that_is_said(
     assert code == 0 or f"azguard queue {part} get {jobs}" in ran.error["hint"]
 
 
-@pytest.mark.parametrize("part", ["metadata", "acl"])
-@pytest.mark.parametrize("word", ["--if-match", "--if-unmodified-since", "--lease-id", "--fence"])
+@cases("part", ["metadata", "acl"])
+@cases("word", ["--if-match", "--if-unmodified-since", "--lease-id", "--fence"])
 def test_conditions_that_the_service_ignores_are_refused(cli: CliWorld, jobs: str, part: str, word: str) -> None:
     cli.call("queue", part, "get", jobs)
     assert cli.call("queue", part, "set", jobs, RACE, word, "1", stdin=b"{}").code == 2

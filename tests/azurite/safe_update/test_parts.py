@@ -11,6 +11,7 @@ from azguard.queues.updating import QueueMetadataUpdate
 from azguard.requests.lineage import KEY, Lineage
 from tests.support import queue_world
 from tests.support.blob_world import client, make
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 FENCE = f"{7:019d}"
@@ -116,7 +117,7 @@ def test_tags_that_the_service_would_refuse_are_not_sent(cli: CliWorld, blob: st
     assert update(cli, f"blob:{blob}", "--tags", "--set-string", edit).code == 65
 
 
-@pytest.mark.parametrize(
+@cases(
     "words",
     [
         ("--op-id", "k"), ("--metadata",), ("--create",), ("--no-lineage",), ("--guard", "lineage"),
@@ -164,7 +165,7 @@ def test_metadata_of_a_container_that_another_changes_meanwhile_are_kept(
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     "words", [("--set-string", "a=1", "--metadata"), ("--set-string", "a=1", "--allow-race"),
               ("--set-string", "a=1", "--metadata", "--allow-race", "--fence", "1"),
               ("--set-string", "a=1", "--metadata", "--allow-race", "--guard", "lease")],

@@ -16,6 +16,7 @@ from azguard.faultproxy import proxy
 from azguard.requests import sources
 from azguard.trees import local_files, local_folder, uploads
 from azguard.trees.local_files import LocalFile, PassedOver
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 
 
@@ -586,7 +587,7 @@ def test_a_delete_takes_what_was_read_here_in_that_version_only(cli: CliWorld, s
     assert content(cli, site) == {}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "part"),
     [
         (("put", "dist", "{}", "--mirror"), "--mirror needs --recursive"),

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from tests.support import queue_world
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
 from tests.support.forked_process import ForkedProcess
@@ -200,7 +201,7 @@ def test_a_queue_that_is_not_there_is_said(cli: CliWorld) -> None:
     assert work(cli, "nowhere", "true").code == 44
 
 
-@pytest.mark.parametrize(("words", "told"), [
+@cases(("words", "told"), [
     (("queue", "work", "jobs"), "there is no command to run"),
     (("queue", "work", "--", "true"), "there is no queue"),
     (("queue", "work", "jobs", "mails", "--", "true"), "a worker has one queue"),

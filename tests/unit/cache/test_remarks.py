@@ -2,9 +2,8 @@
 
 from datetime import UTC, datetime
 
-import pytest
-
 from azguard.cache import remarks
+from tests.support.cases import cases
 
 SOON = datetime(2026, 11, 22, 4, 0, 30, tzinfo=UTC)
 
@@ -14,7 +13,7 @@ def test_until_when_a_message_is_hidden_is_kept_behind_the_command() -> None:
     assert (command.startswith("message get"), remarks.find_hidden_until(command)) == (True, SOON)
 
 
-@pytest.mark.parametrize(
+@cases(
     "command", ["message get", "", remarks.add_hidden_until("message get", None), "message get, hidden until then",
                 "message get, hidden until 2026-11-22T04:00:30"],
 )  # fmt: skip

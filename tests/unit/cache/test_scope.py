@@ -6,6 +6,7 @@ import pytest
 
 from azguard.cache.scope import find_scope
 from azguard.errors import UsageError
+from tests.support.cases import cases
 
 
 def _proc(folder: Path, leader: int, stat: str) -> Path:
@@ -25,15 +26,13 @@ def test_the_variable_wins_over_the_session() -> None:
     assert find_scope(None, {"AZGUARD_SCOPE": "run 4711"}) == "run 4711"
 
 
-@pytest.mark.parametrize(
-    ("option", "environ"), [("", {}), ("  ", {}), (None, {"AZGUARD_SCOPE": ""}), ("", {"AZGUARD_SCOPE": "x"})]
-)
+@cases(("option", "environ"), [("", {}), ("  ", {}), (None, {"AZGUARD_SCOPE": ""}), ("", {"AZGUARD_SCOPE": "x"})])
 def test_an_empty_scope_is_refused(option: str | None, environ: dict[str, str]) -> None:
     with pytest.raises(UsageError, match="is empty"):
         find_scope(option, environ)
 
 
-@pytest.mark.parametrize("text", ["a\nb", "a\0b", "\udcff"])
+@cases("text", ["a\nb", "a\0b", "\udcff"])
 def test_a_scope_that_cannot_be_shown_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="cannot be shown"):
         find_scope(text, {})
@@ -50,6 +49,6 @@ def test_a_session_whose_leader_has_exited_has_a_name_of_its_own(tmp_path: Path)
     assert find_scope(None, {}, session=lambda: 4711, proc=proc) == "session-4711-leaderless-1f3a9c02"
 
 
-@pytest.mark.parametrize("number", [None, 0])
+@cases("number", [None, 0])
 def test_without_a_session_to_tell_the_scope_is_default(number: int | None) -> None:
     assert find_scope(None, {}, session=lambda: number) == "default"

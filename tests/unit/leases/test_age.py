@@ -15,6 +15,7 @@ from azguard.leases.breaking import Safeguards
 from azguard.leases.owners import HOLDER_CLOCK, OWNER, SERVICE_CLOCK, Owner
 from azguard.leases.state import LeaseState
 from azguard.requests.deadline import Deadline
+from tests.support.cases import cases
 from tests.support.lease_script import now_is, scripted
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -33,7 +34,7 @@ def hours_ago(hours: float) -> str:
     return (NOW - timedelta(hours=hours)).isoformat()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("state", "seconds", "at_least", "clock"),
     [
         # The service's time is certain, also where the holder has written since.
@@ -65,7 +66,7 @@ def test_an_age_is_what_the_service_can_vouch_for(
     assert (age.doubt is None) == (clock == "service")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("state", "reason"),
     [
         (leased(hours_ago(1), SERVICE_CLOCK, 1), "was taken 1h ago, which is not long enough"),
@@ -80,7 +81,7 @@ def test_a_break_by_age_is_refused_with_the_reason_unless_the_age_is_certain(sta
         Safeguards(older_than=2 * HOUR).check(state, TARGET)
 
 
-@pytest.mark.parametrize(
+@cases(
     "state",
     [
         leased(hours_ago(3), SERVICE_CLOCK, 0), leased(hours_ago(3), HOLDER_CLOCK, 3),
@@ -91,8 +92,8 @@ def test_a_break_by_age_is_let_through_where_the_age_is_certain(state: LeaseStat
     Safeguards(older_than=2 * HOUR).check(state, TARGET)
 
 
-@pytest.mark.parametrize("kind", [Kind.BLOB, Kind.CONTAINER])
-@pytest.mark.parametrize("date", ["Sat, 21 Nov 2026 12:00:00 GMT", None])
+@cases("kind", [Kind.BLOB, Kind.CONTAINER])
+@cases("date", ["Sat, 21 Nov 2026 12:00:00 GMT", None])
 def test_the_time_is_that_of_the_very_answer(kind: Kind, date: str | None) -> None:
     record = Owner("alice", "build1", 7, "deploy.sh", hours_ago(3), clock=SERVICE_CLOCK).tie_to_lease("id", 60)
     status, code, headers = now_is("leased")

@@ -12,6 +12,7 @@ from azguard.errors import AzguardError, Changed, NotFound, UsageError
 from azguard.leases import breaking
 from azguard.leases.breaking import BreakDone, BreakRequest, Safeguards
 from azguard.leases.owners import OWNER, SERVICE_CLOCK, Owner
+from tests.support.cases import cases
 from tests.support.fake_resource import Clock
 from tests.support.lease_script import ETAG, Answer, Scripted, it_is, now_is, scripted
 
@@ -111,7 +112,7 @@ def test_a_holder_that_writes_meanwhile_is_still_the_one_that_was_shown() -> Non
     assert service.headers[-1]["if-match"] == '"2"'
 
 
-@pytest.mark.parametrize(
+@cases(
     ("shown", "now"),
     [
         (held_by("alice"), held_by("bob", '"2"')),
@@ -120,7 +121,6 @@ def test_a_holder_that_writes_meanwhile_is_still_the_one_that_was_shown() -> Non
         (held_without_record(), held_without_record('"2"')),
         (held_by("alice", duration="infinite"), held_by("alice", '"2"', duration="fixed")),
     ],
-    ids=["another", "record-gone", "record-new", "no-record", "other-kind"],
 )
 def test_a_lease_that_may_be_another_ones_now_is_not_broken(shown: Answer, now: Answer) -> None:
     target, service = scripted(Kind.BLOB, shown, CHANGED, now, now)
@@ -157,7 +157,7 @@ def test_a_condition_of_the_caller_is_sent_as_it_is_and_tried_once() -> None:
 # Only if it is meant
 
 
-@pytest.mark.parametrize("state", ["available", "broken"])
+@cases("state", ["available", "broken"])
 def test_what_is_not_leased_is_not_broken(state: str) -> None:
     target, service = scripted(Kind.BLOB, now_is(state))
     error, asked = refused(target, service)
@@ -184,7 +184,7 @@ def test_a_person_who_says_no_breaks_nothing() -> None:
     assert asked == [LOOK]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("conditions", "safeguards", "is_confirmed"),
     [
         (Conditions(), Safeguards(), True),
@@ -207,7 +207,7 @@ def test_who_confirms_or_names_what_must_hold_is_not_asked(
 # Safeguards
 
 
-@pytest.mark.parametrize(
+@cases(
     ("shown", "safeguards", "words"),
     [
         (held_by("alice"), Safeguards(owner="bob"), "is not held by bob"),
@@ -221,7 +221,7 @@ def test_a_safeguard_that_does_not_hold_breaks_nothing(shown: Answer, safeguards
     assert (words in error.message, error.reason, asked) == (True, "lease_not_broken", [LOOK])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("told", "words"),
     [
         (NOON, "was taken 3h ago, which is not long enough"),
@@ -236,7 +236,7 @@ def test_an_age_is_counted_from_the_time_in_a_refusal_and_from_no_date(told: Ans
         assert (words in error.message, error.reason, asked) == (True, "lease_not_broken", [LOOK, ("GET", None)])
 
 
-@pytest.mark.parametrize("name", ["alice", "build1", "alice@build1"])
+@cases("name", ["alice", "build1", "alice@build1"])
 def test_a_holder_has_several_names(name: str) -> None:
     target, _ = scripted(Kind.BLOB, held_by("alice"), NOON, DONE)
     assert run(target, safeguards=Safeguards(owner=name, older_than=3 * 3600)).broken.held_by == "alice@build1"

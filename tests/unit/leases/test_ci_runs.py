@@ -14,6 +14,7 @@ from azguard.leases import ci_runs
 from azguard.leases.ci_runs import RunCheck
 from azguard.leases.owners import Owner
 from azguard.requests.deadline import Deadline
+from tests.support.cases import cases
 
 LOCK = "blob:locks/deploy"
 GITHUB = "https://github.com/contoso/shop/actions/runs/71"
@@ -26,7 +27,7 @@ SERVER = {"SYSTEM_COLLECTIONURI": "https://tfs.contoso.com:8443/tfs/main/"}
 PAT = base64.b64encode(b":pat_secret").decode()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("url", "environ", "asked", "authorization"),
     [
         (GITHUB, {}, API, None),

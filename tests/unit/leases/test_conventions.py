@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
-
 from azguard.leases import conventions
 from azguard.leases.owners import FENCE, OWNER, SERVICE_CLOCK, TERRAFORM, Owner
 from azguard.leases.state import LeaseState
+from tests.support.cases import cases
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 WRITTEN = NOW - timedelta(hours=3)
@@ -46,7 +45,7 @@ def told(found: LeaseState, content: bytes = b"") -> tuple[Any, ...] | None:
     return None if claim is None else (claim.kind, claim.who, claim.age.whole, claim.reason, claim.is_leaseless)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("found", "claim"),
     [
         (
@@ -86,20 +85,20 @@ def test_each_convention_says_who_holds_it_since_when_and_why(found: LeaseState,
     assert told(found) == claim
 
 
-@pytest.mark.parametrize("name", [".pulumi/locks/organization/shop/prod/1.json", "team/.pulumi/locks/prod/1.json"])
+@cases("name", [".pulumi/locks/organization/shop/prod/1.json", "team/.pulumi/locks/prod/1.json"])
 def test_a_lock_of_pulumi_is_read_from_its_file(name: str) -> None:
     stack = "organization/shop/prod" if "organization" in name else "prod"
     assert told(state(f"state/{name}"), PULUMI) == ("pulumi", "ann@laptop", 10800, f"stack {stack}", True)
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"\xff\xfe", b'{"username": null, "hostname": 7}', b"[" * 4096])
+@cases("content", [b"", b"[]", b"\xff\xfe", b'{"username": null, "hostname": 7}', b"[" * 4096])
 def test_a_lock_of_pulumi_that_cannot_be_read_is_a_lock_all_the_same(content: bytes) -> None:
     claim = told(state("state/.pulumi/locks/prod/1.json"), content)
     assert claim is not None
     assert (claim[0], claim[2:]) == ("pulumi", (10800, "stack prod", True))
 
 
-@pytest.mark.parametrize(
+@cases(
     "found",
     [
         state("state/.pulumi/stacks/prod.json"),
@@ -117,7 +116,7 @@ def test_what_only_looks_like_a_lock_is_none(found: LeaseState) -> None:
     assert told(found) is None
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "held", "blob_type"),
     [
         ("vhds/a.vhd", "infinite", "BlockBlob"),

@@ -8,6 +8,7 @@ import pytest
 from azguard.leases import held
 from azguard.leases.held import CheckedLease, HeldLeaseStatus, Standing
 from azguard.requests.deadline import Deadline
+from tests.support.cases import cases
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -43,7 +44,7 @@ def test_a_lease_is_shown_with_the_moment_its_term_ends() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("duration", "standing", "minute", "state"),
     [
         (60, Standing.UNKNOWN, 2, "unknown"),

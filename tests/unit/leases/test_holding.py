@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from azguard.leases import conventions
 from azguard.leases.holding import build_holding
 from azguard.leases.owners import FENCE, OWNER, SERVICE_CLOCK, TERRAFORM, Owner
 from azguard.leases.state import LeaseState
 from azguard.times import iso
+from tests.support.cases import cases
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 END = "2026-11-22T12:00:20Z"
@@ -34,7 +33,7 @@ def by_holder(age: int, term: int) -> Mapping[str, str]:
     return {OWNER: json.dumps({**owner, "clock": "holder"})}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("metadata", "state", "duration", "told"),
     [
         (record(40, 60), "leased", "fixed", ("held", "unknown", END)),

@@ -11,6 +11,7 @@ from azguard.leases.holding import Holding
 from azguard.leases.holdings import HoldingsList, Selection
 from azguard.leases.owners import TICKET
 from azguard.requests.deadline import Deadline
+from tests.support.cases import cases
 from tests.support.listed_account import ListedAccount, item, refusal
 
 HELD_LONG = item("b", "leased", metadata={"FunctionInstance": "A1"}, age_seconds=7200)
@@ -91,7 +92,7 @@ def test_the_lease_of_a_container_is_listed_before_its_blobs() -> None:
     assert addresses(account) == ["container:a", "blob:a/x"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("prefix", "found", "asked"),
     [
         ("", ["blob:a/x", "blob:ab/x", "blob:ab/y"], ["a", "ab"]),

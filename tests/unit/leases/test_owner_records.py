@@ -15,6 +15,7 @@ from azguard.leases import owner_records
 from azguard.leases.owners import OWNER, SERVICE_CLOCK, Owner
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, new_op
+from tests.support.cases import cases
 from tests.support.fake_resource import Clock
 from tests.support.lease_script import ETAG, Answer, Scripted, now_is, scripted
 
@@ -63,7 +64,7 @@ def test_a_record_replaces_an_earlier_one_and_leaves_other_metadata() -> None:
     assert (Lineage.parse(metadata[KEY]).entries[0][1], metadata[KEY]) == (ETAG.strip('"'), moved.lineage)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("answer", "writes"),
     [
         (found(), 1),
@@ -91,7 +92,7 @@ def test_a_write_under_the_same_lease_that_came_between_is_not_overwritten() -> 
     assert (service.headers[-1]["if-match"], written(service)["team"]) == ('"2"', "db")
 
 
-@pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
+@cases("act", ACTS.values())
 def test_writes_that_come_between_to_the_end_of_the_time_leave_no_record(act: Act) -> None:
     target, service = scripted(Kind.BLOB, found(OURS), CHANGED, found(OURS, '"2"'))
     with pytest.raises(Changed):
@@ -99,7 +100,7 @@ def test_writes_that_come_between_to_the_end_of_the_time_leave_no_record(act: Ac
     assert [method for method, _ in service.asked].count("PUT") == 1
 
 
-@pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
+@cases("act", ACTS.values())
 def test_a_lease_that_is_lost_writes_nothing(act: Act) -> None:
     target, service = scripted(Kind.BLOB, LOST)
     with pytest.raises(Locked):
@@ -137,7 +138,7 @@ class Echo(Scripted):
         return super().answer(request)
 
 
-@pytest.mark.parametrize(("is_covered", "after"), [(False, '"2"'), (True, None)])
+@cases(("is_covered", "after"), [(False, '"2"'), (True, None)])
 def test_a_lost_answer_is_settled_by_the_lineage(is_covered: bool, after: str | None) -> None:
     target, _ = scripted(Kind.BLOB)
     service = Echo(etag='"2"' if not is_covered else '"3"', covered=is_covered)

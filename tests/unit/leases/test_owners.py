@@ -3,10 +3,9 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from azguard.leases import owners
 from azguard.leases.owners import Owner, PresentLease, TerraformLock
+from tests.support.cases import cases
 
 SINCE = datetime(2026, 11, 25, 8, tzinfo=UTC)
 RECORD = Owner("alice", "build1", 7, "sh", SINCE.isoformat())
@@ -16,7 +15,7 @@ TERRAFORM = TerraformLock("a", "apply", "ci@runner", "1.9", "", "", "")
 FIXED, INFINITE = PresentLease("fixed"), PresentLease("infinite")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("written", "shown"),
     [
         ("release 1.2", "release 1.2"),
@@ -40,7 +39,7 @@ def test_the_words_of_others_drive_neither_a_terminal_nor_a_ci_runner(written: s
     assert found.reason == shown
 
 
-@pytest.mark.parametrize(
+@cases(
     ("record", "held", "doubt"),
     [
         (RUN, FIXED, None),

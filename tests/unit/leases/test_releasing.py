@@ -4,13 +4,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 from azguard.address import Kind
 from azguard.cache.records import HeldLease
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Locked, OutcomeUnknown
 from azguard.leases import releasing
+from tests.support.cases import cases
 from tests.support.fake_resource import Clock
 from tests.support.lease_script import Answer, it_is, now_is, scripted
 
@@ -82,7 +81,7 @@ BEHIND = it_is("2026-11-21T11:10:00.0000000Z")
 SILENT: Answer = (404, "BlobNotFound", {})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("answers", "known", "end", "outcome"),
     [
         ([now_is("leased")], Known(held()), "committed", "committed"),

@@ -8,6 +8,7 @@ from azguard.errors import GaveUp, NotFound
 from azguard.leases import waiting
 from azguard.leases.owners import OWNER, Owner
 from azguard.leases.state import LeaseState
+from tests.support.cases import cases
 from tests.support.fake_resource import Clock
 from tests.support.lease_script import Answer, now_is, scripted
 
@@ -25,7 +26,7 @@ def wait(target: Target, clock: Clock, told: list[str | None], seconds: float = 
     return waiting.until_free(target, clock.deadline(seconds), tell, max)
 
 
-@pytest.mark.parametrize("state", ["available", "expired", "broken"])
+@cases("state", ["available", "expired", "broken"])
 def test_a_lease_that_is_free_is_not_waited_for(state: str) -> None:
     target, service = scripted(Kind.BLOB, now_is(state))
     clock, told = Clock(), list[str | None]()

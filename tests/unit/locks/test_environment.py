@@ -1,12 +1,11 @@
 """The locks that are held around us, as variables tell of them."""
 
-import pytest
-
 from azguard.accounts import account
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.locks import environment
 from azguard.locks.environment import LockLine, OuterLock
+from tests.support.cases import cases
 
 LOCK = Target(account.emulator({"blob": 1}), Address(Kind.BLOB, ("locks", "a")))
 LINE = LockLine("blob:locks/a", LOCK.endpoint, "id", "7")
@@ -29,7 +28,7 @@ def test_a_command_under_lock_run_is_told_of_no_term() -> None:
     assert environment.find_outer_lock(LOCK, inside) == OuterLock("id", 7)
 
 
-@pytest.mark.parametrize(
+@cases(
     "changes",
     [
         {"AZGUARD_LOCK": ""},

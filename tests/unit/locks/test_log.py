@@ -4,10 +4,9 @@ import json
 from dataclasses import asdict, replace
 from typing import Any
 
-import pytest
-
 from azguard.locks import log_lines
 from azguard.locks.log_lines import HolderLine, LogLine
+from tests.support.cases import cases
 
 
 def holding(fence: int, **changes: Any) -> HolderLine:
@@ -41,7 +40,7 @@ def test_a_holder_without_a_line_is_told_by_the_next_one_and_only_then() -> None
     assert read(line(holding(1)), line(holding(2), unknown)) == [holding(1), holding(2)]
 
 
-@pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"holding": {}}', b"\xff", b"7", b'"x"'])
+@cases("text", [b"", b"{", b"[]", b'{"holding": {}}', b"\xff", b"7", b'"x"'])
 def test_what_is_no_line_of_ours_is_passed_over(text: bytes) -> None:
     assert read(text, line(holding(1))) == [holding(1)]
 
@@ -57,7 +56,7 @@ def broken() -> HolderLine:
 BARE = ("released", None)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("lines", "expected"),
     [
         # The holder's own line says how it ended, whichever was written first.

@@ -3,11 +3,10 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import pytest
-
 from azguard.leases.owners import FENCE, OWNER, Owner
 from azguard.leases.state import LeaseState
 from azguard.locks import own_lease
+from tests.support.cases import cases
 
 FREE = LeaseState("blob:a/b", "available", "unlocked", None, "0x1", datetime.now(UTC), {FENCE: "1"})
 
@@ -15,7 +14,7 @@ OWNER_RECORD = Owner("me", "here", 1, "sh", None).tie_to_lease("id", 60)
 HELD, ENDED = ({FENCE: "1", OWNER: each.as_metadata()} for each in (OWNER_RECORD, OWNER_RECORD.end()))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("found", "version", "expected"),
     [
         (FREE, "0x1", True),

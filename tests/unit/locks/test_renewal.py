@@ -1,13 +1,13 @@
 """What the answer to a renewal says of a lock."""
 
-import pytest
 from azure.core.exceptions import ServiceResponseError
 
 from azguard.locks.renewal import is_definite
+from tests.support.cases import cases
 from tests.support.fake_resource import Refusal
 
 
-@pytest.mark.parametrize(
+@cases(
     ("answer", "is_lost"),
     [
         (Refusal(409, "LeaseIdMismatchWithLeaseOperation"), True),

@@ -3,11 +3,10 @@
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.resolve import Conditions
 from azguard.trees.file_writes import Writing
+from tests.support.cases import cases
 from tests.support.fake_resource import TARGET
 
 CREATE = Conditions({"If-None-Match": "*"}, "if-none-match")
@@ -33,7 +32,7 @@ def choose(
     return writing.choose_op(TARGET, conditions, source)
 
 
-@pytest.mark.parametrize(("conditions", "skips", "is_same"), [
+@cases(("conditions", "skips", "is_same"), [
     (CREATE, False, True), (OVER, False, True), (ANYHOW, False, False), (CREATE, True, False),
 ])  # fmt: skip
 def test_only_a_write_that_depends_on_a_version_is_known_again(

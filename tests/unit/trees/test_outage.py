@@ -1,11 +1,10 @@
 """When a service counts as gone: so many files in a row did not reach it."""
 
-import pytest
-
 from azguard.errors import AzguardError, Changed, OutcomeUnknown, Unavailable, UsageError
 from azguard.requests.pool import FAILED, UNKNOWN, Done
 from azguard.trees.items import CREATED, UNCHANGED
 from azguard.trees.outage import Outage
+from tests.support.cases import cases
 
 LOST = Done("a", FAILED, Unavailable("it does not answer"))
 ANSWERED = Done("a", FAILED, Changed("it changed", http_status=412))
@@ -18,7 +17,7 @@ def unknown(cause: AzguardError) -> Done:
     return Done("a", UNKNOWN, error.but(address="a"))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("ends", "is_certain"),
     [
         ([LOST, LOST], False),

@@ -4,6 +4,7 @@ import pytest
 
 from azguard.errors import UsageError
 from azguard.trees.patterns import Patterns
+from tests.support.cases import cases
 
 NAMES = ("index.html", "css/a.css", "css/a.map", "drafts/x.html", "a/drafts/y.html")
 
@@ -14,7 +15,7 @@ def selected(include: tuple[str, ...], exclude: tuple[str, ...]) -> list[str]:
     return [name for name in NAMES if found.selects(name)]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("include", "exclude", "left"),
     [
         ((), (), list(NAMES)),
@@ -31,7 +32,7 @@ def test_what_is_included_less_what_is_excluded(
     assert selected(include, exclude) == left
 
 
-@pytest.mark.parametrize("pattern", ["", " ", "!*.css", "#*", "./a", "../a", "a\\"])
+@cases("pattern", ["", " ", "!*.css", "#*", "./a", "../a", "a\\"])
 def test_what_is_no_pattern_is_refused(pattern: str) -> None:
     with pytest.raises(UsageError):
         Patterns(exclude=(pattern,)).check()

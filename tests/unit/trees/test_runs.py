@@ -13,6 +13,7 @@ from azguard.trees.headway import Headway, Reached
 from azguard.trees.items import TreeItem, TreeSummary
 from azguard.trees.outage import Outage
 from azguard.trees.runs import Control, after, pass_over, run_phases
+from tests.support.cases import cases
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ def test_a_file_is_not_tried_after_the_service_has_gone_and_is_named_all_the_sam
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(("error", "words"), [
+@cases(("error", "words"), [
     (Unavailable("it does not answer"), "could not be listed any more"),
     (Forbidden("it has ended"), "some files of blob:site/ are done, and the rest is not: it has ended"),
 ])  # fmt: skip
