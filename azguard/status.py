@@ -10,7 +10,7 @@ from azguard import address, columns
 from azguard.accounts.account import Account
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.blobs import containers, shown
+from azguard.blobs import containers, listing
 from azguard.cache.etag_cache import EtagCache
 from azguard.cache.records import Entry, Key
 from azguard.conditions.operations import Part
@@ -176,7 +176,7 @@ def _choose_show(kind: Kind) -> Callable[[Target, Conditions, Deadline], Any]:
         from azguard.files import files
 
         return files.show
-    return containers.show if kind is Kind.CONTAINER else shown.show
+    return containers.show if kind is Kind.CONTAINER else listing.show
 
 
 def _answer(

@@ -22,7 +22,7 @@ from azguard.accounts import account
 from azguard.accounts.endpoints import EMULATOR_KEY
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.blobs.updating import BlobContent
+from azguard.blobs.update_content import BlobContent
 from azguard.documents import edits, paths
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import new_op

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from azguard.accounts.account import emulator
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.blobs.download import BlobGot
+from azguard.blobs.content.download import BlobGot
 from azguard.blobs.trees import BlobTree
 from azguard.cache.etag_cache import EtagCache
 from azguard.cache.reads import Reads

@@ -16,9 +16,9 @@ from azguard.errors import UsageError
 from azguard.requests.deadline import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
-    from azguard.blobs.append import Append, Proof
-    from azguard.blobs.source_pieces import SourcePiece
-    from azguard.blobs.upload import Settings
+    from azguard.blobs.content.append_request import Append, Proof
+    from azguard.blobs.content.upload import Settings
+    from azguard.blobs.copy_sources import SourcePiece
 
 # How long other writers are given way to, unless --timeout says otherwise.
 _CONTENTION_SECONDS = 60.0
@@ -87,7 +87,7 @@ class AppendOptions:
 
     def plan(self, env: Environment, target: Target) -> "Append":
         """Return the append that the options describe."""
-        from azguard.blobs.append import Append
+        from azguard.blobs.content.append_request import Append
 
         asked = RequestedConditions.of(env.shared)
         typed = env.shared.get("timeout")
@@ -104,7 +104,7 @@ class AppendOptions:
         )
 
     def _choose_proof(self, asked: RequestedConditions) -> "Proof":
-        from azguard.blobs.append import Proof
+        from azguard.blobs.content.append_request import Proof
 
         if self.source_url is not None and asked.lease_id is None and not asked.last_writer_wins:
             return Proof.LEASE
@@ -116,13 +116,13 @@ class AppendOptions:
 
     def read(self, env: Environment, given: "Append", source: BinaryIO | None) -> "Iterator[bytes | SourcePiece]":
         """Yield the pieces to append."""
-        from azguard.blobs import append_pieces
+        from azguard.blobs.content import append_request
 
         if self.source_url is not None:
             return source_options.read(env, given.target, self.source_url, self.source_sas, given.conditions)
         if source is None:
-            return iter([append_pieces.join_lines(self.line or ())])
-        return append_pieces.read_lines(source) if self.lines else append_pieces.read_pieces(source)
+            return iter([append_request.join_lines(self.line or ())])
+        return append_request.read_lines(source) if self.lines else append_request.read_pieces(source)
 
     def find_size(self, source: BinaryIO | None) -> int | None:
         """Return how many bytes are to be read, where that is known."""
@@ -140,7 +140,7 @@ class AppendOptions:
         return found.without_version() if self.is_lines and is_default else found
 
     def _read_settings(self, name: str) -> "Settings":
-        from azguard.blobs.upload import Settings
+        from azguard.blobs.content.upload import Settings
 
         return Settings(
             content_type=values.content_type(self.content_type, name, None), metadata=values.metadata(self.metadata)

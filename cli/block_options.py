@@ -12,7 +12,7 @@ from azguard.cli.context import Environment
 from azguard.errors import UsageError
 
 if TYPE_CHECKING:
-    from azguard.blobs.upload import Upload
+    from azguard.blobs.content.upload import Upload
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class CommitOptions:
         Raises:
             UsageError: one is malformed, they differ in length, or there are none.
         """
-        from azguard.blobs import block_ids
+        from azguard.blobs.content import blocks
 
         if self.file is not None and self.block_id:
             raise UsageError("--block-id and --file do not go together", hint="leave one of them out")
@@ -55,13 +55,13 @@ class CommitOptions:
                 "no block is named", hint="name them with --block-id or -f FILE; for an empty blob: --allow-empty"
             )
         for block in ids:
-            block_ids.decode(block)
-        block_ids.check_lengths(ids)
+            blocks.decode_id(block)
+        blocks.check_ids(ids)
         return ids
 
     def to_upload(self, env: Environment, target: Target) -> "Upload":
         """Return the upload that the options describe."""
-        from azguard.blobs.upload import Settings, Upload
+        from azguard.blobs.content.upload import Settings, Upload
         from azguard.requests.lineage import fresh_op
 
         settings = Settings(

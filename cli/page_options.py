@@ -16,8 +16,8 @@ from azguard.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from azguard.blobs.page_write import PageWrite
-    from azguard.blobs.source_pieces import SourcePiece
+    from azguard.blobs.content.page_blob import PageWrite
+    from azguard.blobs.copy_sources import SourcePiece
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ class PagePutOptions:
         Raises:
             UsageError: an option is malformed, or the content does not consist of whole pages.
         """
-        from azguard.blobs.page_write import MOST_BYTES, PAGE_BYTES, check_range
-        from azguard.blobs.upload import Settings
+        from azguard.blobs.content.page_blob import MOST_BYTES, PAGE_BYTES, check_range
+        from azguard.blobs.content.upload import Settings
 
         source_options.check(self.source_url, self.source_sas, self.file)
         offset = values.size(self.offset, "--offset")
@@ -88,7 +88,7 @@ class PagePutOptions:
 
 def plan(env: Environment, target: Target, offset: int, *, creates: bool = False) -> "PageWrite":
     """Return the write of pages at a place, under the conditions of this run."""
-    from azguard.blobs.page_write import PageWrite
+    from azguard.blobs.content.page_blob import PageWrite
 
     asked = RequestedConditions.of(env.shared)
     is_bare = all(each.of_source for each in asked.values) and asked.etag is None and not asked.last_writer_wins

@@ -9,7 +9,7 @@ from azguard.cli.content_options import HeaderOptions
 from azguard.errors import UsageError
 
 if TYPE_CHECKING:
-    from azguard.blobs.headers import ContentHeaders
+    from azguard.blobs.content.upload import ContentHeaders
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class PropertyOptions(HeaderOptions):
         Raises:
             UsageError: an option is malformed, or none is given.
         """
-        from azguard.blobs.headers import ContentHeaders
+        from azguard.blobs.content.upload import ContentHeaders
 
         found = ContentHeaders(**self.read_headers())
         if not found.given and not self.clear_content_settings:

@@ -11,7 +11,7 @@ from azguard.cli.content_options import PutContentOptions
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from azguard.blobs.upload import Settings, Upload
+    from azguard.blobs.content.upload import Settings, Upload
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class BlobPutOptions(PutContentOptions):
         Raises:
             UsageError: an option is malformed.
         """
-        from azguard.blobs.upload import Settings
+        from azguard.blobs.content.upload import Settings
 
         values.choice(self.blob_type, "--blob-type", ("block",))
         return Settings(
@@ -62,6 +62,6 @@ class BlobPutOptions(PutContentOptions):
         """Return what was written; with --snapshot-first, what it replaces is kept before."""
         if not self.snapshot_first:
             return write(upload)
-        from azguard.blobs import kept_versions
+        from azguard.blobs import snapshots
 
-        return kept_versions.write_keeping(upload, write)
+        return snapshots.write_keeping(upload, write)

@@ -12,7 +12,7 @@ from azguard.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from azguard.blobs.source_pieces import SourcePiece
+    from azguard.blobs.copy_sources import SourcePiece
     from azguard.conditions.resolve import Conditions
 
 SourceUrl = Annotated[
@@ -43,7 +43,7 @@ def read(
     env: Environment, target: Target, url: str, sas: str | None, conditions: "Conditions"
 ) -> "Iterator[SourcePiece]":
     """Yield the ranges of the source, under the conditions on it."""
-    from azguard.blobs import source_pieces
+    from azguard.blobs import copy_sources
 
     source = copy_options.locate_source(env, target, url, sas)
-    return source_pieces.read(source, conditions.source_headers, env.deadline)
+    return copy_sources.read_pieces(source, conditions.source_headers, env.deadline)

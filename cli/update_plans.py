@@ -71,18 +71,18 @@ def run(env: Environment, request: UpdateRequest, given: UpdateOptions, typed: t
     from azguard.updates import recording
 
     if given.snapshot_first:
-        from azguard.blobs import kept_versions
+        from azguard.blobs import snapshots
 
-        return kept_versions.update_keeping(request, records(env))
+        return snapshots.update_keeping(request, records(env))
     if not given.only_adds_text(request.target.address):
         return recording.update_and_record(request, records(env))
-    from azguard.blobs import append_updates
+    from azguard.blobs.content import append_write
     from azguard.cli.lease_options import CacheRecords
 
-    text = append_updates.TextEdits(
+    text = append_write.TextEdits(
         update_changes.parse_edits(Kind.BLOB, given, typed).edits, CacheRecords(env), env.reads
     )
-    return append_updates.update(request, records(env), text)
+    return append_write.update_text(request, records(env), text)
 
 
 def deadline(env: Environment, given: UpdateOptions) -> Deadline:
@@ -183,21 +183,28 @@ def resource(env: Environment, target: Target, given: UpdateOptions, plan: Updat
             return DirectoryMetadata(target)
         leased = LeasedMetadata if given.metadata else FileContent
         return leased(target, file_options.guarding(env), lease_id)
+    return _blob_part(env, target, given, lease_id)
+
+
+def _blob_part(env: Environment, target: Target, given: UpdateOptions, lease_id: str | None) -> UpdatableResource:
     if given.tags or target.kind is Kind.CONTAINER:
-        from azguard.blobs.updating_parts import BlobTags, ContainerMetadata
+        from azguard.blobs.update_parts import BlobTags, ContainerMetadata
 
         if given.tags:
             return BlobTags(target, lease_id, given.read_fence(), reads=env.reads)
         return ContainerMetadata(target, lease_id)
-    from azguard.blobs import updating
-
-    made = updating.BlobMetadata if given.metadata else updating.BlobContent
     keeper = None
     if given.snapshot_first:
-        from azguard.blobs.kept_versions import VersionKeeper
+        from azguard.blobs.snapshots import VersionKeeper
 
         keeper = VersionKeeper(target)
-    return made(target, lease_id, given.read_fence(), keeper)
+    if given.metadata:
+        from azguard.blobs.update_parts import BlobMetadata
+
+        return BlobMetadata(target, lease_id, given.read_fence(), keeper)
+    from azguard.blobs.update_content import BlobContent
+
+    return BlobContent(target, lease_id, given.read_fence(), keeper)
 
 
 def _is_content(target: Target, given: UpdateOptions) -> bool:

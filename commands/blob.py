@@ -27,11 +27,11 @@ def show(ctx: typer.Context, blob: options.Blob) -> None:
 
     Topics: conditions
     """
-    from azguard.blobs import shown
+    from azguard.blobs import listing
 
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB)
-    env.out.show(shown.show(target, env.conditions(target), env.deadline))
+    env.out.show(listing.show(target, env.conditions(target), env.deadline))
 
 
 @app.command(spec=options.operation(operations.BLOB_GET_PROPERTIES))
@@ -44,13 +44,13 @@ def exists(ctx: typer.Context, blob: options.Blob) -> None:
 
     Topics: conditions
     """
-    from azguard.blobs import shown
+    from azguard.blobs import listing
     from azguard.resources import existence
 
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB)
     conditions = env.conditions(target)
-    found = existence.ask_whether_exists(target, lambda: shown.show(target, conditions, env.deadline))
+    found = existence.ask_whether_exists(target, lambda: listing.show(target, conditions, env.deadline))
     env.out.answer(found, 0 if found.exists else NotFound.exit_code)
 
 

@@ -47,7 +47,7 @@ def append(ctx: typer.Context, blob: _Blob, given: AppendOptions) -> None:
 
     Topics: appends, conditions
     """
-    from azguard.blobs import appends
+    from azguard.blobs.content import append_write
     from azguard.cli.lease_options import CacheRecords
 
     env = context.of(ctx)
@@ -55,10 +55,10 @@ def append(ctx: typer.Context, blob: _Blob, given: AppendOptions) -> None:
     given.check(env)
     plan = given.plan(env, target)
     with given.open() as source, env.out.progress_bar(f"append {target}", given.find_size(source)) as progress:
-        done = appends.append(
+        done = append_write.append(
             plan, given.read(env, plan, source), CacheRecords(env), progress.at, allow_empty=given.takes_empty
         )
-    appends.remember(plan, done, env.reads)
+    append_write.remember_append(plan, done, env.reads)
     env.out.show(done)
 
 
@@ -74,11 +74,11 @@ def seal(ctx: typer.Context, blob: _Blob) -> None:
 
     Topics: appends, conditions
     """
-    from azguard.blobs import seals
+    from azguard.blobs.content import append_end
 
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB, writable=True)
     conditions = env.conditions(target)
-    done = seals.seal(target, conditions, env.deadline)
+    done = append_end.seal(target, conditions, env.deadline)
     env.reads.follow(target, conditions.expected_etag, done.etag, conditions.lineage)
     env.out.show(done)

@@ -36,15 +36,15 @@ def stage(
 
     Topics: conditions
     """
-    from azguard.blobs import block_ids, block_lists
+    from azguard.blobs.content import blocks
 
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB, writable=True)
     if values.not_empty(block_id, "--block-id") is not None:
-        block_ids.decode(str(block_id))
+        blocks.decode_id(str(block_id))
     lease_id = env.conditions(target).lease_id
     with inputs.content(file) as source, env.out.progress_bar(f"stage {target}", inputs.size(source)) as progress:
-        staged = list(block_lists.stage(target, source, block_id, lease_id, env.deadline, progress.at))
+        staged = list(blocks.stage(target, source, block_id, lease_id, env.deadline, progress.at))
     env.out.show(staged)
 
 
@@ -64,12 +64,12 @@ def commit(ctx: typer.Context, blob: options.Blob, given: CommitOptions) -> None
 
     Topics: conditions, fences
     """
-    from azguard.blobs import block_lists
+    from azguard.blobs.content import blocks
 
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB, writable=True)
     upload = given.to_upload(env, target)
-    done, stamp = block_lists.commit(upload, given.read_ids())
+    done, stamp = blocks.commit(upload, given.read_ids())
     env.reads.record(target, done, lineage=stamp)
     if done.discarded_blocks:
         env.out.warn(f"{done.discarded_blocks} staged blocks of {target} that were not named are discarded")
@@ -92,9 +92,9 @@ def list_(
 
     Topics: conditions
     """
-    from azguard.blobs import block_lists
+    from azguard.blobs.content import blocks
 
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB)
     kind = values.choice(state, "--state", ("committed", "uncommitted", "all")) or "all"
-    env.out.show(block_lists.list_blocks(target, env.conditions(target), kind, env.deadline))
+    env.out.show(blocks.list_blocks(target, env.conditions(target), kind, env.deadline))

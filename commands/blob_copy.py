@@ -53,9 +53,9 @@ def copy(
 
     Topics: copies, conditions, fences
     """
-    from azguard.blobs import copies, copy_status
-    from azguard.blobs.existing import find_blob
-    from azguard.blobs.upload import create_only
+    from azguard.blobs import copies
+    from azguard.blobs.content.upload import create_only
+    from azguard.blobs.write_checks import find_blob
 
     env = context.of(ctx)
     copy_options.refuse_order(blob, second, given.source)
@@ -75,7 +75,7 @@ def copy(
         copy_options.say_waiting(env, copied)
         patience = env.patience(env.shared.get("timeout"), copy_options.WAIT_SECONDS)
         with signals.heed(), env.out.progress_bar(f"copy {target}") as progress:
-            copied = copy_status.wait(copied, target, patience, progress.at)
+            copied = copies.await_copy(copied, target, patience, progress.at)
     copy_options.record(env, target, copied, plan)
     env.out.show(copied)
 
@@ -99,11 +99,11 @@ def abort_copy(
 
     Topics: copies
     """
-    from azguard.blobs import copy_status
+    from azguard.blobs import copies
 
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB, writable=True)
     named = values.not_empty(copy_id, "--copy-id")
-    done = copy_status.abort(target, named, env.conditions(target), env.deadline)
+    done = copies.abort_copy(target, named, env.conditions(target), env.deadline)
     env.reads.forget(target)
     env.out.show(done)

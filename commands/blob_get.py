@@ -53,7 +53,7 @@ def get(
 
     Topics: scopes, trees
     """
-    from azguard.blobs import downloads
+    from azguard.blobs.content import download
 
     env = context.of(ctx)
     deliveries.check_overwrite(file, tree.if_exists, overwrite=overwrite)
@@ -69,12 +69,12 @@ def get(
     conditions = given.conditions(env, target)
     with env.out.progress_bar(f"get {target}", is_beside_content=path is None) as progress:
         if path is None:
-            got, lineage = downloads.to_stream(
+            got, lineage = download.to_stream(
                 target, conditions, inputs.stdout(), env.deadline, progress.at, validates=given.validate_content
             )
             place = deliveries.to_stream(inputs.stdout(), got.content_length)
         else:
-            got, lineage = downloads.to_file(
+            got, lineage = download.to_file(
                 target,
                 conditions,
                 path,

@@ -40,7 +40,7 @@ def put(ctx: typer.Context, blob: _Blob, given: PagePutOptions) -> None:
 
     Topics: conditions, leases
     """
-    from azguard.blobs import pages
+    from azguard.blobs.content import page_write
 
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB, writable=True)
@@ -48,7 +48,7 @@ def put(ctx: typer.Context, blob: _Blob, given: PagePutOptions) -> None:
         size = None if stream is None else inputs.size(stream)
         write = given.check(env, target, size)
         with env.out.progress_bar(f"put {target}", size) as progress:
-            done = pages.put(write, given.read(env, write, stream), CacheRecords(env), progress.at)
+            done = page_write.put(write, given.read(env, write, stream), CacheRecords(env), progress.at)
     record(env, write, done)
     env.out.show(done)
 
@@ -70,14 +70,14 @@ def clear(
 
     Topics: conditions, leases
     """
-    from azguard.blobs import pages
+    from azguard.blobs.content import page_write
 
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB, writable=True)
     if length is None:
         raise UsageError("--length is missing", hint="how many bytes to clear: --length 512")
     write = plan(env, target, values.size(offset, "--offset"))
-    done = pages.clear(write, values.size(length, "--length", least=1), CacheRecords(env))
+    done = page_write.clear(write, values.size(length, "--length", least=1), CacheRecords(env))
     record(env, write, done)
     env.out.show(done)
 
@@ -102,12 +102,12 @@ def ranges(
 
     Topics: conditions
     """
-    from azguard.blobs import page_blobs
+    from azguard.blobs.content import page_blob
 
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB)
     is_part = offset is not None or length is not None
-    found = page_blobs.list_ranges(
+    found = page_blob.list_ranges(
         target,
         env.conditions(target),
         env.deadline,

@@ -37,7 +37,7 @@ def set_properties(ctx: typer.Context, blob: options.Blob, given: PropertyOption
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB, writable=True)
     wanted = given.check()
-    done = headers.change(
+    done = headers.change_headers(
         target,
         wanted,
         env.conditions(target),

@@ -16,7 +16,7 @@ from azguard.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from azguard.blobs.upload import Upload
+    from azguard.blobs.content.upload import Upload
 
 app = group("Write a blob.")
 
@@ -58,8 +58,8 @@ def put(
 
     Topics: conditions, fences, trees
     """
-    from azguard.blobs import uploads
-    from azguard.blobs.upload import Upload, create_only
+    from azguard.blobs.content import put_blob
+    from azguard.blobs.content.upload import Upload, create_only
     from azguard.requests.lineage import fresh_op
 
     env = context.of(ctx)
@@ -80,7 +80,7 @@ def put(
             any_type=given.blob_type is not None,
         ).add_lineage(wanted=not given.no_lineage)
         with env.out.progress_bar(f"put {target}", size) as progress:
-            write = partial(uploads.put, source=stream, progress=progress.at, allow_empty=given.takes_empty)
+            write = partial(put_blob.put, source=stream, progress=progress.at, allow_empty=given.takes_empty)
             written = given.keep_and_write(upload, _or_leave_alone(write) if skip else write)
     env.reads.follow_parts(target, upload.conditions.expected_etag, written.etag, upload.stamp)
     # A file of another size was read from its middle, or changed meanwhile.
@@ -110,7 +110,7 @@ def _put_tree(
 
 def _or_leave_alone(write: "Callable[[Upload], Any]") -> "Callable[[Upload], Any]":
     """Return a write that creates, and tells of what is there already."""
-    from azguard.blobs.existing import find_blob
+    from azguard.blobs.write_checks import find_blob
     from azguard.resources import existence
 
     return lambda ready: existence.create(lambda: write(ready), lambda: find_blob(ready), skip=True)

@@ -48,7 +48,7 @@ def snapshot(
         metadata=None if metadata is None else values.metadata(metadata),
         has_lineage=not no_lineage,
     )
-    env.out.show(snapshots.take(given))
+    env.out.show(snapshots.take_snapshot(given))
 
 
 @app.command(spec=options.operation(operations.BLOB_COPY))
@@ -110,9 +110,9 @@ def restore(
 
 
 def _show_preview(env: context.Environment, plan: "BlobCopy") -> None:
-    from azguard.blobs import restoring
+    from azguard.blobs import restores
 
-    found = restoring.preview(plan)
+    found = restores.preview(plan)
     env.out.show_preview(found, found.diff, f"{plan.target} would not change")
     if found.reason is not None:
         env.out.info(f"the restore would be refused now: {found.reason}")
@@ -130,9 +130,9 @@ def undelete(ctx: typer.Context, blob: options.Blob) -> None:
 
     Topics: snapshots
     """
-    from azguard.blobs import snapshots
+    from azguard.blobs import restores
 
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB, writable=True)
     env.conditions(target)
-    env.out.show(snapshots.undelete(target, env.deadline))
+    env.out.show(restores.undelete(target, env.deadline))

@@ -5,8 +5,7 @@ from typing import Annotated
 import typer
 
 from azguard.address import Kind
-from azguard.blobs import containers, contents
-from azguard.blobs.existing import find_container
+from azguard.blobs import containers
 from azguard.cli import completers, context, lifecycle_options, options, values
 from azguard.cli.groups import group
 from azguard.conditions import operations
@@ -50,7 +49,7 @@ def create(
     op = fresh_op()
     result = existence.create(
         lambda: containers.create(target, stamps, access, env.deadline, op),
-        lambda: find_container(target, op, env.deadline),
+        lambda: containers.find_existing(target, op, env.deadline),
         skip=lifecycle_options.skips(env, if_exists),
     )
     env.reads.record(target, result)
@@ -125,7 +124,9 @@ def delete(ctx: typer.Context, container: _Container, with_contents: options.Wit
 
     def send() -> WriteResult:
         if not with_contents:
-            require_empty(contents.count, target, env.deadline.fresh(), lifecycle_options.confirm_delete(target))
+            require_empty(
+                containers.count_blobs, target, env.deadline.fresh(), lifecycle_options.confirm_delete(target)
+            )
         return containers.delete(target, conditions, CacheRecords(env), env.deadline.fresh())
 
     env.out.show(env.reads.delete(target, conditions, send))

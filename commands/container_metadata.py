@@ -21,11 +21,11 @@ def get(ctx: typer.Context, container: options.Container) -> None:
 
     Topics: conditions
     """
-    from azguard.blobs import container_metadata
+    from azguard.blobs.metadata import read_container_metadata
 
     env = context.of(ctx)
     target = env.locate(container, Kind.CONTAINER)
-    found, lineage = container_metadata.get(target, env.conditions(target), env.deadline)
+    found, lineage = read_container_metadata(target, env.conditions(target), env.deadline)
     part_options.deliver(env, target, Part.METADATA, found, lineage)
 
 
@@ -49,12 +49,12 @@ def set_(
 
     Topics: conditions
     """
-    from azguard.blobs.container_metadata import replace_all
+    from azguard.blobs.metadata import replace_container_metadata
 
     env = context.of(ctx)
     target = env.locate(container, Kind.CONTAINER)
     wanted, seen = part_options.read_metadata(metadata, file)
-    done = replace_all(target, wanted, env.conditions(target, seen), env.deadline)
+    done = replace_container_metadata(target, wanted, env.conditions(target, seen), env.deadline)
     env.reads.follow(target, done.before, done.written.etag, done.lineage)
     env.reads.record_part(target, Part.METADATA, done.written, done.lineage)
     env.out.show(done.written)

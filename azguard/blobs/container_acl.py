@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.target import Target
-from azguard.blobs.rewrites import Rewritten
+from azguard.blobs.headers import Rewritten
 from azguard.conditions.etags import quote
 from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions

@@ -27,7 +27,11 @@ from azguard.requests.lineage import KEY, Lineage, drop_lineage
 from azguard.requests.service_errors import build_unreadable
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import existence
+from azguard.resources.contents import Contents, count_first_page
 from azguard.times import http_date
+
+# The most that one page holds.
+_PAGE = 5000
 
 
 @dataclass(frozen=True)
@@ -204,6 +208,15 @@ def find_version(found: Any, stamped: Mapping[str, str]) -> Mapping[str, Any]:
     return {"etag": found.etag, "last_modified": found.last_modified}
 
 
+def find_existing(target: Target, op: str, deadline: Deadline) -> WriteResult:
+    """Find the container that is there already, for a create."""
+    try:
+        found = fetch(target, deadline.fresh())
+    except NotFound:  # deleted since
+        return existence.leave_alone(target, None, None)
+    return existence.judge_version(target, found.etag, found.last_modified, Lineage.find(found.metadata), op)
+
+
 def _find_delete_outcome(
     target: Target, patience: Deadline, before: ContainerShown | None, alone: Callable[[], bool] | None
 ) -> Finding[None]:
@@ -242,3 +255,19 @@ def _to_write_result(target: Target, answer: Mapping[str, Any], name: str, attem
         guard=name,
         attempts=attempts,
     )
+
+
+def count_blobs(target: Target, deadline: Deadline) -> Contents:
+    """Count the blobs of a container, up to the end of the first page that has any.
+
+    Blobs that are being uploaded count. Snapshots do not: each has its blob. Versions and soft-deleted blobs do not
+    either: to delete them was an act of its own.
+
+    Raises:
+        Forbidden: it may not be listed.
+        NotFound: it is not there.
+    Source: https://learn.microsoft.com/rest/api/storageservices/list-blobs
+    """
+    client = target.account.container(target.address)
+    asked = {"include": ["uncommittedblobs"], "results_per_page": _PAGE, **page_timeouts(deadline)}
+    return count_first_page(client.list_blobs(**asked).by_page(), target, deadline, "blob", "blobs")

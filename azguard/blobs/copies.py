@@ -10,26 +10,27 @@ The service copies the content and its headers. It copies neither the index tags
 Source: https://learn.microsoft.com/rest/api/storageservices/copy-blob
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.target import Target
-from azguard.blobs import copy_sources, fenced_writes, properties, write_refusals
+from azguard.blobs import copy_sources, fenced_writes, properties, write_checks
 from azguard.blobs.copy_sources import PinnedSource, SourceMovedError
 from azguard.conditions import fences
 from azguard.conditions.etags import quote
 from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
-from azguard.errors import AzguardError, Changed, Exists, NotFound, UsageError
+from azguard.errors import AzguardError, Changed, Exists, GaveUp, NotFound, UsageError
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict, verdict_from_lineage
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, UNSEEN, Lineage, with_lineage
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources import copies
+from azguard.resources.copies import PENDING, SUCCESS, CopyAborted, CopyDestination
 
 # What stands in the place of the source's lineage where the copy has no other metadata: it is no history.
 _NO_HISTORY = "none"
@@ -148,14 +149,14 @@ def copy(given: BlobCopy) -> BlobCopied:
     while True:
         pinned = _pin(given)
         try:
-            with write_refusals.explain(given.target, given.conditions, given.deadline):
+            with write_checks.explain_refusal(given.target, given.conditions, given.deadline):
                 settled, under = _write(given, pinned)
         except SourceMovedError as error:
             moved += 1
             if pinned is None or not given.follows_source:
                 raise error.refusal from error
             if given.deadline.passed:
-                raise write_refusals.to_gave_up(given.source, moved) from error
+                raise write_checks.to_gave_up(given.source, moved) from error
             continue
         return _to_result(given, pinned, settled, under, moved)
 
@@ -265,7 +266,6 @@ def _is_still_ours(given: BlobCopy, found: Any) -> bool:
 
 
 def _is_copy_of(found: Any, source: Target) -> bool:
-    """Return whether a blob says that it is a copy of this source."""
     theirs, ours = ((url or "").partition("?")[0] for url in (found.copy.source, copies.to_url(source)))
     return bool(theirs == ours)
 
@@ -290,4 +290,83 @@ def _to_result(
         conflicts=moved,
         outcome="committed",
         created=under.is_creation,
+    )
+
+
+def await_copy(
+    begun: BlobCopied, target: Target, deadline: Deadline, tell: Callable[[int, int | None], None]
+) -> BlobCopied:
+    """Return a copy once it has ended well; ``tell`` is given the bytes that are copied, and how many there are.
+
+    Raises:
+        Changed: another write has replaced it, it was stopped, or its source was changed meanwhile.
+        NotFound, Forbidden, Unavailable: it failed, by what the service says.
+        GaveUp: it is still pending at the deadline.
+    """
+    for pause in copies.pauses():
+        found = _fetch(target, begun, deadline)
+        if found.copy.status != PENDING:
+            break
+        tell(*copies.read_progress(found.copy.progress))
+        if deadline.remaining <= pause:
+            raise _to_gave_up(begun, target, found)
+        deadline.pause(pause)
+    if found.copy.status != SUCCESS:
+        failure = copies.build_failure(target, found, f"{target} is now an empty blob")
+        raise failure.but(current_etag=found.etag)
+    return replace(
+        begun,
+        etag=found.etag,
+        last_modified=found.last_modified,
+        version_id=found.version_id,
+        content_length=found.size,
+        copy_status=SUCCESS,
+    )
+
+
+def abort_copy(target: Target, copy_id: str | None, conditions: Conditions, deadline: Deadline) -> CopyAborted:
+    """Stop a pending copy: the one with this id, or the one that the blob shows. It leaves an empty blob.
+
+    Raises:
+        Changed: the copy has ended, or the blob is the destination of another copy.
+        NotFound: there is no blob, or it is not the destination of a copy.
+        Locked: the blob is leased, and its lease id was not given.
+    """
+    destination = CopyDestination(
+        target,
+        fetch=lambda patience: properties.fetch(target, Conditions(), patience),
+        client=target.account.blob(target.address),
+        headers=conditions.request_headers,
+        guard=conditions.guard,
+    )
+    return copies.abort(destination, copy_id, deadline)
+
+
+def _fetch(target: Target, begun: BlobCopied, deadline: Deadline) -> Any:
+    """Return the properties of the destination."""
+    try:
+        found = properties.fetch(target, Conditions(), deadline)
+    except NotFound as error:
+        raise properties.to_gone(target, begun.etag or "", error).but(
+            reason="copy_replaced", facts={"copy_id": begun.copy_id}
+        ) from error
+    if begun.copy_id is not None and found.copy.id == begun.copy_id:
+        return found
+    raise Changed(
+        f"another writer replaced {target} before its copy was seen to end",
+        address=str(target.address),
+        current_etag=found.etag,
+        reason="copy_replaced",
+        facts={"copy_id": begun.copy_id, "current_copy_id": found.copy.id},
+    )
+
+
+def _to_gave_up(begun: BlobCopied, target: Target, found: Any) -> GaveUp:
+    done, total = copies.read_progress(found.copy.progress)
+    return GaveUp(
+        f"the copy to {target} is still pending, with {done:,} of {total or 0:,} bytes; it goes on",
+        address=str(target.address),
+        reason="copy_pending",
+        values={"copy_id": begun.copy_id},
+        facts={"copy_id": begun.copy_id, "copy_status": PENDING, "copy_progress": found.copy.progress},
     )

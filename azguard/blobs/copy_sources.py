@@ -4,7 +4,8 @@ The version is chosen by a read of its properties, which carries the conditions 
 this version alone. So each condition held for what is copied, and the metadata that is sent belongs to the content.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from azguard.accounts.account import Auth
@@ -12,10 +13,13 @@ from azguard.accounts.target import Target
 from azguard.blobs import properties
 from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
-from azguard.errors import AzguardError, Changed, Exists, Forbidden, NotFound, NotModified, Unauthenticated
+from azguard.errors import AzguardError, Changed, Exists, Forbidden, NotFound, NotModified, Unauthenticated, UsageError
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, drop_lineage
 from azguard.resources import copies
+
+# What every service version takes from a source in one request.
+_PIECE_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -102,7 +106,6 @@ def judge(
 
 
 def _still_holds(conditions: Conditions, error: AzguardError) -> bool:
-    """Return whether what was found after the refusal is the version of the destination that was asked for."""
     expected = conditions.expected_etag
     return expected is not None and getattr(error.seen, "etag", None) == expected
 
@@ -115,6 +118,61 @@ def _has_moved(source: Target, pinned: PinnedSource, deadline: Deadline) -> bool
 
 
 def _as_on_a_read(header: str) -> str:
-    """Return the header that means on a read what a header on the source means on the copy."""
     condition = next(each for each in Condition if each.header == header)
     return Condition(condition.removeprefix("source-")).header
+
+
+@dataclass(frozen=True)
+class SourcePiece:
+    """A range of one version of a source."""
+
+    source: Target
+    pinned: PinnedSource
+    offset: int
+    length: int
+
+    def __len__(self) -> int:
+        return self.length
+
+    @property
+    def url(self) -> str:
+        """Return the URL by which the service reads the source."""
+        return copies.to_url(self.source)
+
+    @property
+    def condition(self) -> dict[str, str]:
+        """Return the request header by which this version alone is taken."""
+        return self.pinned.condition
+
+
+def read_pieces(source: Target, conditions: Mapping[str, str], deadline: Deadline) -> Iterator[SourcePiece]:
+    """Yield the ranges of the version that is there now, if the conditions on the source hold for it.
+
+    Raises:
+        Changed: they do not.
+        NotFound, Forbidden, Unauthenticated: it is not there, or may not be read.
+        UsageError: it is empty.
+    """
+    pinned = pin(source, conditions, deadline)
+    if not pinned.content_length:
+        raise UsageError(f"the source {source} is empty", address=str(source.address), reason="source_is_empty")
+    for offset in range(0, pinned.content_length, _PIECE_BYTES):
+        yield SourcePiece(source, pinned, offset, min(_PIECE_BYTES, pinned.content_length - offset))
+
+
+@contextmanager
+def explain_piece(piece: object, conditions: Conditions, deadline: Deadline) -> Iterator[None]:
+    """Say of a refusal which side was refused, if the piece is of a source.
+
+    Raises:
+        AzguardError: the refusal.
+    """
+    try:
+        yield
+    except AzguardError as error:
+        if not isinstance(piece, SourcePiece):
+            raise
+        try:
+            raise judge(error, piece.source, piece.pinned, conditions, deadline) from error
+        except SourceMovedError as moved:
+            raise moved.refusal from error

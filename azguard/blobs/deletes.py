@@ -58,12 +58,7 @@ def delete(
 
 
 def _look_before(target: Target, conditions: Conditions, listed: str | None, deadline: Deadline) -> BlobBefore:
-    """Look at the blob before the delete, since a deleted blob tells nothing.
-
-    Raises:
-        Gone: the version that the conditions name was deleted.
-        Locked: the lease is not held.
-    """
+    """Look at the blob before the delete, since a deleted blob tells nothing."""
     if listed is not None and conditions.lease_id is None:
         return BlobBefore(listed)
     under = Conditions(lease_id=conditions.lease_id)

@@ -1,67 +1,145 @@
 """The content headers of a blob: changing some of them. The service clears each one that is not sent."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from azguard.accounts.target import Target
-from azguard.blobs import properties, rewrites
-from azguard.blobs.rewrites import Rewritten
-from azguard.blobs.upload import decode_md5
+from azguard.blobs import properties, write_checks
+from azguard.blobs.content.upload import ContentHeaders
+from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
+from azguard.errors import Changed, Gone, NotFound
+from azguard.leases import guard
 from azguard.leases.kept import LeaseRecords
 from azguard.requests.calls import write_timeouts
+from azguard.requests.commits import Verdict, WriteResult
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY
-from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
+from azguard.requests.lineage import KEY, Lineage
+from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
+
+#: Writes over the version that was read, under these conditions.
+Attempt = Callable[[Any, Conditions], Settled[Any]]
 
 
 @dataclass(frozen=True)
-class ContentHeaders:
-    """The content headers of a blob; None is not set."""
+class Rewritten:
+    """A write that left the content as it was."""
 
-    content_type: str | None = None
-    content_encoding: str | None = None
-    content_language: str | None = None
-    content_disposition: str | None = None
-    cache_control: str | None = None
-    #: In base64.
-    content_md5: str | None = None
-
-    @classmethod
-    def of(cls, found: Any) -> "ContentHeaders":
-        """Return those of the SDK's properties."""
-        settings = found.content_settings
-        return cls(
-            content_type=settings.content_type or None,
-            content_encoding=settings.content_encoding or None,
-            content_language=settings.content_language or None,
-            content_disposition=settings.content_disposition or None,
-            cache_control=settings.cache_control or None,
-            content_md5=properties.encode_base64(settings.content_md5),
-        )
-
-    @property
-    def given(self) -> Mapping[str, str]:
-        """Return those that are set."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {name: value for name, value in values.items() if value is not None}
-
-    def for_sdk(self) -> Any:
-        """Return the SDK's value."""
-        from azure.storage.blob import ContentSettings
-
-        return ContentSettings(
-            content_type=self.content_type,
-            content_encoding=self.content_encoding,
-            content_language=self.content_language,
-            content_disposition=self.content_disposition,
-            cache_control=self.cache_control,
-            content_md5=decode_md5(self.content_md5),
-        )
+    written: WriteResult
+    #: The ETag of the version that it replaced; None if that is not known.
+    before: str | None
+    lineage: str | None
 
 
-def change(
+def rewrite(
+    target: Target,
+    conditions: Conditions,
+    records: LeaseRecords,
+    deadline: Deadline,
+    attempt: Attempt,
+) -> Rewritten:
+    """Read the properties of a blob and write over the version that was read.
+
+    Raises:
+        Changed: it is not the version that the conditions name, or they do not hold.
+        GaveUp: they name none, and others wrote between each read and the write until the deadline.
+        Locked: it is leased, and the lease id is missing or wrong.
+    """
+    try:
+        if conditions.headers and conditions.expected_etag is None:
+            return _rewrite_under_lease(target, conditions, records, deadline, attempt)
+        return _rewrite_version(target, conditions, deadline, attempt)
+    except Changed as error:
+        if isinstance(error, Gone) or error.current_etag is not None:
+            raise
+        raise properties.describe_conflict(error, target, deadline) from error
+
+
+def excludes_copies(given: Conditions, under: Conditions) -> bool:
+    """Return whether a copy of a request that comes late is refused, by its version or with our own lease.
+
+    Under the caller's lease it could undo what the caller writes next. ``given`` are the caller's conditions.
+    """
+    return under.expected_etag is not None or given.lease_id is None
+
+
+def find_outcome(
+    found: Any, target: Target, lease_id: str | None, patience: Deadline, equals: Callable[[Any], bool]
+) -> Finding[Any]:
+    """Return what is known of a write over the version ``found`` that has no place for a lineage.
+
+    ``equals`` says whether a version has what was sent. Only a lease tells whether it was our write that made it.
+    """
+    try:
+        current, is_held = properties.fetch_whatever_lease(target, lease_id, patience)
+    except NotFound:
+        return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
+    if current.etag == found.etag:
+        return Finding(Verdict.NOT_YET, seen=current)
+    if Lineage.parse((current.metadata or {}).get(KEY)).successor(found.etag) is not None:
+        return Finding(Verdict.NEVER, seen=current)
+    if equals(current) and is_held:
+        return Finding(Verdict.COMMITTED, {"etag": current.etag, "last_modified": current.last_modified})
+    return Finding(Verdict.UNKNOWN, seen=current, same=equals(current))
+
+
+def _rewrite_version(target: Target, conditions: Conditions, deadline: Deadline, attempt: Attempt) -> Rewritten:
+    """Write over the version that is expected; where none is, over that which is there, until none comes between."""
+    refused = 0
+    while True:
+        found = _read(target, conditions, deadline)
+        if conditions.expected_etag not in (None, found.etag):
+            raise Changed(
+                f"{target} changed since you read it",
+                address=str(target.address),
+                expected_etag=conditions.expected_etag,
+                current_etag=found.etag,
+            )
+        tied = replace(conditions, headers={Condition.IF_MATCH.header: found.etag}, expected_etag=found.etag)
+        try:
+            settled = attempt(found, tied)
+        except Changed as error:
+            if conditions.expected_etag is not None:
+                raise
+            refused += 1
+            if deadline.passed:
+                raise write_checks.to_gave_up(target, refused) from error
+            continue
+        return _build_result(target, conditions, found, settled, refused)
+
+
+def _rewrite_under_lease(
+    target: Target, conditions: Conditions, records: LeaseRecords, deadline: Deadline, attempt: Attempt
+) -> Rewritten:
+    with guard.hold(target, conditions.lease_id, records, deadline) as held:
+        found = _read(target, replace(conditions, lease_id=held.lease_id), deadline)
+        settled = attempt(found, replace(conditions, lease_id=held.lease_id))
+    return _build_result(target, conditions, found, settled, 0)
+
+
+def _read(target: Target, conditions: Conditions, deadline: Deadline) -> Any:
+    try:
+        return properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline)
+    except NotFound as error:
+        if conditions.expected_etag is None or error.service_code == "ContainerNotFound":
+            raise
+        raise properties.to_gone(target, conditions.expected_etag, error) from error
+
+
+def _build_result(target: Target, conditions: Conditions, found: Any, settled: Settled[Any], refused: int) -> Rewritten:
+    written = WriteResult(
+        address=str(target.address),
+        etag=settled.answer.get("etag"),
+        last_modified=settled.answer.get("last_modified"),
+        guard=conditions.guard,
+        attempts=settled.attempts + refused,
+        conflicts=refused,
+    )
+    return Rewritten(written, found.etag, settled.answer.get("lineage"))
+
+
+def change_headers(
     target: Target,
     headers: ContentHeaders,
     conditions: Conditions,
@@ -83,7 +161,7 @@ def change(
         client = target.account.blob(target.address)
 
         def look(patience: Deadline) -> Finding[Any]:
-            return rewrites.find_outcome(
+            return find_outcome(
                 found, target, under.lease_id, patience, lambda current: ContentHeaders.of(current) == wanted
             )
 
@@ -94,9 +172,9 @@ def change(
             ),
             look=look,
             expected_etag=under.expected_etag,
-            resend=rewrites.excludes_copies(conditions, under),
+            resend=excludes_copies(conditions, under),
         )
         settled = send_until_settled(request, deadline)
         return Settled({**settled.answer, "lineage": (found.metadata or {}).get(KEY)}, settled.attempts, settled.doubts)
 
-    return rewrites.rewrite(target, conditions, records, deadline, attempt)
+    return rewrite(target, conditions, records, deadline, attempt)

@@ -1,20 +1,124 @@
 """A container's blobs, listed page by page in constant memory."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from functools import lru_cache
+from http import HTTPStatus
 from itertools import groupby, islice
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from urllib.parse import unquote
 
 from azguard import columns
+from azguard.accounts import direct
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.blobs.shown import BlobShown, from_sdk
+from azguard.blobs.properties import encode_base64, explain_stale_read, fetch, name_of, type_of
+from azguard.conditions.etags import quote
+from azguard.conditions.resolve import Conditions
 from azguard.errors import NotFound
-from azguard.requests.calls import page_timeouts, pages
+from azguard.requests.calls import Markers, page_timeouts, pages, read
 from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import drop_lineage
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
 
 # What a listing can include that has the name of another line.
 _OF_ONE_NAME = frozenset({"snapshots", "versions", "deleted"})
+
+
+@dataclass(frozen=True)
+class BlobShown:
+    """A blob's properties."""
+
+    COLUMNS: ClassVar = (
+        columns.NAME,
+        columns.ADDRESS,
+        columns.SNAPSHOT,
+        columns.VERSION,
+        columns.CONTENT_LENGTH,
+        columns.LAST_MODIFIED,
+        columns.ETAG,
+        columns.CONTENT_TYPE,
+        columns.LEASE_STATE,
+    )
+
+    address: str
+    name: str
+    container: str
+    #: None where there are only uncommitted blocks.
+    etag: str | None
+    last_modified: datetime | None
+    created: datetime | None
+    content_length: int
+    content_type: str | None
+    content_encoding: str | None
+    content_language: str | None
+    content_disposition: str | None
+    cache_control: str | None
+    content_md5: str | None
+    blob_type: str | None
+    tier: str | None
+    tag_count: int | None
+    lease_status: str | None
+    lease_state: str | None
+    lease_duration: str | None
+    snapshot: str | None
+    version_id: str | None
+    deleted: bool
+    #: Of the copy that wrote it, or is writing it; None where no copy did, or a later write has replaced it.
+    copy_id: str | None
+    copy_status: str | None
+    #: The bytes copied, and how many there are, such as ``12/40``.
+    copy_progress: str | None
+    metadata: Mapping[str, str]
+
+
+def show(target: Target, conditions: Conditions, deadline: Deadline) -> BlobShown:
+    """Return a blob's properties and metadata; its content is not read.
+
+    Raises:
+        NotModified: a conditional read found nothing newer.
+    Source: https://learn.microsoft.com/rest/api/storageservices/get-blob-properties
+    """
+    with explain_stale_read(target, conditions, deadline):
+        return from_sdk(target.address, fetch(target, conditions, deadline))
+
+
+def from_sdk(address: Address, found: Any) -> BlobShown:
+    """Return the SDK's properties as a plain value; azguard's own metadata key stays out."""
+    settings = found.content_settings
+    return BlobShown(
+        address=str(address),
+        name=address.name,
+        container=address.container,
+        etag=quote(found.etag) if found.etag else None,
+        last_modified=found.last_modified,
+        created=found.creation_time,
+        content_length=found.size,
+        content_type=settings.content_type,
+        content_encoding=settings.content_encoding or None,
+        content_language=settings.content_language or None,
+        content_disposition=settings.content_disposition or None,
+        cache_control=settings.cache_control or None,
+        content_md5=encode_base64(settings.content_md5),
+        blob_type=type_of(found),
+        tier=name_of(found.blob_tier),
+        tag_count=found.tag_count,
+        lease_status=found.lease.status,
+        lease_state=found.lease.state,
+        lease_duration=found.lease.duration,
+        snapshot=found.snapshot,
+        version_id=found.version_id,
+        deleted=bool(found.deleted),
+        copy_id=found.copy.id,
+        copy_status=name_of(found.copy.status),
+        copy_progress=found.copy.progress,
+        metadata=drop_lineage(found.metadata),
+    )
 
 
 @dataclass(frozen=True)
@@ -81,3 +185,90 @@ def _sort_versions(items: Iterable[Any]) -> Iterator[Any]:
     """Yield the lines of each name in order of time: Azurite lists them in another order after each write."""
     for _, of_one_name in groupby(items, key=lambda item: item.name):
         yield from sorted(of_one_name, key=order_in_time)
+
+
+class ListedBlob(NamedTuple):
+    """One blob as the service lists it."""
+
+    name: str
+    #: None where there are only uncommitted blocks.
+    etag: str | None
+    last_modified: datetime | None
+    content_length: int | None
+    #: In base64.
+    content_md5: str | None
+    blob_type: str | None = None
+
+
+class _Page(NamedTuple):
+    blobs: list[ListedBlob]
+    #: Where the next page begins; empty after the last one.
+    marker: str
+
+
+def list_names(target: Target, deadline: Deadline, prefix: str) -> Iterator[ListedBlob]:
+    """Yield a container's blobs in order of name, page by page, in constant memory; no directories.
+
+    Raises:
+        NotFound: there is no such container.
+        ChallengeReceived: see ``direct.send``.
+    Source: https://learn.microsoft.com/rest/api/storageservices/list-blobs
+    """
+    marker, markers = "", Markers(target)
+    while True:
+        try:
+            page = read(lambda _: _fetch(target, deadline, prefix, marker), target, deadline.fresh())  # noqa: B023  # called at once
+        except NotFound as error:
+            raise error.but(message=f"there is no container {target.address.container}") from error.__cause__
+        marker = page.marker
+        markers.note(marker)
+        yield from page.blobs
+        if not marker:
+            return
+
+
+def _fetch(target: Target, deadline: Deadline, prefix: str, marker: str) -> _Page:
+    from xml.etree import ElementTree as ET
+
+    from azure.core.exceptions import DecodeError
+
+    query = {"restype": "container", "comp": "list"}
+    query |= {"prefix": prefix} if prefix else {}
+    query |= {"marker": marker} if marker else {}
+    answer = direct.send(target.account, "GET", target.address, {}, page_timeouts(deadline), query=query)
+    try:
+        root = ET.fromstring(answer.content)  # noqa: S314  # an answer of the service
+        blobs = root.find("Blobs")
+        if answer.status != HTTPStatus.OK or blobs is None:
+            raise DecodeError("the answer is no list of blobs")
+        found = [each for each in map(_parse, blobs.iter("Blob")) if each is not None]
+        return _Page(found, root.findtext("NextMarker") or "")
+    except (ET.ParseError, ValueError) as error:
+        raise DecodeError(f"the answer is no list of blobs: {error}") from error
+
+
+def _parse(found: "Element") -> ListedBlob | None:
+    """Return a blob; None for a directory, which only an account with a hierarchical namespace lists."""
+    name = found.find("Name")
+    properties = found.find("Properties")
+    if name is None or properties is None:
+        raise ValueError("a blob has no name")
+    # What XML cannot hold is encoded as in a URL.
+    text = unquote(name.text or "") if name.get("Encoded") == "true" else name.text or ""
+    told = {each.tag: each.text for each in properties}
+    if told.get("ResourceType") == "directory":
+        return None
+    etag, modified, length = told.get("Etag"), told.get("Last-Modified"), told.get("Content-Length")
+    return ListedBlob(
+        name=text,
+        etag=quote(etag) if etag else None,
+        last_modified=_parse_date(modified) if modified else None,
+        content_length=int(length) if length else None,
+        content_md5=told.get("Content-MD5"),
+        blob_type=told.get("BlobType"),
+    )
+
+
+@lru_cache(maxsize=256)
+def _parse_date(text: str) -> datetime:
+    return parsedate_to_datetime(text)

@@ -10,17 +10,17 @@ from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.target import Target
-from azguard.blobs import properties, rewrites
-from azguard.blobs.headers import ContentHeaders
-from azguard.blobs.rewrites import Rewritten
+from azguard.blobs import containers, headers, properties
+from azguard.blobs.content.upload import ContentHeaders
+from azguard.blobs.headers import Rewritten
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.documents import metadata as rules
 from azguard.errors import NotFound
 from azguard.leases.kept import LeaseRecords
 from azguard.leases.owners import OF_LOCK
-from azguard.requests.calls import write_timeouts
-from azguard.requests.commits import Verdict, verdict_from_lineage
+from azguard.requests.calls import read, write_timeouts
+from azguard.requests.commits import Verdict, WriteResult, verdict_from_lineage
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
@@ -88,12 +88,12 @@ def replace_all(
             ),
             look=lambda patience: _find_outcome(target, op, found, stamped, patience),
             expected_etag=under.expected_etag,
-            resend=rewrites.excludes_copies(conditions, under),
+            resend=headers.excludes_copies(conditions, under),
         )
         settled = send_until_settled(request, deadline)
         return Settled({**settled.answer, "lineage": stamped[KEY]}, settled.attempts, settled.doubts)
 
-    return rewrites.rewrite(target, conditions, records, deadline, attempt)
+    return headers.rewrite(target, conditions, records, deadline, attempt)
 
 
 def add_own(metadata: Mapping[str, str], before: Mapping[str, str], op: str, etag: str) -> Mapping[str, str]:
@@ -122,3 +122,71 @@ def _find_outcome(target: Target, op: str, before: Any, stamped: Mapping[str, st
     is_ours = is_same and properties.has_metadata(found, stamped)
     answer = {"etag": found.etag, "last_modified": found.last_modified} if is_ours else {"etag": None}
     return Finding(verdict, answer if verdict is Verdict.COMMITTED else None, seen=found)
+
+
+def read_container_metadata(
+    target: Target, conditions: Conditions, deadline: Deadline
+) -> tuple[MetadataRead, str | None]:
+    """Return the metadata of a container, and its lineage.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/get-container-properties
+    """
+    return describe(target, _fetch(target, conditions.lease_id, deadline))
+
+
+def replace_container_metadata(
+    target: Target, wanted: Mapping[str, str], conditions: Conditions, deadline: Deadline
+) -> Rewritten:
+    """Replace the metadata of a container.
+
+    Raises:
+        Changed: it is not the version that the conditions name.
+        OutcomeUnknown: the answer was lost, and the write is not found. It may still arrive.
+    Source: https://learn.microsoft.com/rest/api/storageservices/set-container-metadata
+    """
+    found = _fetch(target, conditions.lease_id, deadline)
+    is_compared = conditions.expected_etag is not None
+    if conditions.expected_etag not in (None, quote(found.etag)):
+        raise containers.to_changed(target, conditions.expected_etag, quote(found.etag))
+    op = fresh_op()
+    stamped = add_own(wanted, found.metadata or {}, op, found.etag)
+    client = target.account.container(target.address)
+    request = WriteRequest(
+        target=target,
+        send=lambda: client.set_container_metadata(
+            dict(stamped), headers=conditions.request_headers, **write_timeouts(deadline)
+        ),
+        look=lambda patience: find_outcome(target, op, stamped, patience),
+        # Nothing keeps a copy that comes late from undoing what another writes meanwhile.
+        resend=False,
+    )
+    settled: Settled[Any] = send_until_settled(request, deadline)
+    written = WriteResult(
+        address=str(target.address),
+        etag=settled.answer.get("etag"),
+        last_modified=settled.answer.get("last_modified"),
+        guard=conditions.guard,
+        attempts=settled.attempts,
+    )
+    return Rewritten(written, found.etag if is_compared else None, stamped[KEY])
+
+
+def find_outcome(target: Target, op: str, stamped: Mapping[str, str], patience: Deadline) -> Finding[Any]:
+    """Return whether a write of the metadata is found; that it is not proves nothing, since none depends on a version.
+
+    The emulator and the service tell the lineage of a container in its metadata.
+    """
+    try:
+        found = containers.fetch(target, patience)
+    except NotFound:
+        return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
+    history = Lineage.parse((found.metadata or {}).get(KEY))
+    if op not in history:
+        return Finding(Verdict.UNKNOWN)
+    return Finding(Verdict.COMMITTED, containers.find_version(found, stamped))
+
+
+def _fetch(target: Target, lease_id: str | None, deadline: Deadline) -> Any:
+    client = target.account.container(target.address)
+    headers = Conditions(lease_id=lease_id).request_headers
+    return read(lambda timeouts: client.get_container_properties(headers=headers, **timeouts), target, deadline)

@@ -138,3 +138,8 @@ def encode_base64(digest: bytes | bytearray | None) -> str | None:
 def name_of(member: Any) -> str | None:
     """Return a member of an enumeration of the SDK as the service writes it; None is not told."""
     return None if member is None else str(getattr(member, "value", member))
+
+
+def find_chosen_tier(found: Any) -> str | None:
+    """Return a blob's tier, or None where it is the account's default."""
+    return None if found.blob_tier_inferred else name_of(found.blob_tier)

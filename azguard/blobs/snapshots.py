@@ -7,25 +7,29 @@ The blob itself does not change.
 Source: https://learn.microsoft.com/rest/api/storageservices/snapshot-blob and /undelete-blob
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.target import Target
-from azguard.address import Address
-from azguard.blobs import properties, write_refusals
-from azguard.blobs.listing import order_in_time
+from azguard.blobs import properties, write_checks
+from azguard.blobs.content.upload import BlobPut, Upload
 from azguard.conditions.etags import quote
 from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
-from azguard.errors import Changed, NotFound, NotModified, UsageError
-from azguard.requests.calls import page_timeouts, pages, write_timeouts
-from azguard.requests.commits import Verdict, WriteResult
+from azguard.errors import AzguardError, Changed, NotFound, NotModified, OutcomeUnknown, Unavailable, UsageError
+from azguard.requests import commits
+from azguard.requests.calls import page_timeouts, pages, send_once, write_timeouts
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage, drop_lineage
+from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
+from azguard.updates import recording
+from azguard.updates.recording import LocalRecords, UpdateRequest
+from azguard.updates.result import UpdateReport
 
 _Answer = Mapping[str, Any]
 
@@ -68,7 +72,7 @@ class Snapshot:
     may_repeat: bool = False
 
 
-def take(given: Snapshot) -> BlobSnapshot:
+def take_snapshot(given: Snapshot) -> BlobSnapshot:
     """Keep the blob as it is now.
 
     Raises:
@@ -86,7 +90,7 @@ def take(given: Snapshot) -> BlobSnapshot:
             if given.conditions.expected_etag is not None or pinned is given:
                 raise properties.describe_conflict(error, given.target, given.deadline) from error
             if given.deadline.passed:
-                raise write_refusals.to_gave_up(given.target, changed) from error
+                raise write_checks.to_gave_up(given.target, changed) from error
             continue
         return _to_result(given, pinned, settled, changed)
 
@@ -103,78 +107,7 @@ def take_version(given: Snapshot) -> BlobSnapshot:
     return _to_result(given, pinned, _send_settled(pinned), 0)
 
 
-def undelete(target: Target, deadline: Deadline) -> WriteResult:
-    """Bring back a blob that was deleted and is still kept, with its snapshots. If it is there, nothing changes.
-
-    Raises:
-        NotFound: nothing of it is kept; or only snapshots and versions are, and there is no current blob.
-        BadRequest: the service, such as the emulator, cannot do it.
-    """
-    client = target.account.blob(target.address)
-    request: WriteRequest[None] = WriteRequest(
-        target=target,
-        send=lambda: client.undelete_blob(**write_timeouts(deadline)),
-        # That the blob is there does not tell that its snapshots are back too.
-        look=lambda _: Finding(Verdict.UNKNOWN),
-        look_after_refusal=lambda _: Finding(Verdict.UNKNOWN),
-        is_idempotent=True,
-    )
-    settled = send_until_settled(request, deadline)
-    try:
-        found = properties.fetch(target, Conditions(), deadline.fresh())
-    except NotFound as error:
-        raise error.but(
-            message=f"the kept versions of {target} are back, but none is the current one",
-            reason="undeleted_without_current",
-        ) from error
-    return WriteResult(str(target.address), found.etag, found.last_modified, "none", settled.attempts)
-
-
-def find_newest(target: Target, kind: str, deadline: Deadline) -> Address:
-    """Return the address of the newest ``snapshot`` of a blob, or of the newest ``version`` before the current one.
-
-    Raises:
-        NotFound: there is none.
-    """
-    kept = _list_kept(target, [f"{kind}s"], deadline)
-    found = [
-        each for each in kept if not order_in_time(each)[0] and (each.snapshot is not None) == (kind == "snapshot")
-    ]
-    if not found:
-        raise NotFound(f"no {kind} of {target} is kept", address=str(target.address), reason="nothing_kept")
-    return _locate(target, max(found, key=order_in_time))
-
-
-def find_by_id(target: Target, moment: str, deadline: Deadline) -> Address:
-    """Return the address of the snapshot or version of a blob that has this id.
-
-    Raises:
-        NotFound: there is none.
-        UsageError: a snapshot and a version have it.
-    """
-    kept = _list_kept(target, ["snapshots", "versions"], deadline)
-    found = {_locate(target, each) for each in kept if moment in (each.snapshot, each.version_id)}
-    if not found:
-        raise NotFound(
-            f"no snapshot or version of {target} has the id {moment}",
-            address=str(target.address),
-            reason="no_such_id_kept",
-        )
-    if len(found) > 1:
-        raise UsageError(
-            f"a snapshot and a version of {target} have the id {moment}",
-            address=str(target.address),
-            reason="id_of_snapshot_and_version",
-        )
-    return found.pop()
-
-
-def _locate(target: Target, found: Any) -> Address:
-    """Return the address of a line of a listing."""
-    return replace(target.address, snapshot=found.snapshot, version=None if found.snapshot else found.version_id)
-
-
-def _list_kept(target: Target, include: list[str], deadline: Deadline) -> Iterator[Any]:
+def list_kept(target: Target, include: list[str], deadline: Deadline) -> Iterator[Any]:
     """Yield what a container has under the name of a blob, in any order."""
     container, name = target.account.container(target.address), target.address.name
     listed = container.list_blobs(name_starts_with=name, include=include, **page_timeouts(deadline))
@@ -229,7 +162,7 @@ def _find_outcome(pinned: Snapshot, patience: Deadline) -> Finding[_Answer]:
     """Return our snapshot, if it is in the list."""
     if KEY not in (pinned.metadata or {}):
         return Finding(Verdict.UNKNOWN)
-    for item in _list_kept(pinned.target, ["snapshots", "metadata"], patience):
+    for item in list_kept(pinned.target, ["snapshots", "metadata"], patience):
         if item.snapshot and pinned.op in Lineage.find(item.metadata):
             answer = {"snapshot": item.snapshot, "etag": quote(item.etag), "last_modified": item.last_modified}
             return Finding(Verdict.COMMITTED, answer)
@@ -251,3 +184,130 @@ def _to_result(given: Snapshot, pinned: Snapshot, settled: Settled[_Answer], cha
         conflicts=changed,
         outcome="committed",
     )
+
+
+@dataclass(frozen=True)
+class BlobPutKept(BlobPut):
+    """What a put wrote, and the snapshot of what it replaced."""
+
+    #: The address of the snapshot; None where nothing was replaced.
+    snapshot: str | None = None
+
+
+@dataclass(frozen=True)
+class UpdateReportKept(UpdateReport):
+    """How an update ended, and the snapshot of what it replaced."""
+
+    #: The address of the snapshot; None where nothing was replaced.
+    snapshot: str | None = None
+
+
+@dataclass
+class VersionKeeper:
+    """Keeps the versions of one blob that one write is about to replace."""
+
+    target: Target
+    #: The snapshots, by the ETag of the version; the last is of the version that the last attempt was for.
+    made: dict[str, BlobSnapshot] = field(default_factory=dict)
+
+    def keep(self, etag: str, lease_id: str | None, deadline: Deadline) -> None:
+        """Keep a version, once.
+
+        Raises:
+            Changed: it is not the current version any more.
+            Unavailable: it is not known to be kept, so that nothing was written.
+        """
+        if etag in self.made:
+            return
+        given = Snapshot(
+            target=self.target,
+            conditions=Conditions({"If-Match": etag}, "if-match", etag, lease_id=lease_id),
+            deadline=deadline,
+            op=fresh_op(),
+            may_repeat=True,
+        )
+        try:
+            # A step towards the write that the caller asked for.
+            with commits.step():
+                self.made[etag] = take_version(given)
+        except NotFound as error:
+            raise properties.to_gone(self.target, etag, error) from error
+        except Changed as error:
+            told = f"{self.target} changed since you read it"
+            # What is there now is told with the write that was meant.
+            raise error.but(message=told, expected_etag=etag, detail=()) from error
+        except OutcomeUnknown as error:
+            if isinstance(error.__cause__, KeyboardInterrupt):
+                raise error.__cause__ from None
+            told = f"whether {self.target} was kept as a snapshot is not known, so it was not written"
+            raise error.as_kind(Unavailable, message=told, reason="keeping_unknown") from error
+
+    @contextmanager
+    def name_in_errors(self) -> Iterator[None]:
+        """Add to an error the snapshot that was made before."""
+        try:
+            yield
+        except AzguardError as error:
+            if not self.made:
+                raise
+            raise error.but(facts={**error.facts, "snapshot": self._newest}) from error
+
+    def name_in(self, result: Any) -> Any:
+        """Return the result of the write, with the snapshot of the version that it replaced."""
+        kinds = {BlobPut: BlobPutKept, UpdateReport: UpdateReportKept}
+        if type(result) not in kinds:
+            return result
+        known = {each.name: getattr(result, each.name) for each in fields(result)}
+        replaced = self._newest if result.outcome == "committed" else None
+        return kinds[type(result)](**known, snapshot=replaced)
+
+    def drop_others(self, outcome: str, deadline: Deadline) -> None:
+        """Delete the snapshots of versions that other writers have replaced. What cannot be deleted stays."""
+        others = list(self.made.values())
+        for each in others[:-1] if outcome == "committed" else others:
+            self._drop(each, deadline)
+
+    def _drop(self, made: BlobSnapshot, deadline: Deadline) -> None:
+        address = replace(self.target.address, snapshot=made.snapshot)
+        send_once(lambda: self.target.account.blob(address).delete_blob(**write_timeouts(deadline)))
+
+    @property
+    def _newest(self) -> str | None:
+        return list(self.made.values())[-1].snapshot_address if self.made else None
+
+
+def write_keeping(upload: Upload, write: Callable[[Upload], Any]) -> Any:
+    """Return the result of a put that keeps what it replaces, with the snapshot.
+
+    Raises:
+        UsageError: the put is for no one version: then what is kept may not be what is replaced.
+    """
+    conditions = upload.conditions
+    if conditions.expected_etag is None and not conditions.creates_only:
+        raise UsageError(
+            "what is replaced can be kept only if the write is for one version",
+            argument="snapshot_first",
+            reason="snapshot_first_needs_version",
+        )
+    keeper = VersionKeeper(upload.target)
+
+    def keep(under: Conditions) -> None:
+        if under.expected_etag is not None:
+            keeper.keep(under.expected_etag, under.lease_id, upload.deadline.fresh())
+
+    with keeper.name_in_errors():
+        return keeper.name_in(write(replace(upload, before_commit=keep)))
+
+
+def update_keeping(request: UpdateRequest, records: LocalRecords) -> UpdateReport:
+    """Return the report of an update that keeps what it replaces, with the snapshot.
+
+    Raises:
+        AzguardError: as ``recording.update_and_record`` says.
+    """
+    keeper: VersionKeeper = request.resource.keeper  # type: ignore[attr-defined]  # of blobs alone
+    with keeper.name_in_errors():
+        report = recording.update_and_record(request, records)
+    keeper.drop_others(report.outcome, request.deadline.fresh())
+    kept: UpdateReport = keeper.name_in(report)
+    return kept

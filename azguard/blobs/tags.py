@@ -11,26 +11,31 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.target import Target
-from azguard.blobs import fenced_tags, properties
+from azguard.blobs import properties
+from azguard.blobs.content.upload import ContentHeaders
 from azguard.conditions import fences
 from azguard.conditions.etags import quote
 from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
 from azguard.documents import metadata as rules
-from azguard.errors import AzguardError, BadRequest, Changed, NotFound, OutcomeUnknown, UsageError
+from azguard.errors import AzguardError, BadRequest, Changed, Forbidden, NotFound, OutcomeUnknown, UsageError
 from azguard.leases import guard
 from azguard.leases.kept import LeaseRecords
+from azguard.leases.owner_records import Moved
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict, WriteResult, look_under
 from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 
 # Stands between the blob's ETag and the digest of the tags.
 _MARK = "+"
+_IMMUTABLE = "BlobImmutableDueToPolicy"
 
 
 @dataclass(frozen=True)
@@ -114,15 +119,10 @@ def replace_all(
 def _exclude_lower_fences(
     target: Target, done: WriteResult, held: guard.GuardLease, records: LeaseRecords
 ) -> WriteResult:
-    """Return the write of tags under a fence, once no holder with a lower one can replace the version any more.
-
-    Raises:
-        OutcomeUnknown: the tags were written, and one still may.
-        VersionNotMoved: that is so because the caller may write no more than tags.
-    """
+    """Return the write of tags under a fence, once no holder with a lower one can replace the version any more."""
     try:
-        moved = fenced_tags.move_version(target, held.lease_id, held.patience)
-    except fenced_tags.VersionNotMoved:
+        moved = move_version(target, held.lease_id, held.patience)
+    except VersionNotMoved:
         raise
     except AzguardError as error:
         raise OutcomeUnknown(
@@ -244,3 +244,46 @@ def _find_first_copy(
     if before.tags == wanted:
         return Finding(Verdict.NEVER)
     return _find_outcome(target, wanted, before, conditions, patience)
+
+
+class VersionNotMoved(Forbidden):
+    """The tags were written, and the caller may not give the blob another version."""
+
+    #: By which ``calls.outcome_of`` knows it for a refusal.
+    status_code: ClassVar[int] = HTTPStatus.FORBIDDEN
+
+
+def move_version(target: Target, lease_id: str | None, deadline: Deadline) -> Moved:
+    """Give a blob another ETag and leave all else as it is; ``lease_id`` is held, so that no one else can write it.
+
+    Raises:
+        Locked: the lease is not held any more.
+        OutcomeUnknown: it was sent, and whether it was done cannot be known.
+        VersionNotMoved: the caller may not do that.
+    Source: https://learn.microsoft.com/rest/api/storageservices/set-blob-properties
+    """
+    under = Conditions(lease_id=lease_id)
+    found = properties.fetch(target, under, deadline)
+    tied = replace(under, headers={Condition.IF_MATCH.header: found.etag}).request_headers
+    client, same = target.account.blob(target.address), ContentHeaders.of(found).for_sdk()
+
+    def look(patience: Deadline) -> Finding[Mapping[str, Any]]:
+        current, is_held = properties.fetch_whatever_lease(target, lease_id, patience)
+        if current.etag == found.etag:
+            return Finding(Verdict.NOT_YET)
+        return Finding(Verdict.COMMITTED if is_held else Verdict.UNKNOWN, {"etag": current.etag})
+
+    request = WriteRequest(
+        target=target,
+        send=lambda: client.set_http_headers(same, headers=tied, **write_timeouts(deadline)),
+        look=look,
+        expected_etag=found.etag,
+    )
+    try:
+        after: str = send_until_settled(request, deadline).answer["etag"]
+    except Forbidden as error:
+        if error.service_code != _IMMUTABLE:
+            told = "the tags were written, but a holder with a lower fence may still overwrite them"
+            raise error.as_kind(VersionNotMoved, detail=(*error.detail, told)) from error
+        after = found.etag  # No holder can replace the content.
+    return Moved(quote(found.etag), quote(after), found.last_modified, (found.metadata or {}).get(KEY))

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.target import Target
 from azguard.blobs import properties
-from azguard.blobs.update_states import find_chosen_tier
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Changed, NotFound
@@ -154,4 +153,4 @@ class TierChange:
 
     def _is_reached(self, found: Any) -> bool:
         pending = f"rehydrate-pending-to-{self.tier.lower()}"
-        return find_chosen_tier(found) == self.tier or found.archive_status == pending
+        return properties.find_chosen_tier(found) == self.tier or found.archive_status == pending

@@ -1,32 +1,48 @@
 """Blobs under a prefix, as trees of files see them."""
 
-from collections.abc import Callable, Iterator
+import hashlib
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from functools import lru_cache
+from http import HTTPStatus
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from azguard import naming
+from azguard.accounts import direct
 from azguard.accounts.account import SINGLE_BYTES
-from azguard.accounts.direct import ChallengeReceived
+from azguard.accounts.direct import ChallengeReceived, DirectAnswer
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.blobs import containers, deletes, downloads, listing, name_lists, properties, small_gets, uploads
-from azguard.blobs.existing import find_blob
-from azguard.blobs.name_lists import ListedBlob
-from azguard.blobs.shown import BlobShown
-from azguard.blobs.upload import Settings, Upload
+from azguard.blobs import containers, deletes, listing, properties
+from azguard.blobs.content import download, put_blob
+from azguard.blobs.content.download import BlobGot
+from azguard.blobs.content.upload import Settings, Upload
+from azguard.blobs.listing import BlobShown, ListedBlob
+from azguard.blobs.properties import explain_stale_read
+from azguard.blobs.write_checks import find_blob
 from azguard.conditions.etags import quote
 from azguard.conditions.operations import BLOB_DELETE, BLOB_GET, BLOB_PUT_BLOCK_BLOB, Operation
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Forbidden, NotFound
+from azguard.requests import calls, delivery
 from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
 from azguard.requests.delivery import AT_ONCE, Shares
+from azguard.requests.lineage import KEY, drop_lineage
 from azguard.resources import existence
 
 # What all blobs together have in memory that are read at the same time: the first range of one, and AT_ONCE others.
 _CONTENT = Shares(1 + AT_ONCE)
+_METADATA = "x-ms-meta-"
+#: Each of many jobs has one of them in memory.
+_SMALL_BYTES = 1 << 20
+_RANGE = f"bytes=0-{_SMALL_BYTES - 1}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +120,7 @@ class BlobTree:
 
     def list_items(self, deadline: Deadline) -> Iterator[ListedBlob | BlobShown]:
         """Yield the blobs under the prefix."""
-        found: Iterator[ListedBlob | BlobShown] = name_lists.list_names(self.container, deadline, self.prefix)
+        found: Iterator[ListedBlob | BlobShown] = listing.list_names(self.container, deadline, self.prefix)
         try:
             first = list(islice(found, 1))
         except ChallengeReceived:
@@ -145,7 +161,7 @@ class BlobTree:
         )
         upload = upload.add_lineage() if self.stamps else upload
         written = existence.create(
-            lambda: uploads.put(upload, source, progress),
+            lambda: put_blob.put(upload, source, progress),
             lambda: find_blob(upload),
             skip=skip,
         )
@@ -163,17 +179,115 @@ class BlobTree:
         size: int | None,
     ) -> tuple[Any, str | None]:
         """Read a blob into a file; see ``downloads.to_file``. A small one takes one request and no model of the SDK."""
-        if size is not None and 0 < size <= small_gets.MOST_BYTES:
-            found = small_gets.to_file(target, conditions, file, deadline, progress, admit)
+        if size is not None and 0 < size <= _SMALL_BYTES:
+            found = _read_small_to_file(target, conditions, file, deadline, progress, admit)
             if found is not None:
                 return found
         with _CONTENT.hold(None if size is None else -(-size // SINGLE_BYTES)) as count:
             # The run may have been stopped meanwhile.
             progress(0)
-            return downloads.to_file(
+            return download.to_file(
                 target, conditions, file, deadline, lambda done, _: progress(done), admit, at_once=max(1, count - 1)
             )
 
     def delete(self, target: Target, conditions: Conditions, deadline: Deadline, *, listed: str | None) -> WriteResult:
         """Delete a blob; see ``deletes.delete``."""
         return deletes.delete(target, conditions, self.snapshots, deadline, listed=listed)
+
+
+class _SmallBlob(NamedTuple):
+    """One version of a blob, read whole."""
+
+    content: bytes
+    etag: str
+    last_modified: datetime
+    content_type: str | None
+    blob_type: str | None
+    #: The lineage included.
+    metadata: dict[str, str]
+
+
+def _read_small_to_file(
+    target: Target,
+    conditions: Conditions,
+    file: Path,
+    deadline: Deadline,
+    progress: Callable[[int], None],
+    admit: delivery.Admit,
+) -> tuple[BlobGot, str | None] | None:
+    """Write a blob's content to a file, whole or not at all, and return what was delivered and its lineage.
+
+    None, and nothing is written, if it is not one that one request reads, or if the file is a device.
+
+    Raises:
+        UsageError: the folder does not exist or is not writable.
+        OutputFailed: the disk is full or fails; the file is as it was.
+        Changed: ``admit`` refused; the file is as it was.
+    """
+    mode = delivery.find_mode(file)
+    if mode is not None and not stat.S_ISREG(mode):
+        return None
+    headers = conditions.request_headers
+    with explain_stale_read(target, conditions, deadline):
+        found = calls.read(lambda timeouts: _read(target, headers, timeouts), target, deadline)
+    if found is None:
+        return None
+    progress(len(found.content))
+    content_hash = f"sha256:{hashlib.sha256(found.content).hexdigest()}"
+    with delivery.replace_file(file, mode) as stream:
+        stream.write(found.content)
+        inode = delivery.find_inode(stream)
+        admit(content_hash)
+    return _describe(target, found, file, content_hash, inode), found.metadata.get(KEY)
+
+
+def _describe(target: Target, found: _SmallBlob, file: Path, content_hash: str, inode: delivery.Inode) -> BlobGot:
+    return BlobGot(
+        address=str(target.address),
+        etag=found.etag,
+        last_modified=found.last_modified,
+        content_length=len(found.content),
+        content_type=found.content_type,
+        blob_type=found.blob_type,
+        content_hash=content_hash,
+        file=str(file),
+        metadata=drop_lineage(found.metadata),
+        inode=inode,
+    )
+
+
+def _read(target: Target, headers: Mapping[str, str], timeouts: Mapping[str, Any]) -> _SmallBlob | None:
+    """Return a blob from one answer; None if it has no bytes, or more than one request reads, or its answer is odd.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/get-blob
+    """
+    try:
+        answer = direct.send(target.account, "GET", target.address, {"x-ms-range": _RANGE, **headers}, timeouts)
+    except ChallengeReceived:
+        return None
+    found = answer.headers
+    size = len(answer.content)
+    is_whole = found.get("Content-Range") == f"bytes 0-{size - 1}/{size}"
+    etag, modified = found.get("ETag"), found.get("Last-Modified")
+    if answer.status != HTTPStatus.PARTIAL_CONTENT or not is_whole or not etag or not modified:
+        return None
+    with suppress(ValueError):
+        return _build(answer, etag, _parse_date(modified))
+    return None
+
+
+def _build(answer: DirectAnswer, etag: str, modified: datetime) -> _SmallBlob:
+    found = answer.headers
+    return _SmallBlob(
+        content=answer.content,
+        etag=etag,
+        last_modified=modified,
+        content_type=found.get("Content-Type"),
+        blob_type=found.get("x-ms-blob-type"),
+        metadata={name[len(_METADATA) :]: value for name, value in found.items() if name.lower().startswith(_METADATA)},
+    )
+
+
+@lru_cache(maxsize=256)
+def _parse_date(text: str) -> datetime:
+    return parsedate_to_datetime(text)

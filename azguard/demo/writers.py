@@ -116,7 +116,6 @@ def _start(queues: Path, environ: Mapping[str, str], stderr: IO[bytes]) -> Popen
 
 
 def _for_workers(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment in which workers import the same azguard and use no proxy for 127.0.0.1."""
     kept = {name: value for name, value in environ.items() if not name.lower().endswith("_proxy")}
     return {**kept, "PYTHONPATH": os.pathsep.join(os.path.abspath(folder) for folder in sys.path)}
 

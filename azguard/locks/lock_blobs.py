@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind, parse
-from azguard.blobs.upload import Settings, Upload
+from azguard.blobs.content.upload import Settings, Upload
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, Exists, NotFound, OutcomeUnknown, UsageError
 from azguard.leases import owner_records, owners
@@ -118,12 +118,13 @@ def create_lock_blob(target: Target, deadline: Deadline, metadata: Mapping[str, 
     Raises:
         OutcomeUnknown, Unavailable: the service does not answer, or fails.
     """
-    from azguard.blobs import containers, uploads  # Imported late: a lock is created once and acquired often.
+    from azguard.blobs import containers
+    from azguard.blobs.content import put_blob  # Imported late: a lock is created once and acquired often.
 
     settings = Settings(content_type="application/octet-stream", metadata=dict(metadata or {}))
     upload = Upload(target, settings, _NEW, deadline, fresh_op()).add_lineage()
     try:
-        made = uploads.put(upload, io.BytesIO(), lambda done: None)
+        made = put_blob.put(upload, io.BytesIO(), lambda done: None)
     except Exists:
         return None
     except NotFound:

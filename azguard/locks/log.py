@@ -93,7 +93,7 @@ def read(lock: Target, deadline: Deadline, most: int) -> History:
         NotFound: there is no such lock.
         TransformFailed: what is there is no history.
     """
-    from azguard.blobs.download import Download
+    from azguard.blobs.content.download import Download
 
     blob, lines, gaps, is_newest = find_log(lock), list[LogLine](), list[str](), True
     while True:

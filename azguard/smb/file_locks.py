@@ -169,11 +169,7 @@ class FileLocks:
         self._is_connected = False
 
     def _confirm_outer(self) -> None:
-        """Ask the server whether the file that a run around us has locked is still in use.
-
-        Raises:
-            LockLost: it can be opened, so that nothing locks it.
-        """
+        """Ask the server whether the file that a run around us has locked is still in use."""
         lost = "it is not open any more"
         try:
             self._connect()

@@ -263,11 +263,7 @@ def _failures_told() -> Iterator[None]:
 
 
 def _check_installed() -> None:
-    """Make sure that smbprotocol is there, and keep what it logs off the terminal.
-
-    Raises:
-        ConfigError: it is not.
-    """
+    """Make sure that smbprotocol is there, and keep what it logs off the terminal."""
     try:
         import smbprotocol  # noqa: F401  # only whether it is there
     except ImportError as error:
@@ -293,7 +289,6 @@ def _explain_no_connection(place: SmbPlace, cause: BaseException, seconds: float
 
 
 def _explain_no_smb(place: SmbPlace, address: str, cause: SmbSilent | SmbCut) -> Unavailable:
-    """Return the error for a server that does not speak SMB as it should."""
     said = f": {cause.why}" if isinstance(cause, SmbCut) else ""
     return Unavailable(
         f"{place} accepts the connection, but does not answer as SMB{said}", address, reason="smb_no_answer"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from azguard.blobs import blocks, uploads
+from azguard.blobs.content import put_blob
 from tests.support.blob_world import LARGE
 from tests.support.cli_world import CliWorld
 
@@ -16,5 +16,5 @@ def cli(cli: CliWorld) -> CliWorld:
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let blobs above 64 KiB go as blocks, not above 8 MiB: the same way, with a hundredth of the work."""
-    monkeypatch.setattr(uploads, "SINGLE_BYTES", LARGE - 1)
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", LARGE // 2)
+    monkeypatch.setattr(put_blob, "SINGLE_BYTES", LARGE - 1)
+    monkeypatch.setattr(put_blob, "BLOCK_BYTES", LARGE // 2)

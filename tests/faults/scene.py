@@ -22,8 +22,8 @@ from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.accounts.target import Target
 from azguard.accounts.transport import PastUrllib3
 from azguard.address import Kind
-from azguard.blobs import blocks, uploads
-from azguard.blobs.upload import Settings, Upload
+from azguard.blobs.content import put_blob
+from azguard.blobs.content.upload import Settings, Upload
 from azguard.cli import command_line
 from azguard.conditions.resolve import Conditions
 from azguard.faultproxy import proxy
@@ -312,7 +312,7 @@ class Scene:
             headers = {"If-Match": etag}
         conditions = Conditions(headers, "if-match", etag, lineage=lineage, fence=9 if rival is Rival.HOLDER else None)
         upload = Upload(self._target, Settings(), conditions, Deadline(), "rivalrivalrivalr").add_lineage()
-        uploads.put(upload, BytesIO(b'{"n": 10}'), lambda done: None)
+        put_blob.put(upload, BytesIO(b'{"n": 10}'), lambda done: None)
 
     @property
     def _target(self) -> Target:
@@ -388,5 +388,5 @@ def _make_folder(root: Path) -> Path:
 
 @contextmanager
 def _small_blocks() -> Iterator[None]:
-    with patch.object(uploads, "SINGLE_BYTES", 2 * _SMALL), patch.object(blocks, "BLOCK_BYTES", _SMALL):
+    with patch.object(put_blob, "SINGLE_BYTES", 2 * _SMALL), patch.object(put_blob, "BLOCK_BYTES", _SMALL):
         yield

@@ -14,11 +14,12 @@ from azguard import address
 from azguard.accounts.account import Account
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.blobs import appends, containers, pages, snapshots, tags, uploads
-from azguard.blobs.append import Append
-from azguard.blobs.page_write import PageWrite
+from azguard.blobs import containers, snapshots, tags
+from azguard.blobs.content import append_write, page_write, put_blob
+from azguard.blobs.content.append_request import Append
+from azguard.blobs.content.page_blob import PageWrite
+from azguard.blobs.content.upload import Settings, Upload
 from azguard.blobs.snapshots import Snapshot
-from azguard.blobs.upload import Settings, Upload
 from azguard.cache.etag_cache import EtagCache
 from azguard.cache.reads import Reads
 from azguard.conditions.operations import BLOB_PUT_BLOCK_BLOB, Part
@@ -63,12 +64,12 @@ class ScopeStage:
 
     def append(self, content: bytes = b"old\n") -> None:
         given = Append(target=self._blob, conditions=Conditions(guard=POSITION), deadline=Deadline(), create=Settings())
-        done = appends.append(given, iter([content]), NoRecords())
-        appends.remember(replace(given, target=self._behind_proxy(given.target)), done, self.reads)
+        done = append_write.append(given, iter([content]), NoRecords())
+        append_write.remember_append(replace(given, target=self._behind_proxy(given.target)), done, self.reads)
 
     def take_snapshot(self) -> None:
         given = Snapshot(target=self._blob, conditions=Conditions(), deadline=Deadline(), op=fresh_op())
-        snapshots.take(given)
+        snapshots.take_snapshot(given)
 
     def stage_block(self, content: bytes = b"new") -> None:
         self.direct.blob(self._blob.address).stage_block("part", content)
@@ -82,7 +83,7 @@ class ScopeStage:
             create_bytes=1024,
             settings=Settings(),
         )
-        written = pages.put(given, BytesIO(b"o" * 1024), NoRecords())
+        written = page_write.put(given, BytesIO(b"o" * 1024), NoRecords())
         self.reads.record(self._behind_proxy(self._blob), written)
 
     def lease_blob(self, seconds: int = -1) -> None:
@@ -150,7 +151,7 @@ class ScopeStage:
         asked = RequestedConditions(fence=fence, last_writer_wins=fence is None)
         conditions = resolve(BLOB_PUT_BLOCK_BLOB, asked, target)
         upload = Upload(target, Settings(), conditions, Deadline(), fresh_op(), any_type=True).add_lineage()
-        written = uploads.put(upload, BytesIO(content), lambda done: None)
+        written = put_blob.put(upload, BytesIO(content), lambda done: None)
         self.reads.record(self._behind_proxy(target), written, lineage=upload.stamp)
 
     def _make_queue(self, name: str) -> Target:

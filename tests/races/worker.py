@@ -17,7 +17,8 @@ from azguard.accounts.account import Account
 from azguard.accounts.endpoints import plain
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.blobs.updating import BlobContent, BlobMetadata
+from azguard.blobs.update_content import BlobContent
+from azguard.blobs.update_parts import BlobMetadata
 from azguard.cli import edit_options
 from azguard.documents import edits
 from azguard.errors import AzguardError

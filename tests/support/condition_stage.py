@@ -22,7 +22,7 @@ from azguard.accounts import account, direct
 from azguard.accounts.direct import DirectAnswer
 from azguard.accounts.transport import PastUrllib3
 from azguard.address import Kind, parse
-from azguard.blobs import blocks, uploads
+from azguard.blobs.content import put_blob
 from azguard.faultproxy import proxy
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.evidence import find_operation, find_service
@@ -90,8 +90,8 @@ class Stage:
 
     def small_blocks(self) -> None:
         """Send what is longer than a few bytes in blocks."""
-        self.stack.enter_context(patch.object(uploads, "SINGLE_BYTES", 2 * _SMALL))
-        self.stack.enter_context(patch.object(blocks, "BLOCK_BYTES", _SMALL))
+        self.stack.enter_context(patch.object(put_blob, "SINGLE_BYTES", 2 * _SMALL))
+        self.stack.enter_context(patch.object(put_blob, "BLOCK_BYTES", _SMALL))
 
     def leased(self) -> None:
         """Lease the blob."""

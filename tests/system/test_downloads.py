@@ -14,8 +14,7 @@ import pytest
 from azguard.accounts.account import SINGLE_BYTES, Account, Auth
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.blobs.download import Download
-from azguard.blobs.downloads import to_file, to_stream
+from azguard.blobs.content.download import Download, to_file, to_stream
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, NotFound, Unavailable
 from azguard.files.guarding import Guarding

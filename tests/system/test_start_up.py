@@ -56,8 +56,7 @@ _RARE = (
 )
 # What the put of one small file has no use for.
 _NOT_FOR_A_PUT = (
-    "azguard.blobs.blocks",
-    "azguard.blobs.shown",
+    "azguard.blobs.listing",
     "azguard.cli.tree_get_options",
     "azguard.resources.existence",
     "azguard.trees",
@@ -108,7 +107,7 @@ def test_showing_a_blob_imports_the_blob_sdk_only(tmp_path: Path, connection_str
     others = ("azure.storage.queue", "azure.storage.fileshare", "azure.data.tables", "azure.identity")
     # asyncio and importlib.metadata come with the SDK itself.
     slow = ("rich", "pydantic", "sqlite3", "yaml", "jsonpatch", "json_merge_patch", "jmespath")
-    writing = ("azguard.blobs.uploads", "azguard.cli.inputs", "azguard.leases", "azguard.requests.settle")
+    writing = ("azguard.blobs.content.put_blob", "azguard.cli.inputs", "azguard.leases", "azguard.requests.settle")
     unused = (*_FOR_ERRORS, *_RARE, *_CACHE, *writing)
     packages = ("azure.storage.blob", *others, *slow, *unused)
     answer = imported("blob show start-up/empty -o json", packages, tmp_path, account)
@@ -124,10 +123,8 @@ def test_an_update_imports_the_blob_sdk_only_and_what_the_simplest_one_needs(
     others = ("azure.storage.queue", "azure.storage.fileshare", "azure.data.tables", "azure.identity")
     slow = ("rich", "pydantic", "yaml", "jsonpatch", "json_merge_patch", "jmespath")
     blocks = (
-        "azguard.blobs.blocks",
         "azguard.blobs.fenced_writes",
-        "azguard.blobs.shown",
-        "azguard.blobs.upload_checks",
+        "azguard.blobs.listing",
     )
     ways = ("azguard.documents.metadata", "azguard.leases", "azguard.processes.identity", "azguard.updates.unsaved")
     unused = (*_FOR_ERRORS, *_RARE, *blocks, *ways, "azguard.requests.settle", "azguard.tables")
@@ -143,10 +140,15 @@ def test_a_run_under_a_lock_imports_the_blob_sdk_only_and_nothing_to_make_locks_
     line = "lock run blob:start-up-locks/one -- true"
     others = ("azure.storage.queue", "azure.storage.fileshare", "azure.data.tables", "azure.identity")
     slow = ("rich", "pydantic", "yaml", "jsonpatch", "json_merge_patch", "jmespath")
-    making = ("azguard.blobs.uploads", "azguard.blobs.containers", "azguard.cli.breaking", "azguard.locks.listing")
+    making = (
+        "azguard.blobs.content.put_blob",
+        "azguard.blobs.containers",
+        "azguard.cli.breaking",
+        "azguard.locks.listing",
+    )
     packages = ("azure.storage.blob", *others, *slow, *making)
     first, later = (imported(line, packages, tmp_path, account) for _ in range(2))
-    assert first == "status 0 loaded azure.storage.blob azguard.blobs.uploads azguard.blobs.containers"
+    assert first == "status 0 loaded azure.storage.blob azguard.blobs.content.put_blob azguard.blobs.containers"
     assert later == "status 0 loaded azure.storage.blob"
 
 

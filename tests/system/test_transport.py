@@ -19,7 +19,7 @@ from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.blobs import properties
-from azguard.blobs.download import Download
+from azguard.blobs.content.download import Download
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Unavailable
 from azguard.requests.calls import CallOutcome, send_once

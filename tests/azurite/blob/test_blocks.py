@@ -5,7 +5,7 @@ import base64
 import pytest
 from azure.storage.blob import BlobBlock, BlobClient
 
-from azguard.blobs import blocks
+from azguard.blobs.content import put_blob
 from tests.support.cli_world import CliWorld
 
 ONE, TWO = "cGFydC0wMDAx", "cGFydC0wMDAy"
@@ -101,7 +101,7 @@ def test_a_commit_of_blocks_that_are_not_there_writes_nothing(
 def test_a_long_content_is_staged_as_blocks_whose_ids_a_commit_takes(
     cli: CliWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 4)
+    monkeypatch.setattr(put_blob, "BLOCK_BYTES", 4)
     address = f"{cli.container()}/big"
     staged = cli.call("blob", "block", "stage", address, "--query", "[].block_id", "-o", "tsv", stdin=b"0123456789")
     assert cli.call("blob", "block", "commit", address, "-f", "-", stdin=staged.stdout).code == 0

@@ -9,7 +9,7 @@ import pytest
 from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import BlobClient, BlobServiceClient, ContentSettings
 
-from azguard.blobs import pages
+from azguard.blobs.content import page_write
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
 from tests.support import scripted_service
@@ -59,7 +59,7 @@ def name(blob: BlobClient) -> str:
 
 def test_pages_that_come_late_prove_nothing_of_the_next_ones(cli: CliWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """The network sent the first piece twice; its condition holds for the copy too, and the lease is still held."""
-    monkeypatch.setattr(pages, "PIECE_BYTES", PAGE)
+    monkeypatch.setattr(page_write, "PIECE_BYTES", PAGE)
     disk, content = make_disk(cli), b"a" * PAGE + b"b" * PAGE
 
     def deliver(late: Request) -> int | None:

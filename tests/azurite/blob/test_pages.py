@@ -4,7 +4,7 @@ import pytest
 from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import BlobClient
 
-from azguard.blobs import page_blobs, pages
+from azguard.blobs.content import page_blob, page_write
 from azguard.errors import Changed
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
@@ -117,7 +117,7 @@ def test_a_block_blob_has_no_pages(cli: CliWorld) -> None:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make pieces of one page."""
-    monkeypatch.setattr(pages, "PIECE_BYTES", 512)
+    monkeypatch.setattr(page_write, "PIECE_BYTES", 512)
 
 
 @pytest.mark.usefixtures("small")
@@ -205,7 +205,7 @@ def test_ranges_are_all_of_one_version(cli: CliWorld, seen: str, monkeypatch: py
             raise Changed("it changed in between")
         return calls.pages(*given)  # type: ignore[arg-type]  # what it was given
 
-    monkeypatch.setattr(page_blobs, "pages", changing)
+    monkeypatch.setattr(page_blob, "pages", changing)
     ran = cli.call("blob", "page", "ranges", seen)
     assert (ran.code, len(ran.json)) == (0, 1)
     left[0] = 1_000_000

@@ -15,9 +15,10 @@ from azure.storage.blob import BlobClient, ContentSettings, StandardBlobTier
 from azguard.accounts.credentials import from_connection_string
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.blobs.updating import BlobContent, BlobMetadata
-from azguard.blobs.upload import Settings, Upload
-from azguard.blobs.uploads import put
+from azguard.blobs.content.put_blob import put
+from azguard.blobs.content.upload import Settings, Upload
+from azguard.blobs.update_content import BlobContent
+from azguard.blobs.update_parts import BlobMetadata
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, BadRequest, NotFound
 from azguard.requests.deadline import Deadline
@@ -414,7 +415,7 @@ def test_a_blob_deleted_while_it_is_read_is_missing(target: Target, client: Blob
 
 def _read_with(resource: BlobContent, between: Iterator[Callable[[], object]]) -> CurrentVersion:
     """Read a large blob, with something happening between its first range and the next."""
-    from azguard.blobs.download import Download
+    from azguard.blobs.content.download import Download
 
     original = Download._read_range
 

@@ -18,8 +18,9 @@ import pytest
 from azguard.accounts.account import emulator
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.blobs import containers, shown, uploads
-from azguard.blobs.upload import Settings, Upload
+from azguard.blobs import containers, listing
+from azguard.blobs.content import put_blob
+from azguard.blobs.content.upload import Settings, Upload
 from azguard.conditions.operations import FILE_GET_PROPERTIES, FILE_LEASE_ACQUIRE, FILE_LEASE_RELEASE
 from azguard.conditions.resolve import Conditions
 from azguard.emulators.state import Azurite
@@ -232,11 +233,11 @@ def test_a_blob_is_used_with_a_lease_as_the_evidence_says(stage: Stage, state: s
     given = {"A": A, "B": B, "any_id": C}.get(use)
     code = re.search(r"Lease\w+", USES[state][use])
     if use == "no_id_read" or use != "no_id_write":
-        assert outcome(lambda: shown.show(target, Conditions(lease_id=given), Deadline())) == said(code)
+        assert outcome(lambda: listing.show(target, Conditions(lease_id=given), Deadline())) == said(code)
     if use != "no_id_read":
         conditions = Conditions({}, "lease", lease_id=given)
         upload = Upload(target, Settings(), conditions, Deadline(), "opopopopopopopop")
-        assert outcome(lambda: uploads.put(upload, BytesIO(b"new"), lambda done: None)) == said(code)
+        assert outcome(lambda: put_blob.put(upload, BytesIO(b"new"), lambda done: None)) == said(code)
 
 
 @pytest.mark.parametrize(

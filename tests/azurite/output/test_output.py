@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 import yaml
 
-from azguard.blobs.shown import BlobShown
+from azguard.blobs.listing import BlobShown
 from azguard.cli import rendering
 from azguard.cli.layout import Layout
 from azguard.documents import controls

@@ -10,7 +10,8 @@ from azure.storage.blob import BlobClient
 from azguard.accounts.credentials import from_connection_string
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.blobs.updating import BlobContent, BlobMetadata
+from azguard.blobs.update_content import BlobContent
+from azguard.blobs.update_parts import BlobMetadata
 from azguard.errors import BadRequest, LockLost, NotFound
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from azguard.blobs.updating_parts import BlobTags, ContainerMetadata
+from azguard.blobs.update_parts import BlobTags, ContainerMetadata
 from azguard.queues.updating import QueueMetadataUpdate
 from azguard.requests.lineage import KEY, Lineage
 from tests.support import queue_world

@@ -10,8 +10,7 @@ from unittest.mock import patch
 
 import pytest
 
-from azguard.blobs import blocks
-from azguard.blobs import uploads as blob_uploads
+from azguard.blobs.content import put_blob as blob_uploads
 from azguard.faultproxy import proxy
 from azguard.requests import sources
 from azguard.trees import local_files, local_folder, uploads
@@ -397,7 +396,7 @@ def test_a_large_file_that_changes_while_it_is_read_is_begun_again_and_never_a_m
     cli: CliWorld, site: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(blob_uploads, "SINGLE_BYTES", 1000)
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(blob_uploads, "BLOCK_BYTES", 1000)
     file = write(cli.root / "dist", a="old" * 2000, b="1") / "a"
     pieces: list[bytes] = []
     read = sources.UnchangedFile.read

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from azguard.blobs.digests import Digests
+from azguard.blobs.content.put_blob import Digests
 from tests.support.cases import cases
 
 

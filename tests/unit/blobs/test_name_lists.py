@@ -10,7 +10,7 @@ import pytest
 from azguard.accounts.account import Account, Auth
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.blobs.name_lists import ListedBlob, list_names
+from azguard.blobs.listing import ListedBlob, list_names
 from azguard.errors import Unavailable
 from azguard.requests.deadline import Deadline
 from tests.support.cases import cases

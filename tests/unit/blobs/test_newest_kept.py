@@ -10,7 +10,7 @@ import pytest
 from azguard.accounts.account import Account, emulator
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.blobs import listing, snapshots
+from azguard.blobs import listing, restores
 from azguard.errors import NotFound, UsageError
 from azguard.requests.deadline import Deadline
 from tests.support.cases import cases
@@ -51,7 +51,7 @@ class Listing:
 
 def newest(kind: str, *items: Item) -> str:
     with patch.object(Account, "container", lambda *_: Listing(items)):
-        return snapshots.find_newest(BLOB, kind, Deadline()).short
+        return restores.find_newest(BLOB, kind, Deadline()).short
 
 
 @cases(
@@ -89,7 +89,7 @@ def test_an_id_is_that_of_a_snapshot_or_of_a_version(items: tuple[Item, ...], fo
     of_another = Item("ab", NEW, NEW)
     for order in itertools.permutations((*items, of_another)):
         with patch.object(Account, "container", lambda *_, order=order: Listing(order)):
-            assert snapshots.find_by_id(BLOB, NEW, Deadline()).short == found
+            assert restores.find_by_id(BLOB, NEW, Deadline()).short == found
 
 
 @cases(
@@ -98,7 +98,7 @@ def test_an_id_is_that_of_a_snapshot_or_of_a_version(items: tuple[Item, ...], fo
 )
 def test_an_id_that_names_none_or_two_is_refused(items: tuple[Item, ...], error: type[Exception]) -> None:
     with patch.object(Account, "container", lambda *_: Listing(items)), pytest.raises(error):
-        snapshots.find_by_id(BLOB, NEW, Deadline())
+        restores.find_by_id(BLOB, NEW, Deadline())
 
 
 def test_what_is_kept_of_a_name_is_listed_in_order_of_time_and_the_current_version_last() -> None:

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from azure.storage.blob import ContentSettings
 
-from azguard.blobs import append_outcome, blocks, deletes, pages, properties, rewrites, upload_outcome
-from azguard.blobs.append import End, Proof
-from azguard.blobs.page_write import PageWrite
-from azguard.blobs.upload import Settings, Upload
+from azguard.blobs import deletes, headers, properties
+from azguard.blobs.content import append_end, page_write, upload
+from azguard.blobs.content.append_request import End, Proof
+from azguard.blobs.content.page_blob import PageWrite
+from azguard.blobs.content.upload import Settings, Upload
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Locked, NotFound
 from azguard.requests.commits import Verdict
@@ -54,12 +55,12 @@ class Blob:
 def blob(monkeypatch: pytest.MonkeyPatch) -> Blob:
     made = Blob()
     monkeypatch.setattr(properties, "fetch", made.fetch)
-    monkeypatch.setattr(append_outcome, "read_range", lambda _, offset, length, *__: made.content[offset:][:length])
-    monkeypatch.setattr(blocks, "list_committed", lambda *_: (made.blocks, made.found and made.found.etag))
+    monkeypatch.setattr(append_end, "read_range", lambda _, offset, length, *__: made.content[offset:][:length])
+    monkeypatch.setattr(upload, "_list_committed", lambda *_: (made.blocks, made.found and made.found.etag))
     return made
 
 
-def upload(conditions: Conditions = GUARDED, *, stamped: bool = True, md5: bytes | None = None) -> Upload:
+def put_of(conditions: Conditions = GUARDED, *, stamped: bool = True, md5: bytes | None = None) -> Upload:
     made = Upload(TARGET, Settings(), conditions, PATIENCE, OURS, md5=md5)
     return made.add_lineage(wanted=stamped)
 
@@ -72,7 +73,7 @@ def test_equal_content_may_be_ours_only_where_no_lineage_tells(
     blob: Blob, stamped: bool, md5: bytes | None, same: bool
 ) -> None:
     blob.is_now(md5=md5)
-    found = upload_outcome.find_outcome(upload(stamped=stamped, md5=b"ours"), (), PATIENCE)
+    found = upload.find_outcome(put_of(stamped=stamped, md5=b"ours"), (), PATIENCE)
     assert (found.verdict, found.same) == (UNKNOWN, same)
 
 
@@ -82,7 +83,7 @@ def test_equal_content_may_be_ours_only_where_no_lineage_tells(
 def test_a_blob_is_ours_that_consists_of_our_blocks_alone(blob: Blob, there: list[str], verdict: Verdict) -> None:
     blob.is_now()
     blob.blocks = there
-    found = upload_outcome.find_outcome(upload(), ["a", "b"], PATIENCE)
+    found = upload.find_outcome(put_of(), ["a", "b"], PATIENCE)
     # Without our metadata the version is another's, though its content is ours.
     assert (found.verdict, found.answer) == (verdict, {"etag": None} if verdict is COMMITTED else None)
 
@@ -107,7 +108,9 @@ def test_what_stands_where_ours_belongs_tells_of_an_append(
 ) -> None:
     blob.is_now(**facts)
     blob.content = content
-    assert append_outcome.find_outcome(TARGET, End(4, BORN, 1), b"new", Proof.NONE, None, PATIENCE).verdict is verdict
+    assert (
+        append_end.find_append_outcome(TARGET, End(4, BORN, 1), b"new", Proof.NONE, None, PATIENCE).verdict is verdict
+    )
 
 
 @pytest.mark.parametrize(
@@ -124,7 +127,7 @@ def test_equal_bytes_are_ours_only_if_something_proves_that(
 ) -> None:
     blob.is_now(size=7)
     blob.content, blob.lease_id = b"....new", held
-    found = append_outcome.find_outcome(TARGET, End(4, BORN, 1), b"new", proof, LEASE, PATIENCE)
+    found = append_end.find_append_outcome(TARGET, End(4, BORN, 1), b"new", proof, LEASE, PATIENCE)
     assert (found.verdict, found.same) == (verdict, verdict is UNKNOWN)
 
 
@@ -179,7 +182,7 @@ def test_a_version_that_has_what_was_sent_is_ours_only_under_a_lease(
     blob.is_now(etag=etag)
     blob.lease_id = LEASE
     before = SimpleNamespace(etag='"0"')
-    assert rewrites.find_outcome(before, TARGET, lease_id, PATIENCE, lambda _: equal).verdict is verdict
+    assert headers.find_outcome(before, TARGET, lease_id, PATIENCE, lambda _: equal).verdict is verdict
 
 
 @pytest.mark.parametrize(("content", "same"), [(bytes(512), True), (b"x" * 512, False)])
@@ -187,5 +190,5 @@ def test_pages_without_a_lease_are_never_known_to_be_ours(blob: Blob, content: b
     blob.is_now()
     blob.content = content
     given = PageWrite(target=TARGET, conditions=Conditions(), deadline=PATIENCE, offset=0)
-    found = pages._find_outcome(given, pages._Pages(0, 512), '"0"', None, PATIENCE)
+    found = page_write._find_outcome(given, page_write._Pages(0, 512), '"0"', None, PATIENCE)
     assert (found.verdict, found.same) == (UNKNOWN, same)

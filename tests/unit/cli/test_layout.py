@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 import pytest
 
 from azguard import columns
-from azguard.blobs.listing import BlobPrefix
-from azguard.blobs.shown import BlobShown
+from azguard.blobs.listing import BlobPrefix, BlobShown
 from azguard.cli import layout, rendering, terminal
 from azguard.cli.layout import Layout
 from azguard.files.ranges import FileRange

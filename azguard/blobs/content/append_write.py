@@ -7,18 +7,33 @@ are tied to the place behind it, so that one content stays in one piece; pieces 
 Source: https://learn.microsoft.com/rest/api/storageservices/append-block
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
-from azguard.blobs import append_ends, append_errors, append_outcome, append_pieces, source_pieces
-from azguard.blobs.append import APPEND_BLOB, Append, AppendDone, End, Proof
-from azguard.blobs.source_pieces import SourcePiece
+from azguard.blobs import copy_sources
+from azguard.blobs.content import append_end
+from azguard.blobs.content.append_request import (
+    APPEND_BLOB,
+    Append,
+    AppendDone,
+    End,
+    Proof,
+    build_created,
+    build_gave_up,
+    build_partial,
+    build_unknown,
+    explain_failed_condition,
+    mark_last,
+)
+from azguard.blobs.copy_sources import SourcePiece
 from azguard.cache.reads import Reads
-from azguard.conditions.resolve import Conditions
-from azguard.errors import AzguardError, Changed, Locked, UsageError
+from azguard.conditions.resolve import POSITION, Conditions
+from azguard.documents import edits
+from azguard.documents.edits import Edit
+from azguard.errors import AzguardError, BadRequest, Changed, Locked, UsageError
 from azguard.leases import guard
 from azguard.leases.guard import GuardLease
 from azguard.leases.kept import LeaseRecords
@@ -26,6 +41,10 @@ from azguard.requests import commits
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Settled, WriteRequest, send_until_settled
+from azguard.updates import recording
+from azguard.updates.op_ids import RAW_OP
+from azguard.updates.recording import LocalRecords, UpdateRequest
+from azguard.updates.result import UpdateReport
 
 Piece = bytes | SourcePiece
 # Another writer's lease that guards an append lasts a few round trips. One that lasts longer is a lock.
@@ -33,6 +52,8 @@ _OTHERS_SECONDS = 3.0
 _POLL_SECONDS = 0.1
 # Two writers that meet again and again part within this.
 _LONGEST_PAUSE_SECONDS = 0.4
+# An end of a line has at most two bytes.
+_END_OF_LINE = 2
 
 
 def append(
@@ -63,7 +84,7 @@ def append(
     try:
         with ExitStack() as until:
             run.prepare(until)
-            for piece, is_last in append_pieces.mark_last(chain([first], pieces)):
+            for piece, is_last in mark_last(chain([first], pieces)):
                 # A piece that is not the last one is no end: a signal after it must still be heeded.
                 with nullcontext() if is_last else commits.step():
                     run.add(piece)
@@ -71,8 +92,8 @@ def append(
         if not run.done_bytes and not run.created:
             raise
         if not run.done_bytes:
-            raise append_errors.build_created(given, error) from error
-        raise append_errors.build_partial(given, error, run.begun, run.done_bytes) from error
+            raise build_created(given, error) from error
+        raise build_partial(given, error, run.begun, run.done_bytes) from error
     return run.build_result()
 
 
@@ -88,7 +109,7 @@ def _send_once(given: Append, piece: Piece, headers: Mapping[str, str], deadline
     return answer
 
 
-def remember(given: Append, done: AppendDone, reads: Reads) -> None:
+def remember_append(given: Append, done: AppendDone, reads: Reads) -> None:
     """Record the version that an append made, if this scope knows all of its content: it guards the next write."""
     known = reads.find_last(given.target)
     if given.knows_content(done, None if known is None else known.etag):
@@ -136,7 +157,7 @@ class _AppendRun:
                 lease = until.enter_context(held)
             except Changed as error:
                 if patience.passed:
-                    raise append_errors.build_gave_up(given, self.conflicts) from error
+                    raise build_gave_up(given, self.conflicts) from error
                 self.end = None
                 self.conflicts += 1
                 self._pause(_POLL_SECONDS)
@@ -163,9 +184,9 @@ class _AppendRun:
                     settled = self._send(piece, end)
                 except Changed as error:
                     if not self._may_move(error):
-                        raise append_errors.explain(error, given, end) from error
+                        raise explain_failed_condition(error, given, end) from error
                     if until.passed:
-                        raise append_errors.build_gave_up(given, self.conflicts) from error
+                        raise build_gave_up(given, self.conflicts) from error
                     self.conflicts += 1
                     tries += 1
                     self._pause(min(_LONGEST_PAUSE_SECONDS, 0.01 * 2**tries))
@@ -204,7 +225,7 @@ class _AppendRun:
             return End(None)
         # The append is still to come, so that a signal must still be heeded.
         with commits.step():
-            end, created = append_ends.find_end(given, given.deadline.fresh())
+            end, created = append_end.find_or_create_end(given, given.deadline.fresh())
             self.created = self.created or created
         return End(None) if given.is_anywhere else end
 
@@ -221,7 +242,7 @@ class _AppendRun:
 
         def look(patience: Deadline) -> Any:
             own = None if lease is None else lease.lease_id
-            return append_outcome.find_outcome(given.target, end, piece, given.proof, own, patience)
+            return append_end.find_append_outcome(given.target, end, piece, given.proof, own, patience)
 
         request = WriteRequest(
             target=given.target,
@@ -229,9 +250,9 @@ class _AppendRun:
             look=look,
             expected_etag=given.conditions.expected_etag,
             resend=end.position is not None,
-            unknown=append_errors.build_unknown(given, end, len(piece), self.done_bytes),
+            unknown=build_unknown(given, end, len(piece), self.done_bytes),
         )
-        with source_pieces.explain(piece, given.conditions, deadline):
+        with copy_sources.explain_piece(piece, given.conditions, deadline):
             return send_until_settled(request, deadline)
 
     def _may_move(self, error: Changed) -> bool:
@@ -240,7 +261,6 @@ class _AppendRun:
         return is_first and not self.given.is_pinned and (self.given.is_lines or not self.done_bytes)
 
     def _may_wait(self, error: Locked, others: Deadline) -> bool:
-        """Return whether the lease in the way may be that of another append."""
         own = self.given.conditions.lease_id or self.lease
         return own is None and error.service_code == "LeaseIdMissing" and not others.passed
 
@@ -259,3 +279,69 @@ class _AppendRun:
         self.answer = answer
         self.end = None if position is None else End(position + len(piece), end.created, end.blocks + 1)
         self.progress(self.done_bytes)
+
+
+@dataclass(frozen=True)
+class TextEdits:
+    """Edits that only add text at the end."""
+
+    edits: Sequence[Edit]
+    leases: LeaseRecords
+    #: Where the version that was made is recorded.
+    reads: Reads
+
+
+def update_text(request: UpdateRequest, records: LocalRecords, text: TextEdits) -> UpdateReport:
+    """Apply the edits exactly once, whatever the type of the blob.
+
+    Raises:
+        AzguardError: as ``recording.update_and_record`` and ``appends.append`` say.
+    """
+    try:
+        return recording.update_and_record(request, records)
+    except BadRequest as error:
+        if error.values.get("blob_type") != APPEND_BLOB:
+            raise
+    return _report(request, _append(request, records, text))
+
+
+def _append(request: UpdateRequest, records: LocalRecords, text: TextEdits) -> AppendDone:
+    target, plan = request.target, request.plan
+
+    def build(end: End) -> bytes:
+        before = min(_END_OF_LINE, end.position or 0)
+        tail = b""
+        if before:
+            tail = append_end.read_range(target, (end.position or 0) - before, before, request.deadline.fresh())
+        return edits.apply(text.edits, tail)[len(tail) :]
+
+    given = Append(
+        target=target,
+        conditions=Conditions({}, POSITION, lease_id=plan.lease_id),
+        deadline=request.deadline,
+        proof=Proof.LEASE if plan.guard_by_lease else Proof.NONE,
+        is_lines=True,
+        contention_seconds=request.deadline.seconds,
+        queue=lambda: recording.join_queue(request, records),
+        build=build,
+    )
+    done = append(given, iter([edits.apply(text.edits, b"")]), text.leases)
+    remember_append(given, done, text.reads)
+    return done
+
+
+def _report(request: UpdateRequest, done: AppendDone) -> UpdateReport:
+    return UpdateReport(
+        address=done.address,
+        etag=done.etag,
+        last_modified=done.last_modified,
+        version_id=None,
+        content_length=done.content_length,
+        guard=done.guard,
+        attempts=done.attempts,
+        conflicts=done.conflicts,
+        doubts=0,
+        outcome=done.outcome,
+        created=False,
+        op_id=f"{RAW_OP}{request.plan.op}",
+    )

@@ -8,11 +8,11 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from azguard import columns
 from azguard.accounts.account import SINGLE_BYTES
@@ -248,3 +248,59 @@ def _is_empty(answers: list[Any]) -> bool:
     it in between, it returns no content under the new version's ETag: a write over that would lose the content.
     """
     return bool(answers) and answers[-1].http_response.headers.get("Content-Length", "0") == "0"
+
+
+def to_stream(
+    target: Target,
+    conditions: Conditions,
+    stream: BinaryIO,
+    deadline: Deadline,
+    progress: Callable[[int, int], None],
+    *,
+    validates: bool = False,
+) -> tuple[BlobGot, str | None]:
+    """Write a blob's content to a stream and return what was delivered and its lineage.
+
+    ``validates`` has the service send the MD5 of each range, to find what was damaged on the way.
+
+    Raises:
+        Changed: the blob was overwritten while it was read; what the stream got so far is incomplete.
+        OutputFailed: the stream takes no more, as on a full disk.
+    """
+    download, content_hash = delivery.to_stream(
+        target, lambda: Download(target, conditions, deadline.fresh, validates=validates), stream, progress
+    )
+    return download.result(None, content_hash), download.lineage
+
+
+def to_file(
+    target: Target,
+    conditions: Conditions,
+    file: Path,
+    deadline: Deadline,
+    progress: Callable[[int, int], None],
+    admit: delivery.Admit,
+    *,
+    validates: bool = False,
+    at_once: int | None = None,
+) -> tuple[BlobGot, str | None]:
+    """Write a blob's content to a file, whole or not at all: temporary file, fsync, rename.
+
+    A device or a pipe is written to directly. An existing file keeps its permissions. ``validates``: see ``to_stream``.
+    ``at_once`` is how many ranges after the first are in memory at once.
+
+    Raises:
+        UsageError: the folder does not exist or is not writable; nothing was requested.
+        OutputFailed: the disk is full or fails; the file is as it was.
+        Changed: ``admit`` refused; the file is as it was.
+    """
+    download, content_hash, inode = delivery.to_file(
+        target,
+        lambda: Download(target, conditions, deadline.fresh, validates=validates, at_once=at_once),
+        file,
+        deadline,
+        progress,
+        admit,
+    )
+    # A device or a pipe is no copy.
+    return replace(download.result(file if file.is_file() else None, content_hash), inode=inode), download.lineage

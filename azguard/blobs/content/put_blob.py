@@ -1,32 +1,95 @@
 """Content into a blob: one Put Blob if it is small, else blocks, with the condition on the commit.
 
 The source is read once, in pieces, so that memory stays constant for a stream of any length. Every upload stamps the
-lineage, by which a lost answer is settled.
+lineage, by which a lost answer is settled. Blocks are staged a few at a time.
 """
 
 import hashlib
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, BinaryIO
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self
 
 from azguard.accounts.account import SINGLE_BYTES
 from azguard.accounts.direct import ChallengeReceived
-from azguard.blobs import properties, small_puts, write_refusals
-from azguard.blobs.upload import BlobPut, Settings, Upload, decode_md5
+from azguard.accounts.target import Target
+from azguard.blobs import properties, write_checks
+from azguard.blobs.content.upload import BlobPut, Settings, Upload, decode_md5, find_outcome, is_plain, send_plain
 from azguard.conditions.resolve import Conditions
 from azguard.errors import UsageError
-from azguard.requests.calls import write_timeouts
+from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.sources import read_up_to
 
 if TYPE_CHECKING:
-    from azguard.blobs.blocks import StagingPlace
+    from concurrent.futures import Future
+
     from azguard.requests.settle import Settled
+
 
 # The service's answer, and the conditions under which it was given.
 _Committed = tuple["Settled[Mapping[str, Any]]", Conditions]
+_ALGORITHMS = ("sha256", "md5")
+BLOCK_BYTES = 4 * 1024 * 1024
+_WORKERS = 4
+# The service takes 50,000 blocks; the block size doubles every 10,000, so a stream of unknown length always fits.
+_BLOCKS_PER_SIZE = 10_000
+
+
+class Digests:
+    """SHA-256 and MD5 of the pieces so far, in their order. Used as a ``with`` block, which ends the threads.
+
+    Each is computed in a thread of its own, beside what is done with the pieces: both are slower than a fast network,
+    and hashlib lets other threads run meanwhile.
+    """
+
+    def __init__(self) -> None:
+        from concurrent.futures import ThreadPoolExecutor
+
+        # MD5 is what the service stores; it proves no origin.
+        self._hashes = [hashlib.new(each, usedforsecurity=False) for each in _ALGORITHMS]
+        self._pools = [ThreadPoolExecutor(1, each) for each in _ALGORITHMS]
+        self._under_way: list[Future[None]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for each in self._pools:
+            each.shutdown(wait=False, cancel_futures=True)
+
+    def update(self, piece: bytes) -> None:
+        """Begin to hash the next piece, as soon as the one before it is hashed: no more than one waits in memory."""
+        self._wait()
+        self._under_way = [
+            pool.submit(each.update, piece) for pool, each in zip(self._pools, self._hashes, strict=True)
+        ]
+
+    def finish(self) -> tuple[Any, bytes]:
+        """Return the SHA-256 hash and the MD5 digest of all pieces."""
+        self._wait()
+        sha256, md5 = self._hashes
+        return sha256, md5.digest()
+
+    def _wait(self) -> None:
+        for each in self._under_way:
+            each.result()
+
+
+class StagingPlace(NamedTuple):
+    """Where blocks are staged."""
+
+    target: Target
+    lease_id: str | None
+    #: The ids of the blocks begin with it.
+    op: str
+    #: Returns the deadline of one block.
+    patience: Callable[[], Deadline]
 
 
 def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None], *, allow_empty: bool = True) -> BlobPut:
@@ -43,11 +106,8 @@ def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None], *, al
     _check_tags(upload)
     first = read_up_to(source, SINGLE_BYTES + 1)
     if not first and not allow_empty:
-        raise UsageError(
-            "the input is empty; nothing was written",
-            reason="put_is_empty",
-        )
-    with write_refusals.explain(upload.target, upload.conditions, upload.deadline):
+        raise UsageError("the input is empty; nothing was written", reason="put_is_empty")
+    with write_checks.explain_refusal(upload.target, upload.conditions, upload.deadline):
         if len(first) <= SINGLE_BYTES:
             upload = replace(upload, md5=hashlib.md5(first, usedforsecurity=False).digest())
             _check_md5(upload.settings, upload.md5 or b"")
@@ -92,14 +152,12 @@ def prepare(upload: Upload, content: bytes) -> Callable[[Conditions], Mapping[st
 
     The request may be sent more than once. All of it, staging included, is bound by the upload's own deadline.
     """
-    upload.settings.for_sdk()  # Fails now on what the SDK refuses: later it would look like a lost answer.
+    upload.settings.for_put()  # Fails now on what the SDK refuses: later it would look like a lost answer.
     if len(content) <= SINGLE_BYTES:
         return lambda conditions: _put_blob(replace(upload, conditions=conditions), content)
-    from azguard.blobs import blocks
-
     rest = io.BytesIO(content)
     place = _to_place(upload, lambda: upload.deadline)
-    staged = blocks.stage_stream(place, rest.read(SINGLE_BYTES), rest, lambda _: None)
+    staged = stage_stream(place, rest.read(SINGLE_BYTES), rest, lambda _: None)
     ids = [block for block, _ in staged]
     return lambda conditions: _commit(replace(upload, conditions=conditions), ids)
 
@@ -114,14 +172,12 @@ def commit_list(upload: Upload, ids: Sequence[str]) -> _Committed:
         OutcomeUnknown: the answer was lost, and it cannot be known whether it was applied.
     """
     _check_tags(upload)
-    with write_refusals.explain(upload.target, upload.conditions, upload.deadline):
+    with write_checks.explain_refusal(upload.target, upload.conditions, upload.deadline):
         # The ids prove nothing: another writer may have committed the same blocks.
         return _write_under_fence(upload, lambda fresh: _commit(fresh, list(ids)), ())
 
 
-def _to_place(upload: Upload, patience: Callable[[], Deadline]) -> "StagingPlace":
-    from azguard.blobs.blocks import StagingPlace
-
+def _to_place(upload: Upload, patience: Callable[[], Deadline]) -> StagingPlace:
     return StagingPlace(
         target=upload.target,
         lease_id=upload.conditions.lease_id,
@@ -133,16 +189,12 @@ def _to_place(upload: Upload, patience: Callable[[], Deadline]) -> "StagingPlace
 def _put_blocks(
     upload: Upload, first: bytes, source: BinaryIO, progress: Callable[[int], None]
 ) -> tuple[_Committed, int, Any]:
-    from azguard.blobs import blocks
-    from azguard.blobs.digests import Digests
-    from azguard.blobs.upload_checks import check_early
-
-    check_early(replace(upload, deadline=upload.deadline.fresh()))
+    write_checks.check_early(replace(upload, deadline=upload.deadline.fresh()))
     length = 0
     ids: list[str] = []
     place = _to_place(upload, lambda: _extend_deadline(upload))
     with Digests() as digests:
-        for block, piece in blocks.stage_stream(place, first, source, progress):
+        for block, piece in stage_stream(place, first, source, progress):
             ids.append(block)
             digests.update(piece)
             length += len(piece)
@@ -153,14 +205,14 @@ def _put_blocks(
 
 
 def _write_under_fence(upload: Upload, call: Callable[[Upload], Mapping[str, Any]], ids: Sequence[str]) -> _Committed:
-    from azguard.blobs import fenced_writes, types
+    from azguard.blobs import fenced_writes
 
     # The time to read a slow pipe, or to stage the blocks, does not count against the deadline of the commit.
     upload = replace(upload, deadline=upload.deadline.fresh())
 
     def check_type(under: Conditions) -> None:
         if not upload.any_type:
-            types.check(upload.target, under, upload.deadline)
+            write_checks.check_type(upload.target, under, upload.deadline)
 
     def attempt(under: Conditions) -> "Settled[Mapping[str, Any]]":
         if under is not upload.conditions:
@@ -177,7 +229,6 @@ def _write_under_fence(upload: Upload, call: Callable[[Upload], Mapping[str, Any
 def _attempt(
     upload: Upload, call: Callable[[Upload], Mapping[str, Any]], ids: Sequence[str]
 ) -> "Settled[Mapping[str, Any]]":
-    from azguard.blobs.upload_outcome import find_outcome
     from azguard.requests.settle import WriteRequest, send_until_settled
 
     conditional = upload.conditions.expected_etag is not None or upload.conditions.creates_only
@@ -192,9 +243,9 @@ def _attempt(
 
 
 def _put_blob(upload: Upload, content: bytes) -> Mapping[str, Any]:
-    if small_puts.is_plain(upload):
+    if is_plain(upload):
         with suppress(ChallengeReceived):
-            return small_puts.write(upload, content)
+            return send_plain(upload, content)
     client = upload.target.account.blob(upload.target.address)
     answer: Mapping[str, Any] = client.upload_blob(
         content,
@@ -203,7 +254,7 @@ def _put_blob(upload: Upload, content: bytes) -> Mapping[str, Any]:
         metadata=upload.metadata,
         tags=upload.tags,
         headers=upload.conditions.request_headers,
-        **upload.settings.for_sdk(),
+        **upload.settings.for_put(),
         **write_timeouts(upload.deadline),
     )
     return answer
@@ -218,7 +269,7 @@ def _commit(upload: Upload, ids: list[str]) -> Mapping[str, Any]:
         metadata=upload.metadata,
         tags=upload.tags,
         headers=upload.conditions.request_headers,
-        **upload.settings.for_sdk(),
+        **upload.settings.for_put(),
         **write_timeouts(upload.deadline),
     )
     return answer
@@ -235,3 +286,58 @@ def _check_md5(settings: Settings, digest: bytes) -> None:
             f"the content's MD5 is {properties.encode_base64(digest)}, not {settings.content_md5}; nothing was written",
             reason="content_md5_differs",
         )
+
+
+def stage_stream(
+    place: StagingPlace, first: bytes, source: BinaryIO, progress: Callable[[int], None]
+) -> Iterator[tuple[str, bytes]]:
+    """Stage every block and yield its id and content in order; ``first`` was read from the source already.
+
+    Ids have one fixed length and hold the op: blocks of two writers never mix, nor do their lengths.
+    """
+    from concurrent.futures import ThreadPoolExecutor  # which a small put does not need
+
+    done = 0
+    waiting: deque[tuple[str, bytes, Future[None]]] = deque()
+
+    def await_oldest() -> tuple[str, bytes]:
+        nonlocal done
+        block, piece, future = waiting.popleft()
+        future.result()
+        progress(done := done + len(piece))
+        return block, piece
+
+    pool = ThreadPoolExecutor(_WORKERS)
+    try:
+        for index, piece in enumerate(_pieces(first, source)):
+            block = f"{place.op}{index:08d}"
+            waiting.append((block, piece, pool.submit(stage_block, place, block, piece)))
+            if len(waiting) >= _WORKERS:
+                yield await_oldest()
+        while waiting:
+            yield await_oldest()
+    finally:
+        # After an interruption, do not wait for the blocks that are being sent.
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def stage_block(place: StagingPlace, block: str, piece: bytes) -> None:
+    """Stage one block, again until it is answered: a block that is staged twice is replaced by an equal one.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/put-block
+    """
+    lease = {"x-ms-lease-id": place.lease_id} if place.lease_id else {}
+    client = place.target.account.blob(place.target.address)
+    read(
+        lambda timeouts: client.stage_block(block, piece, len(piece), headers=dict(lease), **timeouts),
+        place.target,
+        place.patience(),
+    )
+
+
+def _pieces(first: bytes, source: BinaryIO) -> Iterator[bytes]:
+    yield first
+    index = 1
+    while piece := read_up_to(source, BLOCK_BYTES << (index // _BLOCKS_PER_SIZE)):
+        yield piece
+        index += 1

@@ -10,19 +10,70 @@ from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any
 
-from azguard.blobs import fenced_tags, properties, tags, update_states
-from azguard.blobs.updating import LeasableBlob
+from azguard.blobs import fenced_writes, properties, tags, update_content
+from azguard.blobs.content.upload import Settings
+from azguard.blobs.update_content import LeasableBlob
 from azguard.conditions import fences
 from azguard.conditions.resolve import Conditions
 from azguard.documents import metadata as rules
-from azguard.documents.metadata import as_json, flatten
+from azguard.documents.metadata import as_json, count_room, flatten, from_json
 from azguard.errors import NotFound, TransformFailed, UsageError
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import Lineage
+from azguard.requests.lineage import KEY, Lineage, drop_lineage
 from azguard.updates.compared import ComparedMetadata, RefusedHere, SingleWrite, StampedMetadata
 from azguard.updates.recording import ReadRecords
 from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion
+
+
+@dataclass(frozen=True)
+class BlobMetadata(LeasableBlob):
+    """A blob's metadata, as a JSON object of strings. Works on every type of blob."""
+
+    def read(self, deadline: Deadline) -> CurrentVersion:
+        """Read the metadata and ETag from one response."""
+        try:
+            found = properties.fetch(self.target, Conditions(lease_id=self.lease_id), deadline)
+            fence = self._read_fence(deadline)
+        except NotFound as error:
+            return update_content.to_missing_version(error, b"{}", None)
+        rest = (Settings.of_blob(found, {}), found.size, found.content_settings.content_md5)
+        state = update_content.to_current_version(as_json(drop_lineage(found.metadata)), found, rest)
+        return replace(
+            state, lineage=replace(state.lineage, tiered=properties.find_chosen_tier(found) is not None), fence=fence
+        )
+
+    def prepare(
+        self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[str | None], CommittedVersion]:
+        """Return the Set Blob Metadata."""
+        if state.etag is None:
+            raise NotFound(f"there is no blob {self.target}", address=str(self.target.address))
+        metadata = from_json(content)
+        self._keep(state, lease_id, deadline)
+        return lambda held: self._set_metadata(state, metadata, lineage, held, deadline)
+
+    def mark(
+        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[str | None], CommittedVersion]:
+        """Return a Set Blob Metadata that changes nothing but the ETag and the lineage."""
+        metadata: dict[str, str] = json.loads(state.content)
+        return lambda held: self._set_metadata(state, metadata, lineage, held, deadline)
+
+    def count_room(self, state: CurrentVersion, content: bytes) -> int:
+        """Return how many characters the lineage may have beside the metadata."""
+        return count_room(json.loads(content), KEY)
+
+    def canonicalize(self, content: bytes) -> bytes:
+        """Return the metadata as indented JSON."""
+        return as_json(from_json(content))
+
+    def _read_fence(self, deadline: Deadline) -> int | None:
+        # It is compared only: Set Blob Metadata takes no tags, so that a write of metadata cannot raise it.
+        if self.lock_fence is None:
+            return None
+        fence, _ = fenced_writes.read_standing_fence(self.target, self.lease_id, deadline)
+        return fence
 
 
 @dataclass(frozen=True)
@@ -42,7 +93,7 @@ class BlobTags(LeasableBlob):
             found = properties.fetch(self.target, Conditions(lease_id=self.lease_id), deadline)
             there = properties.fetch_tags(self.target, self.lease_id, deadline)
         except NotFound as error:
-            return update_states.to_missing_version(error, b"{}", None)
+            return update_content.to_missing_version(error, b"{}", None)
         fence = None if self.lock_fence is None else fences.read_fence(there, self.target)
         return CurrentVersion(
             content=as_json(there),
@@ -98,7 +149,7 @@ class BlobTags(LeasableBlob):
 
     def _exclude_lower_fences(self, etag: str, lease_id: str | None, deadline: Deadline) -> str:
         """Return the version of the tags, once no holder with a lower fence can replace them any more."""
-        moved = fenced_tags.move_version(self.target, lease_id, deadline)
+        moved = tags.move_version(self.target, lease_id, deadline)
         if self.reads is not None:
             self.reads.follow(self.target, moved.before, moved.after, moved.lineage)
         return tags.move_etag(etag, str(moved.after))

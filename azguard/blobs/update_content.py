@@ -1,25 +1,25 @@
-"""The adapters of safe-update for a blob's content and a blob's metadata."""
+"""The adapter of safe-update for the content of a blob, and what it shares with those for other parts of a blob."""
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from azguard.accounts.target import Target
-from azguard.blobs import properties, update_states, uploads
-from azguard.blobs.download import Download
-from azguard.blobs.upload import Settings, Upload
+from azguard.blobs import properties
+from azguard.blobs.content import put_blob
+from azguard.blobs.content.download import Download
+from azguard.blobs.content.upload import Settings, Upload
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
-from azguard.errors import Changed, NotFound
+from azguard.errors import BadRequest, Changed, NotFound
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op
+from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage
 from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion, Leasable
 
 if TYPE_CHECKING:
-    from azguard.blobs.kept_versions import VersionKeeper
+    from azguard.blobs.snapshots import VersionKeeper
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,19 @@ class LeasableBlob(ABC):
     @abstractmethod
     def read(self, deadline: Deadline) -> CurrentVersion:
         """Return the current version."""
+
+    @abstractmethod
+    def mark(
+        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[str | None], CommittedVersion]:
+        """Return a write that changes nothing but the ETag and the lineage."""
+
+    def fence(
+        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[], CommittedVersion]:
+        """Return that write, bound to ``lease_id``."""
+        mark = self.mark(state, lineage, lease_id, deadline)
+        return lambda: mark(lease_id)
 
     def read_unleased(self, deadline: Deadline) -> CurrentVersion:
         """Read as ``read`` does, without the caller's lease id, whose lease may have ended."""
@@ -89,8 +102,8 @@ class LeasableBlob(ABC):
         deadline: Deadline,
     ) -> CommittedVersion:
         client = self.target.account.blob(self.target.address)
-        stamped = update_states.add_lineage(metadata, state, lineage)
-        headers = update_states.condition_on(state, lease_id).request_headers
+        stamped = add_lineage(metadata, state, lineage)
+        headers = condition_on(state, lease_id).request_headers
         return CommittedVersion.of(client.set_blob_metadata(stamped, headers=headers, **write_timeouts(deadline)))
 
 
@@ -125,11 +138,9 @@ class BlobContent(LeasableBlob):
             try:
                 download = Download(self.target, Conditions(lease_id=self.lease_id), lambda: deadline)
             except NotFound as error:
-                return update_states.to_missing_version(
-                    error, b"", _Preserved(update_states.guess_settings(self.target))
-                )
+                return to_missing_version(error, b"", _Preserved(Settings.guess(self.target)))
             found = download.properties
-            update_states.refuse_other_types(self.target, found)
+            refuse_other_types(self.target, found)
             try:
                 content = b"".join(download)
             except (Changed, NotFound):
@@ -137,10 +148,8 @@ class BlobContent(LeasableBlob):
                 if deadline.passed:
                     raise
                 continue
-            settings = update_states.to_settings(found, drop_lineage(found.metadata))
-            state = update_states.to_current_version(
-                content, found, _Preserved(settings, found.tag_count), settings.content_type
-            )
+            settings = Settings.of_blob(found, drop_lineage(found.metadata))
+            state = to_current_version(content, found, _Preserved(settings, found.tag_count), settings.content_type)
             if self.lock_fence is None:
                 return state
             try:
@@ -158,25 +167,18 @@ class BlobContent(LeasableBlob):
         settings = replace(kept.settings, tags=tags, tier=tier)
         if lineage is not None:
             lineage = replace(lineage, tiered=settings.tier is not None)
-        stamp = update_states.add_lineage(settings.metadata or {}, state, lineage).get(KEY)
+        stamp = add_lineage(settings.metadata or {}, state, lineage).get(KEY)
         upload = Upload(
             target=self.target,
             settings=settings,
-            conditions=update_states.condition_on(state, lease_id),
+            conditions=condition_on(state, lease_id),
             deadline=deadline,
             op=fresh_op(),
             stamp=stamp,
         )
-        commit = uploads.prepare(upload, content)
+        commit = put_blob.prepare(upload, content)
         self._keep(state, lease_id, deadline)
-        return lambda held: CommittedVersion.of(commit(update_states.condition_on(state, held)))
-
-    def fence(
-        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[], CommittedVersion]:
-        """Return a Set Blob Metadata that changes nothing but the ETag and the lineage."""
-        mark = self.mark(state, lineage, lease_id, deadline)
-        return lambda: mark(lease_id)
+        return lambda held: CommittedVersion.of(commit(condition_on(state, held)))
 
     def mark(
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
@@ -199,16 +201,10 @@ class BlobContent(LeasableBlob):
         return content
 
     def _find_tier(self, state: CurrentVersion, lease_id: str | None, deadline: Deadline) -> str | None:
-        """Return the tier to send, None for the account's default; asked only where it may have been chosen.
-
-        Raises:
-            Changed: the blob is no longer the version read.
-        """
+        """Return the tier to send, None for the account's default; asked only where it may have been chosen."""
         if state.etag is None or (state.lineage.entries and not state.lineage.tiered):
             return None
-        return update_states.find_chosen_tier(
-            properties.fetch(self.target, update_states.condition_on(state, lease_id), deadline)
-        )
+        return properties.find_chosen_tier(properties.fetch(self.target, condition_on(state, lease_id), deadline))
 
     def _find_tags(self, kept: _Preserved, deadline: Deadline) -> Mapping[str, str] | None:
         """Return the tags to send, ours among them; read as late as possible where they hold no fence."""
@@ -233,68 +229,65 @@ class BlobContent(LeasableBlob):
         return replace(state, preserved=kept, fence=theirs, must_rewrite=theirs != self.lock_fence)
 
 
-@dataclass(frozen=True)
-class BlobMetadata(LeasableBlob):
-    """A blob's metadata, as a JSON object of strings. Works on every type of blob."""
+def condition_on(state: CurrentVersion, lease_id: str | None) -> Conditions:
+    """Return the condition that the blob is still the version read, or still missing."""
+    headers = {"If-None-Match": "*"} if state.etag is None else {"If-Match": state.etag}
+    return Conditions(
+        headers=headers,
+        guard="if-match",
+        expected_etag=state.etag,
+        lease_id=lease_id,
+    )
 
-    def read(self, deadline: Deadline) -> CurrentVersion:
-        """Read the metadata and ETag from one response."""
-        from azguard.documents.metadata import as_json
 
-        try:
-            found = properties.fetch(self.target, Conditions(lease_id=self.lease_id), deadline)
-            fence = self._read_fence(deadline)
-        except NotFound as error:
-            return update_states.to_missing_version(error, b"{}", None)
-        rest = (update_states.to_settings(found, {}), found.size, found.content_settings.content_md5)
-        state = update_states.to_current_version(as_json(drop_lineage(found.metadata)), found, rest)
-        return replace(
-            state, lineage=replace(state.lineage, tiered=update_states.find_chosen_tier(found) is not None), fence=fence
+def to_current_version(
+    content: bytes, found: Any, preserved: object, content_type: str | None = None
+) -> CurrentVersion:
+    """Return the version that the SDK's properties describe."""
+    return CurrentVersion(
+        content=content,
+        etag=found.etag,
+        lineage=Lineage.find(found.metadata),
+        preserved=preserved,
+        version_id=found.version_id,
+        last_modified=found.last_modified,
+        lease_duration=found.lease.duration,
+        content_type=content_type,
+    )
+
+
+def to_missing_version(error: NotFound, content: bytes, preserved: object) -> CurrentVersion:
+    """Return the state of a blob that does not exist.
+
+    Raises:
+        NotFound: its container does not exist either.
+    """
+    if error.service_code == "ContainerNotFound":
+        raise error
+    return CurrentVersion(
+        content=content,
+        etag=None,
+        lineage=Lineage(),
+        preserved=preserved,
+    )
+
+
+def add_lineage(metadata: Mapping[str, str], state: CurrentVersion, lineage: Lineage | None) -> dict[str, str]:
+    """Return metadata with the lineage: the new one, or the current one if ``lineage`` is None."""
+    return with_lineage(metadata, state.carry_on(lineage))
+
+
+def refuse_other_types(target: Target, found: Any) -> None:
+    """Refuse a blob that is not a block blob.
+
+    Raises:
+        BadRequest: it is an append or page blob.
+    """
+    kind = properties.type_of(found)
+    if kind != "BlockBlob":
+        raise BadRequest(
+            f"{target} is of type {kind}; safe-update rewrites block blobs",
+            address=str(target.address),
+            reason="no_block_blob_to_update",
+            values={"blob_type": kind},
         )
-
-    def prepare(
-        self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[str | None], CommittedVersion]:
-        """Return the Set Blob Metadata."""
-        from azguard.documents.metadata import from_json
-
-        if state.etag is None:
-            raise NotFound(f"there is no blob {self.target}", address=str(self.target.address))
-        metadata = from_json(content)
-        self._keep(state, lease_id, deadline)
-        return lambda held: self._set_metadata(state, metadata, lineage, held, deadline)
-
-    def fence(
-        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[], CommittedVersion]:
-        """Return a Set Blob Metadata that changes nothing but the ETag and the lineage."""
-        mark = self.mark(state, lineage, lease_id, deadline)
-        return lambda: mark(lease_id)
-
-    def mark(
-        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[str | None], CommittedVersion]:
-        """Return a Set Blob Metadata that changes nothing but the ETag and the lineage."""
-        metadata: dict[str, str] = json.loads(state.content)
-        return lambda held: self._set_metadata(state, metadata, lineage, held, deadline)
-
-    def count_room(self, state: CurrentVersion, content: bytes) -> int:
-        """Return how many characters the lineage may have beside the metadata."""
-        from azguard.documents.metadata import count_room
-
-        return count_room(json.loads(content), KEY)
-
-    def canonicalize(self, content: bytes) -> bytes:
-        """Return the metadata as indented JSON."""
-        from azguard.documents.metadata import as_json, from_json
-
-        return as_json(from_json(content))
-
-    def _read_fence(self, deadline: Deadline) -> int | None:
-        # It is compared only: Set Blob Metadata takes no tags, so that a write of metadata cannot raise it.
-        if self.lock_fence is None:
-            return None
-        from azguard.blobs import fenced_writes
-
-        fence, _ = fenced_writes.read_standing_fence(self.target, self.lease_id, deadline)
-        return fence

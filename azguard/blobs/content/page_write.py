@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, BinaryIO, cast
 
-from azguard.blobs import append_outcome, page_blobs, properties, source_pieces
-from azguard.blobs.append_pieces import mark_last
-from azguard.blobs.page_write import PAGE_BLOB, PAGE_BYTES, PIECE_BYTES, PagesWritten, PageWrite, check_range
-from azguard.blobs.source_pieces import SourcePiece
+from azguard.blobs import copy_sources, properties
+from azguard.blobs.content import append_end, page_blob
+from azguard.blobs.content.append_request import mark_last
+from azguard.blobs.content.page_blob import PAGE_BLOB, PAGE_BYTES, PIECE_BYTES, PagesWritten, PageWrite, check_range
+from azguard.blobs.copy_sources import SourcePiece
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, Interrupted, NotFound, OutcomeUnknown, Partial, UsageError
 from azguard.leases import guard
@@ -129,7 +130,7 @@ class _PageRun:
         while True:
             # The pages are still to come, so that a signal must still be heeded.
             with commits.step():
-                found = page_blobs.find(given, first.offset + first.length, given.deadline.fresh())
+                found = page_blob.find_or_create(given, first.offset + first.length, given.deadline.fresh())
                 self.created = self.created or found.created
             self.etag = found.etag
             if given.is_unconditional or given.conditions.lease_id is not None:
@@ -167,7 +168,7 @@ class _PageRun:
             unknown=_build_unknown(given, piece, self.done_bytes),
         )
         try:
-            with source_pieces.explain(piece.content, given.conditions, deadline):
+            with copy_sources.explain_piece(piece.content, given.conditions, deadline):
                 settled: Settled[Answer] = send_until_settled(request, deadline)
         except Changed as error:
             raise properties.describe_conflict(error, given.target, deadline) from error
@@ -239,8 +240,7 @@ def _find_outcome(
         return Finding(Verdict.COMMITTED, answer)
     wanted = bytes(piece.length) if piece.content is None and piece.length <= PIECE_BYTES else piece.content
     is_same = (
-        not isinstance(wanted, bytes)
-        or append_outcome.read_range(target, piece.offset, piece.length, patience) == wanted
+        not isinstance(wanted, bytes) or append_end.read_range(target, piece.offset, piece.length, patience) == wanted
     )
     return Finding(Verdict.UNKNOWN, seen=found, same=is_same)
 

@@ -4,6 +4,8 @@ Blocks that are staged are seen by no reader, and shared by all writers of the b
 does not name, those of other writers too.
 """
 
+import base64
+import binascii
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -11,9 +13,10 @@ from typing import Any, BinaryIO, ClassVar
 
 from azguard import columns
 from azguard.accounts.target import Target
-from azguard.blobs import block_ids, blocks, properties, update_states, uploads
-from azguard.blobs.blocks import StagingPlace, stage_stream
-from azguard.blobs.upload import Settings, Upload
+from azguard.blobs import properties
+from azguard.blobs.content import put_blob
+from azguard.blobs.content.put_blob import StagingPlace, stage_stream
+from azguard.blobs.content.upload import Settings, Upload
 from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Changed, NotFound, UsageError
 from azguard.requests.calls import read
@@ -24,6 +27,7 @@ from azguard.requests.sources import read_up_to
 #: The most that is staged as one block of the caller's own id.
 MOST_BYTES = 100 * 1024 * 1024
 COMMITTED, UNCOMMITTED = "committed", "uncommitted"
+_MOST_BYTES = 64
 
 
 @dataclass(frozen=True)
@@ -80,17 +84,17 @@ def stage(
     Source: https://learn.microsoft.com/rest/api/storageservices/put-block
     """
     place = StagingPlace(target=target, lease_id=lease_id, op=fresh_op(), patience=deadline.fresh)
-    first = read_up_to(source, blocks.BLOCK_BYTES if block is None else MOST_BYTES + 1)
+    first = read_up_to(source, put_blob.BLOCK_BYTES if block is None else MOST_BYTES + 1)
     if not first:
         raise UsageError("the input is empty; nothing was staged", reason="block_is_empty")
     try:
         if block is None:
             for name, piece in stage_stream(place, first, source, progress):
-                yield Block(block_ids.encode(name), len(piece), UNCOMMITTED)
+                yield Block(encode_id(name), len(piece), UNCOMMITTED)
             return
         if len(first) > MOST_BYTES:
             raise UsageError(f"the content is longer than one block of {MOST_BYTES:,} bytes", reason="block_too_long")
-        blocks.stage_block(place, block_ids.decode(block), first)
+        put_blob.stage_block(place, decode_id(block), first)
         yield Block(block, len(first), UNCOMMITTED)
     except Changed as error:
         raise _explain_refusal(error, target) from error
@@ -127,10 +131,10 @@ def commit(upload: Upload, chosen: Sequence[str]) -> tuple[BlocksCommitted, str 
         Changed, Exists, LockLost, OutcomeUnknown: see ``uploads.commit_list``.
     Source: https://learn.microsoft.com/rest/api/storageservices/put-block-list
     """
-    texts = [block_ids.decode(block) for block in chosen]
+    texts = [decode_id(block) for block in chosen]
     known = _find_blocks(upload, chosen)
     upload = _keep_settings(upload).add_lineage()
-    settled, conditions = uploads.commit_list(upload, texts)
+    settled, conditions = put_blob.commit_list(upload, texts)
     answer = settled.answer
     discarded = [block for block in known.values() if block.state == UNCOMMITTED and block.block_id not in chosen]
     done = BlocksCommitted(
@@ -151,11 +155,7 @@ def commit(upload: Upload, chosen: Sequence[str]) -> tuple[BlocksCommitted, str 
 
 
 def _find_blocks(upload: Upload, chosen: Sequence[str]) -> dict[str, Block]:
-    """Return all blocks by their ids; of two with one id the one that was staged, which the commit takes.
-
-    Raises:
-        BadRequest: a chosen one is not among them.
-    """
+    """Return all blocks by their ids; of two with one id the one that was staged, which the commit takes."""
     lease = Conditions(lease_id=upload.conditions.lease_id)
     try:
         found = list_blocks(upload.target, lease, "all", upload.deadline)
@@ -181,11 +181,11 @@ def _keep_settings(upload: Upload) -> Upload:
     try:
         found = properties.fetch(upload.target, Conditions(lease_id=lease_id), upload.deadline)
     except NotFound:
-        return replace(upload, settings=_fill(given, update_states.guess_settings(upload.target)))
-    kept = update_states.to_settings(found, drop_lineage(found.metadata))
+        return replace(upload, settings=_fill(given, Settings.guess(upload.target)))
+    kept = Settings.of_blob(found, drop_lineage(found.metadata))
     tags = properties.fetch_tags(upload.target, lease_id, upload.deadline) if found.tag_count else None
     others = {key: value for key, value in (tags or {}).items() if upload.conditions.fence is None or key != "fence"}
-    kept = replace(kept, tags=others or None, tier=update_states.find_chosen_tier(found))
+    kept = replace(kept, tags=others or None, tier=properties.find_chosen_tier(found))
     return replace(upload, settings=_fill(given, kept))
 
 
@@ -205,3 +205,40 @@ def _explain_refusal(error: Changed, target: Target) -> Exception:
         message=f"{target} has staged blocks whose ids have another length",
         reason="blocks_of_other_length",
     )
+
+
+def encode_id(text: str) -> str:
+    """Return an id as the service has it."""
+    return base64.b64encode(text.encode()).decode()
+
+
+def decode_id(block: str) -> str:
+    """Return an id as the SDK takes it.
+
+    Raises:
+        UsageError: it is no base64 of 1 to 64 bytes, or of other bytes than text, which the SDK could not send.
+    """
+    try:
+        content = base64.b64decode(block, validate=True)
+        text = content.decode()
+    except (binascii.Error, ValueError):
+        content, text = b"", ""
+    if not 0 < len(content) <= _MOST_BYTES:
+        raise UsageError(
+            f"{block!r} is no block id: base64 of a text of 1 to {_MOST_BYTES} bytes", reason="block_id_malformed"
+        )
+    return text
+
+
+def check_ids(blocks: Sequence[str]) -> None:
+    """Refuse ids of more than one length: the service takes one length for a blob.
+
+    Raises:
+        UsageError: two differ.
+    """
+    odd = next((block for block in blocks if len(block) != len(blocks[0])), None)
+    if odd is not None:
+        raise UsageError(
+            f"the block ids {blocks[0]!r} and {odd!r} differ in length, and those of one blob must not",
+            reason="block_ids_differ_in_length",
+        )

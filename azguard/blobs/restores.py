@@ -1,19 +1,26 @@
 """What a restore of a blob would change: its content, headers, metadata and index tags; nothing is written."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from azguard.accounts.target import Target
-from azguard.blobs import properties, update_states
+from azguard.address import Address
+from azguard.blobs import properties
+from azguard.blobs.content.download import Download
+from azguard.blobs.content.upload import Settings
 from azguard.blobs.copies import BlobCopy
-from azguard.blobs.download import Download
+from azguard.blobs.listing import order_in_time
+from azguard.blobs.snapshots import list_kept
 from azguard.conditions import fences
 from azguard.conditions.resolve import Conditions
 from azguard.documents import diffs
-from azguard.errors import Changed, NotFound
+from azguard.errors import Changed, NotFound, UsageError
+from azguard.requests.calls import write_timeouts
+from azguard.requests.commits import Verdict, WriteResult
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import drop_lineage
+from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,76 @@ class _Whole(NamedTuple):
     settings: bytes
     #: The properties that the service told; None where there is no blob.
     found: Any = None
+
+
+def undelete(target: Target, deadline: Deadline) -> WriteResult:
+    """Bring back a blob that was deleted and is still kept, with its snapshots. If it is there, nothing changes.
+
+    Raises:
+        NotFound: nothing of it is kept; or only snapshots and versions are, and there is no current blob.
+        BadRequest: the service, such as the emulator, cannot do it.
+    """
+    client = target.account.blob(target.address)
+    request: WriteRequest[None] = WriteRequest(
+        target=target,
+        send=lambda: client.undelete_blob(**write_timeouts(deadline)),
+        # That the blob is there does not tell that its snapshots are back too.
+        look=lambda _: Finding(Verdict.UNKNOWN),
+        look_after_refusal=lambda _: Finding(Verdict.UNKNOWN),
+        is_idempotent=True,
+    )
+    settled = send_until_settled(request, deadline)
+    try:
+        found = properties.fetch(target, Conditions(), deadline.fresh())
+    except NotFound as error:
+        raise error.but(
+            message=f"the kept versions of {target} are back, but none is the current one",
+            reason="undeleted_without_current",
+        ) from error
+    return WriteResult(str(target.address), found.etag, found.last_modified, "none", settled.attempts)
+
+
+def find_newest(target: Target, kind: str, deadline: Deadline) -> Address:
+    """Return the address of the newest ``snapshot`` of a blob, or of the newest ``version`` before the current one.
+
+    Raises:
+        NotFound: there is none.
+    """
+    kept = list_kept(target, [f"{kind}s"], deadline)
+    found = [
+        each for each in kept if not order_in_time(each)[0] and (each.snapshot is not None) == (kind == "snapshot")
+    ]
+    if not found:
+        raise NotFound(f"no {kind} of {target} is kept", address=str(target.address), reason="nothing_kept")
+    return _locate(target, max(found, key=order_in_time))
+
+
+def find_by_id(target: Target, moment: str, deadline: Deadline) -> Address:
+    """Return the address of the snapshot or version of a blob that has this id.
+
+    Raises:
+        NotFound: there is none.
+        UsageError: a snapshot and a version have it.
+    """
+    kept = list_kept(target, ["snapshots", "versions"], deadline)
+    found = {_locate(target, each) for each in kept if moment in (each.snapshot, each.version_id)}
+    if not found:
+        raise NotFound(
+            f"no snapshot or version of {target} has the id {moment}",
+            address=str(target.address),
+            reason="no_such_id_kept",
+        )
+    if len(found) > 1:
+        raise UsageError(
+            f"a snapshot and a version of {target} have the id {moment}",
+            address=str(target.address),
+            reason="id_of_snapshot_and_version",
+        )
+    return found.pop()
+
+
+def _locate(target: Target, found: Any) -> Address:
+    return replace(target.address, snapshot=found.snapshot, version=None if found.snapshot else found.version_id)
 
 
 def preview(plan: BlobCopy) -> RestorePreview:
@@ -84,7 +161,7 @@ def _read(target: Target, deadline: Deadline) -> _Whole:
 
 
 def _describe(target: Target, found: Any, deadline: Deadline) -> bytes:
-    settings = update_states.to_settings(found, drop_lineage(found.metadata))
+    settings = Settings.of_blob(found, drop_lineage(found.metadata))
     tags = properties.fetch_tags(target, None, deadline) if found.tag_count else {}
     tags.pop(fences.TAG, None)
     named = {**vars(settings), "blob_type": properties.type_of(found), "tags": tags}

@@ -1,0 +1,322 @@
+"""One upload: what it writes, under which conditions, what it wrote, and its outcome where the answer was lost.
+
+A small one without tags and metadata is sent as one request of our own. The outcome is found from the lineage, or from
+the ids of the blocks.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from azguard import columns
+from azguard.accounts import direct
+from azguard.accounts.direct import DirectAnswer
+from azguard.accounts.target import Target
+from azguard.blobs import properties
+from azguard.conditions.etags import quote
+from azguard.conditions.operations import BLOB_PUT_BLOCK_BLOB
+from azguard.conditions.requested import CREATE_ONLY
+from azguard.conditions.resolve import Conditions, resolve
+from azguard.errors import NotFound
+from azguard.requests.calls import read, write_timeouts
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY, UNSEEN, Lineage, with_lineage
+
+if TYPE_CHECKING:
+    from azguard.requests.settle import Finding
+
+# The headers of the properties that a put sets.
+_SETTINGS = {
+    "content_type": "x-ms-blob-content-type",
+    "content_encoding": "x-ms-blob-content-encoding",
+    "content_language": "x-ms-blob-content-language",
+    "content_disposition": "x-ms-blob-content-disposition",
+    "cache_control": "x-ms-blob-cache-control",
+    "content_md5": "x-ms-blob-content-md5",
+    "tier": "x-ms-access-tier",
+}
+
+
+@dataclass(frozen=True)
+class ContentHeaders:
+    """The content headers of a blob; None is not set."""
+
+    content_type: str | None = None
+    content_encoding: str | None = None
+    content_language: str | None = None
+    content_disposition: str | None = None
+    cache_control: str | None = None
+    #: In base64.
+    content_md5: str | None = None
+
+    @classmethod
+    def of(cls, found: Any) -> "ContentHeaders":
+        """Return those of the SDK's properties."""
+        settings = found.content_settings
+        return cls(
+            content_type=settings.content_type or None,
+            content_encoding=settings.content_encoding or None,
+            content_language=settings.content_language or None,
+            content_disposition=settings.content_disposition or None,
+            cache_control=settings.cache_control or None,
+            content_md5=properties.encode_base64(settings.content_md5),
+        )
+
+    @property
+    def given(self) -> Mapping[str, str]:
+        """Return those that are set."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def for_sdk(self) -> Any:
+        """Return the SDK's value."""
+        from azure.storage.blob import ContentSettings
+
+        return ContentSettings(
+            content_type=self.content_type,
+            content_encoding=self.content_encoding,
+            content_language=self.content_language,
+            content_disposition=self.content_disposition,
+            cache_control=self.cache_control,
+            content_md5=decode_md5(self.content_md5),
+        )
+
+
+@dataclass(frozen=True)
+class Settings(ContentHeaders):
+    """The properties of a blob that a put sets besides its content. ``content_md5`` is what the caller says it is."""
+
+    tier: str | None = None
+    metadata: Mapping[str, str] | None = None
+    tags: Mapping[str, str] | None = None
+
+    @classmethod
+    def of_blob(cls, found: Any, metadata: Mapping[str, str]) -> "Settings":
+        """Return what a write of the content has to send again; the service computes the MD5 anew."""
+        headers = found.content_settings
+        return cls(
+            content_type=headers.content_type,
+            content_encoding=headers.content_encoding,
+            content_language=headers.content_language,
+            content_disposition=headers.content_disposition,
+            cache_control=headers.cache_control,
+            metadata=metadata,
+        )
+
+    @classmethod
+    def guess(cls, target: Target) -> "Settings":
+        """Return those of a new blob, with the content type that its name suggests."""
+        import mimetypes
+
+        return cls(mimetypes.guess_type(target.address.name)[0] or "application/octet-stream", metadata={})
+
+    def for_put(self) -> dict[str, Any]:
+        """Return the SDK's keyword arguments."""
+        from azure.storage.blob import StandardBlobTier
+
+        tier = None if self.tier is None else StandardBlobTier(self.tier)
+        return {"content_settings": self.for_sdk(), "standard_blob_tier": tier}
+
+
+@dataclass(frozen=True)
+class BlobPut:
+    """What a put wrote."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.CONTENT_LENGTH, columns.ETAG)
+
+    address: str
+    #: None where a lost answer was settled, but later writes hide the ETag.
+    etag: str | None
+    last_modified: datetime | None
+    version_id: str | None
+    content_length: int
+    content_type: str | None
+    content_hash: str
+    guard: str
+    attempts: int
+    conflicts: int
+    outcome: str
+    created: bool | None
+    #: The bytes of the version that was replaced, if this scope knows them.
+    replaced_length: int | None = field(default=None, metadata=columns.UNPRINTED)
+
+
+@dataclass(frozen=True)
+class Upload:
+    """One put that is not sent yet: what it writes to, under which conditions, as which op."""
+
+    target: Target
+    settings: Settings
+    conditions: Conditions
+    deadline: Deadline
+    op: str
+    #: The lineage that it carries; None without one.
+    stamp: str | None = None
+    #: That of the content, if one Put Blob writes it: then the service stores it.
+    md5: bytes | None = None
+    #: Whether it may replace an append or page blob.
+    any_type: bool = False
+    #: What is done right before the request that commits, with the conditions of that request.
+    before_commit: Callable[[Conditions], None] | None = None
+
+    def add_lineage(self, *, wanted: bool = True) -> "Upload":
+        """Return the upload with the lineage of the version it is guarded by, carried on, if that is ``wanted``."""
+        if not wanted:
+            return self
+        parent = self.conditions.expected_etag
+        if parent is None and not self.conditions.creates_only:
+            parent = UNSEEN
+        lineage = Lineage.parse(self.conditions.lineage).after(self.op, parent)
+        lineage = replace(lineage, tiered=lineage.tiered or self.settings.tier is not None)
+        return replace(self, stamp=with_lineage(self.settings.metadata or {}, lineage)[KEY])
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """Return the metadata the new version carries, the lineage included."""
+        return {**(self.settings.metadata or {}), **({KEY: self.stamp} if self.stamp else {})}
+
+    @property
+    def tags(self) -> dict[str, str] | None:
+        """Return the index tags the new version carries, the fence included."""
+        tags = self.settings.tags or {}
+        fence = self.conditions.fence
+        if fence is None:
+            return dict(tags) or None
+        from azguard.conditions import fences
+
+        return fences.with_fence_tag(tags, fence) or None
+
+
+def create_only(target: Target) -> Conditions:
+    """Return the conditions of a put that only creates, even if this scope has read a version."""
+    return resolve(BLOB_PUT_BLOCK_BLOB, CREATE_ONLY, target)
+
+
+def decode_md5(md5: str | None) -> bytearray | None:
+    """Return the digest as the SDK takes it."""
+    import base64
+
+    return None if md5 is None else bytearray(base64.b64decode(md5))
+
+
+def is_plain(upload: Upload) -> bool:
+    """Return whether a put sets nothing whose form or order in a signature only the SDK knows: tags and metadata."""
+    return not upload.settings.metadata and upload.tags is None
+
+
+def send_plain(upload: Upload, content: bytes) -> Mapping[str, Any]:
+    """Send a Put Blob and return what the service says of the new version, under the SDK's names.
+
+    Raises:
+        AzureError: as of the SDK.
+        ChallengeReceived: see ``direct.send``.
+    Source: https://learn.microsoft.com/rest/api/storageservices/put-blob
+    """
+    from azure.core.exceptions import HttpResponseError
+
+    settings = {header: value for name, header in _SETTINGS.items() if (value := getattr(upload.settings, name))}
+    stamp = {f"x-ms-meta-{KEY}": upload.stamp} if upload.stamp else {}
+    answer = direct.send(
+        upload.target.account,
+        "PUT",
+        upload.target.address,
+        {
+            "Content-Type": "application/octet-stream",
+            "x-ms-blob-type": "BlockBlob",
+            **settings,
+            **stamp,
+            **upload.conditions.request_headers,
+        },
+        write_timeouts(upload.deadline),
+        body=content,
+    )
+    if answer.status != HTTPStatus.CREATED:
+        raise HttpResponseError(f"a put was answered with {answer.status}")
+    return _parse_answer(answer)
+
+
+def _parse_answer(answer: DirectAnswer) -> Mapping[str, Any]:
+    modified = answer.headers.get("Last-Modified")
+    return {
+        "etag": answer.headers.get("ETag"),
+        "last_modified": None if modified is None else parsedate_to_datetime(modified),
+        "version_id": answer.headers.get("x-ms-version-id"),
+    }
+
+
+def find_outcome(upload: Upload, ids: Sequence[str], patience: Deadline) -> "Finding[Mapping[str, Any]]":
+    """Return what is known about a put, with the ETag it made if that is known; ``ids`` are its blocks."""
+    from azguard.requests.commits import Verdict, verdict_from_lineage
+    from azguard.requests.settle import NOTHING_THERE, Finding
+
+    parent = upload.conditions.expected_etag
+    try:
+        found = properties.fetch(upload.target, Conditions(), patience)
+    except NotFound:
+        return Finding(Verdict.NOT_YET if upload.conditions.creates_only else Verdict.UNKNOWN, seen=NOTHING_THERE)
+    history = Lineage.parse((found.metadata or {}).get(KEY))
+    verdict = verdict_from_lineage(history, upload.op, parent, found.etag)
+    if verdict is Verdict.UNKNOWN and ids:
+        return _compare_blocks(upload, ids, patience)._replace(seen=found)
+    if verdict is not Verdict.COMMITTED:
+        return Finding(verdict, seen=found, same=verdict is Verdict.UNKNOWN and _equals(upload, found))
+    position = next(index for index, (op, _) in enumerate(history.entries) if op == upload.op)
+    if position == 0:
+        return Finding(verdict, _as_answer(found) if _is_as_sent(upload, found) else {"etag": None})
+    # The write after ours recorded which ETag it replaced: ours.
+    return Finding(verdict, {"etag": quote(history.entries[position - 1][1])})
+
+
+def _is_as_sent(upload: Upload, found: Any) -> bool:
+    """Return whether headers and metadata are ours: another tool may have changed them, and kept the lineage."""
+    wanted = {each.name: getattr(upload.settings, each.name) for each in fields(ContentHeaders)}
+    # What the service sets where they are not given.
+    wanted["content_type"] = wanted["content_type"] or "application/octet-stream"
+    wanted["content_md5"] = wanted["content_md5"] or properties.encode_base64(upload.md5)
+    return ContentHeaders.of(found) == ContentHeaders(**wanted) and properties.has_metadata(found, upload.metadata)
+
+
+def _equals(upload: Upload, found: Any) -> bool:
+    """Return whether the content that is there equals ours, for an upload without a lineage."""
+    theirs = found.content_settings.content_md5
+    return upload.stamp is None and upload.md5 is not None and theirs is not None and bytes(theirs) == upload.md5
+
+
+def _compare_blocks(upload: Upload, ids: Sequence[str], patience: Deadline) -> "Finding[Mapping[str, Any]]":
+    """Return whether the blob consists of our blocks: no other upload has their ids."""
+    from azguard.requests.commits import Verdict
+    from azguard.requests.settle import Finding
+
+    try:
+        current, etag = _list_committed(upload.target, patience)
+        if current != list(ids):
+            return Finding(Verdict.UNKNOWN)
+        found = properties.fetch(upload.target, Conditions(), patience)
+    except NotFound:
+        return Finding(Verdict.UNKNOWN)
+    # Another writer may have changed the metadata since, which makes another version of the same blocks.
+    same = etag == found.etag and _is_as_sent(upload, found)
+    return Finding(Verdict.COMMITTED, _as_answer(found) if same else {"etag": None})
+
+
+def _list_committed(target: Target, deadline: Deadline) -> tuple[list[str], str | None]:
+    """Return the ids of the blocks that a blob is made of, and its ETag, from one response.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/get-block-list
+    """
+    client = target.account.blob(target.address)
+    answers: list[Any] = []
+
+    def call(timeouts: Mapping[str, Any]) -> list[str]:
+        found, _ = client.get_block_list("committed", raw_response_hook=answers.append, **timeouts)
+        return [str(block.id) for block in found]
+
+    ids = read(call, target, deadline)
+    return ids, answers[-1].http_response.headers.get("ETag")
+
+
+def _as_answer(found: Any) -> Mapping[str, Any]:
+    return {"etag": found.etag, "last_modified": found.last_modified, "version_id": found.version_id}
