@@ -28,7 +28,7 @@ from azguard.address import Address, Kind
 from azguard.emulators import azurite
 from azguard.folders import Folders
 from azguard.processes.command_place import CommandEnd, CommandOrder
-from azguard.worker.inbox import QueueInbox
+from azguard.worker.order import QueueInbox
 from azguard.worker.run import Worker
 from azguard.worker.settings import WorkSettings
 

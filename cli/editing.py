@@ -8,7 +8,7 @@ from azguard.cli import asking, update_changes
 from azguard.cli.context import Environment
 from azguard.cli.update_options import UpdateOptions
 from azguard.documents import formats
-from azguard.processes.editor import Editor
+from azguard.processes.child import Editor
 from azguard.updates.editing import EditTools
 from azguard.updates.recording import UpdateRequest
 

@@ -70,7 +70,7 @@ def _stdin() -> AbstractContextManager[BinaryIO]:
     stream = sys.stdin.buffer
     if not _may_wait(stream):
         return nullcontext(stream)
-    from azguard.processes.interruptible import read_interruptibly
+    from azguard.processes.channel import read_interruptibly
 
     return read_interruptibly(stream)
 

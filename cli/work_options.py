@@ -21,11 +21,8 @@ from azguard.errors import UsageError
 from azguard.processes import child
 from azguard.queues import encodings
 from azguard.queues.moving import POISON_SUFFIX
-from azguard.worker.counts import WorkCounts
-from azguard.worker.once import OnceTable
-from azguard.worker.once_keys import KeyRule
-from azguard.worker.protocol import AGAIN_STATUS
-from azguard.worker.results import WorkEnd
+from azguard.worker.once import KeyRule, OnceTable
+from azguard.worker.results import AGAIN_STATUS, WorkCounts, WorkEnd
 from azguard.worker.settings import MAX_DEQUEUE, MAX_POISON, POISON_STATUS, WorkSettings
 
 _DAY_SECONDS = 86_400

@@ -5,8 +5,7 @@ from collections.abc import Callable
 
 from azguard.cli import terminal
 from azguard.cli.progress import LiveLine
-from azguard.worker.counts import WorkCounts
-from azguard.worker.protocol import Outcome
+from azguard.worker.results import Outcome, WorkCounts
 
 _REDRAW_SECONDS = 0.5
 # These are shown even while there are none.

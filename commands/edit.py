@@ -48,7 +48,7 @@ def edit(
 
     Topics: updates
     """
-    from azguard.processes.editor import Editor
+    from azguard.processes.child import Editor
     from azguard.updates import editing as sessions
 
     env = context.of(ctx)

@@ -140,9 +140,7 @@ def resolve(
 def _lease_id(asked: RequestedConditions, known: Remembered) -> str | None:
     if asked.lease_id is None:
         return None
-    from azguard.conditions.values import resolve_lease_id
-
-    return resolve_lease_id(asked.lease_id, known.lease)
+    return condition_values.resolve_lease_id(asked.lease_id, known.lease)
 
 
 def _default_guard(

@@ -17,7 +17,7 @@ from azguard.demo.strategies import IncrementOutcome, Strategy
 from azguard.demo.worker import WriterJob
 from azguard.demo.writers import Writers
 from azguard.emulators import azurite
-from azguard.processes import temporary_folder
+from azguard.processes import signals
 
 if TYPE_CHECKING:
     from azguard.faultproxy.proxy import Answer
@@ -114,7 +114,7 @@ def run(
         Unavailable: Azurite could not be installed or started.
     """
     with (
-        temporary_folder.hold("azguard-demo-") as folder,
+        signals.hold_temporary_folder("azguard-demo-") as folder,
         writers.start(plan.writers, Path(folder), environ) as running,
         azurite.private(emulator, environ, say=say) as mine,
     ):

@@ -10,7 +10,7 @@ from azguard.emulators import azurite, azurite_process, files_process
 from azguard.emulators.azurite import DEFAULT_WAIT_SECONDS, Started, Status, Stopped
 from azguard.emulators.files_process import FilesEmulator
 from azguard.errors import ConfigError
-from azguard.processes import temporary_folder
+from azguard.processes import signals
 
 FILE = "file"
 SMB = "smb"
@@ -109,7 +109,7 @@ def private(
         if not files_process.is_installed():
             yield Reach(mine.connection_string)
             return
-        with temporary_folder.hold("azguard-files-") as data, tempfile.NamedTemporaryFile() as log:
+        with signals.hold_temporary_folder("azguard-files-") as data, tempfile.NamedTemporaryFile() as log:
             running, child = files_process.launch(environ, 0, 0 if smb else None, data, log.file, wait)
             try:
                 _say_problem(running, say)

@@ -27,8 +27,7 @@ from azguard.locks.renewal import HeldLock, Renewer, describe_late
 from azguard.locks.settings import ANSWER_SECONDS, AcquireSettings, LockRequest
 from azguard.processes import background, clock, identity
 from azguard.processes.background import Background
-from azguard.processes.channel import Channel
-from azguard.processes.forwarded import ENDING
+from azguard.processes.channel import ENDING, Channel
 from azguard.processes.identity import KnownProcess
 from azguard.processes.signals import handle_unless_ignored, ignore_ending, raise_at_end
 from azguard.requests import commits

@@ -1,18 +1,110 @@
 """The guardian's command with all it started: signals to it, and whether any of it is left.
 
 On Linux all of it descends from the guardian, which adopts orphans: other process groups, sessions and daemons too.
-Elsewhere it is the command's process group. Where it has a control group, that is what is killed first.
+Elsewhere it is the command's process group. Where it has a control group, that is killed first: Linux ends all that is
+in it at once, also what forks faster than it can be found. One is made where this process may make one inside its own
+group: root outside of most containers, and services to which systemd delegates theirs.
+
+Source: https://docs.kernel.org/admin-guide/cgroup-v2.html (``cgroup.kill``, since Linux 5.14)
 """
 
 import os
 import signal
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 
-from azguard.processes import groups, tree
-from azguard.processes.cgroup import ControlGroup
-from azguard.processes.identity import Process
+from azguard.processes import tree
+from azguard.processes.identity import HAS_PROC, Process, find
 
+_PREFIX = "azguard-"
+_MEMBERS = "cgroup.procs"
+_KILL = "cgroup.kill"
 # A lock run inside ours. It ends its own command when it is asked to end; asked twice, a command may give up tidying.
 NAME = "lock-guardian"
+# How often to look whether a group that was killed has gone.
+_LOOK_SECONDS = 0.02
+
+
+@dataclass(frozen=True)
+class ControlGroup:
+    """The group that a guardian made for its command."""
+
+    folder: Path
+    #: Open from the start, so that it can be written where no more files can be opened.
+    switch: int
+
+    def join(self) -> None:
+        """Move this process into the group, with all that it starts from now on; where that fails, it stays outside."""
+        with suppress(OSError):
+            (self.folder / _MEMBERS).write_text("0", encoding="ascii")
+
+    def kill(self) -> None:
+        """Kill all that is in the group."""
+        with suppress(OSError):
+            os.write(self.switch, b"1")
+
+    def remove(self) -> None:
+        """Remove the group; what still runs in it, such as a daemon, keeps it until a later command removes it."""
+        os.close(self.switch)
+        _remove_tree(self.folder)
+
+
+def make_control_group() -> ControlGroup | None:
+    """Make a group that is named after this process, a guardian; None where that is not possible."""
+    try:
+        above = _find_own()
+        if above is None:
+            return None
+        _remove_left(above)
+        folder = _name(above, os.getpid())
+        folder.mkdir()
+        try:
+            return ControlGroup(folder, os.open(folder / _KILL, os.O_WRONLY | os.O_CLOEXEC))
+        except OSError:
+            folder.rmdir()
+            return None
+    except OSError:
+        return None
+
+
+def kill_control_group_of(guardian: int) -> None:
+    """Kill all that is in the group that a guardian of this process made, by the guardian's pid."""
+    with suppress(OSError):
+        if (above := _find_own()) is not None:
+            (_name(above, guardian) / _KILL).write_text("1", encoding="ascii")
+
+
+def _name(above: Path, guardian: int) -> Path:
+    return above / f"{_PREFIX}{guardian}"
+
+
+def _find_own() -> Path | None:
+    """Find the folder of the group that this process is in."""
+    lines = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+    path = next((line.removeprefix("0::") for line in lines if line.startswith("0::")), None)
+    for mount in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
+        fields, _, system = mount.partition(" - ")
+        root, point = fields.split()[3:5]
+        if system.startswith("cgroup2 ") and path is not None and Path(path).is_relative_to(root):
+            return Path(point) / Path(path).relative_to(root)
+    return None
+
+
+def _remove_left(above: Path) -> None:
+    """Remove the empty groups of guardians that are gone."""
+    for each in above.glob(f"{_PREFIX}*"):
+        if not Path("/proc", each.name.removeprefix(_PREFIX)).exists():
+            _remove_tree(each)
+
+
+def _remove_tree(folder: Path) -> None:
+    """Remove an empty group, and first those that guardians in it left when they were killed."""
+    with suppress(OSError):
+        for each in folder.glob(f"{_PREFIX}*"):
+            _remove_tree(each)
+        folder.rmdir()
 
 
 class CommandTree:
@@ -48,17 +140,17 @@ class CommandTree:
         if tree.IS_KNOWN:
             # Whatever descends from us has an ancestor among our children.
             return self._childless
-        return self.status is not None and not groups.is_alive(self._command)
+        return self.status is not None and not is_group_alive(self._command)
 
     def send(self, number: int) -> None:
         """Send a signal to the command's process group."""
         if self._group_is_ours():
-            groups.send(self._command, number)
+            signal_group(self._command, number)
 
     def ask_to_end(self, number: int) -> None:
         """Send a signal that ends to the command's process group, which may be stopped."""
         if self._group_is_ours():
-            groups.terminate(self._command, number)
+            terminate_group(self._command, number)
 
     def terminate(self, *, with_group: bool = True) -> None:
         """Ask all of it to end; without the command's process group if that was asked already."""
@@ -115,3 +207,47 @@ def drop_other_locks(processes: list[Process]) -> list[Process]:
         else:
             kept.append(each)
     return kept
+
+
+def signal_group(group: int, number: int) -> bool:
+    """Send a signal to a group; return whether any process received it."""
+    try:
+        # The group's number is not given to another group while one of its members is left.
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def terminate_group(group: int, number: int = signal.SIGTERM) -> bool:
+    """Ask a group to end; return whether any process was asked."""
+    asked = signal_group(group, number)
+    # One that is stopped, as by reading from the terminal, takes a signal only once it goes on.
+    return signal_group(group, signal.SIGCONT) or asked
+
+
+def kill_group(group: int, seconds: float) -> None:
+    """Kill a group, and wait at most so long until it is gone."""
+    signal_group(group, signal.SIGKILL)
+    until = time.monotonic() + seconds
+    while is_group_alive(group) and time.monotonic() < until:
+        time.sleep(_LOOK_SECONDS)
+
+
+def is_group_alive(group: int) -> bool:
+    """Return whether a process group has members that run.
+
+    Where nothing reaps orphans, as in a container without an init, they stay as zombies, which killpg counts.
+    """
+    try:
+        os.killpg(group, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    if not HAS_PROC:
+        return True
+    return any(_runs_in(group, int(entry)) for entry in os.listdir("/proc") if entry.isdecimal())
+
+
+def _runs_in(group: int, pid: int) -> bool:
+    process = find(pid)
+    return process is not None and process.group == group and not process.has_ended

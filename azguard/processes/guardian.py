@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from azguard.errors import AzguardError, CommandNotFound, LockLost, NotExecutable
-from azguard.processes import cgroup, channel, clock, groups, guardian_process, tree
-from azguard.processes.channel import Channel
+from azguard.processes import channel, clock, command_tree, guardian_process, tree
+from azguard.processes.channel import ENDING, Channel, wait_readable
 from azguard.processes.command_tree import drop_other_locks
-from azguard.processes.forwarded import ENDING
 from azguard.processes.guardian_process import MARGIN_SECONDS
 from azguard.processes.identity import Process
-from azguard.processes.offspring import Offspring
-from azguard.processes.readiness import wait_readable
 from azguard.processes.terminal import Terminal
+from azguard.processes.tree import Offspring
 
 _STARTING = {126: NotExecutable, 127: CommandNotFound}
 # What the system does not let us kill, such as a set-user-id command, is not waited for longer.
@@ -225,12 +223,11 @@ class Guardian:
             os.waitpid(self._pid, 0)
             self._is_reaped = True
         if self.command is not None and not tree.IS_KNOWN:
-            groups.kill(self.command, _UNKILLABLE_SECONDS)
-        cgroup.kill_of(self._pid)
+            command_tree.kill_group(self.command, _UNKILLABLE_SECONDS)
+        command_tree.kill_control_group_of(self._pid)
         return tree.kill(self._offspring, _UNKILLABLE_SECONDS)
 
     def _offspring(self) -> list[Process]:
-        """Return the command and what it started."""
         return self._descendants.running(but=self._pid)
 
     def _reap(self) -> bool:

@@ -19,12 +19,9 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from azguard.processes import cgroup, clock, tree
-from azguard.processes.cgroup import ControlGroup
-from azguard.processes.channel import Channel
-from azguard.processes.command_tree import NAME, CommandTree
-from azguard.processes.forwarded import ENDING, FORWARDED
-from azguard.processes.readiness import wait_readable
+from azguard.processes import clock, command_tree, tree
+from azguard.processes.channel import ENDING, FORWARDED, Channel, wait_readable
+from azguard.processes.command_tree import NAME, CommandTree, ControlGroup
 from azguard.processes.terminal import Terminal
 
 # What is left to the system to end a killed group, before the lease ends.
@@ -141,7 +138,7 @@ class _Guardian:
         if self._is_lost or self._is_late():
             self._channel.send(**{"is": "late"})
             return
-        self._group = cgroup.make()
+        self._group = command_tree.make_control_group()
         prologue = _prologue(self._terminal, self._ignored, self._group)
         try:
             # Files that we were handed open are for the command; our own are not inherited.

@@ -1,22 +1,30 @@
 """Processes known by pid and start, so that a recycled pid is never taken for the process that had it.
 
 psutil is not used: one read of ``/proc`` tells all that is needed here, ``ps`` does elsewhere, and importing psutil
-takes longer than both.
+takes longer than both. A file in reserve makes room for one more where no more files can be opened (EMFILE, ENFILE):
+else a command under a lock could not be ended with all that it started.
 """
 
+import errno
 import os
 import signal
 import sys
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
-
-from azguard.processes import spare_file
+from typing import NamedTuple, TypeVar
 
 _POLL_SECONDS = 0.02
 # After SIGKILL only the kernel can delay the end.
 _KILL_SECONDS = 5.0
 _PROC = Path("/proc")
+T = TypeVar("T")
+_FULL = (errno.EMFILE, errno.ENFILE)
+# Another thread, or another process, can be faster to take the room.
+_TRIES = 10
+_PAUSE_SECONDS = 0.01
+_reserve: list[int] = []
 
 
 def _has_own_proc() -> bool:
@@ -119,9 +127,9 @@ def find_boot(proc: Path = _PROC) -> str | None:
         OSError: there is no room to open a file.
     """
     try:
-        return spare_file.read_bytes(proc / "sys/kernel/random/boot_id").decode("ascii").strip()
+        return read_bytes(proc / "sys/kernel/random/boot_id").decode("ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
-        if spare_file.is_full(error):
+        if is_out_of_files(error):
             raise  # A process that lives must not be taken for one that has ended.
         return None
 
@@ -167,7 +175,7 @@ def _read_stat(pid: str, proc: Path) -> tuple[bytes, list[bytes]] | None:
     """Return the name of a process and the fields of its ``stat`` from the third on; None if there are none."""
     try:
         # pid (name) state parent group ...: the name may hold blanks and brackets.
-        before, _, after = spare_file.read_bytes(proc / pid / "stat").rpartition(b")")
+        before, _, after = read_bytes(proc / pid / "stat").rpartition(b")")
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return None
     fields = after.split()
@@ -189,3 +197,59 @@ def _ask_ps(pid: int) -> tuple[str, str]:
     answer = subprocess.run(command, capture_output=True, text=True, env=environ, check=False)
     state, _, started = answer.stdout.strip().partition(" ")
     return state, " ".join(started.split())
+
+
+def keep_spare_file() -> None:
+    """Open the file in reserve, if this process has none yet and can open one."""
+    if not _reserve:
+        with suppress(OSError):
+            _reserve.append(os.open(os.devnull, os.O_RDONLY))
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return what is in a file.
+
+    Raises:
+        OSError: it cannot be read, or there is no room to open it.
+    """
+    return _make_room(path.read_bytes)
+
+
+def list_names(folder: str) -> list[str]:
+    """Return the names in a folder.
+
+    Raises:
+        OSError: it cannot be read, or there is no room to open it.
+    """
+    return _make_room(lambda: os.listdir(folder))
+
+
+def is_out_of_files(error: BaseException) -> bool:
+    """Return whether an error says that there is no room to open a file."""
+    return isinstance(error, OSError) and error.errno in _FULL
+
+
+def _make_room(read: Callable[[], T]) -> T:
+    is_kept = bool(_reserve)
+    try:
+        for _ in range(_TRIES):
+            try:
+                return read()
+            except OSError as error:
+                if not is_out_of_files(error):
+                    raise
+            if not _close_reserve():
+                time.sleep(_PAUSE_SECONDS)
+        return read()
+    finally:
+        if is_kept:
+            keep_spare_file()
+
+
+def _close_reserve() -> bool:
+    """Return whether there was a file in reserve, which no other thread was faster to close."""
+    try:
+        os.close(_reserve.pop())
+    except IndexError:
+        return False
+    return True

@@ -5,14 +5,15 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from azguard.processes.forwarded import ENDING, FORWARDED
+from azguard.processes.channel import ENDING, FORWARDED
 
 if TYPE_CHECKING:
     from azguard.processes.guardian import Guardian
+
 
 Handler = Callable[[int, FrameType | None], Any] | int | signal.Handlers | None
 
@@ -140,3 +141,17 @@ def handle_unless_ignored(numbers: Iterable[int], handle: Callable[[int, FrameTy
             if handler is not signal.SIG_IGN:
                 signal.signal(number, handle)
         yield
+
+
+@contextmanager
+def hold_temporary_folder(prefix: str) -> Iterator[str]:
+    """Make a temporary folder for the length of a ``with`` block and return its path.
+
+    A signal that comes while it is being made waits until it can be deleted.
+    """
+    import tempfile
+
+    with ExitStack() as stack:
+        with hold_back_interruptions():
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=prefix))
+        yield folder

@@ -2,6 +2,10 @@
 
 Linux keeps it together: an orphan becomes a child of the nearest ancestor that adopts orphans. Elsewhere a process
 that leaves its group is beyond reach.
+
+A child that is to be ended with all it started runs in a process group of its own. What is in ours is left alone: a
+login's ``az`` runs there. So are the children that this process had before, as one has that began as a shell. Not for
+several threads that start children in groups of their own: who started what cannot be told apart then.
 """
 
 import os
@@ -13,7 +17,7 @@ from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from azguard.processes import spare_file
+from azguard.processes import identity
 from azguard.processes.identity import HAS_PROC, Process, find, find_own_arguments
 
 #: Whether this system can tell who descends from whom.
@@ -35,7 +39,7 @@ def adopt_orphans() -> None:
     A file is kept in reserve, so that descendants can be found where no more files can be opened.
     """
     if IS_KNOWN:
-        spare_file.keep()
+        identity.keep_spare_file()
         _prctl()(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
@@ -171,10 +175,10 @@ def _prctl() -> Callable[..., int]:
 def _list_children(parent: int) -> list[int]:
     found: list[int] = []
     with suppress(FileNotFoundError, ProcessLookupError, PermissionError):
-        for thread in spare_file.list_names(f"/proc/{parent}/task"):
+        for thread in identity.list_names(f"/proc/{parent}/task"):
             # Of several threads, one that ends meanwhile hides only its own children.
             with suppress(FileNotFoundError, ProcessLookupError):
-                children = spare_file.read_bytes(Path(f"/proc/{parent}/task/{thread}/children"))
+                children = identity.read_bytes(Path(f"/proc/{parent}/task/{thread}/children"))
                 found += [int(pid) for pid in children.split()]
     return found
 
@@ -182,7 +186,7 @@ def _list_children(parent: int) -> list[int]:
 def _scan_children() -> Callable[[int], list[int]]:
     """Return what ``_list_children`` does, for a kernel that lists none: from one look at all processes."""
     by_parent: dict[int, list[int]] = {}
-    for entry in spare_file.list_names("/proc"):
+    for entry in identity.list_names("/proc"):
         process = _read(int(entry)) if entry.isdecimal() else None
         if process is not None:
             by_parent.setdefault(process.parent, []).append(process.pid)
@@ -193,3 +197,36 @@ def _read(pid: int) -> Process | None:
     """Return a process, or None if it has ended."""
     found = find(pid)
     return None if found is None or found.has_ended else found
+
+
+class Offspring:
+    """The processes that descend from this one and were started after this object was made."""
+
+    def __init__(self) -> None:
+        self._strangers = find_descendants(os.getpid())
+
+    def running(self, but: int = 0) -> list[Process]:
+        """Return those that run; ``but`` is the pid of one to leave out, whose descendants are not left out."""
+        ours = os.getpgrp()
+        found = find_descendants(os.getpid(), self._strangers)
+        return [each for each in found if each.group != ours and each.pid != but]
+
+    def reap(self) -> None:
+        """Collect adopted orphans that have ended."""
+        # A process whose parent is collected becomes our child, and may have ended before.
+        while self._reap_once():
+            pass
+
+    def _reap_once(self) -> bool:
+        """Collect what has ended by now; return whether there was something to collect."""
+        ours, strangers = os.getpgrp(), {each.pid for each in self._strangers}
+        collected = False
+        for each in find_ended_children():
+            if each.group == ours or each.pid in strangers:
+                continue
+            try:
+                pid, _ = os.waitpid(each.pid, os.WNOHANG)
+            except ChildProcessError:
+                continue
+            collected = collected or pid != 0
+        return collected

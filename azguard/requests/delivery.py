@@ -18,7 +18,6 @@ from typing import BinaryIO, NamedTuple, Protocol, TypeVar
 
 from azguard.accounts.target import Target
 from azguard.errors import Changed, OutputFailed, UsageError
-from azguard.processes.memory import return_large_blocks
 from azguard.requests.deadline import Deadline
 
 RANGE_BYTES = 4 * 1024 * 1024
@@ -35,6 +34,9 @@ Progress = Callable[[int, int], None]
 Admit = Callable[[str], None]
 #: The device of a local file, and its number there.
 Inode = tuple[int, int]
+# From the header malloc.h of glibc.
+_M_MMAP_THRESHOLD = -3
+_LARGE_BYTES = 1024 * 1024
 
 
 class Piece(NamedTuple):
@@ -347,3 +349,16 @@ def find_mode(path: Path) -> int | None:
         return path.stat().st_mode
     except OSError:
         return None
+
+
+def return_large_blocks() -> None:
+    """Have each block of a megabyte or more returned as soon as it is freed, where the C library is glibc.
+
+    By default glibc keeps what a thread has freed for that thread: up to 16 MiB each if it was in large blocks.
+    """
+    import ctypes
+
+    try:
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BYTES)
+    except (AttributeError, OSError, TypeError):
+        pass  # Another C library. This only saves memory.

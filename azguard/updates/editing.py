@@ -18,7 +18,7 @@ from azguard.documents.diffs import Merged
 from azguard.errors import AzguardError, TransformFailed, UsageError
 from azguard.folders import make_private
 from azguard.processes import locked_file
-from azguard.processes.scratch import ScratchFile
+from azguard.processes.file_command import ScratchFile
 from azguard.requests.deadline import Deadline
 from azguard.times import iso
 from azguard.updates.applied import find_applied

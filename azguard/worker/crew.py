@@ -1,11 +1,43 @@
-"""The threads that handle messages: one for each place where a command can run."""
+"""The threads that handle messages, one for each place where a command can run; and what wakes a thread that waits."""
 
+import os
 import queue
 import threading
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
-from azguard.worker.inbox import Taken
-from azguard.worker.places import Workplace
+from azguard.processes.channel import wait_readable
+from azguard.processes.command_place import CommandEnd, CommandOrder
+from azguard.worker.order import Taken
+
+_MANY = 4096
+
+
+class CommandRunner(Protocol):
+    """Where a command runs: ``CommandPlace``."""
+
+    def start(self, order: CommandOrder) -> None:
+        """Run a command."""
+        ...
+
+    def wait(self, seconds: float) -> CommandEnd | None:
+        """Wait for its end, at most so long."""
+        ...
+
+    def extend(self, ends: float) -> None:
+        """Say until when it may run."""
+        ...
+
+    def end(self) -> None:
+        """End it."""
+        ...
+
+
+class Workplace(CommandRunner, Protocol):
+    """A place that may be gone: ``CommandPlace``."""
+
+    is_gone: bool
+
 
 #: Handles a message at a place.
 Handle = Callable[[Taken, Workplace], None]
@@ -72,3 +104,29 @@ class Crew:
                     if place.is_gone:
                         self._alive -= 1
                 self._on_end()
+
+
+class Bell:
+    """Wakes the one thread that waits for it. Ringing takes no lock, so that a signal handler may do it."""
+
+    def __init__(self) -> None:
+        self._heard, self._rung = os.pipe()
+        os.set_blocking(self._heard, False)
+        os.set_blocking(self._rung, False)
+
+    def ring(self) -> None:
+        """Wake the waiting thread, or let its next wait end at once."""
+        try:
+            os.write(self._rung, b".")
+        except BlockingIOError:
+            return  # it was rung many times already
+
+    def wait(self, seconds: float) -> None:
+        """Wait until it is rung, at most so long."""
+        if wait_readable([self._heard], max(0.0, seconds)):
+            os.read(self._heard, _MANY)
+
+    def close(self) -> None:
+        """Let it go."""
+        os.close(self._heard)
+        os.close(self._rung)

@@ -9,11 +9,16 @@ and the term in the row. Who wants to take it over counts from the Timestamp of 
 from the time in a refusal; the Date of an answer can be that of a gateway. The owner counts its term from before it
 sent the request, which is earlier. So no clock has to be right; the owner's must only run evenly.
 
+A key is the id of a message or a value in its body; a claim holds for all messages with that key.
+
 Not guaranteed: an effect is done once only if it is recorded once it is done. If a worker is killed, or loses the
 service, between the end of a command and the record, the key runs again when the claim has expired. A command that is
 stopped in the middle has had a part of its effect.
 """
 
+import hashlib
+import json
+import re
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from math import ceil
@@ -23,7 +28,8 @@ from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
-from azguard.errors import Changed, ConfigError, Exists, NotFound, OutcomeUnknown, Unavailable
+from azguard.documents import json_text
+from azguard.errors import Changed, ConfigError, Exists, NotFound, OutcomeUnknown, Unavailable, UsageError
 from azguard.processes import clock
 from azguard.queues.moving import POISON_SUFFIX
 from azguard.requests.deadline import Deadline
@@ -34,8 +40,7 @@ from azguard.tables import calls, reads, writes
 from azguard.tables.calls import Stored
 from azguard.tables.edm import PARTITION_KEY, ROW_KEY, Entity
 from azguard.tables.write import EntityWrite, Verb
-from azguard.worker.claims import Claimed, DoneBefore, HeldByAnother, MessageFacts
-from azguard.worker.once_keys import escape
+from azguard.worker.settings import Claimed, DoneBefore, HeldByAnother, MessageFacts
 
 CLAIMED = "claimed"
 DONE = "done"
@@ -49,6 +54,10 @@ _MOST_CONFLICTS = 10
 # Of a long key, what is kept for people to read.
 _SHOWN_CHARACTERS = 1000
 _NO_TABLE = "TableNotFound"
+# What a key of a table may hold as it is. A tilde begins what stands for another byte.
+_PLAIN = re.compile(r"[A-Za-z0-9._:-]")
+# A key of a table holds 1 KiB, two bytes a character; more than this is kept as its hash.
+_LONGEST_CHARACTERS = 300
 
 
 @dataclass(frozen=True)
@@ -274,12 +283,10 @@ def _read(target: Target, deadline: Deadline) -> Stored | None:
 
 
 def _insert(target: Target, row: Entity) -> EntityWrite:
-    """Return the write of a row where there is none."""
     return EntityWrite(target, Verb.INSERT, row, Conditions(guard="if-none-match"), fresh_op())
 
 
 def _replace(target: Target, row: Entity, etag: str, lineage: str | None) -> EntityWrite:
-    """Return the write of a row over one version of it."""
     conditions = Conditions({Condition.IF_MATCH.header: etag}, "if-match", etag, lineage=lineage)
     return EntityWrite(target, Verb.REPLACE, row, conditions, fresh_op())
 
@@ -291,3 +298,74 @@ def _taken_over(own: OnceClaim, found: Stored | None) -> Changed:
         address=str(own.target.address),
         reason="claim_taken_over",
     )
+
+
+@dataclass(frozen=True)
+class KeyRule:
+    """Where the key of a message stands: its id, or a value in its body, which a JMESPath expression finds."""
+
+    expression: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse an expression that is none.
+
+        Raises:
+            UsageError: it is not JMESPath.
+        """
+        if self.expression is None:
+            return
+        import jmespath
+
+        try:
+            jmespath.compile(self.expression)
+        except ValueError as error:
+            raise UsageError(
+                f"{self.expression!r} is not a JMESPath expression: {error}", reason="once_key_malformed"
+            ) from None
+
+    def choose(self, body: bytes, message_id: str) -> str:
+        """Return the key of a message.
+
+        A text is the key as it is; anything else is the key as compact JSON. So 17 and "17" are one key.
+
+        Raises:
+            UsageError: its body has none: it is no JSON, or the value is missing, empty, true or false.
+        """
+        if self.expression is None:
+            return message_id
+        import jmespath
+
+        try:
+            content = json.loads(body)
+        except (ValueError, RecursionError):
+            raise UsageError(
+                f"the body is not JSON, so {self.expression!r} finds no key in it", reason="once_body_not_json"
+            ) from None
+        try:
+            found = jmespath.search(self.expression, content)
+        except (*json_text.JMESPATH_FAILURES, RecursionError) as error:
+            raise UsageError(
+                f"{self.expression!r} finds no key in the body: {error}", reason="once_key_missing"
+            ) from None
+        if _is_missing(found):
+            raise UsageError(f"{self.expression!r} finds no key in the body", reason="once_key_missing")
+        return found if isinstance(found, str) else json.dumps(found, sort_keys=True, separators=(",", ":"))
+
+
+def escape(key: str) -> str:
+    """Return a key as the row key of a table: no two keys have the same one."""
+    escaped = "".join(
+        each if _PLAIN.fullmatch(each) else "".join(f"~{byte:02x}" for byte in each.encode("utf-8", "surrogatepass"))
+        for each in key
+    )
+    if len(escaped) <= _LONGEST_CHARACTERS:
+        return escaped
+    # Two tildes stand in no other row key.
+    return f"~~sha256~{hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+def _is_missing(found: Any) -> bool:
+    """Return whether a value is no key: nothing, an empty one, true or false, or a list with such a part."""
+    if isinstance(found, list):
+        return not found or any(map(_is_missing, found))
+    return found is None or found in ("", {}) or isinstance(found, bool)

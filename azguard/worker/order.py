@@ -1,19 +1,164 @@
-"""What a command is told of its message."""
+"""What a worker asks of a queue (receive, hide for longer, delete, send to the poison queue), and what a command is
+told of its message.
+"""
 
 import hashlib
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import ceil
+from typing import Protocol
 
+from azguard.accounts import unreachable
+from azguard.accounts.target import Target
+from azguard.errors import Exists, NotFound
+from azguard.processes import clock
 from azguard.processes.command_place import CommandOrder
+from azguard.queues import messages, queues
+from azguard.queues.message_results import Received
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import fresh_op
 from azguard.times import iso
-from azguard.worker.claims import MessageFacts
-from azguard.worker.inbox import Taken
-from azguard.worker.settings import WorkSettings
+from azguard.worker.settings import MessageFacts, WorkSettings
 
+# An answer that takes longer is better asked for anew, before a message is visible again.
+_ANSWER_SECONDS = 10.0
+_SEND_SECONDS = 20.0
+# A message that was handled and cannot be deleted is handled again: worth more patience.
+_DELETE_SECONDS = 60.0
+_RECEIVE_SECONDS = 4.0
+# So often a message whose key another has is received again as soon as the claim may be over.
+_SOON = 2
+# What a worker leaves behind must be found, however late.
+_FOR_EVER = -1
 #: The variable that names the file with all of it.
 FILE = "AZGUARD_MESSAGE_FILE"
 _SCOPE = "AZGUARD_SCOPE"
 # 128 bits: no two bodies that a sender makes have the same ones.
 _DIGITS = 32
+
+
+@dataclass(frozen=True)
+class MessageReceipt:
+    """The receipt of a message."""
+
+    text: str
+    #: When others can receive the message, by the service's clock; None if a later receipt may have been given out.
+    hidden_until: datetime | None
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A message that was received, and its times on our own clock: that of this machine may be wrong."""
+
+    received: Received
+    #: When it was asked for, on ``clock.now``.
+    at: float
+    #: When the service deletes it, on ``clock.now``.
+    expires: float
+
+    @property
+    def id(self) -> str:
+        """Return its id."""
+        return self.received.shown.id
+
+    @property
+    def receipt(self) -> MessageReceipt:
+        """Return the receipt that it came with."""
+        shown = self.received.shown
+        return MessageReceipt(shown.pop_receipt, shown.time_next_visible)
+
+    @property
+    def dequeue_count(self) -> int:
+        """Return how often it was received, this time included."""
+        return self.received.shown.dequeue_count
+
+    def find_held_seconds(self, until: datetime, hidden: int, retry_seconds: int, now: float) -> int:
+        """Return for how many seconds to leave the message alone, as another has its key until some moment.
+
+        ``until`` is by the service's clock, ``now`` on ``clock.now``. After a worker that was killed the key is free
+        then. Of one that lives the claim goes on, so that later it is waited for longer.
+        """
+        asked_at = self.received.shown.time_next_visible - timedelta(seconds=hidden)
+        left = max(1, ceil((until - asked_at).total_seconds() - (now - self.at)))
+        return left if self.dequeue_count <= _SOON else max(left, retry_seconds)
+
+
+class Inbox(Protocol):
+    """The messages of a queue. Every write raises ``Changed`` if the receipt is stale, or what its request raises."""
+
+    def receive(self, number: int, seconds: int) -> list[Taken]:
+        """Receive up to so many messages, which are hidden for so many seconds."""
+        ...
+
+    def find_asked_seconds(self) -> float:
+        """Return for how many seconds the service asks to be left alone."""
+        ...
+
+    def hide(self, message: Taken, receipt: MessageReceipt, seconds: int) -> MessageReceipt:
+        """Hide a message for so many seconds from now, and return its new receipt."""
+        ...
+
+    def delete(self, message: Taken, receipt: MessageReceipt) -> None:
+        """Delete a message."""
+        ...
+
+    def send_to_poison(self, message: Taken) -> str:
+        """Put a copy of a message into the poison queue, which is made if it is missing; return the id of the copy."""
+        ...
+
+
+class QueueInbox:
+    """The messages of a queue of the service."""
+
+    def __init__(self, queue: Target, poison: Target, encoding: str, now: Callable[[], float] = clock.now) -> None:
+        self._queue, self._poison, self._encoding, self._now = queue, poison, encoding, now
+
+    def receive(self, number: int, seconds: int) -> list[Taken]:
+        """Receive up to so many messages, which are hidden for so many seconds."""
+        at = self._now()
+        received = messages.receive(self._queue, number, seconds, self._encoding, _patience(_RECEIVE_SECONDS))
+        return [Taken(each, at, at + _find_life_seconds(each, seconds)) for each in received]
+
+    def find_asked_seconds(self) -> float:
+        """Return for how many seconds the service asks to be left alone."""
+        return unreachable.find_pause_seconds(self._queue.endpoint)
+
+    def hide(self, message: Taken, receipt: MessageReceipt, seconds: int) -> MessageReceipt:
+        """Hide a message for so many seconds from now, and return its new receipt."""
+        # The service refuses to hide a message beyond its end.
+        left = min(seconds, max(1, int(message.expires - self._now() - 1)))
+        updated = messages.update(message.received.target, receipt.text, None, left, _patience(_SEND_SECONDS))
+        return MessageReceipt(updated.pop_receipt, updated.time_next_visible)
+
+    def delete(self, message: Taken, receipt: MessageReceipt) -> None:
+        """Delete a message."""
+        target, patience = message.received.target, _patience(_DELETE_SECONDS)
+        messages.delete(target, receipt.text, patience, hidden_until=receipt.hidden_until)
+
+    def send_to_poison(self, message: Taken) -> str:
+        """Put a copy of a message into the poison queue, which is made if it is missing; return the id of the copy."""
+        try:
+            return self._send(message)
+        except NotFound:
+            try:
+                queues.create(self._poison, {}, _patience(_SEND_SECONDS), fresh_op())
+            except Exists:
+                pass  # another worker has made it
+            return self._send(message)
+
+    def _send(self, message: Taken) -> str:
+        return messages.put(self._poison, message.received.body.text, 0, _FOR_EVER, _patience(_SEND_SECONDS)).id
+
+
+def _patience(seconds: float) -> Deadline:
+    return Deadline(seconds, answer_seconds=_ANSWER_SECONDS)
+
+
+def _find_life_seconds(received: Received, hidden: int) -> float:
+    shown = received.shown
+    return (shown.expiration_time - shown.time_next_visible).total_seconds() + hidden
 
 
 def find_facts(taken: Taken, settings: WorkSettings) -> MessageFacts:
@@ -64,7 +209,6 @@ def build_order(taken: Taken, settings: WorkSettings, key: str | None, ends: flo
 
 
 def _digest(taken: Taken, settings: WorkSettings) -> str:
-    """Return by which the bodies of two messages are compared."""
     return hashlib.sha256(taken.received.body.read(settings.encoding)).hexdigest()[:_DIGITS]
 
 

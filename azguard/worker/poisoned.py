@@ -1,12 +1,14 @@
 """The messages of a poison queue, and why each is there.
 
-A message has no room for a reason. It stands in the table of reasons, or in the rows of the table of claims, and in the
+A message has no room for a reason. It stands in a table of reasons of the same account (a row that is inserted once and
+never changed; its key is the id that the service gave to the copy), or in the rows of the table of claims, and in the
 files of events that workers wrote: all name the message of the poison queue by its id. A message that another program
 put there has none.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -14,19 +16,29 @@ from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.target import Target
-from azguard.address import Kind, parse
-from azguard.errors import AzguardError, NotFound, UsageError
+from azguard.address import Address, Kind, parse
+from azguard.conditions.resolve import Conditions
+from azguard.errors import AzguardError, Exists, NotFound, UsageError
+from azguard.processes import clock
 from azguard.queues import messages, queues
 from azguard.queues.message_results import MessagePeeked
 from azguard.queues.moving import POISON_SUFFIX
 from azguard.requests.deadline import Deadline
-from azguard.tables import calls, filters
+from azguard.requests.lineage import fresh_op
+from azguard.tables import calls, filters, tables, writes
+from azguard.tables.edm import PARTITION_KEY, ROW_KEY, Entity
+from azguard.tables.write import EntityWrite, Verb
 from azguard.worker.once import POISONED, find_partition
-from azguard.worker.reasons import read_reasons
 
 # How much of a body is shown.
 _SHOWN_CHARACTERS = 80
 _COPY = "poison_message"
+#: The table of all poison queues of an account; the partition is the poison queue.
+TABLE = "azguardpoison"
+_NO_TABLE = "TableNotFound"
+_SECONDS = 10.0
+# After a failure the table is left alone for so long: each try may take its time.
+_PAUSE_SECONDS = 300.0
 
 
 @dataclass(frozen=True)
@@ -166,3 +178,68 @@ def _parse(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
             continue
         if isinstance(found, dict) and isinstance(found.get("poison_id"), str):
             yield found
+
+
+class PoisonReasons:
+    """Keeps why messages are in a poison queue, for several threads."""
+
+    def __init__(self, poison: Target, warn: Callable[[str], None], now: Callable[[], float] = clock.now) -> None:
+        self._poison, self._warn, self._now = poison, warn, now
+        self._lock = threading.Lock()
+        self._due = float("-inf")
+        self._has_warned = False
+
+    def keep(self, copy_id: str, facts: Mapping[str, Any]) -> None:
+        """Keep what is known of a message; where that fails, it is told once, and the work goes on."""
+        if self._now() < self._due:
+            return
+        try:
+            self._insert(copy_id, facts)
+        except AzguardError as error:
+            self._due = self._now() + _PAUSE_SECONDS
+            self._tell(error)
+
+    def _insert(self, copy_id: str, facts: Mapping[str, Any]) -> None:
+        target = _locate(self._poison, copy_id)
+        row: Entity = {PARTITION_KEY: target.address.parts[1], ROW_KEY: copy_id, **facts}
+        made = EntityWrite(target, Verb.INSERT, row, Conditions(guard="if-none-match"), fresh_op()).add_lineage()
+        try:
+            writes.write(made, Deadline(_SECONDS))
+        except NotFound:
+            try:
+                tables.create(_find_table(self._poison), Deadline(_SECONDS))
+            except Exists:
+                pass  # another worker has made it
+            writes.write(made, Deadline(_SECONDS))
+
+    def _tell(self, error: AzguardError) -> None:
+        with self._lock:
+            is_first, self._has_warned = not self._has_warned, True
+        if is_first:
+            self._warn(f"the reasons of poisoned messages are not kept in the table {TABLE}: {error.message}")
+
+
+def read_reasons(poison: Target, wanted: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return what is kept of these messages of a poison queue.
+
+    Raises:
+        AzguardError: the table cannot be read; that it is missing is no error.
+    """
+    found, deadline = {}, Deadline(_SECONDS)
+    for each in wanted:
+        try:
+            row = calls.get(_locate(poison, each), deadline).entity
+        except NotFound as error:
+            if error.service_code == _NO_TABLE:
+                break
+        else:
+            found[each] = {**row, "id": row.get("message")}
+    return found
+
+
+def _locate(poison: Target, copy_id: str) -> Target:
+    return Target(poison.account, Address(Kind.ENTITY, (TABLE, poison.address.container, copy_id)))
+
+
+def _find_table(poison: Target) -> Target:
+    return Target(poison.account, Address(Kind.TABLE, (TABLE,)))

@@ -12,24 +12,18 @@ from types import FrameType
 
 from azguard.errors import AzguardError, OutcomeUnknown, Partial, Unavailable
 from azguard.processes import command_place
+from azguard.processes.channel import ENDING
 from azguard.processes.command_place import CommandPlace
-from azguard.processes.forwarded import ENDING
 from azguard.processes.signals import handle_unless_ignored
 from azguard.queues.messages import MOST_MESSAGES
 from azguard.times import iso
-from azguard.worker.bell import Bell
-from azguard.worker.breaker import Breaker
-from azguard.worker.counts import Counts, WorkCounts
-from azguard.worker.crew import Crew
-from azguard.worker.events import Events
+from azguard.worker.crew import Bell, Crew, Workplace
+from azguard.worker.events import Events, MetricsFile
 from azguard.worker.handling import MessageHandling
-from azguard.worker.inbox import Inbox, QueueInbox, Taken
-from azguard.worker.metrics import MetricsFile
-from azguard.worker.places import Workplace
-from azguard.worker.polling import Polling
-from azguard.worker.protocol import HandledMessage, Outcome
-from azguard.worker.reasons import PoisonReasons
-from azguard.worker.results import WorkEnd, summarize
+from azguard.worker.order import Inbox, QueueInbox, Taken
+from azguard.worker.poisoned import PoisonReasons
+from azguard.worker.polling import Breaker, Polling
+from azguard.worker.results import Counts, HandledMessage, Outcome, WorkCounts, WorkEnd, summarize
 from azguard.worker.settings import WorkSettings
 
 # What people are told of at once.

@@ -6,8 +6,8 @@ python -m tests.races.once_worker SECONDS WORDS...
 import sys
 
 from azguard.__main__ import main
-from azguard.worker import holding
+from azguard.worker import handling
 
 if __name__ == "__main__":
-    holding._SHORTEST_SECONDS = float(sys.argv.pop(1))
+    handling._SHORTEST_SECONDS = float(sys.argv.pop(1))
     main()

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Self
 from unittest.mock import patch
 
-from azguard.processes.forwarded import ENDING
+from azguard.processes.channel import ENDING
 from azguard.processes.signals import restore_handlers
 from docs.manual import find_root
 from tests.support.forked_process import ForkedProcess

@@ -13,7 +13,7 @@ from azguard.errors import AzguardError
 from azguard.processes.command_place import CommandEnd, CommandOrder
 from azguard.queues.encodings import Body
 from azguard.queues.message_results import MessageReceived, Received
-from azguard.worker.inbox import MessageReceipt, Taken
+from azguard.worker.order import MessageReceipt, Taken
 from azguard.worker.settings import WorkSettings
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)

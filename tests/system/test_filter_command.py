@@ -17,7 +17,7 @@ import pytest
 from azguard.cli.hints import in_words
 from azguard.errors import GaveUp, TransformFailed, UsageError
 from azguard.processes import filter_command, identity, tree
-from azguard.processes.filter_tree import FilterTree
+from azguard.processes.filter_command import FilterTree
 from tests.support.emulator_world import until
 from tests.support.places import REPOSITORY
 

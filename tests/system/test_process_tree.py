@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from azguard.processes import cgroup
+from azguard.processes import command_tree
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Linux alone tells who descends from whom")
 
@@ -138,12 +138,12 @@ print(found == [[child], [child]], lives, len(taken) > 10)
 # A command whose processes end as soon as each has started the next one: what is found has ended when it is killed.
 STORM = """
 import os, subprocess, sys, time
-from azguard.processes import cgroup, tree
+from azguard.processes import command_tree, tree
 from azguard.processes.command_tree import CommandTree
 
 chain = "import os; os.getpid() == os.getpgrp() or os.setsid(); [os._exit(0) for _ in range(20000) if os.fork()]"
 tree.adopt_orphans()
-group = cgroup.make() if sys.argv[1] == "grouped" else None
+group = command_tree.make_control_group() if sys.argv[1] == "grouped" else None
 folder = None if group is None else group.folder
 shell = f"for n in 1 2 3 4 5 6 7 8; do {sys.executable} -c '{chain}' & done; wait"
 join = None if group is None else group.join
@@ -183,7 +183,7 @@ def test_what_a_process_has_started_is_found_where_no_more_files_can_be_opened()
 
 
 def test_a_storm_of_forks_is_ended_at_once_in_a_control_group() -> None:
-    made = cgroup.make()
+    made = command_tree.make_control_group()
     if made is None:
         pytest.skip("this process may make no control group")
     made.remove()
@@ -199,9 +199,9 @@ def test_a_proc_of_other_numbers_tells_nothing() -> None:
     ):
         pytest.skip("no process may number others anew here")
     script = (
-        "import os, subprocess; from azguard.processes import groups, tree;"
+        "import os, subprocess; from azguard.processes import command_tree, tree;"
         "child = subprocess.Popen(['sleep', '60'], process_group=0);"
-        "print(tree.IS_KNOWN, tree.find_descendants(os.getpid()), groups.is_alive(child.pid)); child.kill()"
+        "print(tree.IS_KNOWN, tree.find_descendants(os.getpid()), command_tree.is_group_alive(child.pid)); child.kill()"
     )
     done = subprocess.run([*sandbox, sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "False [] True\n"

@@ -52,7 +52,6 @@ _RARE = (
     "azguard.cli.tracing",
     "azguard.cli.typed_line",
     "azguard.conditions.fences",
-    "azguard.conditions.values",
 )
 # What the put of one small file has no use for.
 _NOT_FOR_A_PUT = (

@@ -12,8 +12,8 @@ from azguard.accounts.account import emulator
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.requests.deadline import Deadline
-from azguard.worker.claims import MessageFacts
 from azguard.worker.once import OnceClaim, OnceTable
+from azguard.worker.settings import MessageFacts
 from tests.support import queue_world, table_world
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran

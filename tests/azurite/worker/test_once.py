@@ -17,8 +17,8 @@ from azguard.errors import AzguardError, Changed, ConfigError, NotFound, Outcome
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Chosen, Fault, Request
 from azguard.requests.deadline import Deadline
-from azguard.worker.claims import DoneBefore, HeldByAnother, MessageFacts
 from azguard.worker.once import OnceClaim, OnceTable
+from azguard.worker.settings import DoneBefore, HeldByAnother, MessageFacts
 from tests.faults.rules import operation
 from tests.support import table_world
 from tests.support.cli_world import CliWorld

@@ -1,8 +1,7 @@
 """The counts of a worker in one line."""
 
 from azguard.cli.work_view import describe
-from azguard.worker.counts import Counts
-from azguard.worker.protocol import Outcome
+from azguard.worker.results import Counts, Outcome
 
 
 def test_counts_are_one_line_without_those_that_are_zero() -> None:

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 import pytest
 
-from azguard.processes.interruptible import read_interruptibly
+from azguard.processes.channel import read_interruptibly
 from azguard.processes.signals import restore_handlers
 
 

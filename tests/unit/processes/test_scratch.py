@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from azguard.errors import TransformFailed
-from azguard.processes.scratch import ScratchFile, choose_name
+from azguard.processes.file_command import ScratchFile, choose_name
 from tests.support.cases import cases
 
 MOST = 100

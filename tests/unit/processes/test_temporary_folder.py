@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from azguard.processes import temporary_folder
+from azguard.processes import signals
 
 
 def test_a_signal_while_it_is_made_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -16,12 +16,12 @@ def test_a_signal_while_it_is_made_leaves_nothing(tmp_path: Path, monkeypatch: p
         return made
 
     monkeypatch.setattr(tempfile, "mkdtemp", make_and_interrupt)
-    with pytest.raises(KeyboardInterrupt), temporary_folder.hold("x-"):
+    with pytest.raises(KeyboardInterrupt), signals.hold_temporary_folder("x-"):
         pytest.fail("the signal was lost")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_it_ends_with_its_block() -> None:
-    with temporary_folder.hold("azguard-test-") as folder:
+    with signals.hold_temporary_folder("azguard-test-") as folder:
         assert (Path(folder).name[:13], Path(folder).is_dir()) == ("azguard-test-", True)
     assert not Path(folder).exists()

@@ -9,9 +9,9 @@ from typing import Any
 from azguard.errors import AzguardError, Changed, ConfigError, NotFound, Unavailable, UsageError
 from azguard.processes.command_place import PLACE_KILLED, CommandEnd
 from azguard.requests.deadline import Deadline
-from azguard.worker.claims import Claimed, DoneBefore, HeldByAnother, MessageFacts
 from azguard.worker.handling import MessageHandling
-from azguard.worker.protocol import HandledMessage, Outcome
+from azguard.worker.results import HandledMessage, Outcome
+from azguard.worker.settings import Claimed, DoneBefore, HeldByAnother, MessageFacts
 from tests.support.cases import cases
 from tests.support.worker_world import BEGAN, FakeInbox, FakePlace, settings, taken
 

@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 
 from azguard.errors import UsageError
-from azguard.worker.counts import Counts
-from azguard.worker.events import Events
-from azguard.worker.metrics import MetricsFile, build_text
-from azguard.worker.protocol import Outcome
+from azguard.worker.events import Events, MetricsFile, build_metrics
+from azguard.worker.results import Counts, Outcome
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 # https://prometheus.io/docs/specs/om/open_metrics_spec/: what a line may be, for the kinds that a worker has.
@@ -100,7 +98,7 @@ def test_metrics_are_openmetrics_text() -> None:
     counts.note_received(2)
     counts.note_command(1.5)
     counts.note_end(Outcome.DONE, "m1")
-    *body, end, rest = build_text('a"b\\c', counts.take()).split("\n")
+    *body, end, rest = build_metrics('a"b\\c', counts.take()).split("\n")
     assert [line for line in body if not _LINE.fullmatch(line)] == []
     assert (end, rest) == ("# EOF", "")
 
@@ -109,14 +107,14 @@ def test_metrics_have_every_outcome_and_what_is_running() -> None:
     counts = Counts(lambda: 0.0)
     counts.note_received(2)
     counts.note_end(Outcome.DONE, "m1")
-    text = build_text("jobs", counts.take())
+    text = build_metrics("jobs", counts.take())
     assert 'azguard_queue_messages_total{queue="jobs",outcome="done"} 1' in text
     assert 'azguard_queue_messages_running{queue="jobs"} 1' in text
     assert [each.value for each in Outcome if f'outcome="{each.value}"' not in text] == []
 
 
 def test_a_unit_ends_the_name_of_its_metric() -> None:
-    units = re.findall(r"# UNIT (\S+) (\S+)", build_text("jobs", Counts(lambda: 0.0).take()))
+    units = re.findall(r"# UNIT (\S+) (\S+)", build_metrics("jobs", Counts(lambda: 0.0).take()))
     assert [name for name, unit in units if not name.endswith(f"_{unit}")] == []
 
 

@@ -9,9 +9,9 @@ from azguard.address import Address, Kind
 from azguard.errors import ConfigError
 from azguard.requests.lineage import Lineage
 from azguard.tables.calls import Stored
-from azguard.worker.claims import Claimed, DoneBefore, HeldByAnother, MessageFacts
-from azguard.worker.holding import ClaimHold
+from azguard.worker.handling import ClaimHold
 from azguard.worker.once import OnceTable
+from azguard.worker.settings import Claimed, DoneBefore, HeldByAnother, MessageFacts
 from tests.support.cases import cases
 from tests.support.fake_resource import TARGET, Clock
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from azguard.errors import UsageError
-from azguard.worker.once_keys import KeyRule, escape
+from azguard.worker.once import KeyRule, escape
 from tests.support.cases import cases
 
 ROW_KEY = re.compile(r"[A-Za-z0-9._:~-]{0,400}")

@@ -4,7 +4,7 @@ import ctypes
 
 import pytest
 
-from azguard.processes.memory import return_large_blocks
+from azguard.requests.delivery import return_large_blocks
 
 
 class Library:
