@@ -5,8 +5,6 @@ What the requests of an operation look like is said by the evidence.
 
 from typing import Any
 
-import pytest
-
 from azguard.faultproxy.faults import Request
 from tests.faults import table
 from tests.faults.matrix import ROWS, Column
@@ -76,8 +74,8 @@ def spoilt(name: str) -> str:
     return operation(Request(form.methods[0], form.path, {**form.headers}))
 
 
-@pytest.mark.parametrize(("name", "line"), [pytest.param(name, line, id=who) for who, name, line in _WRITING])
-def test_an_operation_of_a_command_that_writes_has_its_rows(name: str, line: str) -> None:
+@cases(("who", "name", "line"), _WRITING)
+def test_an_operation_of_a_command_that_writes_has_its_rows(who: str, name: str, line: str) -> None:
     rows = [row for row in ROWS if find_command(row.command) == find_command(line)]
     assert spoilt(name) in {each for row in rows for each in (row.spoilt, row.commit)}
 

@@ -20,9 +20,14 @@ def choose(config: pytest.Config) -> None:
 
 def count(every: int, few: int = _FEW) -> int:
     """Return how often to do what is done ``every`` times by a thorough run."""
-    return every if _is_thorough else min(few, every)
+    return every if is_on() else min(few, every)
 
 
 def some(values: Iterable[Value], few: int = _FEW) -> list[Value]:
     """Return the values to try: all, or the first ``few``."""
-    return list(values if _is_thorough else islice(values, few))
+    return list(values if is_on() else islice(values, few))
+
+
+def is_on() -> bool:
+    """Return whether this run is thorough."""
+    return _is_thorough

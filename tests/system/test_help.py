@@ -35,7 +35,7 @@ def command_at(path: tuple[str, ...]) -> Any:
     return command
 
 
-@pytest.mark.parametrize("path", [pytest.param(path, id=" ".join(path) or "azguard") for path in ((), *EVERY)])
+@cases("path", ((), *EVERY))
 def test_help_fits_eighty_columns_and_groups_its_options(offline: CliWorld, path: tuple[str, ...]) -> None:
     ran = offline.call(*path, "--help", env={"COLUMNS": "80"})
     headings = re.findall(r"^([\w ]+):$", ran.out, re.MULTILINE)
