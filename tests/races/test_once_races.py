@@ -30,6 +30,7 @@ from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault
 from tests.faults.rules import at_random
 from tests.support import queue_world, table_world, thorough
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
 from tests.support.forked_process import ForkedProcess
@@ -238,7 +239,7 @@ def test_the_command_of_a_worker_that_is_stopped_ends_before_another_takes_its_c
     assert [line.what for line in lines[begun:]] == ["begin", "end"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("noted", "violations"),
     [
         (["begin k a", "end k a"], 0),

@@ -20,6 +20,7 @@ from azguard.faultproxy.faults import Fault, Request
 from azguard.requests.deadline import Deadline
 from tests.faults.rules import operation
 from tests.support.blob_world import LARGE
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.no_records import NoRecords
 
@@ -398,23 +399,23 @@ def test_without_the_permission_to_read_the_hint_is_of_the_type_and_works(cli: C
 # Refused before any request
 
 
-@pytest.mark.parametrize("command", [("blob", "put"), ("blob", "delete")])
-@pytest.mark.parametrize("other", OTHERS, ids=[each[0] for each in OTHERS])
+@cases("command", [("blob", "put"), ("blob", "delete")])
+@cases("other", OTHERS)
 def test_no_other_condition_goes_along(nowhere: CliWorld, command: tuple[str, ...], other: tuple[str, ...]) -> None:
     ran = nowhere.call(*command, "site/a", "--fence", "42", *other)
     first = ran.err.splitlines()[0]
     assert (ran.code, "--fence" in first, other[0] in first) == (2, True, True)
 
 
-@pytest.mark.parametrize("command", [("blob", "put"), ("blob", "delete"), ("safe-update", "--append", "x")])
-@pytest.mark.parametrize("fence", ["", " ", "-1", "4.2", "9223372036854775808", "3\n5"])
+@cases("command", [("blob", "put"), ("blob", "delete"), ("safe-update", "--append", "x")])
+@cases("fence", ["", " ", "-1", "4.2", "9223372036854775808", "3\n5"])
 def test_what_is_no_fence_is_refused(nowhere: CliWorld, command: tuple[str, ...], fence: str) -> None:
     address = "blob:site/a" if command[0] == "safe-update" else "site/a"
     ran = nowhere.call(*command, address, f"--fence={fence}")
     assert (ran.code, ran.err.startswith("error: --fence")) == (2, True)
 
 
-@pytest.mark.parametrize("tags", [("fence=43",), tuple(f"k{number}=v" for number in range(10))])
+@cases("tags", [("fence=43",), tuple(f"k{number}=v" for number in range(10))])
 def test_tags_that_leave_no_place_for_the_fence_are_refused(nowhere: CliWorld, tags: tuple[str, ...]) -> None:
     ran = nowhere.call("blob", "put", "site/a", "--fence", "42", *(word for each in tags for word in ("--tags", each)))
     first = ran.err.splitlines()[0]

@@ -150,7 +150,7 @@ def test_a_set_of_access_policies_in_doubt_is_never_sent_again(cli: CliWorld) ->
     assert ran.error["hint"] == f"look before you try again: azguard table acl get {table}"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("policies", "words"),
     [
         ({str(number): READERS for number in range(6)}, "there are 6 access policies, and a table has at most 5"),

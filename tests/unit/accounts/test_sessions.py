@@ -6,12 +6,13 @@ import pytest
 import requests
 
 from azguard.accounts.sessions import Adapter, SdkSession
+from tests.support.cases import cases
 
 URL = "https://acct.blob.core.windows.net/site/a%20b/%C3%BC?comp=metadata&x=%2F"
 
 
-@pytest.mark.parametrize("body", [None, b"", b"content"])
-@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "POST"])
+@cases("body", [None, b"", b"content"])
+@cases("method", ["GET", "HEAD", "PUT", "DELETE", "POST"])
 def test_a_request_has_the_headers_that_requests_gives_it(
     monkeypatch: pytest.MonkeyPatch, method: str, body: bytes | None
 ) -> None:

@@ -16,6 +16,7 @@ from azguard.folders import KEPT, Keeping
 from azguard.locks.holds import Holds, HoldState
 from azguard.processes import locked_file
 from azguard.processes.notes import Machine, ProcessNotes
+from tests.support.cases import cases
 from tests.unit.locks.test_holds import hold
 
 NOW = datetime.now(UTC)
@@ -104,7 +105,7 @@ def test_the_note_of_a_process_that_lives_stays_from_its_first_moment_on(tmp_pat
     assert [Path(each.path).name for each in kept_files.delete(find(tmp_path), USES)] == ["held.json"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("changes", "age", "in_use"),
     [
         ({}, 40 * DAY, True),  # Its process lives.

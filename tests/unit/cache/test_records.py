@@ -10,6 +10,7 @@ from azguard.cache import copies
 from azguard.cache.etag_cache import EtagCache
 from azguard.errors import UsageError
 from tests.support.caches import ACCOUNT, CONFIG, OTHER, Clock, etag_of, never
+from tests.support.cases import cases
 
 GOOD: dict[str, Any] = {
     "scope": "one",
@@ -67,7 +68,7 @@ def test_a_record_never_takes_the_place_of_a_newer_read(tmp_path: Path) -> None:
     assert (kept, taken) == ((0, '"newer"'), (1, '"0x1"'))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("field", "value"),
     [
         ("scope", ""), ("scope", None), ("scope", 1), ("scope", "a\nb"),

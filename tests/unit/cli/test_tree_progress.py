@@ -10,12 +10,13 @@ from azguard.cli import progress, terminal
 from azguard.cli.progress import ERASE
 from azguard.cli.tree_progress import Pace, TreeProgress, describe
 from azguard.trees.headway import Headway, Reached
+from tests.support.cases import cases
 
 MIB = 1024**2
 HALF = Reached(120, 12 * MIB, 300, 30 * MIB, "blob:site/v1/css/site.css")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("reached", "left", "room", "line"),
     [
         (HALF, 72.0, 79, "put  40 %  120 of 300 files  12.0 of 30.0 MiB  1m12s left  css/site.css"),
@@ -42,7 +43,7 @@ def test_the_line(reached: Reached, left: float | None, room: int, line: str) ->
     assert describe("put", reached, left, "site/v1/", room) == line
 
 
-@pytest.mark.parametrize("room", range(1, 130))
+@cases("room", range(1, 130))
 def test_no_line_is_longer_than_the_terminal(room: int) -> None:
     reached = Reached(12_345, 9 * 1024**3, 123_456, 99 * 1024**3, "blob:site/v1/" + "\u6f22" * 90)
     assert terminal.measure(describe("get", reached, 86_400.0, "site/v1/", room)) <= max(room, len("get"))

@@ -466,7 +466,7 @@ FENCE = {"x-ms-if-tags": "\"fence\" <= '0000000000000000042'"}
 
 
 @fenced
-@pytest.mark.parametrize("lease", [None, LEASE])
+@cases("lease", [None, LEASE])
 def test_a_fence_is_the_one_condition_whatever_was_read_here(operation: Operation, lease: str | None) -> None:
     wanted = asked(fence="42", lease_id=lease)
     for known in (Remembered(), Remembered(SeenVersion(ETAG)), Remembered(SeenVersion(ETAG), SeenVersion(NEWER))):
@@ -482,7 +482,7 @@ def test_a_fence_is_refused_where_it_is_not_kept() -> None:
 
 
 @fenced
-@pytest.mark.parametrize("name", [*sorted(operations.FULL), "etag", "last-writer-wins"])
+@cases("name", [*sorted(operations.FULL), "etag", "last-writer-wins"])
 def test_a_fence_stands_beside_no_other_condition(operation: Operation, name: str) -> None:
     special: dict[str, Any] = {"last-writer-wins": True, "etag": ETAG}
     other = special[name] if name in special else value(EXPECTED[operation.name], Condition(name))[0]

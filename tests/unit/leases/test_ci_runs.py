@@ -61,7 +61,7 @@ def test_a_run_is_asked_about_at_its_own_service_and_a_token_goes_to_its_own_alo
     assert (found.api_url, found.authorization) == (asked, authorization)
 
 
-@pytest.mark.parametrize(
+@cases(
     "url",
     [
         None,
@@ -137,7 +137,7 @@ def test_a_run_that_is_anything_else_is_not_over(status: str, monkeypatch: pytes
     assert (type(error), error and error.reason) == (Changed, "run_not_finished")
 
 
-@pytest.mark.parametrize(
+@cases(
     "answer",
     [
         Answered(404, "application/json", b'{"message": "Not Found"}'),

@@ -8,11 +8,10 @@ import pytest
 from azguard.atomic_files import is_unfinished
 from azguard.errors import UsageError
 from azguard.trees.local_folder import LocalFolder, find_fold
+from tests.support.cases import cases
 
 
-@pytest.mark.parametrize(
-    "name", ["../x", "a/../../x", "/etc/passwd", "a//b", "a/", "", ".", "a/./b", "..", "a\0b"], ids=repr
-)
+@cases("name", ["../x", "a/../../x", "/etc/passwd", "a//b", "a/", "", ".", "a/./b", "..", "a\0b"], ids=repr)
 def test_a_name_that_would_leave_the_folder_or_is_none_of_a_file_is_refused(tmp_path: Path, name: str) -> None:
     root = tmp_path / "root"
     with pytest.raises(UsageError) as refused:
