@@ -17,7 +17,7 @@ from azguard.cli import rendering, terminal
 from azguard.cli.context import Environment
 from azguard.cli.words_for_programs import USE_OF_EXPORT
 from azguard.demo.race import CountVerdict, DemoPlan, DemoResult, StrategyProgress, StrategyResult
-from azguard.demo.strategies import RETRY_WAIT_SECONDS, Strategy
+from azguard.demo.worker import RETRY_WAIT_SECONDS, Strategy
 from azguard.emulators import state
 from azguard.processes import identity
 

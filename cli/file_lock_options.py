@@ -16,10 +16,10 @@ from azguard.errors import UsageError
 from azguard.locks.environment import is_under_lock
 from azguard.locks.guarded_run import GuardedCommand
 from azguard.processes import child
-from azguard.smb import place
+from azguard.smb import file_lock
 from azguard.smb.file_lock import ByteRange, FileLock, FileLockSettings, Share
+from azguard.smb.file_lock_run import FileLockPlan
 from azguard.smb.holders import BreakFileLock
-from azguard.smb.run import FileLockPlan
 
 # Long enough for a slow network, and three times the grace.
 _LOST_AFTER_SECONDS = 15.0
@@ -139,7 +139,7 @@ def plan(env: Environment, words: Sequence[str], given: FileLockOptions) -> File
     checked = given.check()
     heartbeat = guarded_options.read_heartbeat(given.heartbeat_file)
     target = env.locate(addresses[0], Kind.FILE, writable=True)
-    server = place.find(target.account, checked.port, env.environ)
+    server = file_lock.find_place(target.account, checked.port, env.environ)
     child.check(command, env.environ)
     return FileLockPlan(
         lock=FileLock(target, server, checked.share, checked.byte_range),

@@ -62,10 +62,10 @@ def run(
 
     Topics: smb-locks
     """
-    from azguard.smb import run as core
+    from azguard.smb import file_lock_run as core
 
     env = context.of(ctx)
-    raise typer.Exit(core.run(file_lock_options.plan(env, words, given)))
+    raise typer.Exit(core.run_locked(file_lock_options.plan(env, words, given)))
 
 
 @app.command(name="list", spec=options.operation(operations.FILE_LIST_HANDLES))

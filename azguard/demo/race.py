@@ -4,24 +4,35 @@ It needs no account and leaves nothing behind: emulator, proxy and writers end w
 """
 
 import json
+import os
 import random
+import selectors
+import sys
 import time
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from subprocess import PIPE, Popen
+from typing import IO, TYPE_CHECKING
 
-from azguard.demo import strategies, writers
-from azguard.demo.strategies import IncrementOutcome, Strategy
-from azguard.demo.worker import WriterJob
-from azguard.demo.writers import Writers
+from azguard.demo import worker
+from azguard.demo.worker import READY, IncrementOutcome, Strategy, WriterJob
 from azguard.emulators import azurite
+from azguard.errors import AzguardError
 from azguard.processes import signals
+from azguard.processes.signals import hold_back_interruptions
 
 if TYPE_CHECKING:
     from azguard.faultproxy.proxy import Answer
 
+
+# The longest wait for output, so that the display shows the time go by.
+_TICK_SECONDS = 0.1
+# How many lines of standard error an error shows.
+_SHOWN_LINES = 5
 #: Which share of all answers is lost.
 LOST_SHARE = 0.1
 
@@ -96,6 +107,73 @@ class DemoResult:
     seed: int
 
 
+class Writers:
+    """Running writer processes that wait for jobs."""
+
+    def __init__(self, children: list[Popen[bytes]], stderr: IO[bytes]) -> None:
+        self._children = children
+        self._stderr = stderr
+        self._selector = selectors.DefaultSelector()
+        self._rest: dict[int, bytes] = {}
+        for child in children:
+            assert child.stdout is not None
+            self._selector.register(child.stdout.fileno(), selectors.EVENT_READ)
+            self._rest[child.stdout.fileno()] = b""
+
+    def await_ready(self) -> None:
+        """Wait until all of them are ready for a job.
+
+        Raises:
+            AzguardError: one of them ended.
+        """
+        for counts in self._count_until(len(self._children)):
+            assert set(counts) <= {READY}
+
+    def run(self, job: WriterJob) -> Iterator[Counter[str]]:
+        """Give all of them the same job; yield how many increments ended how, again and again until the end.
+
+        Raises:
+            AzguardError: one of them ended.
+        """
+        for child in self._children:
+            assert child.stdin is not None
+            try:
+                child.stdin.write(job.line())
+                child.stdin.flush()
+            except BrokenPipeError:
+                raise self._explain_exit() from None
+        yield from self._count_until(len(self._children) * job.count)
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._selector.close()
+
+    def _count_until(self, total: int) -> Iterator[Counter[str]]:
+        counts: Counter[str] = Counter()
+        yield counts
+        while counts.total() < total:
+            for key, _ in self._selector.select(_TICK_SECONDS):
+                counts.update(self._read_lines(key.fd))
+            yield counts
+
+    def _read_lines(self, descriptor: int) -> list[str]:
+        said = os.read(descriptor, 65536)
+        if not said:
+            raise self._explain_exit()
+        *lines, self._rest[descriptor] = (self._rest[descriptor] + said).split(b"\n")
+        return [line.decode() for line in lines]
+
+    def _explain_exit(self) -> AzguardError:
+        """Return the error of a writer that ended, with the last lines it wrote."""
+        said = os.pread(self._stderr.fileno(), 1 << 20, 0).decode("utf-8", "replace")
+        lines = [line for line in said.splitlines() if line.strip()]
+        return AzguardError(
+            "one of the demonstration's writers ended before its time",
+            detail=tuple(lines[-_SHOWN_LINES:]),
+            reason="demo_writer_failed",
+        )
+
+
 def run(
     plan: DemoPlan,
     emulator: Path,
@@ -115,11 +193,11 @@ def run(
     """
     with (
         signals.hold_temporary_folder("azguard-demo-") as folder,
-        writers.start(plan.writers, Path(folder), environ) as running,
+        _start_writers(plan.writers, Path(folder), environ) as running,
         azurite.private(emulator, environ, say=say) as mine,
     ):
         running.await_ready()
-        strategies.container(mine.ports["blob"]).create_container()
+        worker.open_container(mine.ports["blob"]).create_container()
         ended = tuple(_race(strategy, plan, running, mine.ports["blob"], watch) for strategy in Strategy)
     return DemoResult(
         strategies=ended,
@@ -130,7 +208,7 @@ def run(
     )
 
 
-def verdict(expected: int, found: int) -> CountVerdict:
+def judge_count(expected: int, found: int) -> CountVerdict:
     """Compare two counts."""
     if found == expected:
         return CountVerdict.EXACT
@@ -147,8 +225,8 @@ def _race(
     from azguard.faultproxy import proxy
 
     # Not through the proxy: neither this write nor the last read is part of the race.
-    blob = strategies.blob(strategy, port)
-    blob.upload_blob(strategies.START)
+    blob = worker.open_blob(strategy, port)
+    blob.upload_blob(worker.START)
     # Every strategy gets the same sequence of losses; which requests they hit depends on timing.
     with proxy.running(port, proxy.losing(LOST_SHARE, random.Random(plan.seed))) as between:
         began = time.monotonic()
@@ -168,7 +246,7 @@ def _race(
         name=strategy,
         expected=plan.expected,
         found=found,
-        verdict=verdict(plan.expected, found),
+        verdict=judge_count(plan.expected, found),
         unknown=counts[IncrementOutcome.UNKNOWN],
         failed=counts[IncrementOutcome.FAILED],
         seconds=round(seconds, 1),
@@ -181,3 +259,46 @@ def _race(
 
 def _count_lost(log: "list[Answer]") -> int:
     return sum(answer.dropped for answer in log)
+
+
+@contextmanager
+def _start_writers(count: int, queues: Path, environ: Mapping[str, str]) -> Iterator[Writers]:
+    """Start so many writer processes for the length of a ``with`` block; they end with it, and with this process."""
+    import tempfile
+
+    with tempfile.TemporaryFile() as stderr, ExitStack() as stack:
+        children: list[Popen[bytes]] = []
+        stack.callback(_end_writers, children)
+        for _ in range(count):
+            with hold_back_interruptions():
+                children.append(_start_writer(queues, environ, stderr))
+        writers = Writers(children, stderr)
+        stack.callback(writers.close)
+        yield writers
+
+
+def _start_writer(queues: Path, environ: Mapping[str, str], stderr: IO[bytes]) -> Popen[bytes]:
+    return Popen(
+        [sys.executable, "-P", "-m", "azguard.demo.worker", str(queues)],
+        env=_for_workers(environ),
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=stderr,
+        # Ctrl-C in the terminal must reach only this process, which then ends the writers.
+        start_new_session=True,
+    )
+
+
+def _for_workers(environ: Mapping[str, str]) -> dict[str, str]:
+    kept = {name: value for name, value in environ.items() if not name.lower().endswith("_proxy")}
+    return {**kept, "PYTHONPATH": os.pathsep.join(os.path.abspath(folder) for folder in sys.path)}
+
+
+def _end_writers(children: list[Popen[bytes]]) -> None:
+    for child in children:
+        child.kill()
+    for child in children:
+        child.wait()
+        for pipe in (child.stdin, child.stdout):
+            if pipe is not None:
+                pipe.close()

@@ -4,14 +4,8 @@ The lock is the open handle. It lasts as long as its connection: when the connec
 at once, and the next one may open the file. azguard and the process that guards the command both keep the connection
 open. So it ends after the command has ended, even if azguard is killed.
 
-``run``          run a command while a file is locked
-``file_lock``    which file to lock, how, and for how long
-``file_locks``   acquire the lock of one run, keep it and release it
-``watcher``      find out whether the handle is still open
-``environment``  the files that are locked around us
-``holders``      who has files open, and how an operator ends that
-``place``        where the SMB server is, and as whom to ask it
-``share_protocol``  why a share is not there through SMB
-``session``      a connection to one share
-``refusals``     what the server's answers mean
+``file_lock``      which file to lock, on which server, and how; the locks around a command
+``file_lock_run``  acquire the lock of one run, watch its handle, release it
+``session``        a connection to one share, and what the server's answers mean
+``holders``        who has files open, and how an operator ends that
 """

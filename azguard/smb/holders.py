@@ -72,12 +72,12 @@ class BreakFileLock:
     target: Target
     #: The machine on which all holders must be; None is any.
     machine: str | None = None
-    #: Whether the caller says outright that it is meant.
+    #: Whether the caller confirms it, so that no person is asked.
     is_confirmed: bool = False
 
     @property
-    def is_meant(self) -> bool:
-        """Return whether no person need be asked."""
+    def has_consent(self) -> bool:
+        """Whether no person need be asked."""
         return self.is_confirmed or self.machine is not None
 
 
@@ -103,17 +103,17 @@ def _is_directory(target: Target, deadline: Deadline) -> bool:
 def break_after_showing(
     request: BreakFileLock, deadline: Deadline, show: Callable[[str], None], confirm: Callable[[], None] | None
 ) -> FileLockBroken:
-    """Show who has a file open, make sure that it is meant, and close those very handles.
+    """Show who has a file open, ask for confirmation if need be, and close those very handles.
 
     A program that opens it after that is left alone. ``confirm`` asks a person, and raises if the answer is no; None
     where no person can be asked.
 
     Raises:
-        UsageError: nothing says that it is meant, and no person can be asked.
+        UsageError: it was not confirmed, and no person can be asked.
         Changed: another machine has it open, too.
         NotFound: there is no such file.
     """
-    if not request.is_meant and confirm is None:
+    if not request.has_consent and confirm is None:
         raise UsageError(
             "closing a file takes it from those who have it open, so it needs your confirmation",
             reason="file_break_not_confirmed",
@@ -125,7 +125,7 @@ def break_after_showing(
     if not holders:
         return FileLockBroken(str(target.address), (), closed=0, failed=0, outcome="unchanged")
     _check_machine(request, holders)
-    if not request.is_meant and confirm is not None:
+    if not request.has_consent and confirm is not None:
         confirm()
     return _close(target, holders, deadline)
 

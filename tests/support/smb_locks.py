@@ -3,8 +3,7 @@
 from azguard.accounts import account
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.smb.file_lock import ByteRange, FileLock, Share
-from azguard.smb.place import SmbPlace
+from azguard.smb.file_lock import ByteRange, FileLock, Share, SmbPlace
 
 ACCOUNT = account.emulator({"file": 10004})
 PLACE = SmbPlace("127.0.0.1", 445, ACCOUNT.name, "key")

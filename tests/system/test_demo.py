@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from azguard.demo import race, strategies
+from azguard.demo import race, worker
 from azguard.demo.race import CountVerdict
-from azguard.demo.strategies import IncrementOutcome, Strategy
+from azguard.demo.worker import IncrementOutcome, Strategy
 from azguard.emulators.state import Azurite
 from azguard.faultproxy import proxy
 from azguard.faultproxy.proxy import Fault, Request
@@ -130,7 +130,7 @@ def _writer(parent: int) -> int:
 @pytest.fixture(scope="module")
 def blob_port(azurite: Azurite) -> int:
     """Return the port of a blob service that has the demonstration's container."""
-    strategies.container(azurite.ports["blob"]).create_container()
+    worker.open_container(azurite.ports["blob"]).create_container()
     return azurite.ports["blob"]
 
 
@@ -139,10 +139,10 @@ def count(blob_port: int, tmp_path: Path) -> Callable[[Strategy, proxy.Decide], 
     """Return a function that applies one increment through a proxy, and says what was told and what is true."""
 
     def apply(way: Strategy, decide: proxy.Decide) -> tuple[IncrementOutcome, int]:
-        blob = strategies.blob(way, blob_port)
-        blob.upload_blob(strategies.START, overwrite=True)
+        blob = worker.open_blob(way, blob_port)
+        blob.upload_blob(worker.START, overwrite=True)
         with proxy.running(blob_port, decide) as between:
-            told = strategies.increments(way, between.port, tmp_path)()
+            told = worker.build_increment(way, between.port, tmp_path)()
         return told, int(json.loads(blob.download_blob().readall())["count"])
 
     return apply
@@ -179,7 +179,7 @@ def test_safe_update_knows_even_if_every_answer_to_a_put_is_lost(
 
 @cases(("found", "verdict"), [(9, CountVerdict.TOO_FEW), (10, CountVerdict.EXACT), (11, CountVerdict.TOO_MANY)])
 def test_a_count_is_judged_by_what_was_expected(found: int, verdict: CountVerdict) -> None:
-    assert race.verdict(10, found) is verdict
+    assert race.judge_count(10, found) is verdict
 
 
 def test_a_share_of_one_in_ten_loses_about_one_in_ten() -> None:

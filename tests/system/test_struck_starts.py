@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from azguard.demo import writers
+from azguard.demo import race
 from azguard.emulators import azurite_install, azurite_process, files_process
 
 started: list["subprocess.Popen[bytes]"] = []
@@ -40,7 +40,7 @@ def start_files(folder: Path) -> None:
 
 
 def start_writers(folder: Path) -> None:
-    with writers.start(2, folder, os.environ):
+    with race._start_writers(2, folder, os.environ):
         pass
 
 
@@ -50,7 +50,7 @@ def start_writers(folder: Path) -> None:
         pytest.param(azurite_process, start_azurite, id="azurite"),
         pytest.param(subprocess, install_azurite, id="npm"),
         pytest.param(files_process, start_files, id="files"),
-        pytest.param(writers, start_writers, id="demo"),
+        pytest.param(race, start_writers, id="demo"),
     ],
 )
 def test_a_process_ends_if_a_signal_comes_while_it_is_started(

@@ -8,8 +8,8 @@ import pytest
 
 from azguard.errors import AzguardError, GaveUp, Unavailable
 from azguard.smb.file_lock import FileLock, FileLockSettings
-from azguard.smb.file_locks import FileLocks
-from azguard.smb.refusals import SmbCut, SmbSilent, translate
+from azguard.smb.file_lock_run import FileLocks
+from azguard.smb.session import SmbCut, SmbSilent, translate
 from tests.support.cases import cases
 from tests.support.smb_locks import file_lock
 

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from azguard.errors import LockLost, UsageError
-from azguard.smb import environment
-from azguard.smb.file_lock import ByteRange, FileLock, Share
+from azguard.smb.file_lock import ByteRange, FileLock, Share, export_lock, find_outer_lock
 from tests.support.cases import cases
 from tests.support.smb_locks import file_lock
 
@@ -14,15 +13,15 @@ FIRST = file_lock(byte_range=ByteRange(0, 10))
 
 
 def test_a_lock_is_found_again_beside_the_one_around_it() -> None:
-    outer = environment.export(file_lock("b.lock"), {})
-    inside = environment.export(file_lock(), outer)
-    found = [environment.find(each, inside) for each in (file_lock(), file_lock("b.lock"), file_lock("c.lock"))]
+    outer = export_lock(file_lock("b.lock"), {})
+    inside = export_lock(file_lock(), outer)
+    found = [find_outer_lock(each, inside) for each in (file_lock(), file_lock("b.lock"), file_lock("c.lock"))]
     assert [each and each.name for each in found] == ["file:team/a.lock", "file:team/b.lock", None]
     assert inside["AZGUARD_FILE_LOCK"] == "file:team/b.lock\nfile:team/a.lock"
 
 
 def test_smb_does_not_tell_capitals_from_small_letters() -> None:
-    assert environment.find(file_lock("A.Lock"), environment.export(file_lock(), {})) is not None
+    assert find_outer_lock(file_lock("A.Lock"), export_lock(file_lock(), {})) is not None
 
 
 @cases(
@@ -36,20 +35,20 @@ def test_smb_does_not_tell_capitals_from_small_letters() -> None:
 )
 def test_a_lock_that_would_wait_for_its_own_end_is_refused(outer: FileLock, inner: FileLock) -> None:
     with pytest.raises(UsageError):
-        environment.find(inner, environment.export(outer, {}))
+        find_outer_lock(inner, export_lock(outer, {}))
 
 
 def test_bytes_that_do_not_overlap_are_another_lock() -> None:
-    assert environment.find(file_lock(byte_range=ByteRange(10, 1)), environment.export(FIRST, {})) is None
+    assert find_outer_lock(file_lock(byte_range=ByteRange(10, 1)), export_lock(FIRST, {})) is None
 
 
 def test_a_lock_whose_process_has_ended_is_lost() -> None:
-    variables = environment.export(file_lock(), {})
+    variables = export_lock(file_lock(), {})
     (told,) = json.loads(variables["AZGUARD_FILE_LOCKS"])
     with pytest.raises(LockLost):
-        environment.find(file_lock(), {"AZGUARD_FILE_LOCKS": json.dumps([{**told, "birth": "another"}])})
+        find_outer_lock(file_lock(), {"AZGUARD_FILE_LOCKS": json.dumps([{**told, "birth": "another"}])})
 
 
 @cases("text", ["", "x", "{}", "[1]", '[{"name": "x"}]', "3"])
 def test_variables_that_cannot_be_read_tell_of_no_lock(text: str) -> None:
-    assert environment.find(file_lock(), {"AZGUARD_FILE_LOCKS": text}) is None
+    assert find_outer_lock(file_lock(), {"AZGUARD_FILE_LOCKS": text}) is None

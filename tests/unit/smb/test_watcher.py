@@ -4,8 +4,8 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from azguard.smb.refusals import SmbCut, SmbRefused, SmbSilent
-from azguard.smb.watcher import Watcher
+from azguard.smb.file_lock_run import Watcher
+from azguard.smb.session import SmbCut, SmbRefused, SmbSilent
 from tests.support.cases import cases
 
 NO_ROOM, CLOSED = 0xC0000205, 0xC0000128

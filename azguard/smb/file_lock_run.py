@@ -1,17 +1,26 @@
-"""The lock of one run: acquire it, keep it, release it."""
+"""``file lock run``: a file is open, and so locked, while a command runs; the command is ended if the handle is lost.
 
+Not guaranteed: what the server frees, because the connection or the handle is gone, another may lock at once, while the
+command is still being ended. SIGSTOP does not free it.
+"""
+
+import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
 
-from azguard.errors import Forbidden, GaveUp, LockLost, NotFound, Unavailable
-from azguard.locks.guarded_run import LockWatch
+from azguard.accounts.target import Target
+from azguard.address import Address, Kind
+from azguard.conditions.resolve import Conditions
+from azguard.errors import AzguardError, BadRequest, Forbidden, GaveUp, LockLost, NotFound, Unavailable
+from azguard.locks import guarded_run
+from azguard.locks.guarded_run import GuardedCommand, LockWatch
 from azguard.processes import clock
 from azguard.processes.guardian import Ended
 from azguard.requests.deadline import Deadline
-from azguard.smb import environment, share_protocol
+from azguard.smb import file_lock
 from azguard.smb.file_lock import FileLock, FileLockSettings
-from azguard.smb.refusals import SmbCut, SmbRefused, SmbSilent
-from azguard.smb.session import ShareSession
-from azguard.smb.watcher import Watcher
+from azguard.smb.session import TRANSIENT, ShareSession, SmbCut, SmbRefused, SmbSilent, name_of_status
 
 # The longest pause between two attempts at first, and later: each attempt is a request, which Azure may charge for.
 _FIRST_PAUSE_SECONDS = 0.1
@@ -24,6 +33,31 @@ _MOST_CUTS = 2
 _REMINDER_SECONDS = 60.0
 # How long a command that was stopped waits for an answer before it goes on.
 _RESUME_SECONDS = 5.0
+# An operator who closes the handle lets the next one in at once, and only a request shows it.
+_LOOK_SECONDS = 1.0
+# A small request: one that takes longer is better sent anew.
+_ANSWER_SECONDS = 3.0
+_NOT_ANSWERED = "the server did not answer in time"
+# The share may be missing from SMB for other reasons, which the error names already.
+_PATIENCE_SECONDS = 4.0
+
+
+@dataclass(frozen=True)
+class FileLockPlan:
+    """What to run while which file is locked."""
+
+    lock: FileLock
+    command: GuardedCommand
+    settings: FileLockSettings
+    #: Is called when the file is locked, before the command starts.
+    on_held: Callable[[], None] = lambda: None
+
+
+def run_locked(plan: FileLockPlan) -> int:
+    """Run a command while its file is locked and return its exit status; see ``guarded_run.run``."""
+    session = ShareSession(plan.lock.place, plan.settings.patience)
+    locks = FileLocks(plan.lock, plan.settings, plan.command.environ, session, plan.on_held)
+    return guarded_run.run(plan.command, locks)
 
 
 class FileLocks:
@@ -63,7 +97,7 @@ class FileLocks:
             Unavailable: the server does not answer.
             AzguardError: see ``ShareSession.connect``.
         """
-        self._is_inherited = environment.find(self._lock, self._environ) is not None
+        self._is_inherited = file_lock.find_outer_lock(self._lock, self._environ) is not None
         if self._is_inherited:
             self._confirm_outer()
             return
@@ -85,7 +119,7 @@ class FileLocks:
 
     def export(self) -> Mapping[str, str]:
         """Return the variables that tell the command of the lock."""
-        return {} if self._is_inherited else environment.export(self._lock, self._environ)
+        return {} if self._is_inherited else file_lock.export_lock(self._lock, self._environ)
 
     def confirm(self) -> None:
         """Find out whether the file is still open."""
@@ -161,7 +195,7 @@ class FileLocks:
             try:
                 self._session.connect(self._lock)
             except (Forbidden, NotFound) as error:
-                raise share_protocol.explain(error, self._lock) from error
+                raise _explain_missing_share(error, self._lock) from error
             self._is_connected = True
 
     def _disconnect(self) -> None:
@@ -207,3 +241,118 @@ class FileLocks:
             reason="file_in_use",
             values={"share": self._lock.target.address.container},
         )
+
+
+class Touched(Protocol):
+    """What is asked about: an open file."""
+
+    def touch(self, seconds: float) -> None:
+        """Ask about it; see ``session.ShareSession.touch``."""
+
+
+class Watcher:
+    """Asks about an open file in a thread of its own.
+
+    ``on_held`` is called with the time at which a question was sent that the server answered, ``on_loss`` once with the
+    reason, both from that thread. The lock counts as lost when the server says so, or the connection has ended. A
+    question without an answer is asked again.
+    """
+
+    def __init__(
+        self,
+        file: Touched,
+        *,
+        on_held: Callable[[float], None],
+        on_loss: Callable[[str], None],
+        tell: Callable[[str], None],
+        now: Callable[[], float] = clock.now,
+    ) -> None:
+        self._file = file
+        self._on_held = on_held
+        self._on_loss = on_loss
+        self._tell = tell
+        self._now = now
+        self._wake = threading.Event()
+        self._is_stopped = False
+        self._answered = threading.Condition()
+        #: How many questions have been answered, or have failed.
+        self._answers = 0
+        #: Why the lock is lost; None while it is not.
+        self.loss: str | None = None
+        #: Why the latest question has no answer; None if it has one.
+        self.failure: str | None = None
+        self._thread = threading.Thread(target=self._look_until_stopped, daemon=True)
+
+    def start(self) -> None:
+        """Begin to ask."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop asking. Wait until a question that is under way is answered, but no longer than its time."""
+        self._is_stopped = True
+        self._wake.set()
+        if self._thread.ident is not None:
+            self._thread.join(_ANSWER_SECONDS + 1)
+
+    def look_now(self, seconds: float) -> None:
+        """Ask at once, and wait at most so many seconds for the outcome."""
+        with self._answered:
+            before = self._answers
+            self._wake.set()
+            self._answered.wait_for(lambda: self._answers > before or self.loss is not None, seconds)
+
+    def explain_late(self) -> tuple[str, ...]:
+        """Return why it is not known that the file is open, for people: a line each."""
+        return (_NOT_ANSWERED,) if self.failure in (None, _NOT_ANSWERED) else (_NOT_ANSWERED, str(self.failure))
+
+    def _look_until_stopped(self) -> None:
+        while self.loss is None and not self._is_stopped:
+            self._look()
+            with self._answered:
+                self._answers += 1
+                self._answered.notify_all()
+            self._wake.wait(_LOOK_SECONDS)
+            self._wake.clear()
+
+    def _look(self) -> None:
+        sent_at = self._now()
+        try:
+            self._file.touch(_ANSWER_SECONDS)
+        except SmbSilent:
+            self._note_failure(_NOT_ANSWERED)
+        except SmbRefused as refused:
+            if refused.status in TRANSIENT:
+                self._note_failure(f"the server has no room: {name_of_status(refused.status)}")
+            else:
+                self._note_loss(f"the server says {name_of_status(refused.status)}")
+        except SmbCut as cut:
+            self._note_loss(f"the handle is gone: {cut.why}")
+        else:
+            self.failure = None
+            if not self._is_stopped:
+                self._on_held(sent_at)
+
+    def _note_failure(self, why: str) -> None:
+        self.failure = why
+        self._tell(f"lock: {why}; asking again")
+
+    def _note_loss(self, why: str) -> None:
+        if not self._is_stopped:
+            self.loss = why
+            self._on_loss(why)
+
+
+def _explain_missing_share(error: AzguardError, lock: FileLock) -> AzguardError:
+    """Return the error for a share that the SMB server does not let in, with its cause if REST knows it."""
+    from azguard.files import shares
+
+    share = Target(lock.target.account, Address(Kind.SHARE, (lock.target.address.container,)))
+    try:
+        found = shares.show(share, Conditions(), Deadline(_PATIENCE_SECONDS))
+    except AzguardError:
+        return error
+    if "NFS" not in found.protocols:
+        return error
+    return BadRequest(
+        f"{share.address} is a share of the protocol NFS, which has no SMB", lock.name, reason="smb_share_is_nfs"
+    )
