@@ -28,6 +28,11 @@ def some(values: Iterable[Value], few: int = _FEW) -> list[Value]:
     return list(values if is_on() else islice(values, few))
 
 
+def share(values: Iterable[Value], number: int) -> list[Value]:
+    """Return the values to try in the test of this number: all, or every fifth, in the next test the next to them."""
+    return list(values if is_on() else islice(values, number % _FEW, None, _FEW))
+
+
 def is_on() -> bool:
     """Return whether this run is thorough."""
     return _is_thorough

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import thorough
 from tests.support.cases import cases
 from tests.support.condition_stage import LEASE, LONG_AGO
 from tests.support.counted import FACTS, Counted, counting
@@ -87,11 +88,12 @@ def wrong_lines(scenario: Scenario) -> Iterator[tuple[str, ...]]:
             yield tuple(scenario.words({**FACTS, "blob": f"site/a?{which}=2026-11-21T10:00:00.0000000Z"}))
 
 
+@pytest.mark.thorough
 @cases("scenario", SCENARIOS, ids=str)
 def test_what_means_nothing_is_refused_before_any_request(scenario: Scenario, counted: Counted) -> None:
     said, expected = {}, {}
     options = {(*scenario.words(FACTS), *option): option[0] for option in wrong_options(scenario)}
-    for words in wrong_lines(scenario):
+    for words in thorough.share(wrong_lines(scenario), SCENARIOS.index(scenario)):
         ran, asked = counted.call(*words, stdin=scenario.stdin)
         # An option that is refused is named.
         said[words] = (ran.code, options.get(words, "") in ran.err, ran.err[:6], ran.stdout, asked)

@@ -285,7 +285,7 @@ def _repeat(head: bytes, piece: bytes, pause: float = 0) -> Answer:
     [
         _repeat(_ERROR + _CHUNKS, _CHUNK),
         _repeat(_LIST + _CHUNKS, _CHUNK),
-        _repeat(_LIST + _CHUNKS + b"0\r\n", b"a: b\r\n" * 10_000),
+        _repeat(_LIST + _CHUNKS + b"0\r\n", b"a: %s\r\n" % (b"b" * 60_000)),
         _say(_LIST + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(_BOMB) + _BOMB),
         _say(_ERROR + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(_BOMB) + _BOMB),
     ],

@@ -3,8 +3,11 @@
 import re
 from typing import Any
 
+import pytest
+
 from azguard.cli import shared_options
 from azguard.conditions.operations import Condition, Operation
+from tests.support import thorough
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.system.test_help import EVERY, command_at
@@ -46,6 +49,7 @@ def typed(name: str) -> list[str]:
 REASONED = r"(is not enforced here|changes nothing here|cannot be kept here|guards writes,?)(: | and )\w.+[^.]"
 
 
+@pytest.mark.thorough
 @cases("noun", sorted({path[0] for path in REMOTE}))
 def test_a_condition_that_means_nothing_is_refused_with_the_reason_before_any_request(
     offline: CliWorld, noun: str
@@ -62,7 +66,8 @@ def refusals(offline: CliWorld, path: tuple[str, ...]) -> tuple[dict[str, Any], 
     env = {"AZURE_STORAGE_CONNECTION_STRING": NOWHERE}
     tail = ("--", "true") if path in (("lock", "run"), ("file", "lock", "run"), ("queue", "work")) else ()
     found, right = {}, {}
-    for name in sorted(each for each in shared_options.CONDITIONS if not meant(command, each)):
+    names = sorted(each for each in shared_options.CONDITIONS if not meant(command, each))
+    for name in thorough.share(names, REMOTE.index(path)):
         ran = offline.call(*path, *words, *typed(name), "-o", "json", *tail, env=env)
         message = str(ran.error["message"])
         reasoned = re.fullmatch(f"{typed(name)[0]} {REASONED}", message) is not None
