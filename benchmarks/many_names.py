@@ -29,8 +29,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.pool import DEFAULT_JOBS
 from azguard.trees.deletes import Deleting, TreeDelete
 from azguard.trees.downloads import TreeDownload
-from azguard.trees.index import Known
-from azguard.trees.patterns import Patterns
+from azguard.trees.names import Known, Patterns
 from azguard.trees.runs import Control, run_phases
 from azguard.trees.uploads import TreeUpload
 

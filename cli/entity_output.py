@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 from azguard.accounts.target import Target
-from azguard.cache import remarks
+from azguard.cache import records
 from azguard.cache.records import Key
 from azguard.cli import deliveries, layout
 from azguard.cli.context import Environment
@@ -80,5 +80,5 @@ def _record_reads(env: Environment, table: Target, delivered: Iterable[Stored], 
     names = ",".join(sorted(set(select))) or None
     env.cache.record_all(
         ((Key(table.endpoint, str(address)), seen) for address, seen in found if address is not None),
-        remarks.add_selection(env.command, names),
+        records.add_selection(env.command, names),
     )

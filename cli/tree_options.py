@@ -10,7 +10,7 @@ from azguard.errors import UsageError
 
 if TYPE_CHECKING:
     from azguard.cli.context import Environment
-    from azguard.trees.patterns import Patterns
+    from azguard.trees.names import Patterns
 
 _TREES = options.TREES
 # Each names one version or one lease, and a tree has many.
@@ -90,7 +90,7 @@ class TreeOptions:
 
     def read_patterns(self) -> "Patterns":
         """Return which names are meant."""
-        from azguard.trees.patterns import Patterns
+        from azguard.trees.names import Patterns
 
         found = Patterns(tuple(self.include or ()), tuple(self.exclude or ()))
         found.check()

@@ -204,7 +204,7 @@ def _pair(env: Environment, words: tuple[str, str | None], file: str | None) -> 
 
 def _run(env: Environment, tree: Tree, given: TreeOptions, sizes: Iterator[int] | None) -> None:
     """Run a tree; ``sizes`` is what counts its files and bytes beside the run, if they can be counted."""
-    from azguard.trees import outage, runs
+    from azguard.trees import items, runs
 
     lines = tree_output.Lines(env.out)
     if given.dry_run:
@@ -216,7 +216,7 @@ def _run(env: Environment, tree: Tree, given: TreeOptions, sizes: Iterator[int] 
         lines.finish()
         return
     jobs = given.read_jobs()
-    control = runs.Control(env.deadline, outage=outage.Outage(outage.ROUNDS * jobs))
+    control = runs.Control(env.deadline, outage=items.Outage(items.ROUNDS * jobs))
     with TreeProgress(env.command, tree.address, control.headway, sizes, enabled=env.out.progress) as progress:
 
         def tell(summary: "TreeSummary") -> None:

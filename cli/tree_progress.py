@@ -14,7 +14,7 @@ from azguard.times import span
 
 if TYPE_CHECKING:
     from azguard.requests.pool import Done
-    from azguard.trees.headway import Headway, Reached
+    from azguard.trees.runs import Headway, Reached
 
 # A narrower terminal has no room for a bar beside the numbers.
 _BAR_COLUMNS = 100

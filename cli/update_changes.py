@@ -16,7 +16,7 @@ from azguard.documents.formats import is_yaml
 from azguard.errors import UsageError
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
-from azguard.updates.applied import Change
+from azguard.updates.resource import Change
 
 # ``yq .a=1 {}`` prints the new content, and leaves the file as it was.
 _UNREAD_OUTPUT = (

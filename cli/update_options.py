@@ -11,7 +11,7 @@ from azguard.cli import options, update_parts, values
 from azguard.cli.edit_options import TypedEdit
 from azguard.cli.update_parts import PartOptions
 from azguard.errors import UsageError
-from azguard.updates.op_ids import RAW_OP
+from azguard.updates.plan import RAW_OP
 
 _EDITS = {
     "set_": "--set",

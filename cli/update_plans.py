@@ -11,15 +11,14 @@ from azguard.cli.context import Environment
 from azguard.cli.edit_options import TypedEdit
 from azguard.cli.update_options import UpdateOptions
 from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
-from azguard.updates.op_ids import RAW_OP, choose_op
-from azguard.updates.plan import UpdatePlan
+from azguard.updates.plan import RAW_OP, UpdatePlan, choose_op
 from azguard.updates.recording import LocalRecords, UpdateRequest
 from azguard.updates.resource import UpdatableResource
 
 if TYPE_CHECKING:
     from azguard.tables.update_many import ManyUpdates
-    from azguard.updates.result import UpdateReport
-    from azguard.updates.status import UpdateStatus
+    from azguard.updates.doubt import UpdateStatus
+    from azguard.updates.recording import UpdateReport
 
 # How long an update is tried for, unless --timeout says otherwise.
 _SECONDS = 60.0
@@ -144,14 +143,14 @@ def find_status(env: Environment, target: Target, given: UpdateOptions, typed: t
     Raises:
         Exists: the key names another change.
     """
-    from azguard.updates import status
+    from azguard.updates import doubt
 
     is_compared = given.has_change and not given.op_id_any_change
     key = str(given.op_id)
     # Unless --timeout says otherwise, it is a read like any other.
     until = env.deadline if given.timeout is None else deadline(env, given)
     plan = UpdatePlan(transform=bytes, op=choose_op(target, key), is_keyed=True)
-    return status.find_status(
+    return doubt.find_status(
         resource(env, target, given, plan),
         plan.op,
         until,

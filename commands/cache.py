@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from azguard import folders
-from azguard.cache import lookup
+from azguard.cache import etag_cache
 from azguard.cli import asking, completers, context, inputs, options, terminal, values
 from azguard.cli.context import Environment
 from azguard.cli.groups import group
@@ -81,7 +81,7 @@ def show(
     """
     env = context.of(ctx)
     env.cache.require_readable()
-    env.out.show(lookup.require_entries(env.cache, env.location(address), env.scope))
+    env.out.show(etag_cache.require_entries(env.cache, env.location(address), env.scope))
 
 
 @app.command()
@@ -100,7 +100,7 @@ def forget(
     """
     env = context.of(ctx)
     scope = None if all_scopes else env.scope
-    _show_change(env, forgotten=sum(lookup.forget(env.cache, env.location(each), scope) for each in addresses))
+    _show_change(env, forgotten=sum(etag_cache.forget(env.cache, env.location(each), scope) for each in addresses))
 
 
 @app.command()

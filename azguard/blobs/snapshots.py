@@ -28,8 +28,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
 from azguard.updates import recording
-from azguard.updates.recording import LocalRecords, UpdateRequest
-from azguard.updates.result import UpdateReport
+from azguard.updates.recording import LocalRecords, UpdateReport, UpdateRequest
 
 _Answer = Mapping[str, Any]
 

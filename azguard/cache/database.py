@@ -1,23 +1,25 @@
 """The database of the ETag cache: statements in, rows out, never an exception of SQLite.
 
 A damaged file is set aside, and the statement is run again on a new one. Any other failure is reported once, and the
-statement does nothing. That is safe: an ETag that was not recorded leads to a refused write.
+statement does nothing. That is safe: an ETag that was not recorded leads to a refused write. The SQL that stands in
+more than one place stands here; so does the database of a process's own rows, more of them than fit the memory.
 """
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from azguard.cache import file
+from azguard.cache import file, records
 from azguard.cache.file import MEMORY, Damaged, Identity, Newer
+from azguard.cache.records import Row
+from azguard.errors import ConfigError
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-Row = tuple[Any, ...]
 # One statement, run for each row of parameters.
 Step = tuple[str, Sequence[Row]]
 Result = TypeVar("Result")
@@ -26,6 +28,77 @@ Result = TypeVar("Result")
 _OPENINGS = 4
 # How long to wait for other processes after one wait in vain.
 _SHORT_WAIT_MILLISECONDS = 100
+_CONSEQUENCE = "what is read now will not guard later writes"
+
+ENTRY = "scope, account, address, etag, last_modified, length, content_hash, lineage, path, time, command"
+LEASE = "scope, account, address, lease_id, duration, action, confirmed, time, job"
+THIS = "scope = ? AND account = ? AND address = ?"
+INSERT = (
+    "INSERT {or_replace} INTO entries (scope, account, address, copy, etag, last_modified, length,"
+    " content_hash, lineage, path, time, command) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+RECORD = INSERT.format(or_replace="OR REPLACE")
+UPDATE = INSERT.format(or_replace="") + (
+    " ON CONFLICT (scope, account, address, copy) DO UPDATE SET etag = excluded.etag,"
+    " last_modified = excluded.last_modified, length = excluded.length, content_hash = excluded.content_hash,"
+    " lineage = excluded.lineage, path = excluded.path, time = excluded.time, command = excluded.command WHERE "
+)
+# An import never replaces what was read since.
+MERGE = UPDATE + "excluded.time >= entries.time"
+# A part that was read replaces the entry of the same part only: the rest of a whole entry was not read again.
+RECORD_SELECTED = UPDATE + (
+    f"substr(entries.command, instr(entries.command, '{records.SELECTING}'))"
+    f" = substr(excluded.command, instr(excluded.command, '{records.SELECTING}'))"
+)
+# Each get -f creates another inode: only the newest ones of a resource are kept.
+INODES = 64
+TRIM = (
+    f"DELETE FROM entries WHERE {{this}} AND copy >= x'00' AND copy < x'01' AND time < (SELECT time FROM entries"
+    f" WHERE {{this}} AND copy >= x'00' AND copy < x'01' ORDER BY time DESC LIMIT 1 OFFSET {INODES - 1})"
+)
+# Each get -f to a temporary file has another path. Only these are looked at, so that a read costs the same always.
+OLDER_PATHS = f"SELECT copy FROM entries WHERE {THIS} AND copy >= x'02' ORDER BY time DESC LIMIT 100 OFFSET {INODES}"
+# One scope, or all if it is null.
+OF_SCOPE = "scope = coalesce(?, scope)"
+LIST = (
+    f"SELECT {ENTRY} FROM entries WHERE copy = x'' AND {OF_SCOPE}"
+    " AND instr(address, coalesce(?, '')) = 1 ORDER BY time DESC"
+)
+# How many resources ``delete_entries`` forgets.
+COUNT = "SELECT count(*) FROM (SELECT DISTINCT scope, account, address FROM entries WHERE {which})"
+# The resources at an address of which anything is known, be it of a part or of a file alone.
+KEYS = f"SELECT DISTINCT account, address FROM entries WHERE {OF_SCOPE} AND address = ?"
+# All that is known of a resource but for one row, with which the resource itself goes.
+_BESIDES = (
+    "copy <> (SELECT min(kept.copy) FROM entries AS kept WHERE kept.scope = entries.scope AND"
+    " kept.account = entries.account AND kept.address = entries.address)"
+)
+# An inode is of this machine. A part that was not read here cannot be written unseen, so that parts stay here too.
+EXPORT = f"SELECT copy, {ENTRY} FROM entries WHERE {OF_SCOPE} AND (copy = x'' OR copy >= x'02')"
+# A file's version is kept as long as its resource's entry: without it, a newer one would guard the file.
+OLD = (
+    "NOT EXISTS (SELECT 1 FROM entries AS newer WHERE newer.scope = entries.scope AND"
+    " newer.account = entries.account AND newer.address = entries.address AND newer.time >= ?)"
+)
+IS_PART = "copy >= x'01' AND copy < x'02'"
+# The version of tags begins with that of the blob: see ``blobs.tags``.
+FOLLOW_TAGS = (
+    f"UPDATE entries SET etag = ? || substr(etag, ?), time = ? WHERE {THIS} AND {IS_PART} AND substr(etag, 1, ?) = ?"
+)
+HOLD = (
+    "INSERT INTO leases (scope, account, address, lease_id, duration, action, confirmed, time, job)"
+    " VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?) ON CONFLICT (scope, account, address, lease_id)"
+    " DO UPDATE SET duration = excluded.duration, action = excluded.action, time = excluded.time, job = excluded.job"
+)
+MOVE_LEASES = "UPDATE leases SET address = ? || substr(address, ?) WHERE account = ? AND substr(address, 1, ?) = ?"
+
+
+def delete_entries(which: str, values: tuple[object, ...]) -> tuple[Step, Step]:
+    """Return what deletes all that is known of the resources; the last step changes one row of each."""
+    return (
+        (f"DELETE FROM entries WHERE {which} AND {_BESIDES}", [values]),
+        (f"DELETE FROM entries WHERE {which}", [values]),
+    )
 
 
 class CacheDatabase:
@@ -189,9 +262,6 @@ class CacheDatabase:
             self._warn(f"the ETag cache {self.path} cannot be {verb}: {reason}; {_CONSEQUENCE}")
 
 
-_CONSEQUENCE = "what is read now will not guard later writes"
-
-
 def _commit(connection: "Connection", steps: Sequence[Step], *, durable: bool) -> int:
     changed = 0
     if durable:
@@ -208,3 +278,33 @@ def _commit(connection: "Connection", steps: Sequence[Step], *, durable: bool) -
         if durable:
             connection.execute("PRAGMA synchronous = NORMAL")
     return changed
+
+
+def connect_scratch(*statements: str) -> "Connection":
+    """Return a new database without a name, in one transaction that never ends, after these statements.
+
+    This process alone sees it; it is deleted when it is closed, or when the process ends.
+    """
+    import sqlite3
+
+    connection = sqlite3.connect("", check_same_thread=False, isolation_level=None)
+    for each in (*statements, "BEGIN"):
+        connection.execute(each)
+    return connection
+
+
+@contextmanager
+def explain_full_disk() -> Iterator[None]:
+    """Say that a full disk keeps no rows, and is no fault of azguard.
+
+    Raises:
+        ConfigError: the rows cannot be kept.
+    """
+    import sqlite3
+
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise ConfigError(
+            f"the folder of temporary files cannot be written: {error}", reason="temporary_folder_fails"
+        ) from error

@@ -6,7 +6,7 @@ missing or old leads to a refused write, never to an unguarded one.
 
 Not guaranteed: content delivered while the cache could not be written (a warning said so) is not tied to its
 version; neither is a file that ``cp`` made, which is guarded by what the scope last read, nor one that was moved and is
-older than the last ``statements.INODES`` copies of its resource, nor an older one that was away when newer ones were
+older than the last ``database.INODES`` copies of its resource, nor an older one that was away when newer ones were
 recorded.
 """
 
@@ -18,15 +18,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from azguard import ci_jobs
+from azguard.address import Location
+from azguard.cache import database as sql
 from azguard.cache import records as cache_records
-from azguard.cache import remarks, scratch
-from azguard.cache import statements as sql
 from azguard.cache.copies import Copy
-from azguard.cache.database import CacheDatabase, Step
+from azguard.cache.database import CacheDatabase, Step, connect_scratch, explain_full_disk
 from azguard.cache.file import NAME
-from azguard.cache.records import Entry, HeldLease, Key, Row, count_microseconds, require_no_secrets
+from azguard.cache.records import Entry, HeldLease, Key, Row, count_microseconds, find_selection, require_no_secrets
 from azguard.conditions.seen import SeenVersion
-from azguard.errors import ConfigError, UsageError
+from azguard.errors import ConfigError, NotFound, UsageError
+from azguard.urls import same_host
 
 # The empty copy: the version that the scope last read, into any file or none.
 _LAST = b""
@@ -164,7 +165,7 @@ class EtagCache:
             known = (version.etag, version.last_modified, None, None, version.lineage, None, moment, command)
             rows.append((self.scope, *require_no_secrets(key, command), _LAST, *known))
         if rows:
-            self._database.write((sql.RECORD if remarks.find_selection(command) is None else sql.RECORD_SELECTED, rows))
+            self._database.write((sql.RECORD if find_selection(command) is None else sql.RECORD_SELECTED, rows))
 
     def find_part(self, key: Key, part: str) -> Entry | None:
         """Return the version of a part of a resource that this scope last read by itself, or wrote."""
@@ -251,9 +252,9 @@ class EtagCache:
             ConfigError: the disk takes none of it, or only a part, as ``warn`` was told.
         """
         # All are checked before the first is imported. Until then they are in a file of SQLite's own, not in memory.
-        rows = scratch.connect("CREATE TABLE rows (r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12)")
+        rows = connect_scratch("CREATE TABLE rows (r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12)")
         try:
-            with scratch.explain_failure():
+            with explain_full_disk():
                 rows.executemany(
                     "INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", cache_records.parse_records(records)
                 )
@@ -361,3 +362,34 @@ class EtagCache:
 
     def _this(self, key: Key) -> Row:
         return (self.scope, *require_no_secrets(key))
+
+
+def find_entries(cache: EtagCache, location: Location, scope: str | None) -> list[Entry]:
+    """Return what a scope, or with None every scope, has read of an address; of a URL, in the account it names."""
+    wanted = str(location.address)
+    found = (entry for entry in cache.list_entries(scope, wanted) if entry.address == wanted)
+    return [entry for entry in found if _is_at(entry.account, location)]
+
+
+def require_entries(cache: EtagCache, location: Location, scope: str) -> list[Entry]:
+    """Return what a scope has read of an address.
+
+    Raises:
+        NotFound: it has read nothing of it.
+    """
+    found = find_entries(cache, location, scope)
+    if not found:
+        address = str(location.address)
+        raise NotFound(f"{address} was never read here", address=address, reason="address_not_in_scope")
+    return found
+
+
+def forget(cache: EtagCache, location: Location, scope: str | None) -> int:
+    """Forget an address in every account, for one scope or with None for all; return how many resources that were."""
+    keys = [key for key in cache.list_keys(str(location.address), scope) if _is_at(key.account, location)]
+    return sum(cache.forget(key, all_scopes=scope is None) for key in keys)
+
+
+def _is_at(account: str, location: Location) -> bool:
+    """Return whether an account may be the one of a location; an address alone is of any account."""
+    return location.endpoint is None or same_host(account) == same_host(location.endpoint)

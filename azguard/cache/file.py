@@ -12,12 +12,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from azguard.cache import schema
 from azguard.folders import check_own, make_private
 from azguard.processes import locked_file
 
 if TYPE_CHECKING:
     from sqlite3 import Connection, Error
+
 
 NAME = "etags.db"
 # How long to wait for other processes before doing without the cache.
@@ -40,6 +40,36 @@ _REASONS = {
 }
 
 Identity = tuple[int, int]
+# "azgd": a database with another number belongs to another program.
+APPLICATION_ID = 0x617A6764
+VERSION = 3
+# The same tables, without the jobs of leases; in the first of them no copy was known by its inode.
+WITHOUT_JOBS = (1, 2)
+ADD_JOBS = "ALTER TABLE leases ADD COLUMN job TEXT"
+# For a connection to such a file that can only be read: what it creates for itself stands before the table.
+SHOW_JOBS = (
+    "CREATE TEMP VIEW leases AS SELECT number, scope, account, address, lease_id, duration, action, confirmed, time,"
+    " NULL AS job FROM main.leases"
+)
+# copy is the real path of a file with that version's content, or its inode, behind a byte that begins no path; empty is
+# what the scope last read, from wherever.
+TABLES = f"""
+CREATE TABLE entries (
+    scope TEXT NOT NULL, account TEXT NOT NULL, address TEXT NOT NULL, copy BLOB NOT NULL,
+    etag TEXT NOT NULL, last_modified TEXT, length INTEGER, content_hash TEXT, lineage TEXT,
+    path BLOB, time INTEGER NOT NULL, command TEXT NOT NULL,
+    PRIMARY KEY (scope, account, address, copy)
+) WITHOUT ROWID;
+CREATE INDEX entries_by_time ON entries (time) WHERE copy = x'';
+CREATE TABLE leases (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    scope TEXT NOT NULL, account TEXT NOT NULL, address TEXT NOT NULL, lease_id TEXT NOT NULL,
+    duration INTEGER, action TEXT NOT NULL, confirmed INTEGER NOT NULL, time INTEGER NOT NULL, job TEXT,
+    UNIQUE (scope, account, address, lease_id)
+);
+PRAGMA application_id = {APPLICATION_ID};
+PRAGMA user_version = {VERSION};
+"""
 
 
 class Damaged(Exception):
@@ -118,7 +148,7 @@ def connect(uri: str) -> "Connection":
 def open_in_memory() -> "Connection":
     """Return an empty cache that lives as long as this process."""
     connection = connect(MEMORY)
-    connection.executescript(schema.TABLES)
+    connection.executescript(TABLES)
     return connection
 
 
@@ -189,8 +219,8 @@ def _upgrade(connection: "Connection") -> "Connection":
         # Other processes may upgrade it at the same time: who has the write lock looks again.
         connection.execute("BEGIN IMMEDIATE")
         if not _is_of_this_version(connection):
-            connection.execute(schema.ADD_JOBS)
-            connection.execute(f"PRAGMA user_version = {schema.VERSION}")
+            connection.execute(ADD_JOBS)
+            connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("COMMIT")
     except BaseException:
         connection.close()
@@ -199,19 +229,18 @@ def _upgrade(connection: "Connection") -> "Connection":
 
 
 def _complete(connection: "Connection") -> "Connection":
-    """Return a connection that finds what it asks for also in a file of an earlier version."""
     if not _is_of_this_version(connection):
         connection.execute("PRAGMA temp_store = MEMORY")
-        connection.execute(schema.SHOW_JOBS)
+        connection.execute(SHOW_JOBS)
     return connection
 
 
 def _is_of_this_version(connection: "Connection") -> bool:
-    return bool(connection.execute("PRAGMA user_version").fetchone() == (schema.VERSION,))
+    return bool(connection.execute("PRAGMA user_version").fetchone() == (VERSION,))
 
 
 def _require_ours(connection: "Connection") -> "Connection":
-    known = [(schema.APPLICATION_ID, version) for version in (*schema.WITHOUT_JOBS, schema.VERSION)]
+    known = [(APPLICATION_ID, version) for version in (*WITHOUT_JOBS, VERSION)]
     found = None
     try:
         found = connection.execute("SELECT * FROM pragma_application_id, pragma_user_version").fetchone()
@@ -220,7 +249,7 @@ def _require_ours(connection: "Connection") -> "Connection":
             connection.close()
     if found in known:
         return connection
-    if found[0] == schema.APPLICATION_ID and found[1] > schema.VERSION:
+    if found[0] == APPLICATION_ID and found[1] > VERSION:
         raise Newer
     raise Damaged("is not an ETag cache")
 
@@ -235,7 +264,7 @@ def _write_empty(path: Path) -> None:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
-            connection.executescript(f"BEGIN; {schema.TABLES} COMMIT;")
+            connection.executescript(f"BEGIN; {TABLES} COMMIT;")
         finally:
             connection.close()
         for orphan in _list_sidecars(path):
@@ -251,11 +280,7 @@ def _write_empty(path: Path) -> None:
 
 @contextmanager
 def _lock_folder(path: Path) -> Iterator[None]:
-    """Let one process at a time create the file or set it aside.
-
-    Raises:
-        OSError: another process held the lock for ``BUSY_SECONDS``, or this file system has no locks.
-    """
+    """Let one process at a time create the file or set it aside."""
     if not locked_file.IS_SUPPORTED:
         # Such a system cannot rename an open file, or rename over one, so that two processes cannot conflict.
         yield

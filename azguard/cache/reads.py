@@ -91,10 +91,10 @@ class Reads:
         cache, key = self.open_cache(), _key(target)
         for each in (*cache.find_bound(key, copy), cache.find_last(key)):
             if each is not None and each.etag == etag and each.content_hash is not None:
-                from azguard.cache import remarks
+                from azguard.cache import records
 
                 digest = bytes.fromhex(each.content_hash.removeprefix(_SHA256))
-                return KnownContent(digest, each.lineage, remarks.find_blob_type(each.command))
+                return KnownContent(digest, each.lineage, records.find_blob_type(each.command))
         return None
 
     def find_read_hash(self, target: Target, copy: "Copy") -> bytes | None:
@@ -102,11 +102,11 @@ class Reads:
 
         None if another command was the last that did with the file, such as the one that wrote it there.
         """
-        from azguard.cache import remarks
+        from azguard.cache import records
 
         bound = self.open_cache().find_bound(_key(target), copy)
         found = next((each for each in bound if each is not None), None)
-        if found is None or found.content_hash is None or remarks.find_command(found.command) != self.command:
+        if found is None or found.content_hash is None or records.find_command(found.command) != self.command:
             return None
         return bytes.fromhex(found.content_hash.removeprefix(_SHA256))
 
@@ -191,11 +191,7 @@ class Reads:
         return None if found is None else found.lease_id
 
     def _refuse_another_jobs(self, target: Target) -> None:
-        """Refuse to take the lease of another job with this scope for the one that is held here.
-
-        Raises:
-            NotFound: another job holds one, as far as is recorded, and this job none.
-        """
+        """Refuse to take the lease of another job with this scope for the one that is held here."""
         other = self.open_cache().find_held_by_others(_key(target))
         if other is None or self.find_held_id(target) is not None:
             return
@@ -222,7 +218,7 @@ class Reads:
         left alone was not read, so that nothing is recorded. ``copy`` is the file that holds the content, ``selected``
         names the properties that were delivered, None is all.
         """
-        from azguard.cache import remarks
+        from azguard.cache import records
         from azguard.requests.commits import EXISTS
 
         if getattr(result, "outcome", None) == EXISTS:
@@ -230,8 +226,8 @@ class Reads:
         if result.etag is None:
             self.forget(target)
             return
-        command = remarks.add_blob_type(
-            remarks.add_selection(self.command, selected), getattr(result, "blob_type", None)
+        command = records.add_blob_type(
+            records.add_selection(self.command, selected), getattr(result, "blob_type", None)
         )
         self.open_cache().record(
             _key(target),
@@ -241,7 +237,7 @@ class Reads:
             content_hash=getattr(result, "content_hash", None),
             lineage=lineage,
             copy=copy,
-            command=remarks.add_hidden_until(command, getattr(result, "hidden_until", None)),
+            command=records.add_hidden_until(command, getattr(result, "hidden_until", None)),
         )
 
     def record_content(self, target: Target, written: Any, content: bytes, lineage: str | None) -> None:
@@ -365,14 +361,14 @@ def _key(target: Target) -> "Key":
 def _convert(entry: "Entry | None") -> SeenVersion | None:
     if entry is None:
         return None
-    from azguard.cache import remarks
+    from azguard.cache import records
 
     return SeenVersion(
         etag=entry.etag,
         lineage=entry.lineage,
         last_modified=entry.last_modified,
         length=entry.length,
-        selected=remarks.find_selection(entry.command),
-        blob_type=remarks.find_blob_type(entry.command),
-        hidden_until=remarks.find_hidden_until(entry.command),
+        selected=records.find_selection(entry.command),
+        blob_type=records.find_blob_type(entry.command),
+        hidden_until=records.find_hidden_until(entry.command),
     )

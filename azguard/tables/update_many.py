@@ -26,10 +26,9 @@ from azguard.tables.ledger import LedgeredEntity
 from azguard.tables.update_jobs import APPLIED_BEFORE, SKIPPED, UNCHANGED, UPDATED, NoLongerMatches, Update
 from azguard.tables.updating import VersionedEntity
 from azguard.updates import update as updates
-from azguard.updates.applied import Change
 from azguard.updates.journal import WriteJournal
-from azguard.updates.op_ids import choose_op
-from azguard.updates.plan import UpdateHooks, UpdatePlan
+from azguard.updates.plan import UpdateHooks, UpdatePlan, choose_op
+from azguard.updates.resource import Change
 from azguard.updates.update import Preview
 
 

@@ -15,12 +15,10 @@ from azguard.errors import AzguardError, NotFound, UsageError
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import Done, Job, conclude
 from azguard.resources.existence import is_nowhere
-from azguard.trees import items, unchanged
-from azguard.trees.index import NameIndex
+from azguard.trees import items, local_files
 from azguard.trees.items import TreeItem
-from azguard.trees.local_files import LocalFile, walk
-from azguard.trees.local_folder import LocalFolder
-from azguard.trees.patterns import Patterns
+from azguard.trees.local_files import LocalFile, LocalFolder, walk
+from azguard.trees.names import NameIndex, Patterns
 from azguard.trees.runs import Control, EndedJob, after, pass_over
 from azguard.trees.store import ListedItem, TreeStore
 
@@ -91,13 +89,13 @@ class TreeDownload:
     def _foresee_outcome(self, path: Path, target: Target, listed: ListedItem) -> str:
         if self.skips_existing and path.exists():
             return items.EXISTS
-        if self.skips_unchanged and unchanged.is_same(path, target, listed, self.reads):
+        if self.skips_unchanged and local_files.is_same(path, target, listed, self.reads):
             return items.UNCHANGED
         return items.WOULD_REFUSE if self._would_lose(path, target, listed) else items.WOULD_READ
 
     def _would_lose(self, path: Path, target: Target, listed: ListedItem) -> bool:
         is_changed = not self.overwrites and self.reads.is_changed_here(target, path)
-        return is_changed and not unchanged.is_same(path, target, listed, self.reads)
+        return is_changed and not local_files.is_same(path, target, listed, self.reads)
 
     def _list(self, patience: Deadline) -> Iterator[ListedItem]:
         for each in self.store.list_items(patience.fresh()):
@@ -105,11 +103,7 @@ class TreeDownload:
                 yield each
 
     def _list_some(self, control: Control) -> Iterator[ListedItem]:
-        """Yield what is listed; a mirror says itself what nothing means.
-
-        Raises:
-            NotFound: nothing that is meant is there.
-        """
+        """Yield what is listed; a mirror says itself what nothing means."""
         count = 0
         for each in self._list(control.patience):
             count += 1
@@ -165,11 +159,7 @@ class TreeDownload:
             yield _LocalDelete(self._address(name), path)
 
     def _rest(self, listed: NameIndex) -> Iterator[tuple[str, Path]]:
-        """Yield the files that azguard read from there, unchanged since, and that are there no more.
-
-        Raises:
-            UsageError: nothing that is meant is there.
-        """
+        """Yield the files that azguard read from there, unchanged since, and that are there no more."""
         for each in self._find_gone(listed):
             if listed.is_empty and not self.allows_empty:
                 raise UsageError(
@@ -192,14 +182,13 @@ class TreeDownload:
             target = self.store.locate(name)
         except AzguardError:
             return False
-        return unchanged.is_as_read(path, target, self.reads)
+        return local_files.is_as_read(path, target, self.reads)
 
     def _address(self, name: str) -> str:
         return f"{self.store.address}{name}"
 
 
 def _is_marker(listed: ListedItem) -> bool:
-    """Return whether it is what other tools write in the place of a folder without files."""
     return listed.name.endswith("/") and listed.content_length == 0
 
 
@@ -223,7 +212,7 @@ class _Reading:
         if tree.skips_existing and self.path.exists():
             return tree.build(self.target, self.path, items.EXISTS, self.listed)
         if tree.skips_unchanged:
-            same = unchanged.find_same(self.path, self.target, self.listed, tree.reads)
+            same = local_files.find_same(self.path, self.target, self.listed, tree.reads)
             if same is not None:
                 # The file is proved to hold this version whole, as if it had just been read.
                 tree.reads.record(self.target, same, same.copy, same.lineage)

@@ -22,10 +22,10 @@ from azguard.requests.commits import EXISTS as LEFT_ALONE
 from azguard.requests.lineage import fresh_op, op_of_key
 from azguard.requests.pool import Done, Job
 from azguard.requests.sources import UnchangedFile, as_stream, open_unchanged
-from azguard.trees import items, unchanged
-from azguard.trees.index import Known
+from azguard.trees import items, local_files
 from azguard.trees.items import TreeItem
 from azguard.trees.local_files import LocalFile
+from azguard.trees.names import Known
 from azguard.trees.runs import Control
 from azguard.trees.store import TreeStore
 
@@ -72,7 +72,7 @@ class Writing:
 
         if known is not None and self.skips_existing:
             return build(items.EXISTS)
-        if known is not None and self.skips_unchanged and unchanged.is_same(file.path, target, known, self.reads):
+        if known is not None and self.skips_unchanged and local_files.is_same(file.path, target, known, self.reads):
             return build(items.UNCHANGED)
         delivered = None if known is None else self.find_delivered(file, target)
         if known is not None and delivered is not None:
@@ -95,7 +95,7 @@ class Writing:
         if not self.skips_delivered:
             return None
         etag = self.conditions(target, copies.find_at(file.path)).expected_etag
-        return etag if etag is not None and unchanged.is_version(file.path, target, etag, self.reads) else None
+        return etag if etag is not None and local_files.is_version(file.path, target, etag, self.reads) else None
 
     def choose_op(self, target: Target, conditions: Conditions, source: UnchangedFile) -> str:
         """Return the op of a write: the same for the same file over the same version, so that it is applied once.
@@ -124,7 +124,7 @@ class _Write:
 
     def _run(self) -> TreeItem:
         known = self.known if self.writing.skips_unchanged else None
-        same = None if known is None else unchanged.find_same(self.file.path, self.target, known, self.writing.reads)
+        same = None if known is None else local_files.find_same(self.file.path, self.target, known, self.writing.reads)
         if same is not None:
             # The file is proved to hold this version whole: an earlier put may have been killed before it recorded it.
             self.writing.reads.record(self.target, same, same.copy, same.lineage)

@@ -1,5 +1,6 @@
-"""How each file of a tree ended, and the summary of all."""
+"""How each file of a tree ended, the summary of all, and whether the service went away in the middle."""
 
+import threading
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -7,7 +8,7 @@ from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.target import Target
-from azguard.errors import AzguardError, Changed, Partial
+from azguard.errors import AzguardError, Changed, OutcomeUnknown, Partial, Unavailable
 from azguard.requests.pool import FAILED, UNKNOWN, Done
 
 CREATED = "created"
@@ -31,6 +32,8 @@ WOULD_REPLACE = "would replace"
 WOULD_READ = "would read"
 WOULD_DELETE = "would delete"
 WOULD_REFUSE = "would refuse"
+# Each file waits for its own deadline. After two rounds of them the next one would wait in vain, too.
+ROUNDS = 2
 
 
 @dataclass(frozen=True)
@@ -136,3 +139,37 @@ class TreeSummary:
                 reason="tree_service_gone",
             )
         raise failures.build_error(message, self.address)
+
+
+@dataclass
+class Outage:
+    """Whether the service is gone, as far as the ends of files tell. Threads may use it at the same time."""
+
+    #: After so many files in a row that did not reach it.
+    most: int
+    _in_a_row: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def is_certain(self) -> bool:
+        """Return whether no other file is to be tried."""
+        return self._in_a_row >= self.most
+
+    def note(self, done: Done) -> None:
+        """Count a file that did not reach the service; one that was answered proves that the service is there."""
+        with self._lock:
+            if _is_lost(done.error):
+                self._in_a_row += 1
+            elif _is_answered(done) and not self.is_certain:
+                self._in_a_row = 0
+
+
+def _is_lost(error: AzguardError | None) -> bool:
+    return isinstance(error, Unavailable) or (
+        isinstance(error, OutcomeUnknown) and isinstance(error.__cause__, Unavailable)
+    )
+
+
+def _is_answered(done: Done) -> bool:
+    """Return whether the end of a file needed an answer: what only this machine says proves nothing."""
+    return done.outcome != UNCHANGED if done.error is None else done.error.http_status is not None

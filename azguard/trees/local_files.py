@@ -1,16 +1,36 @@
-"""The files of a folder."""
+"""The files of a folder: which there are, where a name of the service goes, and which hold what the service has.
 
+No name leads out of the folder. That two places hold the same content is proved by a hash, or is not known.
+"""
+
+import base64
+import hashlib
 import os
 import stat
+import threading
+import unicodedata
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 from pathlib import Path
+from typing import BinaryIO, NamedTuple
 
-from azguard.atomic_files import is_unfinished
+from azguard.accounts.target import Target
+from azguard.atomic_files import is_unfinished, name_unfinished, remove_left
+from azguard.cache import copies
+from azguard.cache.copies import Copy
+from azguard.cache.reads import KnownContent, Reads
 from azguard.errors import AzguardError, UsageError
+from azguard.trees.names import Fold, TakenNames
+from azguard.trees.store import ListedItem
 
 # No service takes a name of more parts, and each level costs a call within a call.
 _MOST_LEVELS = 255
+# So many folders are remembered as made: a tree may have more of them than fit the memory.
+_MOST_FOLDERS = 10_000
+_PIECE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -110,3 +130,233 @@ def _is_text(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+class LocalFolder:
+    """The folder that a tree is read into. Threads may use it at the same time."""
+
+    def __init__(self, root: Path, fold: Fold | None = None) -> None:
+        self.root = root
+        self._taken = TakenNames(fold)
+        self._lock = threading.Lock()
+        self._checked = set[Path]()
+
+    @classmethod
+    def make(cls, root: Path) -> "LocalFolder":
+        """Make the folder if there is none, and find out which names its disk takes for one.
+
+        Raises:
+            UsageError: it cannot be made or written to.
+        """
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            return cls(root, find_fold(root))
+        except FileExistsError:
+            raise UsageError(f"{root} is not a folder", reason="tree_folder_fails") from None
+        except OSError as error:
+            raise UsageError(f"{root} cannot be written to: {error.strerror}", reason="tree_folder_fails") from None
+
+    def find(self, name: str) -> Path:
+        """Return where a name goes, relative to the prefix; nothing is made.
+
+        Raises:
+            UsageError: it would leave the folder, replace what is no file, or the disk takes no such name.
+        """
+        path = self.root.joinpath(*_split(name))
+        with _refusing(name):
+            for each in reversed(path.parents):
+                if self.root in each.parents and not _is_folder(each, name):
+                    return path
+            _check_place(path, name)
+        return path
+
+    def claim(self, name: str) -> Path:
+        """Return where a name goes, and make its folder; what killed runs left there is deleted.
+
+        Raises:
+            UsageError: it would leave the folder, replace what is no file, or take the place of another name; or the
+                disk takes no such name.
+        """
+        path = self.root.joinpath(*_split(name))
+        if not self._taken.take(name):
+            raise _refuse(name, "for this disk another file of the tree has the same name")
+        with _refusing(name):
+            self._make_parents(path.parent, name)
+            _check_place(path, name)
+        return path
+
+    def _make_parents(self, folder: Path, name: str) -> None:
+        with self._lock:
+            if folder in self._checked:
+                return
+            for each in [*reversed(folder.parents), folder]:
+                if each == self.root or self.root not in each.parents:
+                    continue
+                if not _is_folder(each, name):
+                    each.mkdir(exist_ok=True)
+            remove_left(folder)
+            if len(self._checked) >= _MOST_FOLDERS:
+                self._checked.clear()
+            self._checked.add(folder)
+
+
+def find_fold(folder: Path) -> Fold | None:
+    """Return which names the disk of a folder takes for one; None where each name is its own.
+
+    Raises:
+        OSError: it cannot be written to.
+    """
+    # If the process is killed here, the next run takes it for what it is.
+    probe = folder / name_unfinished("\N{LATIN SMALL LETTER E WITH ACUTE}")
+    probe.touch(exist_ok=False)
+    try:
+        folds_case = (folder / probe.name.upper()).exists()
+        folds_form = (folder / unicodedata.normalize("NFD", probe.name)).exists()
+    finally:
+        probe.unlink()
+    if not folds_case and not folds_form:
+        return None
+    return lambda name: _normalize(name, case=folds_case)
+
+
+def _normalize(name: str, *, case: bool) -> str:
+    form = unicodedata.normalize("NFC", name)
+    return unicodedata.normalize("NFC", form.casefold()) if case else form
+
+
+@contextmanager
+def _refusing(name: str) -> Iterator[None]:
+    """Refuse a name for which the disk has an error: it is too long, or its folder cannot be read or written to."""
+    try:
+        yield
+    except OSError as error:
+        raise _refuse(name, f"the disk says {error.strerror!r}") from None
+
+
+def _is_folder(path: Path, name: str) -> bool:
+    """Return whether a folder is there; False if nothing is."""
+    mode = _find_mode(path, name)
+    if mode is not None and not stat.S_ISDIR(mode):
+        raise _refuse(name, f"{path} is no folder")
+    return mode is not None
+
+
+def _check_place(path: Path, name: str) -> None:
+    mode = _find_mode(path, name)
+    if mode is not None and not stat.S_ISREG(mode):
+        raise _refuse(name, f"{path} is no file")
+
+
+def _find_mode(path: Path, name: str) -> int | None:
+    """Return the mode of what is there, None if nothing is; a link is refused, wherever it leads."""
+    try:
+        mode = os.lstat(path).st_mode
+    except FileNotFoundError:
+        return None
+    if stat.S_ISLNK(mode):
+        raise _refuse(name, f"{path} is a symbolic link")
+    return mode
+
+
+def _split(name: str) -> list[str]:
+    """Return the parts of a name."""
+    parts = name.split("/")
+    if any(part in ("", ".", "..") for part in parts):
+        raise _refuse(name, "it has an empty, '.' or '..' part")
+    if "\0" in name or (os.sep != "/" and os.sep in name) or any(Path(part).is_absolute() for part in parts):
+        raise _refuse(name, "no file can have it")
+    return parts
+
+
+def _refuse(name: str, why: str) -> UsageError:
+    return UsageError(f"{name!r} cannot be a file here: {why}", reason="tree_name_refused")
+
+
+class SameVersion(NamedTuple):
+    """A version that was listed, and that a file holds: what a read of it would have told."""
+
+    etag: str | None
+    last_modified: datetime | None
+    content_length: int | None
+    content_hash: str
+    blob_type: str | None
+    #: None if it is not known here.
+    lineage: str | None
+    #: The file that holds it, even if another has taken its place since.
+    copy: Copy
+
+
+def is_same(file: Path, target: Target, listed: ListedItem, reads: Reads) -> bool:
+    """Return whether a file holds the content of the version that was listed.
+
+    It does if the service's MD5 or the hash that was recorded for that very version says so. An equal size, time or
+    name says nothing. Not known is not the same, as of a file that is gone or cannot be read.
+    """
+    with suppress(OSError):
+        if _may_be_same(file, listed):
+            known = reads.find_content(target, listed.etag, copies.find_at(file))
+            if known is not None:
+                return _hash(file, "sha256") == [known.sha256]
+            return listed.content_md5 is not None and _hash(file, "md5") == [base64.b64decode(listed.content_md5)]
+    return False
+
+
+def find_same(file: Path, target: Target, listed: ListedItem, reads: Reads) -> SameVersion | None:
+    """Return the version that was listed, if a file holds it: see ``is_same``."""
+    with suppress(OSError):
+        if _may_be_same(file, listed):
+            with open(file, "rb") as stream:
+                copy = copies.find_behind(stream.fileno(), file)
+                known = reads.find_content(target, listed.etag, copy)
+                # In one pass: between two of them the file could change.
+                sha256, md5 = _hash_stream(stream, "sha256", "md5")
+            wanted = None if listed.content_md5 is None else base64.b64decode(listed.content_md5)
+            if (md5 == wanted) if known is None else (sha256 == known.sha256):
+                return _build(listed, known or KnownContent(sha256, None, getattr(listed, "blob_type", None)), copy)
+    return None
+
+
+def is_version(file: Path, target: Target, etag: str, reads: Reads) -> bool:
+    """Return whether a file holds the content of a version that this scope got or put, by its recorded hash."""
+    with suppress(OSError):
+        known = reads.find_content(target, etag, copies.find_at(file))
+        return known is not None and _hash(file, "sha256") == [known.sha256]
+    return False
+
+
+def is_as_read(file: Path, target: Target, reads: Reads) -> bool:
+    """Return whether a file holds what was read into it from there, unchanged since."""
+    with suppress(OSError):
+        read = reads.find_read_hash(target, copies.find_at(file))
+        return read is not None and _hash(file, "sha256") == [read]
+    return False
+
+
+def _may_be_same(file: Path, listed: ListedItem) -> bool:
+    return listed.content_length in (None, file.stat().st_size)
+
+
+def _build(listed: ListedItem, known: KnownContent, copy: Copy) -> SameVersion:
+    return SameVersion(
+        etag=listed.etag,
+        last_modified=listed.last_modified,
+        content_length=listed.content_length,
+        content_hash=f"sha256:{known.sha256.hex()}",
+        blob_type=known.blob_type,
+        lineage=known.lineage,
+        copy=copy,
+    )
+
+
+def _hash(file: Path, *algorithms: str) -> list[bytes]:
+    with open(file, "rb") as stream:
+        return _hash_stream(stream, *algorithms)
+
+
+def _hash_stream(stream: BinaryIO, *algorithms: str) -> list[bytes]:
+    # MD5 is what the service stores; here it finds equal content and proves no origin.
+    digests = [hashlib.new(each, usedforsecurity=False) for each in algorithms]
+    for piece in iter(partial(stream.read, _PIECE_BYTES), b""):
+        for each in digests:
+            each.update(piece)
+    return [each.digest() for each in digests]

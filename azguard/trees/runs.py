@@ -1,10 +1,13 @@
-"""The phases of a run over a tree, a few files at a time; a later phase begins only if all before it went well."""
+"""The phases of a run over a tree, a few files at a time; a later phase begins only if all before it went well.
+
+A run tells how far it came: how many files and bytes of how many, and which file is in work.
+"""
 
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from azguard.accounts.target import Target
@@ -13,13 +16,78 @@ from azguard.leases import state as lease_state
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import DEFAULT_JOBS, FAILED, Done, Job, StoppableClock, Tally, conclude, run_each
-from azguard.trees.headway import Headway
-from azguard.trees.items import NOT_TRIED, SKIPPED, Failures, TreeItem, TreeSummary
-from azguard.trees.outage import ROUNDS, Outage
+from azguard.trees.items import NOT_TRIED, ROUNDS, SKIPPED, Failures, Outage, TreeItem, TreeSummary
 
 # Each is a request more. A tree of thousands of files that are all leased is not looked at file by file.
 _MOST_HOLDERS_NAMED = 10
 _LOOK_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Reached:
+    """How far a run came at one moment."""
+
+    files: int = 0
+    #: Of the files that ended and of those in work.
+    bytes: int = 0
+    #: None while the files are not counted.
+    total_files: int | None = None
+    total_bytes: int = 0
+    #: The address of the file that is in work for the longest time; None if none is.
+    name: str | None = None
+
+
+@dataclass
+class Headway:
+    """Counts what the jobs of a run have done. Threads may use it at the same time."""
+
+    _ended: Reached = field(default_factory=Reached)
+    #: How many bytes of each file in work are moved, the oldest first.
+    _in_work: dict[str, int] = field(default_factory=dict)
+    _is_over: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def begin(self, address: str) -> None:
+        """Note that a file is in work."""
+        self.move(address, 0)
+
+    def move(self, address: str, done: int) -> None:
+        """Note how many bytes of a file are moved; fewer than before if it is begun anew."""
+        with self._lock:
+            self._in_work[address] = done
+
+    def end(self, address: str, size: int) -> None:
+        """Note that a file of so many bytes is in work no more, however it ended."""
+        with self._lock:
+            self._in_work.pop(address, None)
+            self._ended = replace(self._ended, bytes=self._ended.bytes + size)
+
+    def count_end(self) -> None:
+        """Count a file that has its line."""
+        with self._lock:
+            self._ended = replace(self._ended, files=self._ended.files + 1)
+
+    def look(self) -> Reached:
+        """Return how far the run came."""
+        with self._lock:
+            moved = self._ended.bytes + sum(self._in_work.values())
+            return replace(self._ended, bytes=moved, name=next(iter(self._in_work), None))
+
+    def count_all(self, sizes: Iterable[int]) -> None:
+        """Count how many files and bytes there are, beside the run; if that fails, the numbers stay unknown."""
+        files = length = 0
+        with suppress(AzguardError):
+            for size in sizes:
+                if self._is_over:
+                    return
+                files += 1
+                length += size
+            with self._lock:
+                self._ended = replace(self._ended, total_files=files, total_bytes=length)
+
+    def close(self) -> None:
+        """Let nothing be counted any more."""
+        self._is_over = True
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,12 @@ from azguard.conditions.requested import RequestedConditions
 from azguard.errors import AzguardError, UsageError
 from azguard.requests.pool import Done, Job, conclude
 from azguard.trees import items
-from azguard.trees.deletes import Deleting
+from azguard.trees.deletes import Deleting, FolderDeleting
 from azguard.trees.file_writes import Writing
-from azguard.trees.folders import FolderDeleting
-from azguard.trees.index import Known, NameIndex
 from azguard.trees.local_files import LocalFile, PassedOver, walk
-from azguard.trees.patterns import Patterns
+from azguard.trees.names import Known, NameIndex, Patterns, TakenNames
 from azguard.trees.runs import Control, after, pass_over
 from azguard.trees.store import ListedItem, TreeStore
-from azguard.trees.taken_names import TakenNames
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,11 +160,7 @@ class TreeUpload:
         return self._writing.job(file, target, control, known)
 
     def _locate(self, file: LocalFile, taken: TakenNames) -> Target:
-        """Return where a file goes.
-
-        Raises:
-            UsageError: the service takes no such name, or takes it for that of a file before it.
-        """
+        """Return where a file goes."""
         target = self.store.locate_new(self.store.prefix + file.name)
         if not taken.take(file.name):
             raise UsageError(
@@ -201,7 +194,6 @@ class TreeUpload:
         )
 
     def _stays(self, item: ListedItem, listed: NameIndex, deleting: Deleting) -> bool:
-        """Return whether a file of the service would be there after a mirror."""
         is_meant = self.patterns.selects(item.name.removeprefix(self.store.prefix))
         is_here = not is_meant or listed.is_marked(item.name)
         return is_here or deleting.foresee(item).outcome != items.WOULD_DELETE

@@ -1,27 +1,41 @@
 """Find the outcome of an attempt in doubt, from the lineage or from kept versions, or decide it by a fence.
 
 The outcome is *committed* only if our op is found. It is *never* only if a recorded successor, or a fence of ours, has
-replaced the version that the attempt would have replaced. Everything else is unknown: see ``lineage``.
+replaced the version that the attempt would have replaced. Everything else is unknown: see ``lineage``. The same is
+found for an update that ended long ago.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
-from azguard.errors import Exists
+from azguard.errors import Exists, NotFound
 from azguard.requests.calls import CallOutcome, send_once
 from azguard.requests.commits import Verdict, verdict_from_lineage
 from azguard.requests.deadline import SHORTEST_SETTLE_SECONDS, Deadline
 from azguard.requests.lineage import bare
 from azguard.requests.service_errors import is_conflict, is_lease_problem, translate
-from azguard.updates.applied import Applied, check_change, find_applied
 from azguard.updates.leases import UpdateLease
-from azguard.updates.plan import UpdateResult
-from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion
+from azguard.updates.plan import RAW_OP, UpdateResult
+from azguard.updates.resource import (
+    Applied,
+    Change,
+    CommittedVersion,
+    CurrentVersion,
+    KeptVersion,
+    UpdatableResource,
+    check_change,
+    find_applied,
+)
 from azguard.updates.run import UpdateRun
 
 #: Why an update ends that was refused.
 PERHAPS_OURS = "it was refused, but an earlier copy of the request may have been applied before"
 # Between two attempts to write a fence: a few round trips.
 _PAUSE_SECONDS = 0.1
+COMMITTED = "committed"
+NOT_COMMITTED = "not_committed"
+UNKNOWN = "unknown"
 
 
 def settle(run: UpdateRun, lease: UpdateLease, state: CurrentVersion, deadline: Deadline) -> UpdateResult | None:
@@ -185,11 +199,7 @@ def judge_by_versions(history: Sequence[KeptVersion], op: str, parent: str | Non
 
 
 def _end_by_own_op(run: UpdateRun, state: CurrentVersion, applied: Applied) -> UpdateResult:
-    """End because our op is in the lineage: we, or another run with the same key, committed it.
-
-    Raises:
-        Exists: another run did, with another change.
-    """
+    """End because our op is in the lineage: we, or another run with the same key, committed it."""
     where = "ledger" if state.in_ledger else "lineage"
     _check_change(run, state, applied)
     if not run.attempts:
@@ -235,3 +245,57 @@ def _describe_break(state: CurrentVersion, parent: str | None) -> str:
     if parent is None:
         return "it was created meanwhile, which does not tell whether ours was there before, and deleted"
     return f"a writer that keeps no lineage replaced {parent}, or our write on it"
+
+
+@dataclass(frozen=True)
+class UpdateStatus:
+    """The outcome of an op: committed, not_committed or unknown."""
+
+    address: str
+    op_id: str
+    outcome: str
+    #: When it was committed, to the minute; None where that is not known.
+    applied_at: datetime | None = None
+    #: Whether another write followed; None where it was not committed.
+    written_since: bool | None = None
+    #: Of an unknown outcome: when the oldest key was applied that is remembered; older ones are forgotten.
+    oldest_key: datetime | None = None
+
+
+def find_status(
+    resource: UpdatableResource, op: str, deadline: Deadline, *, is_keyed: bool = False, change: Change | None = None
+) -> UpdateStatus:
+    """Return the outcome of an op: not_committed if it is not in the history since the creation.
+
+    ``is_keyed`` says that the op is that of a key, which is remembered longer.
+
+    Raises:
+        NotFound: there is nothing, or not any more, and no kept version tells.
+        Exists: the key names another change than ``change``.
+    """
+    target = resource.target
+    state = resource.read(deadline)
+    address, op_id = str(target.address), f"{RAW_OP}{op}"
+    applied = find_applied(state, op)
+    if applied is not None:
+        check_change(target, applied, change)
+        return UpdateStatus(address, op_id, COMMITTED, applied.at, applied.written_since)
+    if _is_never_forgotten(state, is_keyed=is_keyed):
+        return UpdateStatus(address, op_id, NOT_COMMITTED)
+    if _is_in_kept_versions(resource, state, op, deadline):
+        return UpdateStatus(address, op_id, COMMITTED, written_since=True)
+    if state.etag is None:
+        raise NotFound(f"there is no {target.kind.noun} {target}", address=address, http_status=404)
+    return UpdateStatus(address, op_id, UNKNOWN, oldest_key=state.lineage.keys.find_oldest())
+
+
+def _is_never_forgotten(state: CurrentVersion, *, is_keyed: bool) -> bool:
+    lineage = state.lineage
+    has_key = is_keyed and lineage.binds and lineage.has_all_keys
+    return lineage.reaches_creation or has_key or state.in_ledger is False
+
+
+def _is_in_kept_versions(resource: UpdatableResource, state: CurrentVersion, op: str, deadline: Deadline) -> bool:
+    if state.etag is not None and not state.version_id:
+        return False
+    return any(op in kept.lineage for kept in resource.list_versions(deadline))

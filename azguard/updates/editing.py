@@ -21,11 +21,9 @@ from azguard.processes import locked_file
 from azguard.processes.file_command import ScratchFile
 from azguard.requests.deadline import Deadline
 from azguard.times import iso
-from azguard.updates.applied import find_applied
-from azguard.updates.op_ids import RAW_OP
-from azguard.updates.recording import LocalRecords, UpdateRequest, update_and_record
-from azguard.updates.resource import CurrentVersion
-from azguard.updates.result import MergedVersion, UpdateReport
+from azguard.updates.plan import RAW_OP
+from azguard.updates.recording import LocalRecords, MergedVersion, UpdateReport, UpdateRequest, update_and_record
+from azguard.updates.resource import CurrentVersion, find_applied
 from azguard.updates.run import check_fence, require_existing
 
 # As large as the content of an update may be.

@@ -55,7 +55,6 @@ class WriteJournal:
 
     @property
     def _words(self) -> list[str]:
-        """Return what stands behind the version."""
         return (self._kept or "").split()[1:]
 
     def record_sending(self, etag: str | None, change: bytes | None = None, *, in_ledger: bool = False) -> None:

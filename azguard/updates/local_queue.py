@@ -91,11 +91,7 @@ class LocalQueue(AbstractContextManager["LocalQueue"]):
         return number, handle
 
     def _lock(self, counter: int, patience: Deadline) -> None:
-        """Lock the counter. It is held for microseconds, unless its holder was stopped right there.
-
-        Raises:
-            TimeoutError: the holder keeps it.
-        """
+        """Lock the counter. It is held for microseconds, unless its holder was stopped right there."""
         while not locked_file.try_lock(counter):
             if patience.passed:
                 raise TimeoutError

@@ -1,4 +1,4 @@
-"""What an update is, what it uses of the world outside, and how it ended."""
+"""What an update is and by which id it is known, what it uses of the world outside, and how it ended."""
 
 import random
 import uuid
@@ -8,11 +8,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from azguard.errors import AzguardError
-from azguard.requests.lineage import fresh_op
-from azguard.updates.applied import Applied, Change
+from azguard.accounts import endpoints
+from azguard.accounts.target import Target
+from azguard.errors import AzguardError, UsageError
+from azguard.requests.lineage import fresh_op, is_op, op_of_key
 from azguard.updates.journal import WriteJournal
-from azguard.updates.resource import CommittedVersion, CurrentVersion
+from azguard.updates.resource import Applied, Change, CommittedVersion, CurrentVersion
+
+#: What an op id of azguard's own begins with where people see it; a key of theirs does not.
+RAW_OP = "op:"
 
 
 @dataclass(frozen=True)
@@ -132,3 +136,24 @@ class UpdateResult(NamedTuple):
     created_keys: tuple[str, ...] = ()
     #: The version of another writer that it was made from anew; None where the first one that was read stayed.
     merged: CurrentVersion | None = None
+
+
+def choose_op(target: Target, key: str | None) -> str:
+    """Return the op id of an update: a fresh one, or that of the caller's key for this resource.
+
+    Raises:
+        UsageError: the key looks like an id of ours and is none.
+    """
+    if key is None:
+        return fresh_op()
+    if not key.startswith(RAW_OP):
+        return op_of_key(key, endpoints.plain(target.endpoint), str(target.address.folded))
+    found = key.removeprefix(RAW_OP)
+    if not is_op(found):
+        raise UsageError(
+            f"{key!r} is not an id that azguard made",
+            argument="op_id",
+            reason="op_id_malformed",
+            values={"prefix": RAW_OP},
+        )
+    return found

@@ -3,23 +3,100 @@
 Content that could not be written is saved in a file, which the error names.
 """
 
+import os
+import re
+import tempfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
+from azguard import columns
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.errors import AzguardError
-from azguard.folders import Folders
+from azguard.atomic_files import write_atomically
+from azguard.errors import AzguardError, ConfigError
+from azguard.folders import Folders, make_private
 from azguard.requests.deadline import Deadline
 from azguard.updates import update as updates
 from azguard.updates.journal import WriteJournal
-from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
-from azguard.updates.resource import CommittedVersion, UpdatableResource
-from azguard.updates.result import UpdateReport
+from azguard.updates.plan import RAW_OP, UpdateHooks, UpdatePlan, UpdateResult
+from azguard.updates.resource import CommittedVersion, CurrentVersion, UpdatableResource
+
+# A file's name may have 255 bytes; what follows the address's last characters takes few of them.
+_ADDRESS_CHARACTERS = 80
+# No two files of one second have the same name.
+_RANDOM_BYTES = 4
+
+
+@dataclass(frozen=True)
+class MergedVersion:
+    """A version that another writer wrote meanwhile, and that the change was made over."""
+
+    etag: str | None
+    #: When it was written; None where the service does not tell.
+    last_modified: datetime | None
+
+    @classmethod
+    def of(cls, version: CurrentVersion | None) -> "MergedVersion | None":
+        """Return it; None where there is none."""
+        return None if version is None else cls(version.etag, version.last_modified)
+
+
+@dataclass(frozen=True)
+class UpdateReport:
+    """How an update ended, as it is printed."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.CONTENT_LENGTH, columns.ETAG)
+
+    address: str
+    etag: str | None
+    last_modified: datetime | None
+    version_id: str | None
+    #: In bytes; None where the content has no length of its own, such as metadata or an entity.
+    content_length: int | None
+    guard: str
+    attempts: int
+    conflicts: int
+    doubts: int
+    outcome: str
+    created: bool
+    op_id: str
+    #: Of ``applied_before``: when the earlier run applied it, to the minute; None where that was not recorded.
+    applied_at: datetime | None = None
+    #: Of ``applied_before``: whether another write followed.
+    written_since: bool | None = None
+    #: The keys that an increment created, because nothing was there.
+    created_keys: tuple[str, ...] = ()
+    #: The last version of others with which the change is merged; None if no other wrote meanwhile.
+    merged_with: MergedVersion | None = None
+    #: The bytes of the version that was replaced, where the content has a length of its own.
+    replaced_length: int | None = field(default=None, metadata=columns.UNPRINTED)
+
+    @classmethod
+    def of(cls, target: Target, op: str, ended: UpdateResult, *, has_length: bool) -> "UpdateReport":
+        """Return the report of an update of a resource that ended well."""
+        return cls(
+            address=str(target.address),
+            etag=ended.committed.etag,
+            last_modified=ended.committed.last_modified,
+            version_id=ended.committed.version_id,
+            content_length=len(ended.content) if has_length and ended.content is not None else None,
+            guard=ended.guard,
+            attempts=ended.attempts,
+            conflicts=ended.conflicts,
+            doubts=ended.doubts,
+            outcome=ended.outcome,
+            created=ended.created,
+            op_id=f"{RAW_OP}{op}",
+            applied_at=None if ended.applied is None else ended.applied.at,
+            written_since=None if ended.applied is None else ended.applied.written_since,
+            created_keys=ended.created_keys,
+            merged_with=MergedVersion.of(ended.merged),
+            replaced_length=ended.base_length if has_length else None,
+        )
 
 
 class ReadRecords(Protocol):
@@ -104,12 +181,11 @@ def _save(request: UpdateRequest, records: LocalRecords, error: AzguardError, co
     told = error.but(values={**error.values, "leaves_trace": request.plan.leaves_trace})
     if content is None:
         return told
-    from azguard.updates import unsaved
 
     if request.keep is not None:
         path = request.keep(content)
     else:
-        path = unsaved.save_unwritten_content(records.folders.kept, request.target, content, records.now())
+        path = save_unwritten_content(records.folders.kept, request.target, content, records.now())
     if path is None:
         return told
     detail = (*error.detail, f"the new content is kept in {path}")
@@ -131,3 +207,25 @@ def _record(request: UpdateRequest, ended: UpdateResult, reads: ReadRecords) -> 
             return  # The edits saw the content, and nothing else did.
     reads.follow_parts(request.target, ended.base, ended.committed.etag, ended.lineage)
     reads.record_content(request.target, ended.committed, ended.content, ended.lineage)
+
+
+def save_unwritten_content(folder: Path, target: Target, content: bytes, now: datetime) -> Path | None:
+    """Write content to a new file that only its owner reads; return its path.
+
+    The file is in ``folder``, or in the temporary folder if that fails; None if that fails too.
+    """
+    address = re.sub(r"[^A-Za-z0-9._-]+", "-", target.address.short)[-_ADDRESS_CHARACTERS:]
+    name = f"{now:%Y%m%dT%H%M%S}-{os.urandom(_RANDOM_BYTES).hex()}-{address}"
+    return _try_to_write(folder, name, content) or _try_to_write(None, name, content)
+
+
+def _try_to_write(folder: Path | None, name: str, content: bytes) -> Path | None:
+    """Write a new file in a folder, or in the temporary one; return its path, or None if that fails."""
+    try:
+        if folder is not None:
+            make_private(folder)
+        path = (folder or Path(tempfile.gettempdir())) / name
+        write_atomically(path, content, 0o600)
+    except (OSError, ConfigError):
+        return None
+    return path

@@ -8,11 +8,9 @@ from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import ABSENT, Lineage
 from azguard.requests.service_errors import translate
-from azguard.updates.applied import Applied, count_remembered
 from azguard.updates.journal import WriteJournal
-from azguard.updates.op_ids import RAW_OP
-from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
-from azguard.updates.resource import CommittedVersion, CurrentVersion, UpdatableResource
+from azguard.updates.plan import RAW_OP, UpdateHooks, UpdatePlan, UpdateResult
+from azguard.updates.resource import Applied, CommittedVersion, CurrentVersion, UpdatableResource, count_remembered
 
 
 @dataclass
@@ -83,11 +81,7 @@ class UpdateRun:
         self.tell(f"an earlier run sent a write over {self.doubted.etag or 'nothing'}: settling that first")
 
     def _check_pending(self, journal: WriteJournal | None) -> None:
-        """Refuse a key with which an earlier run sent another change, whose outcome is not known.
-
-        Raises:
-            UsageError: it is such a key.
-        """
+        """Refuse a key with which an earlier run sent another change, whose outcome is not known."""
         change = self.plan.compared_change
         sent = None if journal is None else journal.change
         if change is None or sent in (None, change.digest):
@@ -142,7 +136,6 @@ class UpdateRun:
         return None if self.plan.change is None else self.plan.change.digest
 
     def _is_in_ledger(self, over: CurrentVersion) -> bool:
-        """Return whether a ledger tells of the write that was sent over a version."""
         return self.plan.ledger and over is not self.unledgered
 
     @property

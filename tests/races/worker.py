@@ -27,10 +27,10 @@ from azguard.processes import filter_command
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, op_of_key
 from azguard.updates import update
-from azguard.updates.applied import Change
 from azguard.updates.journal import WriteJournal
 from azguard.updates.local_queue import LocalQueue
 from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
+from azguard.updates.resource import Change
 from tests.races.job import CONTAINER, FILTER, How
 
 READY = b"ready"

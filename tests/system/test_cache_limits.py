@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from azguard.cache import schema
+from azguard.cache import file
 from azguard.cache.etag_cache import EtagCache
 from tests.support.caches import CONFIG, Clock, etag_of
 from tests.support.forked_function import FORKS
@@ -105,9 +105,9 @@ def _become_nobody() -> None:
 
 
 @posix
-@pytest.mark.parametrize("version", [1, 2, schema.VERSION])
+@pytest.mark.parametrize("version", [1, 2, file.VERSION])
 def test_a_read_only_file_is_read_and_said_once(nobodys: Path, version: int) -> None:
-    if version != schema.VERSION:
+    if version != file.VERSION:
         _make_older(nobodys / "etags.db", version)
     (nobodys / "etags.db").chmod(0o400)
     *found, warning = _limited(nobodys, _become_nobody)
@@ -115,9 +115,9 @@ def test_a_read_only_file_is_read_and_said_once(nobodys: Path, version: int) -> 
 
 
 @posix
-@pytest.mark.parametrize("version", [1, 2, schema.VERSION])
+@pytest.mark.parametrize("version", [1, 2, file.VERSION])
 def test_a_file_in_a_read_only_folder_is_read_and_said_once(nobodys: Path, version: int) -> None:
-    if version != schema.VERSION:
+    if version != file.VERSION:
         _make_older(nobodys / "etags.db", version)
     nobodys.chmod(0o500)
     *found, warning = _limited(nobodys, _become_nobody)

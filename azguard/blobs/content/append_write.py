@@ -42,9 +42,8 @@ from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Settled, WriteRequest, send_until_settled
 from azguard.updates import recording
-from azguard.updates.op_ids import RAW_OP
-from azguard.updates.recording import LocalRecords, UpdateRequest
-from azguard.updates.result import UpdateReport
+from azguard.updates.plan import RAW_OP
+from azguard.updates.recording import LocalRecords, UpdateReport, UpdateRequest
 
 Piece = bytes | SourcePiece
 # Another writer's lease that guards an append lasts a few round trips. One that lasts longer is a lock.

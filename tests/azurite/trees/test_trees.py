@@ -13,7 +13,7 @@ import pytest
 from azguard.blobs.content import put_blob as blob_uploads
 from azguard.faultproxy import proxy
 from azguard.requests import sources
-from azguard.trees import local_files, local_folder, uploads
+from azguard.trees import local_files, uploads
 from azguard.trees.local_files import LocalFile, PassedOver
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
@@ -385,7 +385,7 @@ def test_two_names_that_the_disk_takes_for_one_are_refused_by_name_and_the_rest_
 ) -> None:
     write(cli.root / "dist", **dict.fromkeys((*twins, "other"), "1"))
     put(cli, "dist", site)
-    with patch.object(local_folder, "find_fold", lambda folder: partial(local_folder._normalize, case=True)):
+    with patch.object(local_files, "find_fold", lambda folder: partial(local_files._normalize, case=True)):
         ran = cli.call("blob", "get", site, "-f", "back", "--recursive", "--jobs", "1")
     told = outcomes(ran)
     assert (ran.code, sorted(told.values()), told["other"]) == (20, ["failed", "read", "read"], "read")

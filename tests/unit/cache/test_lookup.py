@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from azguard.address import parse
-from azguard.cache import lookup
+from azguard.cache import etag_cache
 from azguard.cache.etag_cache import EtagCache
 from azguard.cache.records import Key
 from azguard.errors import NotFound
@@ -25,21 +25,21 @@ def cache(tmp_path: Path) -> EtagCache:
 
 
 def test_an_address_is_of_every_account(cache: EtagCache) -> None:
-    assert {each.key for each in lookup.find_entries(cache, PLAIN, "mine")} == {CONFIG, ELSEWHERE}
+    assert {each.key for each in etag_cache.find_entries(cache, PLAIN, "mine")} == {CONFIG, ELSEWHERE}
 
 
 def test_a_url_is_of_its_own_account_by_either_name_of_this_machine(cache: EtagCache) -> None:
-    assert [each.key for each in lookup.find_entries(cache, URL, "mine")] == [CONFIG]
+    assert [each.key for each in etag_cache.find_entries(cache, URL, "mine")] == [CONFIG]
 
 
 def test_a_longer_name_is_another_resource(cache: EtagCache) -> None:
     cache.record(Key(ACCOUNT, f"{CONFIG.address}.bak"), etag='"0x1"', command="blob get")
-    assert [each.key for each in lookup.find_entries(cache, URL, "mine")] == [CONFIG]
+    assert [each.key for each in etag_cache.find_entries(cache, URL, "mine")] == [CONFIG]
 
 
 def test_what_another_scope_read_is_not_required_here(cache: EtagCache) -> None:
     with pytest.raises(NotFound) as caught:
-        lookup.require_entries(cache, PLAIN, "another")
+        etag_cache.require_entries(cache, PLAIN, "another")
     assert (caught.value.message, caught.value.reason) == (
         "blob:site/config.json was never read here",
         "address_not_in_scope",
@@ -48,12 +48,12 @@ def test_what_another_scope_read_is_not_required_here(cache: EtagCache) -> None:
 
 @pytest.mark.parametrize(("scope", "left"), [("mine", []), ("another", [CONFIG]), (None, [])])
 def test_forgetting_is_of_one_scope_or_of_all(cache: EtagCache, scope: str | None, left: list[Key]) -> None:
-    forgotten = lookup.forget(cache, URL, scope)
-    assert [each.key for each in lookup.find_entries(cache, URL, None)] == left
+    forgotten = etag_cache.forget(cache, URL, scope)
+    assert [each.key for each in etag_cache.find_entries(cache, URL, None)] == left
     assert forgotten == 1 - len(left)
 
 
 def test_what_was_read_of_a_part_alone_is_forgotten_and_counted(cache: EtagCache) -> None:
     part = Key(ACCOUNT, "container:site")
     cache.record_part(part, "acl", etag='"0x1"', last_modified=None, lineage=None, command="container acl get")
-    assert (lookup.forget(cache, parse("container:site"), "mine"), cache.find_part(part, "acl")) == (1, None)
+    assert (etag_cache.forget(cache, parse("container:site"), "mine"), cache.find_part(part, "acl")) == (1, None)

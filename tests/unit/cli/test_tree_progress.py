@@ -9,7 +9,7 @@ import pytest
 from azguard.cli import progress, terminal
 from azguard.cli.progress import ERASE
 from azguard.cli.tree_progress import Pace, TreeProgress, describe
-from azguard.trees.headway import Headway, Reached
+from azguard.trees.runs import Headway, Reached
 from tests.support.cases import cases
 
 MIB = 1024**2

@@ -13,9 +13,8 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 from azguard.errors import NotFound
 from azguard.requests.commits import Verdict, verdict_from_lineage
 from azguard.requests.lineage import Lineage, new_op
-from azguard.updates.doubt import judge_by_versions
+from azguard.updates.doubt import find_status, judge_by_versions
 from azguard.updates.resource import KeptVersion
-from azguard.updates.status import find_status
 from tests.support.fake_resource import FakeResource, Fault, Refusal, Store
 
 

@@ -21,7 +21,7 @@ from azguard.tables import update_many
 from azguard.tables.update_jobs import NoLongerMatches, Update
 from azguard.tables.update_many import ManyUpdates, Summary
 from azguard.updates import update as updates
-from azguard.updates.applied import Change
+from azguard.updates.resource import Change
 
 TABLE = Target(emulator(), Address(Kind.TABLE, ("orders",)))
 COMMITTED = SimpleNamespace(outcome="committed", attempts=1, created_keys=("nosuch",))

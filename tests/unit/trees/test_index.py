@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from azguard.errors import ConfigError
-from azguard.trees.index import Known, NameIndex
+from azguard.trees.names import Known, NameIndex
 
 MOMENT = datetime(2026, 11, 21, 10, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ import pytest
 
 from azguard.atomic_files import is_unfinished
 from azguard.errors import UsageError
-from azguard.trees.local_folder import LocalFolder, find_fold
+from azguard.trees.local_files import LocalFolder, find_fold
 from tests.support.cases import cases
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from azguard.errors import UsageError
-from azguard.trees.patterns import Patterns
+from azguard.trees.names import Patterns
 from tests.support.cases import cases
 
 NAMES = ("index.html", "css/a.css", "css/a.map", "drafts/x.html", "a/drafts/y.html")

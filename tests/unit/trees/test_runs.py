@@ -9,10 +9,8 @@ from azguard.errors import AzguardError, Changed, Forbidden, GaveUp, Partial, Un
 from azguard.requests import pool
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import Done, conclude
-from azguard.trees.headway import Headway, Reached
-from azguard.trees.items import TreeItem, TreeSummary
-from azguard.trees.outage import Outage
-from azguard.trees.runs import Control, after, pass_over, run_phases
+from azguard.trees.items import Outage, TreeItem, TreeSummary
+from azguard.trees.runs import Control, Headway, Reached, after, pass_over, run_phases
 from tests.support.cases import cases
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from azguard.errors import NotFound
 from azguard.requests.lineage import Lineage
-from azguard.updates.status import find_status
+from azguard.updates.doubt import find_status
 from tests.support.fake_resource import FakeResource, Fault, Store, forever
 from tests.support.update_case import OP, OTHER, Case, others_update, stored
 

@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 from azguard.errors import AzguardError, Exists, OutcomeUnknown, UsageError
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import DEPTH, MOST_IN_METADATA, Lineage, new_op
-from azguard.updates.applied import Applied, Change, find_applied
 from azguard.updates.compared import UnboundLineage
+from azguard.updates.doubt import find_status
 from azguard.updates.journal import WriteJournal
 from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
-from azguard.updates.resource import CommittedVersion, CurrentVersion
-from azguard.updates.status import find_status
+from azguard.updates.resource import Applied, Change, CommittedVersion, CurrentVersion, find_applied
 from azguard.updates.update import preview, update
 from tests.support.cases import cases
 from tests.support.fake_resource import Baton, FakeResource, Fault, LedgeredResource, Refusal, Row, Store

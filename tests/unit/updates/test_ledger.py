@@ -9,11 +9,10 @@ import pytest
 from azguard.errors import AzguardError
 from azguard.requests.commits import Verdict
 from azguard.requests.lineage import Lineage, new_op
-from azguard.updates.doubt import judge_by_ledger
+from azguard.updates.doubt import find_status, judge_by_ledger
 from azguard.updates.journal import WriteJournal
 from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.resource import CurrentVersion
-from azguard.updates.status import find_status
 from azguard.updates.update import update
 from tests.support.cases import cases
 from tests.support.fake_resource import Fault, LedgeredResource, Store

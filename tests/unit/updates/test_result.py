@@ -1,9 +1,9 @@
 """What an update tells of its end."""
 
 from azguard.requests.lineage import Lineage, is_op, new_op
+from azguard.updates.doubt import find_status
 from azguard.updates.plan import UpdateHooks, UpdatePlan
-from azguard.updates.result import UpdateReport
-from azguard.updates.status import find_status
+from azguard.updates.recording import UpdateReport
 from azguard.updates.update import update
 from tests.support.cases import cases
 from tests.support.fake_resource import TARGET, FakeResource, Store

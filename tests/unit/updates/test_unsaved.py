@@ -12,7 +12,7 @@ import pytest
 from azguard.accounts.account import emulator
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.updates import unsaved
+from azguard.updates import recording
 
 NOW = datetime(2026, 11, 21, 10, 0, 0, tzinfo=UTC)
 
@@ -22,7 +22,7 @@ def target(name: str = "app/config.json") -> Target:
 
 
 def test_work_is_kept_in_a_file_that_only_its_owner_reads(tmp_path: Path) -> None:
-    path = unsaved.save_unwritten_content(tmp_path / "deep" / "kept", target(), b"new", NOW)
+    path = recording.save_unwritten_content(tmp_path / "deep" / "kept", target(), b"new", NOW)
     assert path is not None
     assert (path.parent, path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (
         tmp_path / "deep" / "kept",
@@ -35,12 +35,12 @@ def test_work_is_kept_in_a_file_that_only_its_owner_reads(tmp_path: Path) -> Non
 
 
 def test_work_never_overwrites_other_work(tmp_path: Path) -> None:
-    paths = {unsaved.save_unwritten_content(tmp_path, target(), b"%d" % number, NOW) for number in range(3)}
+    paths = {recording.save_unwritten_content(tmp_path, target(), b"%d" % number, NOW) for number in range(3)}
     assert {path.read_bytes() for path in paths if path} == {b"0", b"1", b"2"}
 
 
 def test_a_name_that_is_no_file_name_is_made_one(tmp_path: Path) -> None:
-    path = unsaved.save_unwritten_content(tmp_path, target("../é \n" + "x" * 300), b"", NOW)
+    path = recording.save_unwritten_content(tmp_path, target("../é \n" + "x" * 300), b"", NOW)
     assert path is not None
     assert path.parent == tmp_path
 
@@ -50,7 +50,7 @@ def test_work_goes_to_the_temporary_folder_where_its_own_cannot_be_made(
 ) -> None:
     (tmp_path / "file").write_bytes(b"")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    path = unsaved.save_unwritten_content(tmp_path / "file" / "kept", target(), b"new", NOW)
+    path = recording.save_unwritten_content(tmp_path / "file" / "kept", target(), b"new", NOW)
     assert path is not None
     assert (path.parent, path.read_bytes()) == (tmp_path, b"new")
 
@@ -61,7 +61,10 @@ def test_where_nothing_can_be_written_nothing_is_left(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(os, "fsync", refuse)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    assert (unsaved.save_unwritten_content(tmp_path / "kept", target(), b"new", NOW), list(tmp_path.rglob("*-*"))) == (
+    assert (
+        recording.save_unwritten_content(tmp_path / "kept", target(), b"new", NOW),
+        list(tmp_path.rglob("*-*")),
+    ) == (
         None,
         [],
     )
