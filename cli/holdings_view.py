@@ -18,8 +18,8 @@ from azguard.cli.plain_values import plain
 from azguard.errors import AzguardError, UsageError
 
 if TYPE_CHECKING:
-    from azguard.leases.holding import Holding
     from azguard.leases.holdings import HoldingsList, Selection
+    from azguard.leases.shown import Holding
 
 WholeAccount = Annotated[bool, typer.Option("--account", help="List all containers of the account.")]
 Stale = Annotated[
@@ -64,7 +64,7 @@ class HoldingsView:
 
     def watch(self) -> None:
         """Print what changes, a line each; on a terminal, a table that is drawn anew in its place."""
-        from azguard.leases import watching
+        from azguard.leases import holdings
 
         told = set[str | None]()
 
@@ -80,13 +80,13 @@ class HoldingsView:
             began = monotonic()
             listing = self._build_list(report)
             found = list(islice(self._list(listing), self.limit))
-            now = watching.carry_over(before or {}, watching.index(found), listing.tally)
+            now = holdings.carry_over(before or {}, holdings.index(found), listing.tally)
             if before is None:
                 self._tell_of_files(listing)
             if is_live:
                 screen.draw(self._render(found))
             elif before is not None:
-                for each in watching.compare(before, now):
+                for each in holdings.compare(before, now):
                     self.env.out.show_picked(line_query.pick(self.env.out, plain(each)), each)
             before = now
             sleep(max(_PAUSE_SECONDS, monotonic() - began))

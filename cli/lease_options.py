@@ -13,13 +13,13 @@ from azguard.cli.context import Environment
 from azguard.conditions.resolve import Conditions
 from azguard.conditions.values import HELD, parse_guid
 from azguard.errors import UsageError
-from azguard.leases import facts, listing, owner_records, owners, releasing, waiting
+from azguard.leases import owner_records, owners, releasing, shown, waiting
 from azguard.leases.actions import DEFAULT_SECONDS, LONGEST, SHORTEST, LeaseDone
-from azguard.leases.kept import KeptLease, LeaseRecord
 from azguard.leases.kinds import Action, kind_of, operation_of
 from azguard.leases.owner_records import Moved, Version
 from azguard.leases.owners import Owner
-from azguard.leases.state import LeaseState
+from azguard.leases.recorded import LeaseRecord, RecordedLease
+from azguard.leases.state import LOCKED, STATES, LeaseState
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
 from azguard.times import span
@@ -62,9 +62,9 @@ def term(text: str | None, *, infinite: bool) -> int | None:
 def states(text: str | None) -> frozenset[str]:
     """Return the states of --state; those in which it is held by default."""
     if text is None:
-        return listing.LOCKED
+        return LOCKED
     chosen = [each.strip() for each in text.split(",")]
-    return frozenset(values.choice(each, "--state", listing.STATES) or "" for each in chosen)
+    return frozenset(values.choice(each, "--state", STATES) or "" for each in chosen)
 
 
 def new_id(proposed: str | None) -> str:
@@ -77,9 +77,9 @@ def conditions(env: Environment, target: Target, action: Action | None, lease_id
     return env.conditions(target, operation=operation_of(target, action), lease_id=lease_id)
 
 
-def build_kept_lease(env: Environment, target: Target) -> KeptLease:
+def build_kept_lease(env: Environment, target: Target) -> RecordedLease:
     """Return a resource's lease, whose record is kept in this scope's cache."""
-    return KeptLease(target, CacheRecords(env), env.deadline, env.out.warn, lambda state: say_waiting(env, state))
+    return RecordedLease(target, CacheRecords(env), env.deadline, env.out.warn, lambda state: say_waiting(env, state))
 
 
 def release(env: Environment, target: Target, lease_id: str) -> LeaseDone:
@@ -130,7 +130,7 @@ def wait_free(env: Environment, target: Target, patience: Deadline) -> LeaseStat
 
 def say_waiting(env: Environment, state: LeaseState) -> None:
     """Say who holds the lease that is waited for."""
-    env.out.info(f"waiting: {state.address} is {facts.describe(state)}")
+    env.out.info(f"waiting: {state.address} is {shown.describe(state)}")
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ def _escape_commands(text: str) -> str:
     """Return text with the first letter of each mark of a command spelled as JSON may spell it."""
     if "##" not in text and "::" not in text:
         return text
-    from azguard.leases.foreign import RUNNER_COMMAND
+    from azguard.leases.owners import RUNNER_COMMAND
 
     return RUNNER_COMMAND.sub(lambda found: f"{found[0][:-2]}\\u{ord(found[0][-1]):04x}{found[0][-1]}", text)
 

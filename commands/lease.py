@@ -8,10 +8,10 @@ from azguard.cli import breaking, completers, context, lease_options, options
 from azguard.cli.breaking import BreakOptions
 from azguard.cli.groups import group
 from azguard.conditions import operations
-from azguard.leases import facts
+from azguard.leases import shown
 from azguard.leases import state as lease_state
-from azguard.leases.kept import LeaseRequest
 from azguard.leases.kinds import Action
+from azguard.leases.recorded import LeaseRequest
 
 _Leasable = Annotated[
     str,
@@ -174,7 +174,7 @@ def show(ctx: typer.Context, address: _Leasable) -> None:
     env = context.of(ctx)
     target = lease_options.locate(env, address)
     asked = lease_options.conditions(env, target, None)
-    env.out.show(facts.summarize(lease_state.look(target, env.deadline, asked.lease_id, asked)))
+    env.out.show(shown.summarize(lease_state.look(target, env.deadline, asked.lease_id, asked)))
 
 
 @app.command(spec=options.remote("lease wait only looks, until the lease is free"))
@@ -197,5 +197,5 @@ def wait(
     env = context.of(ctx)
     target = lease_options.locate(env, address)
     env.out.show(
-        facts.summarize(lease_options.wait_free(env, target, env.patience(timeout, lease_options.WAIT_SECONDS)))
+        shown.summarize(lease_options.wait_free(env, target, env.patience(timeout, lease_options.WAIT_SECONDS)))
     )

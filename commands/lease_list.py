@@ -11,8 +11,8 @@ from azguard.cli.context import Environment
 from azguard.cli.groups import group
 from azguard.cli.lease_list_options import LeaseListOptions
 from azguard.conditions import operations
-from azguard.leases import held as held_leases
-from azguard.leases.held import CheckedLease, HeldLeaseStatus, Standing
+from azguard.leases import own as held_leases
+from azguard.leases.own import CheckedLease, OwnLeaseStatus, Standing
 
 # The list of held leases is of what is remembered; the service is asked for no longer than this.
 _ASK_SECONDS = 2.0
@@ -69,7 +69,7 @@ def list_(ctx: typer.Context, container: lease_list_options.Container = None, *,
     view.watch() if given.watch else view.show()
 
 
-def _list_own(env: Environment, scope: str | None) -> Iterator[HeldLeaseStatus]:
+def _list_own(env: Environment, scope: str | None) -> Iterator[OwnLeaseStatus]:
     remembered = list(env.cache.list_held(scope))
     account = env.account_if_known if remembered else None
     patience = env.deadline.restart(seconds=min(_ASK_SECONDS, env.deadline.seconds))

@@ -19,7 +19,7 @@ from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, NotFound
 from azguard.leases import guard
-from azguard.leases.kept import LeaseRecords
+from azguard.leases.recorded import LeaseRecords
 from azguard.requests.calls import page_timeouts, pages, read, write_timeouts
 from azguard.requests.commits import Verdict, WriteResult
 from azguard.requests.deadline import Deadline

@@ -11,7 +11,7 @@ from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, Gone, NotFound
 from azguard.leases import guard
-from azguard.leases.kept import LeaseRecords
+from azguard.leases.recorded import LeaseRecords
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict, WriteResult
 from azguard.requests.deadline import Deadline

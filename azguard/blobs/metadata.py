@@ -17,8 +17,8 @@ from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.documents import metadata as rules
 from azguard.errors import NotFound
-from azguard.leases.kept import LeaseRecords
 from azguard.leases.owners import OF_LOCK
+from azguard.leases.recorded import LeaseRecords
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.commits import Verdict, WriteResult, verdict_from_lineage
 from azguard.requests.deadline import Deadline

@@ -25,8 +25,8 @@ from azguard.conditions.resolve import Conditions
 from azguard.documents import metadata as rules
 from azguard.errors import AzguardError, BadRequest, Changed, Forbidden, NotFound, OutcomeUnknown, UsageError
 from azguard.leases import guard
-from azguard.leases.kept import LeaseRecords
 from azguard.leases.owner_records import Moved
+from azguard.leases.recorded import LeaseRecords
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict, WriteResult, look_under
 from azguard.requests.deadline import Deadline

@@ -16,7 +16,7 @@ from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Changed, NotFound
 from azguard.leases import guard
-from azguard.leases.kept import LeaseRecords
+from azguard.leases.recorded import LeaseRecords
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline

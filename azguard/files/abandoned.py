@@ -13,10 +13,10 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError
 from azguard.files import replacing
 from azguard.leases import owner_records
-from azguard.leases.kept import LeaseRecords
 from azguard.leases.owner_records import Moved
 from azguard.leases.owners import OWNER
 from azguard.leases.process_leases import ProcessLease, ProcessLeases
+from azguard.leases.recorded import LeaseRecords
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 

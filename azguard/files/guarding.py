@@ -16,9 +16,9 @@ from azguard.files import abandoned, holders, owner_notes, writes
 from azguard.files.abandoned import EndedLeases
 from azguard.files.writes import FileWrite, Held
 from azguard.leases import guard
-from azguard.leases.kept import LeaseRecords
 from azguard.leases.owners import Owner
 from azguard.leases.process_leases import ProcessLeases
+from azguard.leases.recorded import LeaseRecords
 from azguard.processes.notes import ProcessNotes
 from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline

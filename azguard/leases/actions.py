@@ -1,7 +1,8 @@
 """Leases: acquire, renew, change, release and break, one implementation for every kind of resource that has them.
 
 Each operation can be repeated: an acquire with the same proposed id is the same lease, and the other four lead to the
-same state as before. A lost answer is therefore settled by reading the state, and by sending the request again.
+same state as before. A lost answer is therefore settled by reading the state before the request is sent again: a
+repeated break could break the lease of the next holder.
 
 Not guaranteed: a request that the network delivers late. An acquire that arrives after its lease was released leaves an
 unused lease, for ever if it is infinite; its id is known, and releases it. A break that arrives late, and is not tied
@@ -10,39 +11,145 @@ to a version, breaks the lease of the next holder.
 Source: https://learn.microsoft.com/rest/api/storageservices/lease-blob and /lease-container
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any
 
 from azguard.accounts import unreachable
 from azguard.accounts.target import Target
 from azguard.conditions.resolve import Conditions
-from azguard.errors import AzguardError, Changed, Locked, NotFound, UsageError
+from azguard.errors import AzguardError, Changed, Locked, NotFound, OutcomeUnknown, UsageError
 from azguard.leases.kinds import Action, kind_of
-from azguard.leases.outcome import Facts, LeaseOperation, find_held
-from azguard.leases.state import client, look
+from azguard.leases.state import LeaseState, client, look
 from azguard.requests.calls import CallOutcome, send_once, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import TYPE_MISMATCH, Answers
 from azguard.requests.service_errors import is_lease_problem, service_code, status
-from azguard.requests.settle import Finding, Settled
+from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
+from azguard.times import find_http_date
 
+Facts = Mapping[str, Any]
+#: The outcome of a release that was refused where nothing is leased: a copy of it may have been first.
+GONE = "gone"
+# Bounded: this read only explains a refusal that is known already.
+_EXPLAIN_SECONDS = 2.0
 # The terms that the service accepts for a finite lease, in seconds.
 SHORTEST = 15
 LONGEST = 60
 # A holder that dies blocks others no longer than this.
 DEFAULT_SECONDS = 60
-# The longest break period that the service accepts, in seconds.
-LONGEST_BREAK = 60
-# The service's term for a lease without end.
+LONGEST_BREAK = 60  # seconds
+# A lease without end.
 INFINITE = -1
 # Bounded: after Ctrl-C a finite lease that is not released expires on its own.
 _RELEASE_SECONDS = 3.0
 _RELEASE_PAUSE = 0.2
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaseOperation:
+    """An operation on a lease: how it is sent, and how its outcome is found after a lost answer."""
+
+    target: Target
+    action: Action
+    conditions: Conditions
+    send: Callable[[], Facts]
+    #: Reads the resource, and returns whether the operation is done.
+    look: Callable[[Deadline], Finding[Facts]]
+    #: Returns what a refusal proves after a transmission in doubt, given what ``look`` found.
+    judge_refusal: Callable[[AzguardError, Finding[Facts]], Finding[Facts]]
+
+    def perform(self, deadline: Deadline) -> Settled[Facts]:
+        """Send it until it is done, refused, or known to be neither.
+
+        Raises:
+            Locked, Changed, NotFound: it was refused.
+            OutcomeUnknown: it was sent, and whether it was done cannot be known.
+            Unavailable: it was never sent.
+        """
+        request = WriteRequest(
+            target=self.target,
+            send=self.send,
+            look=self._look,
+            expected_etag=self.conditions.expected_etag,
+            is_idempotent=True,
+            look_after_refusal=self._look_after_refusal,
+            judge_refusal=self.judge_refusal,
+            unknown=self._build_unknown(),
+            # The caller releases the lease of an interrupted acquire, granted or not.
+            is_undone_by_caller=self.action is Action.ACQUIRE,
+        )
+        try:
+            return send_until_settled(request, deadline)
+        except (Locked, Changed) as error:
+            raise _explain(self.target, error, deadline) from error.__cause__
+
+    def _look(self, patience: Deadline) -> Finding[Facts]:
+        try:
+            return self.look(patience)
+        except AzguardError:
+            return Finding(Verdict.UNKNOWN)
+
+    def _look_after_refusal(self, patience: Deadline) -> Finding[Facts]:
+        """Return whether an earlier copy of the request was done.
+
+        That matters for a release alone: its second copy is refused because the first one succeeded.
+        """
+        if self.action is not Action.RELEASE:
+            return Finding(Verdict.NEVER)
+        state = _try_to_look(self.target, patience)
+        if state is None or isinstance(state, NotFound):
+            return Finding(Verdict.NEVER)
+        return Finding(Verdict.COMMITTED, {"outcome": GONE}) if state.free else Finding(Verdict.NEVER, seen=state)
+
+    def _build_unknown(self) -> OutcomeUnknown:
+        return OutcomeUnknown(
+            f"the {self.action} of the lease on {self.target} was sent, and whether it was done cannot be known",
+            address=str(self.target.address),
+            reason="lease_outcome_unknown",
+            values={"action": self.action.value},
+        )
+
+
+def _explain(target: Target, error: AzguardError, deadline: Deadline) -> AzguardError:
+    """Add the present state to a refusal, if it can be read quickly."""
+    state = error.seen or _try_to_look(target, deadline)
+    if isinstance(state, NotFound):
+        return state
+    if state is None:
+        return error
+    holder = None if state.free else state.describe_holder()
+    return error.but(
+        lease_state=state.state,
+        current_etag=state.etag if isinstance(error, Changed) else error.current_etag,
+        detail=error.detail if holder is None else (*error.detail, f"held by {holder}"),
+    )
+
+
+def find_held(target: Target, lease_id: str, patience: Deadline, *, for_ever: bool | None = None) -> Finding[Facts]:
+    """Return whether this very lease is held on a resource now; ``for_ever`` says whether without a term, or with one.
+
+    One that is held with the other term was acquired before.
+    """
+    try:
+        state = look(target, patience, lease_id)
+    except (Locked, NotFound):
+        return Finding(Verdict.NOT_YET)
+    if for_ever is not None and state.duration is not None and (state.duration == "infinite") is not for_ever:
+        return Finding(Verdict.NOT_YET)
+    return Finding(Verdict.COMMITTED, {"etag": state.etag, "last_modified": state.last_modified})
+
+
+def _try_to_look(target: Target, deadline: Deadline) -> LeaseState | NotFound | None:
+    try:
+        return look(target, deadline.restart(seconds=min(_EXPLAIN_SECONDS, deadline.seconds)))
+    except NotFound as gone:
+        return gone
+    except Exception:  # noqa: BLE001  # However the read fails, the refusal must be reported.
+        return None
 
 
 @dataclass(frozen=True)
@@ -217,16 +324,14 @@ def give_back(
     patience = deadline.afterwards(seconds)
     while True:
         sent = send_once(lambda: client(target, lease_id).release(**write_timeouts(patience, _RELEASE_PAUSE)))
-        if sent.error is None or is_lease_problem(sent.error) or _is_gone(sent.error):
+        if sent.error is None or is_lease_problem(sent.error):
             return sent.error is None or was_acquired
+        if status(sent.error) == HTTPStatus.NOT_FOUND or service_code(sent.error) == TYPE_MISMATCH:  # a directory
+            return was_acquired
         pause = max(_RELEASE_PAUSE, unreachable.find_pause_seconds(target.endpoint))
         if sent.outcome is CallOutcome.REFUSED or patience.remaining <= pause:
             return False
         patience.pause(pause)
-
-
-def _is_gone(error: BaseException) -> bool:
-    return status(error) == HTTPStatus.NOT_FOUND or service_code(error) == TYPE_MISMATCH  # a directory is there
 
 
 def acquire_once(target: Target, lease_id: str, seconds: int, timeouts: Mapping[str, Any]) -> datetime | None:
@@ -256,30 +361,24 @@ def _require_lease_id(conditions: Conditions) -> str:
 
 
 def _send_once(lease: Any, action: str, *arguments: Any, conditions: Conditions, deadline: Deadline) -> Facts:
-    """Send an operation once and return what the answer says."""
     getattr(lease, action)(*arguments, headers=dict(conditions.headers), **write_timeouts(deadline))
     return {"etag": lease.etag, "last_modified": lease.last_modified}
 
 
 def _send_break_once(target: Target, period: int | None, conditions: Conditions, deadline: Deadline) -> Facts:
-    """Send a break once and return what the answer says."""
     answers: list[Any] = []  # The SDK returns only the time of the answer.
     sent = {"headers": dict(conditions.headers), "raw_response_hook": answers.append, **write_timeouts(deadline)}
     left = client(target, None).break_lease(period, **sent)
     headers = answers[-1].http_response.headers
     return {
         "etag": headers.get("ETag"),
-        "last_modified": _parse_date(headers.get("Last-Modified")),
+        "last_modified": find_http_date(headers.get("Last-Modified")),
         "lease_time": left,
     }
 
 
-def _parse_date(http_date: str | None) -> datetime | None:
-    return None if http_date is None else parsedate_to_datetime(http_date)
-
-
 def _never_if_not_yet(found: Finding[Facts]) -> Finding[Facts]:
-    """Return what a refusal proves that our own success cannot have caused, given the state that was read after it."""
+    # A refusal that our own success cannot have caused, and the state that was read after it.
     return Finding(Verdict.NEVER if found.verdict is Verdict.NOT_YET else Verdict.UNKNOWN)
 
 

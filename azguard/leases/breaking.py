@@ -7,13 +7,13 @@ from azguard.accounts.target import Target
 from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, Locked, NotFound, UsageError
-from azguard.leases import actions, facts
-from azguard.leases import age as lease_age
+from azguard.leases import actions
+from azguard.leases import state as lease_age
 from azguard.leases.actions import LeaseDone
 from azguard.leases.ci_runs import RunCheck
-from azguard.leases.facts import BrokenLease
 from azguard.leases.kinds import Action, operation_of
 from azguard.leases.owners import Owner
+from azguard.leases.shown import BrokenLease, describe, summarize_broken
 from azguard.leases.state import LeaseState, look
 from azguard.requests.deadline import Deadline
 from azguard.times import http_date, span
@@ -129,23 +129,19 @@ def break_after_showing(
         raise UsageError(
             "breaking a lease takes it from its holder, so it needs your confirmation", reason="break_not_confirmed"
         )
-    state = look_at_breakable(request.target, deadline)
+    state = _look_at_breakable(request.target, deadline)
     if request.safeguards.older_than is not None and state.holder is not None:
         state = lease_age.ask_time(state, request.target, deadline)
-    show(f"{request.target} is {facts.describe(state)}")
+    show(f"{request.target} is {describe(state)}")
     _check_disk(request, state)
     request.safeguards.check(state, request.target)
     if not request.is_meant and confirm is not None:
         confirm()
-    return break_shown(request.target, state, request.period, request.conditions, deadline)
+    return _break_shown(request.target, state, request.period, request.conditions, deadline)
 
 
 def _check_disk(request: BreakRequest, state: LeaseState) -> None:
-    """Refuse to break the lease on the disk of a virtual machine, unless the caller names the machine.
-
-    Raises:
-        Locked: the machine is not named.
-    """
+    """Refuse to break the lease on the disk of a virtual machine, unless the caller names the machine."""
     if state.is_vm_disk and request.safeguards.owner is None:
         raise Locked(
             f"{request.target} is a disk that {state.holder} uses: without its lease another can write or delete it",
@@ -156,12 +152,8 @@ def _check_disk(request: BreakRequest, state: LeaseState) -> None:
         )
 
 
-def look_at_breakable(target: Target, deadline: Deadline) -> LeaseState:
-    """Return the state of a lease that can be broken.
-
-    Raises:
-        NotFound: there is none, it is broken already, or there is no such resource.
-    """
+def _look_at_breakable(target: Target, deadline: Deadline) -> LeaseState:
+    """Return the state of a lease that can be broken."""
     state = look(target, deadline)
     if state.state == "broken":
         raise NotFound(
@@ -181,7 +173,7 @@ def _build_no_lease(target: Target, state: str) -> NotFound:
     )
 
 
-def break_shown(
+def _break_shown(
     target: Target, shown: LeaseState, period: int | None, conditions: Conditions, deadline: Deadline
 ) -> BreakDone:
     """Break the very lease that was shown.
@@ -190,11 +182,7 @@ def break_shown(
     lease of the next holder, who leaves a record there. The holder itself may write meanwhile: its record shows that
     it is still the same.
 
-    Raises:
-        NotFound: there is no lease any more, or it is broken already.
-        Changed: another has taken the lease meanwhile, or may have, or the caller's condition does not hold.
-
-    Not guaranteed: a next holder who leaves no record and writes nothing cannot be told from the one before.
+        Not guaranteed: a next holder who leaves no record and writes nothing cannot be told from the one before.
     """
     state = shown
     for _ in range(_TRIES):
@@ -206,7 +194,7 @@ def break_shown(
                 raise
         else:
             return _add_broken_lease(done, state)
-        state = look_at_breakable(target, deadline.fresh())
+        state = _look_at_breakable(target, deadline.fresh())
         if shown.holder is None and state.holder is None:
             raise _build_refusal(
                 state, target, f"{target} was written meanwhile, and no record says whether its holder is the same"
@@ -229,7 +217,7 @@ def _break_tied(target: Target, period: int | None, tied: Conditions, deadline: 
 
 def _add_broken_lease(done: LeaseDone, state: LeaseState) -> BreakDone:
     same = {each.name: getattr(done, each.name) for each in fields(LeaseDone)}
-    return BreakDone(**same, broken=facts.summarize_broken(state))
+    return BreakDone(**same, broken=summarize_broken(state))
 
 
 def _tie_to_version(target: Target, state: LeaseState) -> Conditions:

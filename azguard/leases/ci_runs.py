@@ -18,8 +18,7 @@ from urllib.parse import quote, unquote, urlsplit
 from azguard.accounts import endpoints, logins
 from azguard.accounts.logins import Answered
 from azguard.errors import Changed, Unavailable
-from azguard.leases.foreign import escape
-from azguard.leases.owners import Owner
+from azguard.leases.owners import Owner, escape
 from azguard.requests.deadline import Deadline
 
 _GITHUB = "https://github.com"
@@ -171,11 +170,6 @@ def _is_private(url: str) -> bool:
 
 
 def _ask(run: CiRun, deadline: Deadline, address: str) -> Answered:
-    """Return the answer of the CI service.
-
-    Raises:
-        Unavailable: there is none.
-    """
     try:
         return logins.get(run.api_url, run.authorization, min(_ANSWER_SECONDS, deadline.seconds))
     except OSError as error:
@@ -183,11 +177,7 @@ def _ask(run: CiRun, deadline: Deadline, address: str) -> Answered:
 
 
 def _read_status(run: CiRun, answer: Answered, address: str) -> str:
-    """Return the state of the run as the service calls it.
-
-    Raises:
-        Unavailable: the answer does not say.
-    """
+    """Return the state of the run as the service calls it."""
     if answer.status != HTTPStatus.OK:
         without = "" if run.authorization else ", and no token is set"
         raise _build_unknown(run, f"it answers HTTP {answer.status}{without}", address)

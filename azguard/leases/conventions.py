@@ -9,12 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from azguard.leases import age as lease_age
-from azguard.leases import foreign, other_holders, owners
-from azguard.leases.age import LeaseAge
-from azguard.leases.other_holders import OtherHolder
+from azguard.leases import owners
+from azguard.leases import state as lease_age
 from azguard.leases.owners import Owner, TerraformLock
-from azguard.leases.state import LeaseState
+from azguard.leases.state import VM_DISK, WEBJOBS, LeaseAge, LeaseState, OtherHolder
 from azguard.times import iso
 
 #: The kind of a lease that no convention explains.
@@ -62,7 +60,7 @@ class VmDisk:
         holder = state.holder
         if not state.is_vm_disk or not isinstance(holder, OtherHolder):
             return None
-        return Claim(other_holders.VM_DISK, holder.name, UNKNOWN_AGE, reason=holder.why)
+        return Claim(VM_DISK, holder.name, UNKNOWN_AGE, reason=holder.why)
 
 
 class Azguard:
@@ -115,9 +113,7 @@ class WebJobs:
         if not isinstance(holder, OtherHolder) and not is_here:
             return None
         age = lease_age.measure_since_written(state)
-        return Claim(
-            other_holders.WEBJOBS, holder.name if holder else None, age, iso(state.last_modified), _split(state)[1]
-        )
+        return Claim(WEBJOBS, holder.name if holder else None, age, iso(state.last_modified), _split(state)[1])
 
 
 class Pulumi:
@@ -136,7 +132,7 @@ class Pulumi:
         content = owners.parse_object(read().decode(errors="replace"))
         who = _join_name(content)
         age = lease_age.measure_since_written(state)
-        reason = f"stack {foreign.escape(found['stack'])}"
+        reason = f"stack {owners.escape(found['stack'])}"
         return Claim("pulumi", who, age, iso(state.last_modified), reason, is_leaseless=True)
 
 
@@ -155,10 +151,10 @@ class EventHubs:
         owner = owners.find_value(state.metadata, "ownerid")
         if found is None or not owner:
             return None
-        reason = foreign.escape(f"partition {found['partition']} of {found['hub']}, group {found['group']}")
+        reason = owners.escape(f"partition {found['partition']} of {found['hub']}, group {found['group']}")
         return Claim(
             "event-hubs",
-            foreign.escape(owner),
+            owners.escape(owner),
             lease_age.measure_since_written(state),
             reason=reason,
             is_leaseless=True,
@@ -178,7 +174,7 @@ class Restic:
         found = self._NAME.fullmatch(_split(state)[1])
         if found is None:
             return None
-        repository = foreign.escape(found["repository"] or _split(state)[0])
+        repository = owners.escape(found["repository"] or _split(state)[0])
         age = lease_age.measure_since_written(state)
         return Claim("restic", None, age, iso(state.last_modified), f"repository {repository}", is_leaseless=True)
 
@@ -204,17 +200,15 @@ def find(state: LeaseState, read: Read) -> Claim | None:
 
 
 def _describe_earlier(state: LeaseState) -> str | None:
-    """Return who held a lease before the one whose holder is not known."""
     return None if state.earlier_holder is None else f"unknown; before: {state.earlier_holder}"
 
 
 def _split(state: LeaseState) -> tuple[str, str]:
-    """Return the container and the name of a blob."""
     container, _, name = state.address.partition(":")[2].partition("/")
     return container, name
 
 
 def _join_name(content: Mapping[str, Any]) -> str | None:
     """Return ``user@host``, as far as a record has it."""
-    user, host = (foreign.escape(content.get(name) or "") for name in ("username", "hostname"))
+    user, host = (owners.escape(content.get(name) or "") for name in ("username", "hostname"))
     return "@".join(filter(None, (user, host))) or None

@@ -15,9 +15,9 @@ from azguard.accounts.target import Target
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Locked, OutcomeUnknown, Unavailable
 from azguard.leases import actions, state
-from azguard.leases.kept import LeaseRecords
 from azguard.leases.kinds import kind_of
 from azguard.leases.process_leases import ProcessLease, ProcessLeases
+from azguard.leases.recorded import LeaseRecords
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 

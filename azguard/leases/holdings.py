@@ -1,29 +1,32 @@
 """Who holds what in an account, or in one container of it: leases, and what other programs lock without a lease.
 
 Containers are listed a few at a time. What is found comes in order of container and name, in constant memory; then the
-shares.
+shares. A listing of files does not tell their leases. Two listings are compared for what changed meanwhile.
 
 Not guaranteed: a listing is no snapshot. What is taken and released while it runs may be missed.
 """
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from queue import Full, Queue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from azguard import columns
 from azguard.accounts.account import Account
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
+from azguard.columns import Column
+from azguard.conditions.etags import quote
 from azguard.errors import AzguardError, Forbidden, NotFound, Partial
-from azguard.leases import conventions, listing, owners, share_holdings
+from azguard.leases import conventions, owners
 from azguard.leases.conventions import UNKNOWN, Claim, Read
-from azguard.leases.holding import Holding, build_holding
-from azguard.leases.owners import Owner
-from azguard.leases.state import LeaseState
+from azguard.leases.owners import INFINITE, Owner
+from azguard.leases.shown import Holding, build_holding
+from azguard.leases.state import LeaseState, list_states, parse_state
 from azguard.requests import service_clock
 from azguard.requests.calls import page_timeouts, pages, read
 from azguard.requests.deadline import Deadline
@@ -31,6 +34,7 @@ from azguard.requests.service_codes import Answers
 
 if TYPE_CHECKING:
     from datetime import datetime
+
 
 # So many containers are listed at the same time; a page of each is in memory.
 _PARALLEL = 8
@@ -42,6 +46,13 @@ _POLL_SECONDS = 0.2
 _RECORD_BYTES = 4096
 _NEVER_LEASED = "available"
 _NO_CLAIM = Claim(UNKNOWN, None, conventions.UNKNOWN_AGE)
+TAKEN = "taken"
+FREED = "freed"
+CHANGED = "changed"
+# What moves by itself while nothing changes hands.
+_MOVING = ("age", "alive", "etag", "last_modified")
+# An account without the service has an endpoint all the same, at which nothing answers.
+_REACH_SECONDS = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +148,7 @@ class HoldingsList:
             self._report(error)
 
     def _list_shares(self, account: Account) -> Iterator[Holding]:
-        for number, listed in enumerate(share_holdings.list_states(account, self._deadline, self._selection.prefix)):
+        for number, listed in enumerate(_list_share_states(account, self._deadline, self._selection.prefix)):
             if number == 0:  # Now it is known that there are shares to ask for it.
                 self._note_time(account, Kind.SHARE)
             self.tally.has_shares = True
@@ -166,7 +177,7 @@ class HoldingsList:
             AzguardError: it cannot be listed.
         """
         self._note_time(container.account, Kind.BLOB)
-        for state in listing.list_states(container, self._deadline, self._selection.prefix or None):
+        for state in list_states(container, self._deadline, self._selection.prefix or None):
             yield from self._choose_blob(container.account, state)
 
     def _begin(self, pool: ThreadPoolExecutor, account: Account, container: LeaseState) -> "Queue[Holding | _End]":
@@ -194,7 +205,7 @@ class HoldingsList:
         target = Target(account, Address(Kind.CONTAINER, (name,)))
         try:
             begins = self._selection.prefix.partition("/")[2] or None
-            for state in listing.list_states(target, self._deadline.fresh(), begins):
+            for state in list_states(target, self._deadline.fresh(), begins):
                 for each in self._choose_blob(account, state):
                     if not self._put(found, each):
                         return
@@ -229,7 +240,7 @@ class HoldingsList:
         for item in pages(listed, everything, self._deadline):
             if not slash or item.name == name:
                 address = Address(Kind.CONTAINER, (item.name,))
-                yield listing.parse_state(item, address, answers.date)
+                yield parse_state(item, address, answers.date)
 
     def _note_time(self, account: Account, kind: Kind) -> None:
         if self._selection.stale_seconds is not None:
@@ -286,3 +297,91 @@ def _read_record(target: Target, deadline: Deadline) -> bytes:
         return read(fetch, target, deadline)
     except (NotFound, Forbidden):
         return b""
+
+
+@dataclass(frozen=True)
+class HoldingChange(Holding):
+    """One change; of what was freed, all else is as it was before."""
+
+    COLUMNS: ClassVar[tuple[Column, ...]] = (columns.ADDRESS, columns.CHANGE, *Holding.COLUMNS[1:])
+
+    #: ``taken``, ``freed`` or ``changed``.
+    change: str
+
+    @classmethod
+    def of(cls, change: str, holding: Holding) -> Self:
+        """Return a change of a holding."""
+        return cls(**{each.name: getattr(holding, each.name) for each in fields(Holding)}, change=change)
+
+
+def index(found: Sequence[Holding]) -> Mapping[str, Holding]:
+    """Return what is held now, by address."""
+    return {each.address: each for each in found if each.is_held}
+
+
+def carry_over(before: Mapping[str, Holding], now: Mapping[str, Holding], tally: ListingTally) -> Mapping[str, Holding]:
+    """Return what is held now, and what was held in containers that could not be listed this time."""
+    unseen = {(each.address or "").partition(":")[2] for each in tally.failed}
+    kept = {address: each for address, each in before.items() if _container_of(address) in unseen}
+    return {**kept, **now}
+
+
+def compare(before: Mapping[str, Holding], now: Mapping[str, Holding]) -> list[HoldingChange]:
+    """Return what was taken, was freed or changed between two listings, in order of address."""
+    changes = []
+    for address in sorted({*before, *now}):
+        then, held = before.get(address), now.get(address)
+        if held is None and then is not None:
+            changes.append(HoldingChange.of(FREED, then))
+        elif held is not None and then is None:
+            changes.append(HoldingChange.of(TAKEN, held))
+        elif held is not None and then is not None and _identify(held) != _identify(then):
+            changes.append(HoldingChange.of(CHANGED, held))
+    return changes
+
+
+def _identify(holding: Holding) -> tuple[object, ...]:
+    # The end of a lease with a term is told until it is renewed past it; that of one without moves by a write alone.
+    moving = _MOVING if holding.lease_duration == INFINITE else (*_MOVING, "ends")
+    return tuple(getattr(holding, each.name) for each in fields(Holding) if each.name not in moving)
+
+
+def _container_of(address: str) -> str:
+    return address.partition(":")[2].partition("/")[0]
+
+
+def _list_share_states(account: Account, deadline: Deadline, prefix: str) -> Iterator[LeaseState]:
+    """Yield the state of the lease of every share, in order of name.
+
+    ``prefix`` is as for blobs: of the share, or of something in it. An account that was given without the service has
+    no shares.
+
+        Source: https://learn.microsoft.com/rest/api/storageservices/list-shares
+    """
+    name, slash, _ = prefix.partition("/")
+    if "file" not in account.endpoints or slash:
+        return
+    answers = Answers()
+    reach = deadline.restart(seconds=min(_REACH_SECONDS, deadline.seconds))
+    listed = account.share_service().list_shares(
+        name_starts_with=name or None,
+        include_metadata=True,
+        raw_response_hook=answers.hear,
+        **page_timeouts(reach),
+    )
+    everything = Target(account, Address(Kind.SHARE, ("",)))
+    for item in pages(listed, everything, reach):
+        yield _parse_state(item, answers)
+
+
+def _parse_state(item: Any, answers: Answers) -> LeaseState:
+    return LeaseState(
+        address=str(Address(Kind.SHARE, (item.name,))),
+        state=str(item.lease.state),
+        status=str(item.lease.status),
+        duration=item.lease.duration,
+        etag=quote(item.etag),
+        last_modified=item.last_modified,
+        metadata=item.metadata or {},
+        answered_at=answers.date,
+    )

@@ -8,6 +8,7 @@ import base64
 import hashlib
 import json
 import os
+import re
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -16,7 +17,6 @@ from typing import Any
 
 from azguard import ci_jobs, columns
 from azguard.errors import UsageError
-from azguard.leases.foreign import escape
 from azguard.times import iso
 
 # One key each: metadata is 8 KiB in all, and the names must be C# identifiers.
@@ -51,6 +51,9 @@ _SLACK = timedelta(seconds=1)
 SERVICE_CLOCK = "service"
 # A record whose time is by the holder's clock, which may be wrong.
 HOLDER_CLOCK = "holder"
+#: The marks by which a CI runner knows a command in what a job prints: ``##vso[…]`` of Azure Pipelines and ``##[…]``
+#: anywhere in a line, ``::…::`` of GitHub Actions where it begins, after a carriage return too.
+RUNNER_COMMAND = re.compile(r"##(?=\[|vso\[)|(?:^|\r)\s*::", re.IGNORECASE | re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -371,3 +374,13 @@ def parse_object(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def escape(value: object) -> str:
+    """Return text that drives neither a terminal nor a CI runner: others wrote it.
+
+    Control characters are spelled out. What a runner takes for a command of the job, in any line that is printed,
+    gets a blank in it.
+    """
+    text = "".join(each if each.isprintable() else repr(each)[1:-1] for each in str(value))
+    return RUNNER_COMMAND.sub(lambda found: found[0].strip().replace("##", "# #").replace("::", ": :"), text)

@@ -107,6 +107,5 @@ class ProcessLeases:
 
 
 def _locate(target: Target, path: str) -> Target:
-    """Return what is at a path in the same share or container."""
     container = target.address.container
     return Target(target.account, Address(target.kind, (container, path) if path else (container,)))

@@ -18,12 +18,11 @@ from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Locked, LockLost, OutcomeUnknown
-from azguard.leases import age as lease_age
-from azguard.leases.actions import LeaseDone
-from azguard.leases.held import RememberedLease
-from azguard.leases.kept import KeptLease
+from azguard.leases import state as lease_age
+from azguard.leases.actions import GONE, LeaseDone
 from azguard.leases.kinds import Action
-from azguard.leases.outcome import GONE
+from azguard.leases.own import RememberedLease
+from azguard.leases.recorded import RecordedLease
 from azguard.leases.state import LeaseState, look
 from azguard.requests.deadline import Deadline
 
@@ -55,7 +54,7 @@ class ReleaseRecords(Protocol):
 
 
 def release(
-    lease: KeptLease,
+    lease: RecordedLease,
     records: ReleaseRecords,
     conditions: Conditions,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -94,7 +93,7 @@ def release(
 
 @dataclass(frozen=True, kw_only=True)
 class _Release:
-    lease: KeptLease
+    lease: RecordedLease
     records: ReleaseRecords
     #: The lease as this scope has asked for it; None if it knows none with this id.
     known: RememberedLease | None
@@ -165,7 +164,7 @@ class _Release:
         return told is not None and over > _SLACK and before.last_modified > told - over + _SLACK
 
 
-def _look_before(lease: KeptLease, lease_id: str) -> LeaseState | None:
+def _look_before(lease: RecordedLease, lease_id: str) -> LeaseState | None:
     within = _bound(lease.deadline)
     try:
         return look(lease.target, within, lease_id)

@@ -1,25 +1,52 @@
-"""What is leased, and how: the kinds of resource that have leases, and the state of one.
+"""What is leased, since when, and by which other program: the state of one lease, and of those on a container's blobs.
+
+The service does not say when a lease was taken; a record in the metadata does. A record of azguard's has the service's
+time. Terraform's, and those of earlier versions of azguard, have the time of the holder's machine, which may be wrong.
+Such a record proves one thing: it was there when the resource was last written, which is by the service's clock.
+
+Not guaranteed: a record of an earlier holder that is taken for one of the present lease tells that holder's age.
+
+WebJobs and Functions: Azure/azure-webjobs-sdk, BlobLeaseDistributedLockManager.cs (``FunctionInstance``). Disks of
+virtual machines (``MicrosoftAzureCompute_VMName``, ``_DiskName``, ``_DiskType``, ``_ResourceGroupName``):
+https://learn.microsoft.com/troubleshoot/azure/virtual-machines/windows/storage-resource-deletion-errors
 
 Source: https://learn.microsoft.com/rest/api/storageservices/lease-blob and /lease-container
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from azguard.accounts.target import Target
+from azguard.address import Address, Kind
+from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, Locked, NotFound
-from azguard.leases import other_holders, owners
+from azguard.leases import owners
 from azguard.leases.kinds import kind_of
-from azguard.leases.other_holders import OtherHolder
-from azguard.leases.owners import Owner, PresentLease, TerraformLock
-from azguard.requests.calls import read
+from azguard.leases.owners import (
+    HOLDER_CLOCK,
+    INFINITE,
+    SERVICE_CLOCK,
+    Owner,
+    PresentLease,
+    TerraformLock,
+    escape,
+    find_value,
+    parse_moment,
+)
+from azguard.requests import service_clock
+from azguard.requests.calls import page_timeouts, pages, read
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import Answers
 
-Holder = Owner | TerraformLock | OtherHolder
+WEBJOBS = "webjobs"
+VM_DISK = "vm-disk"
+_FUNCTION_INSTANCE = "functioninstance"
+_COMPUTE = "microsoftazurecompute_"
+_DISK_ENDING = ".vhd"
+_TITLES = {WEBJOBS: "the WebJobs host", VM_DISK: "the virtual machine"}
 # The codes of the service for what is refused because another holds a lease.
 IN_THE_WAY = (
     "LeaseIdMissing",
@@ -31,6 +58,59 @@ IN_THE_WAY = (
 )
 # Bounded: this read only explains a refusal that is known already.
 _EXPLAIN_SECONDS = 2.0
+# Times are in whole seconds, and the clocks of the service's machines are not the same to the second.
+_SLACK_SECONDS = 5.0
+STATES = ("available", "leased", "breaking", "broken", "expired")
+LOCKED = frozenset({"leased", "breaking"})
+# The service has no filter by lease, so that every blob is read. A page of the largest size takes five times the memory
+# and is hardly faster.
+_PAGE = 1000
+
+
+@dataclass(frozen=True)
+class OtherHolder:
+    """A holder whose record has a name, and no time."""
+
+    #: ``webjobs`` or ``vm-disk``.
+    kind: str
+    name: str
+    why: str | None = None
+    since: str | None = None
+    clock: str = HOLDER_CLOCK
+
+    def __str__(self) -> str:
+        return f"{_TITLES[self.kind]} {self.name}" + (f" ({self.why})" if self.why else "")
+
+    def is_named(self, name: str) -> bool:
+        """Return whether a name is this holder's."""
+        return name == self.name
+
+    def find_doubt(self, held: PresentLease) -> str | None:
+        """Return why the record is not believed to be of the lease that is held; None if it is believed."""
+        is_endless = held.duration == INFINITE
+        return "that lease had a term, and this one has none" if self.kind == WEBJOBS and is_endless else None
+
+
+def _read_other_holder(metadata: Mapping[str, str], address: str, *, is_disk: bool) -> OtherHolder | None:
+    """Return who holds a lease by such a record, or None where there is none.
+
+    A disk without a record is held by a machine that is known by the name of its file alone.
+    """
+    if is_disk:
+        machine = find_value(metadata, f"{_COMPUTE}vmname") or address.rpartition("/")[2]
+        words = [find_value(metadata, f"{_COMPUTE}{name}") for name in ("disktype", "diskname")]
+        return OtherHolder(VM_DISK, escape(machine), escape(" ".join(filter(None, words))) or None)
+    if instance := find_value(metadata, _FUNCTION_INSTANCE):
+        return OtherHolder(WEBJOBS, escape(instance))
+    return None
+
+
+def _looks_like_disk(metadata: Mapping[str, str], address: str) -> bool:
+    """Return whether a page blob with an infinite lease is the disk of a virtual machine, by its record or its name."""
+    return address.lower().endswith(_DISK_ENDING) or any(key.lower().startswith(_COMPUTE) for key in metadata)
+
+
+Holder = Owner | TerraformLock | OtherHolder
 
 
 @dataclass(frozen=True)
@@ -81,7 +161,7 @@ class LeaseState:
 
     @property
     def _records(self) -> list[Holder]:
-        others = other_holders.read(self.metadata, self.address, is_disk=self.is_vm_disk)
+        others = _read_other_holder(self.metadata, self.address, is_disk=self.is_vm_disk)
         found = (owners.read_owner(self.metadata), owners.read_terraform(self.metadata), others)
         return [each for each in found if each is not None]
 
@@ -94,7 +174,7 @@ class LeaseState:
         return (
             self.blob_type == "PageBlob"
             and self.duration == "infinite"
-            and other_holders.looks_like_disk(self.metadata, self.address)
+            and _looks_like_disk(self.metadata, self.address)
         )
 
 
@@ -133,7 +213,7 @@ def look(
         last_modified=found.last_modified,
         metadata=found.metadata or {},
         answered_at=answers.date,
-        blob_type=read_blob_type(found),
+        blob_type=_read_blob_type(found),
         lease_id=lease_id,
     )
 
@@ -158,7 +238,7 @@ def name_holder(error: Locked, found: LeaseState) -> Locked:
     return told.but(detail=(*error.detail, "no record says who holds it" if words is None else f"held by {words}"))
 
 
-def read_blob_type(found: Any) -> str | None:
+def _read_blob_type(found: Any) -> str | None:
     """Return the type of a blob as the service calls it, from the SDK's properties; None of what is no blob."""
     kind = getattr(found, "blob_type", None)
     return None if kind is None else str(getattr(kind, "value", kind))
@@ -171,11 +251,7 @@ def client(target: Target, lease_id: str | None) -> Any:
 
 
 def _with_both_versions(error: Changed, target: Target, conditions: Conditions, deadline: Deadline) -> Changed:
-    """Return the refusal of a conditional read with the version it was for and the one there is.
-
-    Raises:
-        NotFound: there is none, for which the emulator says that a condition failed as well.
-    """
+    """Return the refusal of a conditional read with the version it was for and the one there is."""
     try:
         current = look(target, deadline.restart(seconds=min(_EXPLAIN_SECONDS, deadline.seconds)))
     except NotFound:
@@ -189,4 +265,111 @@ def _with_both_versions(error: Changed, target: Target, conditions: Conditions, 
         current_etag=current.etag,
         lease_state=current.state,
         detail=(*error.detail, written),
+    )
+
+
+@dataclass(frozen=True)
+class LeaseAge:
+    """How long ago a lease was taken, in seconds."""
+
+    #: The age by the record's time and the service's clock; None if the record's time cannot be right.
+    seconds: float | None
+    #: The lease was certainly taken at least so long ago; None if nothing is certain.
+    at_least: float | None
+    #: Why ``seconds`` is missing or not certain, in words; None if it is certain.
+    doubt: str | None
+    #: By whose clock the lease was taken; None if ``seconds`` is.
+    clock: str | None = None
+
+    @property
+    def whole(self) -> int | None:
+        """Return the age in whole seconds."""
+        return None if self.seconds is None else round(self.seconds)
+
+
+_UNKNOWN_TIME = LeaseAge(None, None, "the service tells no time that can be trusted")
+
+
+def ask_time(state: LeaseState, target: Target, deadline: Deadline) -> LeaseState:
+    """Return the state of a lease with the service's own time instead of the Date of its answer.
+
+    The Date may be that of a gateway: no lease is taken from its holder because of it.
+
+    Raises:
+        Unavailable: the service does not answer.
+    """
+    return replace(state, answered_at=service_clock.ask(target.account, target.kind, deadline))
+
+
+def measure(state: LeaseState) -> LeaseAge:
+    """Return how long ago the lease was taken, from what one answer of the service says."""
+    holder = state.holder
+    now = state.answered_at
+    if holder is None:
+        return LeaseAge(None, None, "there is no record of who holds it")
+    if now is None:
+        return _UNKNOWN_TIME
+    unwritten = max(0.0, (now - state.last_modified).total_seconds())
+    claimed = _seconds_since(holder, now)
+    if claimed is None:
+        return LeaseAge(None, unwritten, "its record has no time that can be read")
+    if claimed < -_SLACK_SECONDS:
+        return LeaseAge(None, unwritten, f"its record says {holder.since}, which is still to come: that clock is wrong")
+    if holder.clock == SERVICE_CLOCK:
+        return LeaseAge(max(0.0, claimed), max(0.0, claimed), None, SERVICE_CLOCK)
+    if claimed < unwritten - _SLACK_SECONDS:
+        return LeaseAge(
+            None, unwritten, f"its record says {holder.since}, and is older than that: the holder's clock is wrong"
+        )
+    return LeaseAge(
+        max(0.0, claimed), unwritten, f"its record says {holder.since}, by the holder's own clock", HOLDER_CLOCK
+    )
+
+
+def measure_since_written(state: LeaseState) -> LeaseAge:
+    """Return how long ago the resource was written last, for a holder whose own write is the last."""
+    if state.answered_at is None:
+        return _UNKNOWN_TIME
+    seconds = max(0.0, (state.answered_at - state.last_modified).total_seconds())
+    return LeaseAge(seconds, seconds, None, SERVICE_CLOCK)
+
+
+def _seconds_since(holder: Holder, now: datetime) -> float | None:
+    then = parse_moment(holder.since)
+    return None if then is None else (now - then).total_seconds()
+
+
+def list_states(target: Target, deadline: Deadline, prefix: str | None, page: int = _PAGE) -> Iterator[LeaseState]:
+    """Yield the state of the lease of every blob in a container, in order of name, in constant memory.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/list-blobs
+    """
+    answers = Answers()
+    found = target.account.container(target.address).list_blobs(
+        name_starts_with=prefix,
+        include=["metadata"],
+        results_per_page=page,
+        raw_response_hook=answers.hear,
+        **page_timeouts(deadline),
+    )
+    try:
+        for item in pages(found, target, deadline):
+            yield parse_state(item, Address(Kind.BLOB, (target.address.container, item.name)), answers.date)
+    except NotFound as error:
+        raise error.but(message=f"there is no container {target.address.container}") from error
+
+
+def parse_state(item: Any, address: Address, answered_at: datetime | None) -> LeaseState:
+    """Return the state of a lease as the SDK's item of a listing tells it."""
+    return LeaseState(
+        address=str(address),
+        state=str(item.lease.state),
+        status=str(item.lease.status),
+        duration=item.lease.duration,
+        etag=quote(item.etag),
+        last_modified=item.last_modified,
+        metadata=item.metadata or {},
+        answered_at=answered_at,
+        blob_type=_read_blob_type(item),
+        created_at=getattr(item, "creation_time", None),
     )

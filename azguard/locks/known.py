@@ -16,7 +16,7 @@ from azguard.address import parse
 from azguard.errors import AzguardError, Locked, LockLost, NotFound
 from azguard.leases import owners
 from azguard.leases import state as lease_state
-from azguard.leases.kept import LeaseRecords
+from azguard.leases.recorded import LeaseRecords
 from azguard.leases.state import LeaseState
 from azguard.locks import environment, log, log_lines, own_lease, queue, readers
 from azguard.locks.holds import Hold, Holds, HoldState, JobScope

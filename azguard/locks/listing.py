@@ -6,10 +6,10 @@ from dataclasses import dataclass, fields
 from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.errors import Forbidden, NotFound, Unauthenticated
-from azguard.leases import facts, owners
+from azguard.leases import owners, shown
 from azguard.leases import state as lease_state
-from azguard.leases.facts import LeaseFacts
 from azguard.leases.owners import SLOTS, Owner
+from azguard.leases.shown import LeaseFacts
 from azguard.locks import lock_blobs, queue
 from azguard.locks.queue import QueueLook, Reader
 from azguard.requests.deadline import Deadline
@@ -55,7 +55,7 @@ def show(target: Target, deadline: Deadline) -> Sequence[LeaseFacts]:
     # What does not come from a listing says more: the listing has no error for a lock that is not there.
     first = lease_state.look(target, deadline) if seen is None or seen.lock is None else seen.lock
     highest = owners.read_sequence(first.metadata)
-    of_lock = facts.summarize(first)
+    of_lock = shown.summarize(first)
     found: list[LeaseFacts] = [
         LockFacts(
             **{each.name: getattr(of_lock, each.name) for each in fields(of_lock)},
@@ -67,7 +67,7 @@ def show(target: Target, deadline: Deadline) -> Sequence[LeaseFacts]:
     slots = 1 if target.kind is not Kind.BLOB else owners.read_number(first.metadata, SLOTS) or 1
     for slot in lock_blobs.list_slots(target, slots)[1:]:
         try:
-            found.append(facts.summarize(lease_state.look(slot, deadline)))
+            found.append(shown.summarize(lease_state.look(slot, deadline)))
         except NotFound:
             continue
     return found

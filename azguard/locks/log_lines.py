@@ -12,8 +12,7 @@ from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.target import Target
-from azguard.leases.foreign import escape
-from azguard.leases.owners import Owner
+from azguard.leases.owners import Owner, escape
 from azguard.locks.lock_blobs import LockRecord
 from azguard.processes.guardian import Ended
 from azguard.times import iso

@@ -6,9 +6,9 @@ from azguard.accounts.target import Target
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Locked, NotFound
 from azguard.leases import actions, owner_records, owners, state
-from azguard.leases.kept import LeaseRecords
 from azguard.leases.owner_records import Version
 from azguard.leases.owners import FENCE
+from azguard.leases.recorded import LeaseRecords
 from azguard.leases.state import LeaseState
 from azguard.locks.renewal import HeldLock
 from azguard.requests import commits

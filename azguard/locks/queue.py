@@ -24,10 +24,10 @@ from azguard.accounts.account import Auth
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.errors import NotFound
-from azguard.leases import listing, owners
+from azguard.leases import owners
 from azguard.leases import state as lease_state
 from azguard.leases.owners import READER, SHARED, TICKET, Owner
-from azguard.leases.state import LeaseState
+from azguard.leases.state import LeaseState, list_states
 from azguard.requests.deadline import Deadline
 
 # Between the lock's name and the rest: mostly it is listed before any letter, digit, dot or dash, so that the lock and
@@ -193,12 +193,12 @@ def _list(lock: Target, deadline: Deadline) -> Iterable[tuple[str, LeaseState]]:
     """
     container = Target(lock.account, Address(Kind.CONTAINER, (lock.address.container,)))
     start = len(str(Address(Kind.BLOB, (lock.address.container, lock.address.name))))
-    page = list(islice(listing.list_states(container, deadline, lock.address.name, _PAGE), _PAGE))
+    page = list(islice(list_states(container, deadline, lock.address.name, _PAGE), _PAGE))
     own = [state for state in page if not state.address[start:]]
     named = [state for state in page if state.address[start:].startswith(_MARK)]
     if len(page) == _PAGE:
         own = own or _look_alone(lock, deadline)
-        named = list(listing.list_states(container, deadline, lock.address.name + _MARK))
+        named = list(list_states(container, deadline, lock.address.name + _MARK))
     yield from (("", state) for state in own)
     yield from ((state.address[start + len(_MARK) :], state) for state in named)
 

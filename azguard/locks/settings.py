@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from azguard.accounts.target import Target
-from azguard.leases.kept import LeaseRecords
 from azguard.leases.owners import Owner
 from azguard.leases.process_leases import ProcessLeases
+from azguard.leases.recorded import LeaseRecords
 from azguard.processes import clock
 from azguard.requests.deadline import Deadline
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.errors import AzguardError, Locked, NotFound, OutcomeUnknown, Unauthenticated, Unavailable
-from azguard.leases import actions, kept
+from azguard.leases import actions, recorded
 from azguard.leases.kinds import kind_of
 from azguard.leases.owner_records import Version
 from azguard.leases.owners import SLOTS, read_number
@@ -137,7 +137,7 @@ class SlotLeases:
             return False
         self._looked_at = now
         records, limit = self._settings.records, self._time.start(_RELEASE_SECONDS)
-        found = [slot for slot in self.slots if kept.release_given_up(slot, records, limit)]
+        found = [slot for slot in self.slots if recorded.release_given_up(slot, records, limit)]
         for slot in found:
             self._settings.say(f"{slot} was leased by an earlier request of this scope that came late: released")
         return bool(found)

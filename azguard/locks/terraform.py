@@ -23,7 +23,7 @@ from datetime import UTC, datetime, timedelta
 from azguard.accounts.target import Target
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, GaveUp, Locked, NotFound
-from azguard.leases import actions, facts, owners, waiting
+from azguard.leases import actions, owners, shown, waiting
 from azguard.leases import state as lease_state
 from azguard.leases.owners import TerraformLock
 from azguard.leases.state import LeaseState
@@ -139,7 +139,7 @@ class StateGuard:
             self.say(f"warning: {self.target} is still locked by {lock}; its id is {lock.id}")
 
     def _tell(self, state: LeaseState) -> None:
-        self.say(f"waiting for {state.address}: it is {facts.describe(state)}")
+        self.say(f"waiting for {state.address}: it is {shown.describe(state)}")
 
 
 def _find_lock(state: LeaseState, note: RunNote) -> TerraformLock | None:

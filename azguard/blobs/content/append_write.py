@@ -36,7 +36,7 @@ from azguard.documents.edits import Edit
 from azguard.errors import AzguardError, BadRequest, Changed, Locked, UsageError
 from azguard.leases import guard
 from azguard.leases.guard import GuardLease
-from azguard.leases.kept import LeaseRecords
+from azguard.leases.recorded import LeaseRecords
 from azguard.requests import commits
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline

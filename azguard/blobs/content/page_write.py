@@ -21,7 +21,7 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, Interrupted, NotFound, OutcomeUnknown, Partial, UsageError
 from azguard.leases import guard
 from azguard.leases.guard import GuardLease
-from azguard.leases.kept import LeaseRecords
+from azguard.leases.recorded import LeaseRecords
 from azguard.requests import commits
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict

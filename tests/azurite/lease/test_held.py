@@ -11,8 +11,8 @@ from azure.storage.blob import BlobClient, BlobLeaseClient
 from azguard.address import Kind
 from azguard.cache.etag_cache import EtagCache
 from azguard.cache.records import HeldLease, Key
-from azguard.leases import held
-from azguard.leases.held import Standing
+from azguard.leases import own
+from azguard.leases.own import Standing
 from azguard.requests.deadline import Deadline
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
@@ -149,7 +149,7 @@ def lease(*, confirmed: bool) -> HeldLease:
 )
 def test_a_lease_counts_as_over_only_by_proof(confirmed: bool, answers: list[Answer], standing: Standing) -> None:
     target, _ = scripted(Kind.BLOB, *answers)
-    (found,) = held.ask_each([lease(confirmed=confirmed)], target.account, lambda: Deadline(0))
+    (found,) = own.ask_each([lease(confirmed=confirmed)], target.account, lambda: Deadline(0))
     assert found.standing is standing
 
 
@@ -158,7 +158,7 @@ def test_a_lease_of_another_account_is_not_asked_for(account: str) -> None:
     target, transport = scripted(Kind.BLOB)
     elsewhere = HeldLease("test", "https://other.blob.core.windows.net", "blob:site/a", A, None, "", True, "2026")
     asked: Any = None if account == "none" else target.account
-    (found,) = held.ask_each([elsewhere], asked, Deadline)
+    (found,) = own.ask_each([elsewhere], asked, Deadline)
     assert (found.standing, transport.asked) == (Standing.UNKNOWN, [])
 
 

@@ -511,7 +511,7 @@ def test_leased_blobs_are_found_page_by_page_and_by_state(cli: CliWorld) -> None
     from azguard import address
     from azguard.accounts import account
     from azguard.accounts.target import Target
-    from azguard.leases import listing
+    from azguard.leases.state import list_states
     from azguard.requests.deadline import Deadline
 
     site = cli.container()
@@ -546,7 +546,7 @@ def test_leased_blobs_are_found_page_by_page_and_by_state(cli: CliWorld) -> None
     with proxy.running(cli.port, lambda _: proxy.Fault.NONE) as between:
         there = account.emulator({"blob": between.port})
         target = Target(there, address.parse(f"container:{site}").address)
-        found = listing.list_states(target, Deadline(), None, page=5)
+        found = list_states(target, Deadline(), None, page=5)
         assert next(found).address == f"blob:{site}/00"
         assert len(between.log) == 1  # the next page is asked for when it is needed
         assert (len(list(found)), len(between.log)) == (11, 3)

@@ -17,8 +17,8 @@ from azguard.blobs.listing import BlobShown
 from azguard.cli import rendering
 from azguard.cli.layout import Layout
 from azguard.documents import controls
-from azguard.leases.facts import BrokenLease, LeaseFacts
-from azguard.leases.held import HeldLeaseStatus
+from azguard.leases.own import OwnLeaseStatus
+from azguard.leases.shown import BrokenLease, LeaseFacts
 from tests.support import forked, table_world
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
@@ -462,7 +462,7 @@ def test_a_lease_is_shown_where_there_is_one() -> None:
 def test_a_lease_that_is_held_is_shown_with_the_id_to_release_it_by(width: int, columns: list[str]) -> None:
     held = {"address": "blob:site/a", "lease_id": "0" * 36, "confirmed": True, "duration": 60, "scope": "1",
             "until": "2026-11-21T10:00:00.123456Z"}  # fmt: skip
-    assert rendering.fitting([held], Layout(HeldLeaseStatus.COLUMNS), width) == columns
+    assert rendering.fitting([held], Layout(OwnLeaseStatus.COLUMNS), width) == columns
 
 
 def leased(clock: str) -> dict[str, object]:

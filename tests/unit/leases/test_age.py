@@ -8,12 +8,11 @@ from azguard.accounts.account import emulator
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.errors import Changed
-from azguard.leases import age as lease_age
+from azguard.leases import state as lease_age
 from azguard.leases import state as lease_state
-from azguard.leases.age import LeaseAge
 from azguard.leases.breaking import Safeguards
 from azguard.leases.owners import HOLDER_CLOCK, OWNER, SERVICE_CLOCK, Owner
-from azguard.leases.state import LeaseState
+from azguard.leases.state import LeaseAge, LeaseState
 from azguard.requests.deadline import Deadline
 from tests.support.cases import cases
 from tests.support.lease_script import now_is, scripted

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from azguard.errors import AzguardError, Forbidden, Partial, Unavailable
-from azguard.leases.holding import Holding
 from azguard.leases.holdings import HoldingsList, Selection
 from azguard.leases.owners import TICKET
+from azguard.leases.shown import Holding
 from azguard.requests.deadline import Deadline
 from tests.support.cases import cases
 from tests.support.listed_account import ListedAccount, item, refusal

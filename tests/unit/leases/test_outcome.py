@@ -11,7 +11,7 @@ from azure.core.exceptions import ServiceResponseError
 from azguard.accounts.target import Target
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Locked, Unavailable
-from azguard.leases import actions, outcome
+from azguard.leases import actions
 from azguard.leases.actions import LeaseDone
 from azguard.requests.deadline import Deadline
 from tests.support.fake_resource import TARGET, Clock, Refusal
@@ -82,7 +82,7 @@ def lease(monkeypatch: pytest.MonkeyPatch) -> FakeLease:
     """Return the lease that all operations are about; A holds it."""
     fake = FakeLease()
     monkeypatch.setattr(actions, "client", lambda target, lease_id: fake)
-    for module in (actions, outcome):
+    for module in (actions, actions):
         monkeypatch.setattr(module, "look", fake.look)
     return fake
 
@@ -147,7 +147,7 @@ def test_an_interruption_after_a_refusal_is_just_that(
         raise KeyboardInterrupt
 
     lease.holder, lease.ends = B, [(False, WRONG)]
-    monkeypatch.setattr(outcome, "look", look)
+    monkeypatch.setattr(actions, "look", look)
     assert end_of(action) == "interrupted"
 
 

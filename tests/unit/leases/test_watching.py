@@ -4,9 +4,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from azguard.errors import Forbidden
-from azguard.leases import watching
-from azguard.leases.holding import Holding
+from azguard.leases import holdings
 from azguard.leases.holdings import ListingTally
+from azguard.leases.shown import Holding
 
 A = Holding(
     address="blob:a/x",
@@ -31,7 +31,7 @@ B = replace(A, address="blob:b/x")
 
 
 def changes(before: list[Holding], now: list[Holding]) -> list[tuple[str, str, str | None]]:
-    found = watching.compare(watching.index(before), watching.index(now))
+    found = holdings.compare(holdings.index(before), holdings.index(now))
     return [(each.change, each.address, each.holder) for each in found]
 
 
@@ -59,5 +59,5 @@ def test_a_lock_that_is_free_counts_as_gone() -> None:
 
 def test_what_is_in_a_container_that_could_not_be_listed_is_not_called_freed() -> None:
     tally = ListingTally([Forbidden("no", address="container:a")])
-    now = watching.carry_over(watching.index([A, B]), watching.index([]), tally)
+    now = holdings.carry_over(holdings.index([A, B]), holdings.index([]), tally)
     assert list(now) == ["blob:a/x"]

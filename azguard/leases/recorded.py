@@ -92,7 +92,7 @@ class LeaseRequest:
 
 
 @dataclass(frozen=True)
-class KeptLease:
+class RecordedLease:
     """The lease of one resource, with its record."""
 
     target: Target
@@ -228,7 +228,6 @@ class KeptLease:
         return done
 
     def _find_record(self, conditions: Conditions) -> LeaseRecord | None:
-        """Return the record of the lease that the conditions name."""
         found = self.records.find_held(self.target)
         return found if found is not None and found.lease_id == conditions.lease_id else None
 

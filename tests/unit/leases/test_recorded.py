@@ -11,8 +11,8 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, GaveUp, Locked, NotFound, OutcomeUnknown, Unavailable
 from azguard.leases import actions, owner_records, waiting
 from azguard.leases.actions import LeaseDone
-from azguard.leases.kept import KeptLease, LeaseRequest
 from azguard.leases.owner_records import Moved
+from azguard.leases.recorded import LeaseRequest, RecordedLease
 from azguard.requests.deadline import Deadline
 from tests.support.fake_resource import TARGET, Clock
 
@@ -78,9 +78,9 @@ def done(lease_id: str = A) -> LeaseDone:
     )  # fmt: skip
 
 
-def kept(records: Records, deadline: Deadline | None = None) -> KeptLease:
+def kept(records: Records, deadline: Deadline | None = None) -> RecordedLease:
     """Return a lease with these records."""
-    return KeptLease(TARGET, records, deadline or Clock().deadline(), lambda text: None, lambda state: None)
+    return RecordedLease(TARGET, records, deadline or Clock().deadline(), lambda text: None, lambda state: None)
 
 
 def answering(records: Records, end: object) -> Callable[..., LeaseDone]:

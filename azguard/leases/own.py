@@ -112,7 +112,7 @@ class CheckedLease(Generic[L]):
 
 
 @dataclass(frozen=True)
-class HeldLeaseStatus:
+class OwnLeaseStatus:
     """A lease this scope asked for and has not released."""
 
     COLUMNS: ClassVar = (columns.ADDRESS, columns.STATE, columns.LEASE_ID, columns.CONFIRMED, columns.UNTIL)
@@ -136,7 +136,7 @@ class HeldLeaseStatus:
     account: str
 
     @classmethod
-    def of(cls, known: CheckedLease[L], now: datetime) -> "HeldLeaseStatus":
+    def of(cls, known: CheckedLease[L], now: datetime) -> "OwnLeaseStatus":
         """Return the status of a remembered lease."""
         lease = known.lease
         until = None
@@ -164,7 +164,7 @@ def check_each(
     deadline: Callable[[], Deadline],
     forget: Callable[[CheckedLease[L]], None],
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
-) -> Iterator[HeldLeaseStatus]:
+) -> Iterator[OwnLeaseStatus]:
     """Yield the status of each lease that is still held, or may be; ``forget`` is given those that certainly are not.
 
     Only leases of ``account`` are asked for; with None, none is.
@@ -173,7 +173,7 @@ def check_each(
         if known.ended:
             forget(known)
         else:
-            yield HeldLeaseStatus.of(known, now())
+            yield OwnLeaseStatus.of(known, now())
 
 
 def ask_each(

@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from azguard.leases import conventions
-from azguard.leases.holding import build_holding
 from azguard.leases.owners import FENCE, OWNER, SERVICE_CLOCK, TERRAFORM, Owner
+from azguard.leases.shown import build_holding
 from azguard.leases.state import LeaseState
 from azguard.times import iso
 from tests.support.cases import cases

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from azguard.leases import held
-from azguard.leases.held import CheckedLease, HeldLeaseStatus, Standing
+from azguard.leases import own
+from azguard.leases.own import CheckedLease, OwnLeaseStatus, Standing
 from azguard.requests.deadline import Deadline
 from tests.support.cases import cases
 
@@ -29,7 +29,7 @@ class Lease:
 
 
 def test_a_lease_is_shown_with_the_moment_its_term_ends() -> None:
-    assert HeldLeaseStatus.of(CheckedLease(Lease(), Standing.HELD), NOON) == HeldLeaseStatus(
+    assert OwnLeaseStatus.of(CheckedLease(Lease(), Standing.HELD), NOON) == OwnLeaseStatus(
         address="blob:site/a",
         state="held",
         lease_id="aaaaaaaa-0000-4000-8000-000000000000",
@@ -57,17 +57,17 @@ def test_a_lease_is_shown_with_the_moment_its_term_ends() -> None:
 def test_only_a_clock_that_is_a_minute_past_the_term_says_ended(
     duration: int | None, standing: Standing, minute: int, state: str
 ) -> None:
-    assert HeldLeaseStatus.of(CheckedLease(Lease(duration), standing), NOON.replace(minute=minute)).state == state
+    assert OwnLeaseStatus.of(CheckedLease(Lease(duration), standing), NOON.replace(minute=minute)).state == state
 
 
 def test_an_infinite_lease_has_no_end() -> None:
-    found = HeldLeaseStatus.of(CheckedLease(Lease(None), Standing.HELD), NOON)
+    found = OwnLeaseStatus.of(CheckedLease(Lease(None), Standing.HELD), NOON)
     assert (found.duration, found.until) == ("infinite", None)
 
 
 def test_without_an_account_each_lease_is_shown_and_none_is_forgotten() -> None:
     forgotten: list[CheckedLease[Lease]] = []
-    shown = held.check_each([Lease(), Lease(None)], None, Deadline, forgotten.append, lambda: NOON)
+    shown = own.check_each([Lease(), Lease(None)], None, Deadline, forgotten.append, lambda: NOON)
     assert ([each.state for each in shown], forgotten) == (["unknown", "unknown"], [])
 
 
@@ -76,6 +76,6 @@ def test_a_lease_that_is_certainly_over_is_forgotten_and_not_shown(
     standing: Standing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     over = CheckedLease(Lease(), standing)
-    monkeypatch.setattr(held, "ask_each", lambda *given: iter([over]))
+    monkeypatch.setattr(own, "ask_each", lambda *given: iter([over]))
     forgotten: list[CheckedLease[Lease]] = []
-    assert (list(held.check_each([Lease()], None, Deadline, forgotten.append)), forgotten) == ([], [over])
+    assert (list(own.check_each([Lease()], None, Deadline, forgotten.append)), forgotten) == ([], [over])
