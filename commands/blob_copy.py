@@ -70,7 +70,7 @@ def copy(
         op=fresh_op(),
         has_lineage=not given.no_lineage,
     )
-    copied = existence.create(lambda: copies.copy(plan), lambda: find_blob(plan), skip=skip)
+    copied = existence.create(lambda: copies.copy(plan), lambda: find_blob(target, plan.op, plan.deadline), skip=skip)
     if given.wait and isinstance(copied, copies.BlobCopied):
         copy_options.say_waiting(env, copied)
         patience = env.patience(env.shared.get("timeout"), copy_options.WAIT_SECONDS)

@@ -113,4 +113,6 @@ def _or_leave_alone(write: "Callable[[Upload], Any]") -> "Callable[[Upload], Any
     from azguard.blobs.write_checks import find_blob
     from azguard.resources import existence
 
-    return lambda ready: existence.create(lambda: write(ready), lambda: find_blob(ready), skip=True)
+    return lambda ready: existence.create(
+        lambda: write(ready), lambda: find_blob(ready.target, ready.op, ready.deadline), skip=True
+    )

@@ -21,7 +21,7 @@ from azguard.errors import Changed, NotFound
 from azguard.leases import guard
 from azguard.leases.recorded import LeaseRecords
 from azguard.requests.calls import page_timeouts, pages, read, write_timeouts
-from azguard.requests.commits import Verdict, WriteResult
+from azguard.requests.commits import Verdict, WriteResult, without_time
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage
 from azguard.requests.service_errors import build_unreadable
@@ -74,25 +74,19 @@ def create(
     return _to_write_result(target, settled.answer, "if-none-match", settled.attempts)
 
 
-def fetch(target: Target, deadline: Deadline) -> Any:
+def fetch(target: Target, conditions: Conditions, deadline: Deadline) -> Any:
     """Return the SDK's properties of a container, the lineage in its metadata included.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/get-container-properties
     """
     client = target.account.container(target.address)
-    return read(lambda t: client.get_container_properties(**t), target, deadline)
+    headers = conditions.request_headers
+    return read(lambda timeouts: client.get_container_properties(headers=headers, **timeouts), target, deadline)
 
 
 def show(target: Target, conditions: Conditions, deadline: Deadline) -> ContainerShown:
-    """Return a container's properties and metadata.
-
-    Source: https://learn.microsoft.com/rest/api/storageservices/get-container-properties
-    """
-    client = target.account.container(target.address)
-    return _describe(
-        target,
-        read(lambda t: client.get_container_properties(headers=conditions.request_headers, **t), target, deadline),
-    )
+    """Return a container's properties and metadata."""
+    return _describe(target, fetch(target, conditions, deadline))
 
 
 def list_containers(
@@ -181,22 +175,16 @@ def _delete(
         resend=alone is not None,
     )
     settled = send_until_settled(request, deadline)
-    return WriteResult(
-        address=str(target.address),
-        etag=None,
-        last_modified=None,
-        guard=name,
-        attempts=settled.attempts,
-    )
+    return without_time(target, name, settled.attempts)
 
 
 def _find_create_outcome(target: Target, op: str, stamped: Mapping[str, str], patience: Deadline) -> Finding[Any]:
     """Return whether the container that is there is the one we made."""
     try:
-        found = fetch(target, patience)
+        found = fetch(target, Conditions(), patience)
     except NotFound:
         return Finding(Verdict.NOT_YET)
-    if op in Lineage.parse((found.metadata or {}).get(KEY)):
+    if op in Lineage.find(found.metadata):
         return Finding(Verdict.COMMITTED, find_version(found, stamped))
     return Finding(Verdict.UNKNOWN)
 
@@ -211,7 +199,7 @@ def find_version(found: Any, stamped: Mapping[str, str]) -> Mapping[str, Any]:
 def find_existing(target: Target, op: str, deadline: Deadline) -> WriteResult:
     """Find the container that is there already, for a create."""
     try:
-        found = fetch(target, deadline.fresh())
+        found = fetch(target, Conditions(), deadline.fresh())
     except NotFound:  # deleted since
         return existence.leave_alone(target, None, None)
     return existence.judge_version(target, found.etag, found.last_modified, Lineage.find(found.metadata), op)
@@ -221,7 +209,7 @@ def _find_delete_outcome(
     target: Target, patience: Deadline, before: ContainerShown | None, alone: Callable[[], bool] | None
 ) -> Finding[None]:
     """Return who deleted it: only the holder of a lease could have, if we held one."""
-    found = existence.look_after(lambda: fetch(target, patience))
+    found = existence.look_after(lambda: fetch(target, Conditions(), patience))
     if found is None:
         verdict = Verdict.COMMITTED if alone is not None and alone() else Verdict.UNKNOWN
         return Finding(verdict, seen=NOTHING_THERE, same=before is not None)
@@ -231,7 +219,6 @@ def _find_delete_outcome(
 
 
 def _describe(target: Target, found: Any) -> ContainerShown:
-    metadata = drop_lineage(found.metadata)
     return ContainerShown(
         address=str(target.address),
         name=found.name or target.address.container,
@@ -243,7 +230,7 @@ def _describe(target: Target, found: Any) -> ContainerShown:
         lease_duration=found.lease.duration,
         has_immutability_policy=found.has_immutability_policy,
         has_legal_hold=found.has_legal_hold,
-        metadata=metadata,
+        metadata=drop_lineage(found.metadata),
     )
 
 

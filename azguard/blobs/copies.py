@@ -243,7 +243,7 @@ def _find_outcome(given: BlobCopy, patience: Deadline) -> Finding[Mapping[str, A
         found = properties.fetch(given.target, Conditions(), patience)
     except NotFound:
         return Finding(Verdict.NOT_YET if conditions.creates_only else Verdict.UNKNOWN, seen=NOTHING_THERE)
-    history = Lineage.parse((found.metadata or {}).get(KEY))
+    history = Lineage.find(found.metadata)
     verdict = verdict_from_lineage(history, given.op, conditions.expected_etag, found.etag)
     if verdict is not Verdict.COMMITTED:
         same = verdict is Verdict.UNKNOWN and given.stamp is None and _is_copy_of(found, given.source)

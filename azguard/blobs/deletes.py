@@ -7,9 +7,9 @@ from azguard.blobs import fenced_writes, properties
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, NotFound, UsageError
 from azguard.requests.calls import write_timeouts
-from azguard.requests.commits import Verdict, WriteResult
+from azguard.requests.commits import Verdict, WriteResult, without_time
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage
+from azguard.requests.lineage import Lineage
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources import existence
 
@@ -48,13 +48,7 @@ def delete(
         settled, conditions = fenced_writes.write(target, conditions, deadline, attempt, creates=False)
     except Changed as error:
         raise properties.describe_conflict(error, target, deadline) from error
-    return WriteResult(
-        address=str(target.address),
-        etag=None,
-        last_modified=None,
-        guard=conditions.guard,
-        attempts=settled.attempts,
-    )
+    return without_time(target, conditions.guard, settled.attempts)
 
 
 def _look_before(target: Target, conditions: Conditions, listed: str | None, deadline: Deadline) -> BlobBefore:
@@ -102,7 +96,7 @@ def _find_outcome(target: Target, conditions: Conditions, patience: Deadline, be
         return Finding(verdict, seen=NOTHING_THERE, same=before.etag is not None)
     if current.etag == expected_etag or (expected_etag is None and conditions.lease_id is not None):
         return Finding(Verdict.NOT_YET, seen=current)
-    history = Lineage.parse((current.metadata or {}).get(KEY))
+    history = Lineage.find(current.metadata)
     if expected_etag is not None and history.successor(expected_etag) is not None:
         return Finding(Verdict.NEVER, seen=current)
     return Finding(Verdict.UNKNOWN, seen=current, same=before.etag not in (None, current.etag))

@@ -77,7 +77,7 @@ def find_outcome(
         return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
     if current.etag == found.etag:
         return Finding(Verdict.NOT_YET, seen=current)
-    if Lineage.parse((current.metadata or {}).get(KEY)).successor(found.etag) is not None:
+    if Lineage.find(current.metadata).successor(found.etag) is not None:
         return Finding(Verdict.NEVER, seen=current)
     if equals(current) and is_held:
         return Finding(Verdict.COMMITTED, {"etag": current.etag, "last_modified": current.last_modified})

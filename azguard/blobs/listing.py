@@ -85,10 +85,10 @@ def show(target: Target, conditions: Conditions, deadline: Deadline) -> BlobShow
     Source: https://learn.microsoft.com/rest/api/storageservices/get-blob-properties
     """
     with explain_stale_read(target, conditions, deadline):
-        return from_sdk(target.address, fetch(target, conditions, deadline))
+        return _describe_blob(target.address, fetch(target, conditions, deadline))
 
 
-def from_sdk(address: Address, found: Any) -> BlobShown:
+def _describe_blob(address: Address, found: Any) -> BlobShown:
     """Return the SDK's properties as a plain value; azguard's own metadata key stays out."""
     settings = found.content_settings
     return BlobShown(
@@ -170,7 +170,7 @@ def _to_row(container: str, item: Any) -> BlobShown | BlobPrefix:
     if not hasattr(item, "etag"):
         return BlobPrefix(f"blob:{container}/{item.name}", item.name)
     where = Address(kind=Kind.BLOB, parts=(container, item.name), snapshot=item.snapshot, version=item.version_id)
-    return from_sdk(where, item)
+    return _describe_blob(where, item)
 
 
 def order_in_time(found: Any) -> tuple[bool, str]:
@@ -262,7 +262,7 @@ def _parse(found: "Element") -> ListedBlob | None:
     return ListedBlob(
         name=text,
         etag=quote(etag) if etag else None,
-        last_modified=_parse_date(modified) if modified else None,
+        last_modified=parse_date(modified) if modified else None,
         content_length=int(length) if length else None,
         content_md5=told.get("Content-MD5"),
         blob_type=told.get("BlobType"),
@@ -270,5 +270,6 @@ def _parse(found: "Element") -> ListedBlob | None:
 
 
 @lru_cache(maxsize=256)
-def _parse_date(text: str) -> datetime:
+def parse_date(text: str) -> datetime:
+    """Parse a date of a header; those of a listing repeat."""
     return parsedate_to_datetime(text)

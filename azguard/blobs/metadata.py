@@ -19,7 +19,7 @@ from azguard.documents import metadata as rules
 from azguard.errors import NotFound
 from azguard.leases.owners import OF_LOCK
 from azguard.leases.recorded import LeaseRecords
-from azguard.requests.calls import read, write_timeouts
+from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict, WriteResult, verdict_from_lineage
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage
@@ -79,7 +79,7 @@ def replace_all(
 
     def attempt(found: Any, under: Conditions) -> Settled[Any]:
         op = fresh_op()
-        stamped = add_own(metadata, found.metadata or {}, op, found.etag)
+        stamped = _add_own_keys(metadata, found.metadata or {}, op, found.etag)
         client = target.account.blob(target.address)
         request = WriteRequest(
             target=target,
@@ -96,12 +96,8 @@ def replace_all(
     return headers.rewrite(target, conditions, records, deadline, attempt)
 
 
-def add_own(metadata: Mapping[str, str], before: Mapping[str, str], op: str, etag: str) -> Mapping[str, str]:
-    """Return metadata with azguard's own keys of the version that they replace, and with the op in the lineage.
-
-    Raises:
-        UsageError: they are too large together.
-    """
+def _add_own_keys(metadata: Mapping[str, str], before: Mapping[str, str], op: str, etag: str) -> Mapping[str, str]:
+    """Return metadata with azguard's own keys of the version that they replace, and with the op in the lineage."""
     given = {key.lower() for key in metadata}
     kept = {key: value for key, value in before.items() if key.lower() in OF_LOCK and key.lower() not in given}
     lineage = Lineage.parse(before.get(KEY)).after(op, etag)
@@ -115,7 +111,7 @@ def _find_outcome(target: Target, op: str, before: Any, stamped: Mapping[str, st
         found = properties.fetch(target, Conditions(), patience)
     except NotFound:
         return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
-    history = Lineage.parse((found.metadata or {}).get(KEY))
+    history = Lineage.find(found.metadata)
     verdict = verdict_from_lineage(history, op, before.etag, found.etag)
     # Another tool may have written content, headers or metadata since, and have kept the lineage.
     is_same = (found.size, ContentHeaders.of(found)) == (before.size, ContentHeaders.of(before))
@@ -131,7 +127,7 @@ def read_container_metadata(
 
     Source: https://learn.microsoft.com/rest/api/storageservices/get-container-properties
     """
-    return describe(target, _fetch(target, conditions.lease_id, deadline))
+    return describe(target, containers.fetch(target, Conditions(lease_id=conditions.lease_id), deadline))
 
 
 def replace_container_metadata(
@@ -144,12 +140,12 @@ def replace_container_metadata(
         OutcomeUnknown: the answer was lost, and the write is not found. It may still arrive.
     Source: https://learn.microsoft.com/rest/api/storageservices/set-container-metadata
     """
-    found = _fetch(target, conditions.lease_id, deadline)
+    found = containers.fetch(target, Conditions(lease_id=conditions.lease_id), deadline)
     is_compared = conditions.expected_etag is not None
     if conditions.expected_etag not in (None, quote(found.etag)):
         raise containers.to_changed(target, conditions.expected_etag, quote(found.etag))
     op = fresh_op()
-    stamped = add_own(wanted, found.metadata or {}, op, found.etag)
+    stamped = _add_own_keys(wanted, found.metadata or {}, op, found.etag)
     client = target.account.container(target.address)
     request = WriteRequest(
         target=target,
@@ -177,16 +173,10 @@ def find_outcome(target: Target, op: str, stamped: Mapping[str, str], patience: 
     The emulator and the service tell the lineage of a container in its metadata.
     """
     try:
-        found = containers.fetch(target, patience)
+        found = containers.fetch(target, Conditions(), patience)
     except NotFound:
         return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
-    history = Lineage.parse((found.metadata or {}).get(KEY))
+    history = Lineage.find(found.metadata)
     if op not in history:
         return Finding(Verdict.UNKNOWN)
     return Finding(Verdict.COMMITTED, containers.find_version(found, stamped))
-
-
-def _fetch(target: Target, lease_id: str | None, deadline: Deadline) -> Any:
-    client = target.account.container(target.address)
-    headers = Conditions(lease_id=lease_id).request_headers
-    return read(lambda timeouts: client.get_container_properties(headers=headers, **timeouts), target, deadline)

@@ -61,11 +61,7 @@ def describe_conflict(error: Changed, target: Target, deadline: Deadline) -> Cha
             return error.but(detail=(*error.detail, "there is nothing now"))
         return to_gone(target, error.expected_etag, error)
     now = f"now: {current.size:,} bytes, written {current.last_modified:%Y-%m-%d %H:%M:%S} UTC"
-    return error.but(
-        current_etag=current.etag,
-        lease_state=current.lease.state,
-        detail=(*error.detail, now),
-    )
+    return error.but(current_etag=current.etag, lease_state=current.lease.state, detail=(*error.detail, now))
 
 
 def _find_current(error: Changed, target: Target, deadline: Deadline) -> Any:

@@ -94,14 +94,8 @@ def take_snapshot(given: Snapshot) -> BlobSnapshot:
         return _to_result(given, pinned, settled, changed)
 
 
-def take_version(given: Snapshot) -> BlobSnapshot:
-    """Keep the version that the condition names, or nothing.
-
-    Raises:
-        Changed: it is not the current version any more.
-        NotFound: there is none.
-        OutcomeUnknown: the answers were lost, and the snapshot is not in the list.
-    """
+def _take_version(given: Snapshot) -> BlobSnapshot:
+    """Keep the version that the condition names, or nothing."""
     pinned = _pin(given)
     return _to_result(given, pinned, _send_settled(pinned), 0)
 
@@ -228,7 +222,7 @@ class VersionKeeper:
         try:
             # A step towards the write that the caller asked for.
             with commits.step():
-                self.made[etag] = take_version(given)
+                self.made[etag] = _take_version(given)
         except NotFound as error:
             raise properties.to_gone(self.target, etag, error) from error
         except Changed as error:

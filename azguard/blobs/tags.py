@@ -28,7 +28,7 @@ from azguard.leases import guard
 from azguard.leases.owner_records import Moved
 from azguard.leases.recorded import LeaseRecords
 from azguard.requests.calls import write_timeouts
-from azguard.requests.commits import Verdict, WriteResult, look_under
+from azguard.requests.commits import Verdict, WriteResult, look_under, without_time
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
@@ -140,7 +140,7 @@ def move_etag(etag: str, blob_etag: str) -> str:
     return f"{quote(blob_etag)[:-1]}{_MARK}{etag.rpartition(_MARK)[2]}"
 
 
-def is_of_tags(etag: str) -> bool:
+def _is_of_tags(etag: str) -> bool:
     """Return whether an ETag is one that azguard made of tags, and not the blob's own."""
     return _MARK in etag
 
@@ -170,17 +170,11 @@ def _write(
         resend=is_own,
     )
     settled: Settled[Any] = send_until_settled(request, deadline)
-    return WriteResult(
-        address=str(target.address),
-        etag=compute_etag(current.blob_etag, wanted),
-        last_modified=None,
-        guard=conditions.guard,
-        attempts=settled.attempts,
-    )
+    return without_time(target, conditions.guard, settled.attempts, compute_etag(current.blob_etag, wanted))
 
 
 def _compare(target: Target, expected: str | None, current: TagsRead) -> None:
-    there = current.etag if expected is not None and is_of_tags(expected) else current.blob_etag
+    there = current.etag if expected is not None and _is_of_tags(expected) else current.blob_etag
     if expected in (None, there):
         return
     what = "the tags of " if current.blob_etag[:-1] + _MARK == str(expected).rpartition(_MARK)[0] + _MARK else ""

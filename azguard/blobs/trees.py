@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from email.utils import parsedate_to_datetime
-from functools import lru_cache
 from http import HTTPStatus
 from itertools import chain, islice
 from pathlib import Path
@@ -60,6 +58,9 @@ class BlobTree:
     any_type: bool = False
     #: Of a delete: None, ``include`` or ``only``.
     snapshots: str | None = None
+    put_operation: Operation = BLOB_PUT_BLOCK_BLOB
+    get_operation: Operation = BLOB_GET
+    delete_operation: Operation = BLOB_DELETE
     #: A container has no directories.
     folders: None = None
     #: Names that differ in anything are different blobs.
@@ -69,21 +70,6 @@ class BlobTree:
     def address(self) -> str:
         """Return what the prefix is."""
         return f"blob:{self.container.address.container}/{self.prefix}"
-
-    @property
-    def put_operation(self) -> Operation:
-        """Return the operation of a put."""
-        return BLOB_PUT_BLOCK_BLOB
-
-    @property
-    def get_operation(self) -> Operation:
-        """Return the operation of a get."""
-        return BLOB_GET
-
-    @property
-    def delete_operation(self) -> Operation:
-        """Return the operation of a delete."""
-        return BLOB_DELETE
 
     def find_reason_to_skip(self, name: str) -> str | None:  # for other services
         """Return None: every name may be a blob's."""
@@ -114,7 +100,7 @@ class BlobTree:
             NotFound: there is none.
         """
         try:
-            containers.fetch(self.container, deadline)
+            containers.fetch(self.container, Conditions(), deadline)
         except Forbidden:
             pass
 
@@ -150,7 +136,7 @@ class BlobTree:
         *,
         skip: bool,
     ) -> tuple[Any, str | None]:
-        """Write a blob; see ``uploads.put``."""
+        """Write a blob; see ``put_blob.put``."""
         upload = Upload(
             target=target,
             settings=self.settings(target.address.name),
@@ -161,9 +147,7 @@ class BlobTree:
         )
         upload = upload.add_lineage() if self.stamps else upload
         written = existence.create(
-            lambda: put_blob.put(upload, source, progress),
-            lambda: find_blob(upload),
-            skip=skip,
+            lambda: put_blob.put(upload, source, progress), lambda: find_blob(target, op, deadline), skip=skip
         )
         return written, upload.stamp
 
@@ -178,7 +162,7 @@ class BlobTree:
         *,
         size: int | None,
     ) -> tuple[Any, str | None]:
-        """Read a blob into a file; see ``downloads.to_file``. A small one takes one request and no model of the SDK."""
+        """Read a blob into a file; see ``download.to_file``. A small one takes one request and no model of the SDK."""
         if size is not None and 0 < size <= _SMALL_BYTES:
             found = _read_small_to_file(target, conditions, file, deadline, progress, admit)
             if found is not None:
@@ -218,11 +202,6 @@ def _read_small_to_file(
     """Write a blob's content to a file, whole or not at all, and return what was delivered and its lineage.
 
     None, and nothing is written, if it is not one that one request reads, or if the file is a device.
-
-    Raises:
-        UsageError: the folder does not exist or is not writable.
-        OutputFailed: the disk is full or fails; the file is as it was.
-        Changed: ``admit`` refused; the file is as it was.
     """
     mode = delivery.find_mode(file)
     if mode is not None and not stat.S_ISREG(mode):
@@ -272,7 +251,7 @@ def _read(target: Target, headers: Mapping[str, str], timeouts: Mapping[str, Any
     if answer.status != HTTPStatus.PARTIAL_CONTENT or not is_whole or not etag or not modified:
         return None
     with suppress(ValueError):
-        return _build(answer, etag, _parse_date(modified))
+        return _build(answer, etag, listing.parse_date(modified))
     return None
 
 
@@ -286,8 +265,3 @@ def _build(answer: DirectAnswer, etag: str, modified: datetime) -> _SmallBlob:
         blob_type=found.get("x-ms-blob-type"),
         metadata={name[len(_METADATA) :]: value for name, value in found.items() if name.lower().startswith(_METADATA)},
     )
-
-
-@lru_cache(maxsize=256)
-def _parse_date(text: str) -> datetime:
-    return parsedate_to_datetime(text)

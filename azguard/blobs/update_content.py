@@ -103,7 +103,7 @@ class LeasableBlob(ABC):
     ) -> CommittedVersion:
         client = self.target.account.blob(self.target.address)
         stamped = add_lineage(metadata, state, lineage)
-        headers = condition_on(state, lease_id).request_headers
+        headers = _condition_on(state, lease_id).request_headers
         return CommittedVersion.of(client.set_blob_metadata(stamped, headers=headers, **write_timeouts(deadline)))
 
 
@@ -140,7 +140,7 @@ class BlobContent(LeasableBlob):
             except NotFound as error:
                 return to_missing_version(error, b"", _Preserved(Settings.guess(self.target)))
             found = download.properties
-            refuse_other_types(self.target, found)
+            _refuse_other_types(self.target, found)
             try:
                 content = b"".join(download)
             except (Changed, NotFound):
@@ -171,14 +171,14 @@ class BlobContent(LeasableBlob):
         upload = Upload(
             target=self.target,
             settings=settings,
-            conditions=condition_on(state, lease_id),
+            conditions=_condition_on(state, lease_id),
             deadline=deadline,
             op=fresh_op(),
             stamp=stamp,
         )
         commit = put_blob.prepare(upload, content)
         self._keep(state, lease_id, deadline)
-        return lambda held: CommittedVersion.of(commit(condition_on(state, held)))
+        return lambda held: CommittedVersion.of(commit(_condition_on(state, held)))
 
     def mark(
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
@@ -204,7 +204,7 @@ class BlobContent(LeasableBlob):
         """Return the tier to send, None for the account's default; asked only where it may have been chosen."""
         if state.etag is None or (state.lineage.entries and not state.lineage.tiered):
             return None
-        return properties.find_chosen_tier(properties.fetch(self.target, condition_on(state, lease_id), deadline))
+        return properties.find_chosen_tier(properties.fetch(self.target, _condition_on(state, lease_id), deadline))
 
     def _find_tags(self, kept: _Preserved, deadline: Deadline) -> Mapping[str, str] | None:
         """Return the tags to send, ours among them; read as late as possible where they hold no fence."""
@@ -229,7 +229,7 @@ class BlobContent(LeasableBlob):
         return replace(state, preserved=kept, fence=theirs, must_rewrite=theirs != self.lock_fence)
 
 
-def condition_on(state: CurrentVersion, lease_id: str | None) -> Conditions:
+def _condition_on(state: CurrentVersion, lease_id: str | None) -> Conditions:
     """Return the condition that the blob is still the version read, or still missing."""
     headers = {"If-None-Match": "*"} if state.etag is None else {"If-Match": state.etag}
     return Conditions(
@@ -277,12 +277,8 @@ def add_lineage(metadata: Mapping[str, str], state: CurrentVersion, lineage: Lin
     return with_lineage(metadata, state.carry_on(lineage))
 
 
-def refuse_other_types(target: Target, found: Any) -> None:
-    """Refuse a blob that is not a block blob.
-
-    Raises:
-        BadRequest: it is an append or page blob.
-    """
+def _refuse_other_types(target: Target, found: Any) -> None:
+    """Refuse a blob that is not a block blob."""
     kind = properties.type_of(found)
     if kind != "BlockBlob":
         raise BadRequest(

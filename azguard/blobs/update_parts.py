@@ -8,9 +8,8 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
-from typing import Any
 
-from azguard.blobs import fenced_writes, properties, tags, update_content
+from azguard.blobs import containers, fenced_writes, properties, tags, update_content
 from azguard.blobs.content.upload import Settings
 from azguard.blobs.update_content import LeasableBlob
 from azguard.conditions import fences
@@ -18,7 +17,7 @@ from azguard.conditions.resolve import Conditions
 from azguard.documents import metadata as rules
 from azguard.documents.metadata import as_json, count_room, flatten, from_json
 from azguard.errors import NotFound, TransformFailed, UsageError
-from azguard.requests.calls import read, write_timeouts
+from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage
 from azguard.updates.compared import ComparedMetadata, RefusedHere, SingleWrite, StampedMetadata
@@ -189,11 +188,7 @@ class ContainerMetadata(ComparedMetadata):
 
     def fetch(self, deadline: Deadline) -> StampedMetadata:
         """Return the metadata and the ETag of the container."""
-        client = self.target.account.container(self.target.address)
-        headers = Conditions(lease_id=self.lease_id).request_headers
-        found: Any = read(
-            lambda timeouts: client.get_container_properties(headers=headers, **timeouts), self.target, deadline
-        )
+        found = containers.fetch(self.target, Conditions(lease_id=self.lease_id), deadline)
         return StampedMetadata(found.metadata or {}, found.etag, found.last_modified)
 
     def send(self, stamped: Mapping[str, str], lease_id: str | None, deadline: Deadline) -> CommittedVersion:

@@ -7,7 +7,7 @@ is guarded by a version needs no request to learn its type; any other write need
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from azguard.accounts.target import Target
 from azguard.blobs import properties
@@ -23,22 +23,6 @@ if TYPE_CHECKING:
 
 
 _WORDS = {BLOCK_BLOB: "a block blob", "AppendBlob": "an append blob", "PageBlob": "a page blob"}
-
-
-class Creation(Protocol):
-    """A write that was to create a blob."""
-
-    @property
-    def target(self) -> Target:
-        """Return what it was to create."""
-
-    @property
-    def deadline(self) -> Deadline:
-        """Return how long it was to try."""
-
-    @property
-    def op(self) -> str:
-        """Return its id, which its lineage would have."""
 
 
 def describe_type(found: str | None) -> str:
@@ -57,15 +41,11 @@ def check_type(target: Target, conditions: Conditions, deadline: Deadline) -> No
     """
     if conditions.creates_only:
         return
-    refuse_type(target, conditions.blob_type or _fetch_type(target, deadline))
+    _refuse_type(target, conditions.blob_type or _fetch_type(target, deadline))
 
 
-def refuse_type(target: Target, found: str | None) -> None:
-    """Refuse a type that is not a block blob's; None is nothing there.
-
-    Raises:
-        BadRequest: it is another.
-    """
+def _refuse_type(target: Target, found: str | None) -> None:
+    """Refuse a type that is not a block blob's; None is nothing there."""
     if found in (None, BLOCK_BLOB):
         return
     raise BadRequest(
@@ -83,8 +63,7 @@ def _fetch_type(target: Target, deadline: Deadline) -> str | None:
         return None
     except Forbidden as error:
         raise error.but(
-            message=f"{error.message}: so it is not known whether {target} is a block blob",
-            reason="blob_type_unknown",
+            message=f"{error.message}: so it is not known whether {target} is a block blob", reason="blob_type_unknown"
         ) from error
     return properties.type_of(found)
 
@@ -136,7 +115,7 @@ def check_early(upload: "Upload") -> None:
     if conditions.creates_only:
         raise Exists(f"{upload.target} exists already", address=str(upload.target.address))
     if not upload.any_type:
-        refuse_type(upload.target, properties.type_of(found))
+        _refuse_type(upload.target, properties.type_of(found))
 
 
 def _on_a_read(conditions: Conditions) -> dict[str, str]:
@@ -185,13 +164,12 @@ def to_gave_up(target: Target, refused: int) -> GaveUp:
     )
 
 
-def find_blob(creation: Creation) -> WriteResult:
+def find_blob(target: Target, op: str, deadline: Deadline) -> WriteResult:
     """Find the blob that is there already, for a write that only creates."""
     from azguard.resources.existence import judge_version, leave_alone  # which other writes do not need
 
-    target = creation.target
     try:
-        found = properties.fetch(target, Conditions(), creation.deadline.fresh())
+        found = properties.fetch(target, Conditions(), deadline.fresh())
     except NotFound:  # deleted since
         return leave_alone(target, None, None)
-    return judge_version(target, found.etag, found.last_modified, Lineage.find(found.metadata), creation.op)
+    return judge_version(target, found.etag, found.last_modified, Lineage.find(found.metadata), op)

@@ -172,11 +172,11 @@ def export_lock(lock: FileLock, environ: Mapping[str, str]) -> dict[str, str]:
         pid=pid,
         birth=identity.find_birth(pid) or "",
     )
-    every = [*read_outer_locks(environ), mine]
+    every = [*_read_outer_locks(environ), mine]
     return {NAMES: "\n".join(each.name for each in every), FILE_LOCKS: json.dumps([asdict(each) for each in every])}
 
 
-def read_outer_locks(environ: Mapping[str, str]) -> list[OuterFileLock]:
+def _read_outer_locks(environ: Mapping[str, str]) -> list[OuterFileLock]:
     """Return the locks that the variables tell of; none where they cannot be read."""
     try:
         return [OuterFileLock(**each) for each in json.loads(environ.get(FILE_LOCKS) or "[]")]
@@ -191,7 +191,7 @@ def find_outer_lock(lock: FileLock, environ: Mapping[str, str]) -> OuterFileLock
         UsageError: it holds the file in another way, so that this would wait for its own end.
         LockLost: the process that held it is gone.
     """
-    for outer in read_outer_locks(environ):
+    for outer in _read_outer_locks(environ):
         if not outer.is_of(lock) or not outer.excludes(lock):
             continue
         if not KnownProcess(outer.pid, outer.birth).lives:

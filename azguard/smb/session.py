@@ -19,8 +19,8 @@ BUSY = frozenset({0xC0000043, 0xC0000054, 0xC0000055, 0xC0000056})
 TRANSIENT = frozenset({0xC000009A, 0xC0000205})
 #: The handle, or what it belongs to, is gone.
 ENDED = frozenset({0xC0000008, 0xC00000C9, 0xC0000128, 0xC0000203, 0xC000035C})
-PATH_MISSING = 0xC000003A
-SHARE_MISSING = 0xC00000CC
+_PATH_MISSING = 0xC000003A
+_SHARE_MISSING = 0xC00000CC
 # https://learn.microsoft.com/openspecs/windows_protocols/ms-erref/596a1078-e883-4972-9bbc-49e60bebca55
 _NAMES: Mapping[int, str] = {
     0xC0000008: "STATUS_INVALID_HANDLE",
@@ -28,7 +28,7 @@ _NAMES: Mapping[int, str] = {
     0xC0000033: "STATUS_OBJECT_NAME_INVALID",
     0xC0000034: "STATUS_OBJECT_NAME_NOT_FOUND",
     0xC0000035: "STATUS_OBJECT_NAME_COLLISION",
-    PATH_MISSING: "STATUS_OBJECT_PATH_NOT_FOUND",
+    _PATH_MISSING: "STATUS_OBJECT_PATH_NOT_FOUND",
     0xC000003B: "STATUS_OBJECT_PATH_SYNTAX_BAD",
     0xC0000043: "STATUS_SHARING_VIOLATION",
     0xC0000054: "STATUS_FILE_LOCK_CONFLICT",
@@ -39,7 +39,7 @@ _NAMES: Mapping[int, str] = {
     0xC000009A: "STATUS_INSUFFICIENT_RESOURCES",
     0xC00000BA: "STATUS_FILE_IS_A_DIRECTORY",
     0xC00000C9: "STATUS_NETWORK_NAME_DELETED",
-    SHARE_MISSING: "STATUS_BAD_NETWORK_NAME",
+    _SHARE_MISSING: "STATUS_BAD_NETWORK_NAME",
     0xC0000103: "STATUS_NOT_A_DIRECTORY",
     0xC0000128: "STATUS_FILE_CLOSED",
     0xC0000203: "STATUS_USER_SESSION_DELETED",
@@ -73,8 +73,8 @@ def translate(status: int, lock: FileLock) -> AzguardError:
         ),
         0xC0000072: SmbRefusal(Unauthenticated, "the server does not accept the account", reason="smb_logon_failed"),
         0xC0000034: SmbRefusal(NotFound, f"there is no {address}", reason="smb_file_missing"),
-        PATH_MISSING: SmbRefusal(NotFound, f"a directory of {address} is missing", reason="smb_directory_missing"),
-        SHARE_MISSING: SmbRefusal(NotFound, f"there is no share:{share}", reason="smb_share_missing"),
+        _PATH_MISSING: SmbRefusal(NotFound, f"a directory of {address} is missing", reason="smb_directory_missing"),
+        _SHARE_MISSING: SmbRefusal(NotFound, f"there is no share:{share}", reason="smb_share_missing"),
         0xC00000BA: SmbRefusal(BadRequest, f"{address} is a directory", reason="smb_is_directory"),
         0xC0000103: SmbRefusal(BadRequest, f"a part of the path of {address} is a file", reason="smb_path_malformed"),
         0xC0000033: SmbRefusal(BadRequest, f"SMB takes no such name as {address}", reason="smb_path_malformed"),
@@ -298,7 +298,7 @@ class ShareSession:
         try:
             return self._create(lock, lock.path, patience=patience, is_directory=False, create=create)
         except SmbRefused as refused:
-            if refused.status != PATH_MISSING or not create:
+            if refused.status != _PATH_MISSING or not create:
                 raise
         parts = lock.path.split("\\")[:-1]
         for count in range(1, len(parts) + 1):

@@ -111,9 +111,7 @@ def _check(given: Append, found: Any) -> None:
     blocks = found.append_blob_committed_block_count
     if blocks is not None and blocks >= MOST_BLOCKS:
         raise BadRequest(
-            f"{target} has {blocks:,} blocks, the most that an append blob can have",
-            reason="too_many_blocks",
-            **facts,
+            f"{target} has {blocks:,} blocks, the most that an append blob can have", reason="too_many_blocks", **facts
         )
     if expected is not None and found.etag != expected:
         refusal = Changed(f"{target} changed since you read it", expected_etag=expected, seen=found, **facts)

@@ -90,7 +90,7 @@ def stage(
     try:
         if block is None:
             for name, piece in stage_stream(place, first, source, progress):
-                yield Block(encode_id(name), len(piece), UNCOMMITTED)
+                yield Block(_encode_id(name), len(piece), UNCOMMITTED)
             return
         if len(first) > MOST_BYTES:
             raise UsageError(f"the content is longer than one block of {MOST_BYTES:,} bytes", reason="block_too_long")
@@ -201,14 +201,11 @@ def _explain_refusal(error: Changed, target: Target) -> Exception:
     if error.service_code != "InvalidBlobOrBlock":
         return error
     return error.as_kind(
-        BadRequest,
-        message=f"{target} has staged blocks whose ids have another length",
-        reason="blocks_of_other_length",
+        BadRequest, message=f"{target} has staged blocks whose ids have another length", reason="blocks_of_other_length"
     )
 
 
-def encode_id(text: str) -> str:
-    """Return an id as the service has it."""
+def _encode_id(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 

@@ -177,7 +177,7 @@ def _create(given: PageWrite, length: int, deadline: Deadline) -> str:
             found = properties.fetch(given.target, Conditions(), patience)
         except NotFound:
             return Finding(verdict_from_lineage(Lineage(), op, None, None))
-        history = Lineage.parse((found.metadata or {}).get(KEY))
+        history = Lineage.find(found.metadata)
         answer = {"etag": found.etag, "is_found": True}
         return Finding(verdict_from_lineage(history, op, None, found.etag), answer, seen=found)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from azguard import columns
 from azguard.accounts import direct
@@ -53,36 +53,24 @@ class ContentHeaders:
     content_md5: str | None = None
 
     @classmethod
-    def of(cls, found: Any) -> "ContentHeaders":
+    def of(cls, found: Any) -> Self:
         """Return those of the SDK's properties."""
         settings = found.content_settings
-        return cls(
-            content_type=settings.content_type or None,
-            content_encoding=settings.content_encoding or None,
-            content_language=settings.content_language or None,
-            content_disposition=settings.content_disposition or None,
-            cache_control=settings.cache_control or None,
-            content_md5=properties.encode_base64(settings.content_md5),
-        )
+        texts = {each.name: getattr(settings, each.name) or None for each in fields(ContentHeaders)}
+        return cls(**{**texts, "content_md5": properties.encode_base64(settings.content_md5)})
 
     @property
     def given(self) -> Mapping[str, str]:
         """Return those that are set."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        values = {each.name: getattr(self, each.name) for each in fields(ContentHeaders)}
         return {name: value for name, value in values.items() if value is not None}
 
     def for_sdk(self) -> Any:
         """Return the SDK's value."""
         from azure.storage.blob import ContentSettings
 
-        return ContentSettings(
-            content_type=self.content_type,
-            content_encoding=self.content_encoding,
-            content_language=self.content_language,
-            content_disposition=self.content_disposition,
-            cache_control=self.cache_control,
-            content_md5=decode_md5(self.content_md5),
-        )
+        texts = {each.name: getattr(self, each.name) for each in fields(ContentHeaders)}
+        return ContentSettings(**{**texts, "content_md5": decode_md5(self.content_md5)})
 
 
 @dataclass(frozen=True)
@@ -94,20 +82,12 @@ class Settings(ContentHeaders):
     tags: Mapping[str, str] | None = None
 
     @classmethod
-    def of_blob(cls, found: Any, metadata: Mapping[str, str]) -> "Settings":
+    def of_blob(cls, found: Any, metadata: Mapping[str, str]) -> Self:
         """Return what a write of the content has to send again; the service computes the MD5 anew."""
-        headers = found.content_settings
-        return cls(
-            content_type=headers.content_type,
-            content_encoding=headers.content_encoding,
-            content_language=headers.content_language,
-            content_disposition=headers.content_disposition,
-            cache_control=headers.cache_control,
-            metadata=metadata,
-        )
+        return replace(cls.of(found), content_md5=None, metadata=metadata)
 
     @classmethod
-    def guess(cls, target: Target) -> "Settings":
+    def guess(cls, target: Target) -> Self:
         """Return those of a new blob, with the content type that its name suggests."""
         import mimetypes
 
@@ -257,7 +237,7 @@ def find_outcome(upload: Upload, ids: Sequence[str], patience: Deadline) -> "Fin
         found = properties.fetch(upload.target, Conditions(), patience)
     except NotFound:
         return Finding(Verdict.NOT_YET if upload.conditions.creates_only else Verdict.UNKNOWN, seen=NOTHING_THERE)
-    history = Lineage.parse((found.metadata or {}).get(KEY))
+    history = Lineage.find(found.metadata)
     verdict = verdict_from_lineage(history, upload.op, parent, found.etag)
     if verdict is Verdict.UNKNOWN and ids:
         return _compare_blocks(upload, ids, patience)._replace(seen=found)
