@@ -16,6 +16,12 @@ def client(cli: CliWorld, blob: str) -> Any:
     return BlobClient.from_connection_string(str(cli.connection_string), container, name)
 
 
+def content(cli: CliWorld, blob: str) -> bytes:
+    """Read a blob as another tool does."""
+    with client(cli, blob) as reader:
+        return bytes(reader.download_blob().readall())
+
+
 def make(cli: CliWorld, content: bytes = b"old", **settings: Any) -> str:
     """Write a blob in a new container as another tool does, and return its address."""
     blob = f"{cli.container()}/a.json"

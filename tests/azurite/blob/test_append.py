@@ -9,13 +9,14 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from azure.storage.blob import BlobClient
 
 from azguard.blobs.content import append_request
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
 from tests.faults.rules import Rule, by_rules
 from tests.support import scripted_service
+from tests.support.blob_world import client as sdk
+from tests.support.blob_world import content
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
@@ -23,17 +24,6 @@ from tests.support.scripted_service import Answer
 
 LOG = {"x-ms-blob-type": "AppendBlob", "ETag": '"0x1"', "Content-Length": "4", "Last-Modified": "Sun, 21 Nov 2026 "
        "23:00:00 GMT", "x-ms-creation-time": "Sun, 21 Nov 2026 23:00:00 GMT"}  # fmt: skip
-
-
-def sdk(cli: CliWorld, blob: str) -> BlobClient:
-    assert cli.connection_string is not None
-    container, _, name = blob.partition("/")
-    return BlobClient.from_connection_string(cli.connection_string, container, name)
-
-
-def content(cli: CliWorld, blob: str) -> bytes:
-    with sdk(cli, blob) as client:
-        return bytes(client.download_blob().readall())
 
 
 @pytest.fixture

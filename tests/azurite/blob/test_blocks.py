@@ -3,18 +3,13 @@
 import base64
 
 import pytest
-from azure.storage.blob import BlobBlock, BlobClient
+from azure.storage.blob import BlobBlock
 
 from azguard.blobs.content import put_blob
+from tests.support.blob_world import client as sdk
 from tests.support.cli_world import CliWorld
 
 ONE, TWO = "cGFydC0wMDAx", "cGFydC0wMDAy"
-
-
-def sdk(cli: CliWorld, blob: str) -> BlobClient:
-    assert cli.connection_string is not None
-    container, _, name = blob.partition("/")
-    return BlobClient.from_connection_string(cli.connection_string, container, name)
 
 
 @pytest.fixture

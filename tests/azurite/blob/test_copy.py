@@ -8,13 +8,14 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from azure.storage.blob import BlobClient, BlobSasPermissions, generate_blob_sas
+from azure.storage.blob import BlobSasPermissions, generate_blob_sas
 
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Answer, Fault, Request
 from azguard.requests.lineage import KEY, Lineage
 from tests.faults.rules import operation
+from tests.support.blob_world import client as sdk
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 
@@ -39,11 +40,6 @@ def site(cli: CliWorld) -> str:
     )
     assert cli.call("blob", "put", f"{name}/source", *words, stdin=b"new", scope="setup").code == 0
     return name
-
-
-def sdk(cli: CliWorld, blob: str) -> BlobClient:
-    container, _, name = blob.partition("/")
-    return BlobClient.from_connection_string(cli.connection_string or "", container, name)
 
 
 def copy(cli: CliWorld, site: str, *words: str, scope: str = "test") -> Ran:

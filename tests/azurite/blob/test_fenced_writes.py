@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from azure.storage.blob import BlobBlock, BlobClient, BlobSasPermissions, generate_blob_sas
+from azure.storage.blob import BlobBlock, BlobSasPermissions, generate_blob_sas
 
 from azguard.accounts.credentials import from_connection_string
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
@@ -20,6 +20,7 @@ from azguard.faultproxy.faults import Fault, Request
 from azguard.requests.deadline import Deadline
 from tests.faults.rules import operation
 from tests.support.blob_world import LARGE
+from tests.support.blob_world import client as sdk
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.no_records import NoRecords
@@ -45,11 +46,6 @@ def nowhere(tmp_path: Path) -> CliWorld:
     """Return a folder to run command lines in, with an account at which nothing listens."""
     account = f"AccountName={EMULATOR_NAME};AccountKey={EMULATOR_KEY}"
     return CliWorld(tmp_path, f"{account};BlobEndpoint=http://127.0.0.1:9/{EMULATOR_NAME}")
-
-
-def sdk(cli: CliWorld, blob: str) -> BlobClient:
-    container, _, name = blob.partition("/")
-    return BlobClient.from_connection_string(cli.connection_string or "", container, name)
 
 
 def put(cli: CliWorld, blob: str, fence: int, *words: str, size: int = 0) -> Ran:

@@ -2,7 +2,6 @@
 
 import pytest
 from azure.core.exceptions import HttpResponseError
-from azure.storage.blob import BlobClient
 
 from azguard.blobs.content import page_blob, page_write
 from azguard.errors import Changed
@@ -10,21 +9,12 @@ from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
 from azguard.requests import calls
 from tests.faults.rules import Rule, by_rules
+from tests.support.blob_world import client as sdk
+from tests.support.blob_world import content
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 PAGE = b"p" * 512
-
-
-def sdk(cli: CliWorld, blob: str) -> BlobClient:
-    assert cli.connection_string is not None
-    container, _, name = blob.partition("/")
-    return BlobClient.from_connection_string(cli.connection_string, container, name)
-
-
-def content(cli: CliWorld, blob: str) -> bytes:
-    with sdk(cli, blob) as client:
-        return bytes(client.download_blob().readall())
 
 
 @pytest.fixture

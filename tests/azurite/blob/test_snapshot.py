@@ -6,11 +6,12 @@ Azurite gives a snapshot the ETag of the blob even if it has metadata of its own
 from collections.abc import Callable
 
 import pytest
-from azure.storage.blob import BlobClient, ContainerClient
+from azure.storage.blob import ContainerClient
 
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
 from tests.faults.rules import operation
+from tests.support.blob_world import client as sdk
 from tests.support.cli_world import CliWorld
 
 PAST, FUTURE = "2001-01-01", "2101-01-01"
@@ -24,11 +25,6 @@ def blob(cli: CliWorld) -> str:
     name = f"{cli.container()}/a"
     assert cli.call("blob", "put", name, "--metadata", "owner=me", "--tags", "env=dev", stdin=b"old").code == 0
     return name
-
-
-def sdk(cli: CliWorld, blob: str) -> BlobClient:
-    container, _, name = blob.partition("/")
-    return BlobClient.from_connection_string(cli.connection_string or "", container, name)
 
 
 def count_kept(cli: CliWorld, blob: str) -> int:

@@ -3,11 +3,12 @@
 from collections.abc import Callable
 
 import pytest
-from azure.storage.blob import BlobClient, ContainerClient
+from azure.storage.blob import ContainerClient
 
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
 from tests.faults.rules import operation
+from tests.support.blob_world import client as sdk
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 
@@ -20,11 +21,6 @@ def blob(cli: CliWorld) -> str:
     name = f"{cli.container()}/a"
     assert cli.call("blob", "put", name, stdin=b'{"n": 1}').code == 0
     return name
-
-
-def sdk(cli: CliWorld, blob: str) -> BlobClient:
-    container, _, name = blob.partition("/")
-    return BlobClient.from_connection_string(cli.connection_string or "", container, name)
 
 
 def kept(cli: CliWorld, blob: str) -> list[bytes]:

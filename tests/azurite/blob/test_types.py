@@ -1,17 +1,11 @@
 """``azguard blob put`` does not make a block blob of an append or page blob, unless that is said."""
 
 import pytest
-from azure.storage.blob import BlobClient
 
 from azguard.faultproxy import proxy
 from tests.support.blob_world import LARGE
+from tests.support.blob_world import client as sdk
 from tests.support.cli_world import CliWorld
-
-
-def sdk(cli: CliWorld, blob: str) -> BlobClient:
-    assert cli.connection_string is not None
-    container, _, name = blob.partition("/")
-    return BlobClient.from_connection_string(cli.connection_string, container, name)
 
 
 @pytest.fixture(params=["AppendBlob", "PageBlob"])

@@ -14,6 +14,7 @@ from azguard.cache.records import HeldLease, Key
 from azguard.leases import own
 from azguard.leases.own import Standing
 from azguard.requests.deadline import Deadline
+from tests.support.blob_world import client as sdk
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.lease_script import Answer, now_is, scripted
@@ -29,10 +30,6 @@ def blob(cli: CliWorld) -> str:
     assert cli.call("blob", "put", address, scope="setup", stdin=b"{}").code == 0
     assert cli.call("lease", "acquire", f"blob:{address}", "--infinite", "--proposed-lease-id", A).code == 0
     return address
-
-
-def sdk(cli: CliWorld, blob: str) -> BlobClient:
-    return BlobClient.from_connection_string(str(cli.connection_string), *blob.split("/", 1))
 
 
 def delete_blob(client: BlobClient) -> None:

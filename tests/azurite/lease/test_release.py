@@ -4,10 +4,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from azure.storage.blob import BlobClient, BlobLeaseClient
+from azure.storage.blob import BlobLeaseClient
 
 from azguard.cache.etag_cache import EtagCache
 from azguard.cache.records import Key
+from tests.support.blob_world import client as sdk
 from tests.support.cli_world import CliWorld
 
 A, B = (f"{letter * 8}-0000-4000-8000-000000000000" for letter in "ab")
@@ -20,10 +21,6 @@ def blob(cli: CliWorld) -> str:
     assert cli.call("blob", "put", address, stdin=b"{}").code == 0
     assert cli.call("lease", "acquire", f"blob:{address}", "--proposed-lease-id", A).code == 0
     return address
-
-
-def sdk(cli: CliWorld, blob: str) -> BlobClient:
-    return BlobClient.from_connection_string(str(cli.connection_string), *blob.split("/", 1))
 
 
 def nothing(cli: CliWorld, blob: str) -> None: ...

@@ -1,20 +1,10 @@
 """``azguard safe-update`` of an append blob: text is appended, and nothing is read or rewritten."""
 
 import pytest
-from azure.storage.blob import BlobClient
 
+from tests.support.blob_world import client as sdk
+from tests.support.blob_world import content
 from tests.support.cli_world import CliWorld
-
-
-def sdk(cli: CliWorld, blob: str) -> BlobClient:
-    assert cli.connection_string is not None
-    container, _, name = blob.partition("/")
-    return BlobClient.from_connection_string(cli.connection_string, container, name)
-
-
-def content(cli: CliWorld, blob: str) -> bytes:
-    with sdk(cli, blob) as client:
-        return bytes(client.download_blob().readall())
 
 
 @pytest.fixture(params=[b"", b"one", b"one\n", b"one\r\n"])
