@@ -20,7 +20,6 @@ from azguard.files import guarding, holders, owner_notes, renames, writes
 from azguard.files.guarding import Guarding
 from azguard.files.writes import Held
 from azguard.leases import actions
-from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
@@ -228,16 +227,14 @@ def _send(given: FileRename, replaced: Held | None, held: Held | None, known: st
 
 
 def _send_once(given: FileRename, replaced: Held | None, held: Held | None) -> Mapping[str, Any]:
-    heard: list[Any] = []
-    given.source.account.file(given.source.address).rename_file(
-        given.target.address.path,
+    return writes.rename_once(
+        given.source,
+        given.target,
+        given.deadline,
         overwrite=given.conditions.guard != "if-none-match",
         source_lease=given.on_source.lease_id if held is None else held.lease.lease_id,
         destination_lease=given.conditions.lease_id if replaced is None else replaced.lease.lease_id,
-        raw_response_hook=heard.append,
-        **write_timeouts(given.deadline),
     )
-    return renames.read_version(heard[-1])
 
 
 def _find_outcome(

@@ -17,7 +17,7 @@ from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.documents import metadata as rules
 from azguard.errors import BadRequest, Exists, Gone, Locked, NotFound, OutcomeUnknown
-from azguard.files import guarding, renames, writes
+from azguard.files import guarding, writes
 from azguard.files.guarding import Guarding
 from azguard.files.properties import SmbProperties
 from azguard.files.temporary import TemporaryFile
@@ -25,7 +25,6 @@ from azguard.files.writes import Held
 from azguard.leases import actions
 from azguard.leases.owners import OF_LOCK
 from azguard.requests import commits
-from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, UNSEEN, Lineage, with_lineage
@@ -186,24 +185,18 @@ def _rename(
         # A renamed file keeps its own lease: so the caller's stays on the new version.
         with commits.suppress():
             _give_lease(made, str(lease_id), deadline)
-    heard: list[Any] = []
-
-    def send() -> Mapping[str, Any]:
-        made.client.rename_file(
-            version.target.address.path,
+    request = WriteRequest[Any](
+        target=version.target,
+        send=lambda: writes.rename_once(
+            made.target,
+            version.target,
+            deadline,
             overwrite=not version.creates_only,
             metadata=metadata,
             source_lease=lease_id if is_of_caller else None,
             destination_lease=lease_id,
-            raw_response_hook=heard.append,
             **smb,
-            **write_timeouts(deadline),
-        )
-        return renames.read_version(heard[-1])
-
-    request = WriteRequest[Any](
-        target=version.target,
-        send=send,
+        ),
         look=lambda patience: _find_outcome(version, made, patience),
         expected_etag=version.conditions.expected_etag,
     )

@@ -1,9 +1,8 @@
 """Renames of directories, inside their share."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from azguard import columns
@@ -13,7 +12,6 @@ from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, BadRequest, Exists, Locked, NotFound, UsageError
 from azguard.files import directories, holders, writes
-from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict, WriteResult
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
@@ -44,14 +42,16 @@ def rename_directory(source: Target, target: Target, conditions: Conditions, dea
     _check_outside(source, target)
     directories.require_version(find_replaced(target), conditions, deadline)
     before = writes.fetch(source, None, deadline)
+    creates_only = conditions.guard == "if-none-match"
     request = WriteRequest[Any](
         target=target,
-        send=lambda: _send(source, target, conditions, deadline),
+        send=lambda: writes.rename_once(
+            source, target, deadline, overwrite=not creates_only, destination_lease=conditions.lease_id
+        ),
         look=lambda patience: _find_outcome(target, before.file_id, patience),
         # A copy that comes late would rename whatever is at the old address then.
         resend=False,
     )
-    creates_only = conditions.guard == "if-none-match"
     with (
         _tell_of_directory(target),
         holders.tell_of_rename(source, target, deadline, creates_only=creates_only),
@@ -115,18 +115,6 @@ def _tell_of_directory(target: Target) -> Iterator[None]:
         raise error.as_kind(Exists, message=words, reason=None, values={}) from error
 
 
-def _send(source: Target, target: Target, conditions: Conditions, deadline: Deadline) -> Mapping[str, Any]:
-    heard: list[Any] = []
-    source.account.directory(source.address).rename_directory(
-        target.address.path,
-        overwrite=conditions.guard != "if-none-match",
-        destination_lease=conditions.lease_id,
-        raw_response_hook=heard.append,
-        **write_timeouts(deadline),
-    )
-    return read_version(heard[-1])
-
-
 def check_same_share(source: Target, target: Target) -> None:
     """Refuse a rename into another share.
 
@@ -139,16 +127,6 @@ def check_same_share(source: Target, target: Target) -> None:
             address=str(target.address),
             reason="rename_to_other_share",
         )
-
-
-def read_version(answer: Any) -> Mapping[str, Any]:
-    """Return the version that the answer to a rename tells, which the SDK drops."""
-    headers = answer.http_response.headers
-    modified = headers.get("Last-Modified")
-    return {
-        "etag": headers.get("ETag"),
-        "last_modified": None if modified is None else parsedate_to_datetime(modified),
-    }
 
 
 def _find_outcome(target: Target, known: str | None, patience: Deadline) -> Finding[Any]:

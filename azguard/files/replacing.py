@@ -20,9 +20,8 @@ from typing import Any
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError
-from azguard.files import temporary_notes
+from azguard.files import temporary_notes, writes
 from azguard.files.temporary_notes import PREFIX
-from azguard.files.writes import fetch
 from azguard.requests.calls import CallOutcome, CallResult, page_timeouts, pages, read, send_once, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import translate
@@ -76,17 +75,14 @@ class Replacement:
         self, *, replaces: bool, lease_id: str | None, source_lease_id: str | None, deadline: Deadline
     ) -> Mapping[str, Any]:
         """Rename it once, and return what the answer says. The SDK's errors pass through."""
-        answers: list[Any] = []
-        self.temporary.account.file(self.temporary.address).rename_file(
-            self.target.address.path,
+        return writes.rename_once(
+            self.temporary,
+            self.target,
+            deadline,
             overwrite=replaces,
             destination_lease=lease_id,
             source_lease=source_lease_id,
-            raw_response_hook=answers.append,
-            **write_timeouts(deadline),
         )
-        headers = answers[-1].http_response.headers if answers else {}
-        return dict(headers)
 
     def delete(self, lease_id: str | None, deadline: Deadline, tries: int = _TRIES) -> bool:
         """Delete the file with the temporary name, if it is still there; return whether the service has answered."""
@@ -208,7 +204,7 @@ def _rename_away(made: Replacement, renamed: Replacement, deadline: Deadline) ->
     sent = send_once(lambda: rename.commit(replaces=False, lease_id=None, source_lease_id=None, deadline=deadline))
     if sent.error is not None:
         with suppress(AzguardError):
-            return CallResult(CallOutcome.COMMITTED, fetch(renamed.temporary, None, deadline))
+            return CallResult(CallOutcome.COMMITTED, writes.fetch(renamed.temporary, None, deadline))
     return sent
 
 

@@ -15,7 +15,7 @@ from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.conditions.etags import quote
 from azguard.errors import AzguardError, NotFound, OutcomeUnknown, Unavailable
-from azguard.files import renames, temporary_notes, writes
+from azguard.files import temporary_notes, writes
 from azguard.processes.notes import ProcessNote, ProcessNotes
 from azguard.requests import commits
 from azguard.requests.calls import write_timeouts
@@ -100,14 +100,11 @@ class TemporaryFile:
         """
         other = choose(self.target, self.settings, self.patience, 0, self.notes)
         patience = other.step = self._begin_step()
-        heard: list[Any] = []
-
-        def send() -> Mapping[str, Any]:
-            path = other.target.address.path
-            self.client.rename_file(path, raw_response_hook=heard.append, **write_timeouts(patience))
-            return renames.read_version(heard[-1])
-
-        request = WriteRequest[Any](target=self.target, send=send, look=lambda left: self._find_renamed(other, left))
+        request = WriteRequest[Any](
+            target=self.target,
+            send=lambda: writes.rename_once(self.target, other.target, patience),
+            look=lambda left: self._find_renamed(other, left),
+        )
         try:
             self._settle(request, patience)
         except BaseException:

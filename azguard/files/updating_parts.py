@@ -6,7 +6,6 @@ directory has no lease: its metadata are compared, then written.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 
 from azguard.conditions.etags import quote
 from azguard.documents import metadata as rules
@@ -94,7 +93,7 @@ class FileContent(LeasedUpdate):
             self._made = None
             self.note_written()
             self.forget_unasked()
-            return _to_committed(answer)
+            return CommittedVersion.of(answer)
 
         return commit
 
@@ -198,10 +197,3 @@ def _to_missing(error: NotFound, content: bytes) -> CurrentVersion:
     if error.service_code in _NOWHERE:
         raise error
     return CurrentVersion(content=content, etag=None, lineage=Lineage())
-
-
-def _to_committed(headers: Mapping[str, str]) -> CommittedVersion:
-    etag, written = headers.get("ETag"), headers.get("Last-Modified")
-    return CommittedVersion(
-        None if etag is None else quote(etag), None if written is None else parsedate_to_datetime(written)
-    )

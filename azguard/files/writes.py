@@ -7,6 +7,7 @@ write, changed by us.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from azguard.accounts.target import Target
@@ -16,7 +17,7 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Locked, NotFound
 from azguard.files import holders
 from azguard.leases.guard import GuardLease
-from azguard.requests.calls import read
+from azguard.requests.calls import read, write_timeouts
 from azguard.requests.commits import Verdict, WriteResult, look_under
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
@@ -84,6 +85,27 @@ def fetch(target: Target, lease_id: str | None, deadline: Deadline, answers: Ans
     headers = Conditions(lease_id=lease_id).request_headers
     hook = (answers or Answers()).hear
     return read(lambda timeouts: ask(headers=dict(headers), raw_response_hook=hook, **timeouts), target, deadline)
+
+
+def rename_once(source: Target, target: Target, deadline: Deadline, **settings: Any) -> Mapping[str, Any]:
+    """Send one rename of a file or a directory inside its share, and return the version that its answer tells.
+
+    ``settings`` are those of the SDK's ``rename_file`` or ``rename_directory``, whose errors pass through.
+    """
+    account, path, answers = source.account, target.address.path, list[Any]()
+    rename: Callable[..., Any]
+    if source.kind is Kind.DIR:
+        rename = account.directory(source.address).rename_directory
+    else:
+        rename = account.file(source.address).rename_file
+    rename(path, raw_response_hook=answers.append, **settings, **write_timeouts(deadline))
+    # The SDK drops these headers.
+    headers = answers[-1].http_response.headers
+    etag, modified = headers.get("ETag"), headers.get("Last-Modified")
+    return {
+        "etag": None if etag is None else quote(etag),
+        "last_modified": None if modified is None else parsedate_to_datetime(modified),
+    }
 
 
 def send(write: FileWrite, held: Held | None, deadline: Deadline) -> WriteResult:
