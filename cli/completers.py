@@ -174,7 +174,7 @@ def _list_shares(account: Any, incomplete: str, _line: "TypedLine") -> Iterator[
 def _list_files(account: Any, incomplete: str, line: "TypedLine") -> Iterator[Candidate]:
     from azguard.accounts.target import Target
     from azguard.address import Address, Kind
-    from azguard.files.listing import list_entries
+    from azguard.files.entries import list_entries
     from azguard.requests.deadline import Deadline
 
     folder, slash, begun = incomplete.rpartition("/")

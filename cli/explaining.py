@@ -51,9 +51,9 @@ def explain(env: Environment, error: AzguardError) -> AzguardError:
 
 
 def _name_holders(env: Environment, error: Locked, target: Target) -> Locked:
-    from azguard.files import holders
+    from azguard.files import handles
 
-    return holders.add(error, target, env.deadline)
+    return handles.add_holders(error, target, env.deadline)
 
 
 def _name_own_lease(env: Environment, error: Locked, target: Target) -> Locked:

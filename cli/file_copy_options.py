@@ -13,7 +13,7 @@ from azguard.cli.file_property_options import SmbPropertyOptions
 from azguard.errors import UsageError
 
 if TYPE_CHECKING:
-    from azguard.files.copy_plans import FileCopySettings
+    from azguard.files.copy_runs import FileCopySettings
 
 _LAST = "@last"
 
@@ -53,7 +53,7 @@ class FileCopyOptions:
         Raises:
             UsageError: an option is malformed, or contradicts another or the source.
         """
-        from azguard.files.copy_plans import FileCopySettings
+        from azguard.files.copy_runs import FileCopySettings
 
         if source.kind is not Kind.FILE and (self.preserve_info or self.preserve_permissions):
             option = "--preserve-info" if self.preserve_info else "--preserve-permissions"

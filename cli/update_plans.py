@@ -176,7 +176,7 @@ def resource(env: Environment, target: Target, given: UpdateOptions, plan: Updat
         return QueueMetadataUpdate(target)
     if target.kind in (Kind.SHARE, Kind.DIR, Kind.FILE):
         from azguard.cli import file_options
-        from azguard.files.updating_parts import DirectoryMetadata, FileContent, LeasedMetadata
+        from azguard.files.updates import DirectoryMetadata, FileContent, LeasedMetadata
 
         if target.kind is Kind.DIR:
             return DirectoryMetadata(target)

@@ -7,7 +7,7 @@ from azguard.cli import context, file_options, lifecycle_options, options, value
 from azguard.cli.groups import group
 from azguard.conditions import operations
 from azguard.errors import NotFound
-from azguard.files import directories, existing, listing
+from azguard.files import directories, entries, writes
 from azguard.requests.lineage import fresh_op
 from azguard.resources.existence import ask_whether_exists
 from azguard.resources.existence import create as create_unless_exists
@@ -39,7 +39,7 @@ def create(
     op = fresh_op()
     result = create_unless_exists(
         lambda: directories.create(target, stamps, env.deadline, op),
-        lambda: existing.find(target, op, env.deadline),
+        lambda: writes.find_existing(target, op, env.deadline),
         skip=lifecycle_options.skips(env, if_exists),
     )
     env.reads.record(target, result)
@@ -95,7 +95,7 @@ def list_(
     env = context.of(ctx)
     target = file_options.locate_folder(env, folder)
     limit = values.count(num_results, "--num-results")
-    env.out.show_each(listing.list_entries(target, env.deadline, prefix=prefix, limit=limit, kind=Kind.DIR))
+    env.out.show_each(entries.list_entries(target, env.deadline, prefix=prefix, limit=limit, kind=Kind.DIR))
 
 
 @app.command(spec=options.operation(operations.DIRECTORY_DELETE))

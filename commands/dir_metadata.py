@@ -21,11 +21,11 @@ def get(ctx: typer.Context, directory: file_options.Directory) -> None:
 
     Topics: files
     """
-    from azguard.files import metadata
+    from azguard.files import properties
 
     env = context.of(ctx)
     target = env.locate(directory, Kind.DIR)
-    found, lineage = metadata.get(target, env.conditions(target), env.deadline)
+    found, lineage = properties.get_metadata(target, env.conditions(target), env.deadline)
     part_options.deliver(env, target, Part.METADATA, found, lineage)
 
 
@@ -48,12 +48,12 @@ def set_(
 
     Topics: files
     """
-    from azguard.files.metadata import replace_all
+    from azguard.files.properties import replace_metadata
 
     env = context.of(ctx)
     target = env.locate(directory, Kind.DIR, writable=True)
     wanted, seen = part_options.read_metadata(metadata, file_)
-    done = replace_all(target, wanted, env.conditions(target, seen), file_options.guarding(env), env.deadline)
+    done = replace_metadata(target, wanted, env.conditions(target, seen), file_options.guarding(env), env.deadline)
     env.reads.follow(target, done.before, done.written.etag, done.lineage)
     env.reads.record_part(target, Part.METADATA, done.written, done.lineage)
     env.out.show(done.written)

@@ -52,14 +52,14 @@ def rename(
 
     Topics: files
     """
-    from azguard.files import renames
+    from azguard.files import directories
 
     env = context.of(ctx)
     source = env.locate(directory, Kind.DIR, writable=True)
     target = env.locate(new, Kind.DIR, writable=True)
-    replaced = renames.find_replaced(target)
+    replaced = directories.find_replaced(target)
     last = env.reads.find_last(source)
-    result = renames.rename_directory(source, target, env.conditions(replaced), env.deadline)
+    result = directories.rename_directory(source, target, env.conditions(replaced), env.deadline)
     env.reads.move_leases(source, target)
     env.reads.forget(source)
     env.reads.forget(replaced)

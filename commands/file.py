@@ -8,7 +8,7 @@ from azguard.cli.file_tree_options import FileTreeDeleteOptions
 from azguard.cli.groups import group
 from azguard.conditions import operations
 from azguard.errors import NotFound
-from azguard.files import files, listing
+from azguard.files import entries, files
 from azguard.resources.existence import ask_whether_exists
 
 app = group(
@@ -65,7 +65,7 @@ def list_(
     env = context.of(ctx)
     target = file_options.locate_folder(env, folder)
     limit = values.count(num_results, "--num-results")
-    env.out.show_each(listing.list_entries(target, env.deadline, prefix=prefix, limit=limit))
+    env.out.show_each(entries.list_entries(target, env.deadline, prefix=prefix, limit=limit))
 
 
 @app.command(spec=options.operation(operations.FILE_DELETE))

@@ -63,9 +63,8 @@ def copy(
 
     Topics: files, conditions
     """
-    from azguard.files import copies, uploads
-    from azguard.files import existing as found
-    from azguard.files.copy_plans import FileCopy
+    from azguard.files import copies, uploads, writes
+    from azguard.files.copy_runs import FileCopy
     from azguard.requests.lineage import fresh_op
     from azguard.resources import existence
 
@@ -90,7 +89,7 @@ def copy(
     with env.out.progress_bar(f"copy {target}") as progress:
         copied = existence.create(
             lambda: copies.copy(plan, guarding, progress.at),
-            lambda: found.find(target, plan.op, env.deadline),
+            lambda: writes.find_existing(target, plan.op, env.deadline),
             skip=skip,
         )
     lineage = getattr(copied, "lineage", None)

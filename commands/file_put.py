@@ -106,7 +106,7 @@ def _put_tree(
 
 def _write(upload: "FileUpload", write: "Callable[[], Any]", *, skip: bool) -> Any:
     """Write, or tell of what is there already."""
-    from azguard.files import existing as found
+    from azguard.files import writes
     from azguard.resources import existence
 
-    return existence.create(write, lambda: found.find(upload.target, upload.op, upload.deadline), skip=skip)
+    return existence.create(write, lambda: writes.find_existing(upload.target, upload.op, upload.deadline), skip=skip)

@@ -12,7 +12,7 @@ from azguard.conditions import operations
 from azguard.errors import UsageError
 
 if TYPE_CHECKING:
-    from azguard.files.range_writes import RangeWrite
+    from azguard.files.ranges import RangeWrite
 
 app = group("Ranges of a file: put, clear, list.")
 
@@ -41,12 +41,12 @@ def put(
 
     Topics: files
     """
-    from azguard.files import range_writes
+    from azguard.files import ranges
 
     env = context.of(ctx)
     write = _plan(env, path, offset)
     with inputs.content(file) as stream, env.out.progress_bar(f"put {write.target}", inputs.size(stream)) as progress:
-        done = range_writes.put(write, stream, progress.at)
+        done = ranges.put_range(write, stream, progress.at)
     file_options.record_written(env, write.target, write.conditions, done)
     env.out.show(done)
 
@@ -70,13 +70,13 @@ def clear(
 
     Topics: files
     """
-    from azguard.files import range_writes
+    from azguard.files import ranges
 
     env = context.of(ctx)
     write = _plan(env, file, offset)
     if length is None:
         raise UsageError("--length is missing", hint="how many bytes to clear: --length 512")
-    done = range_writes.clear(write, values.size(length, "--length", least=1))
+    done = ranges.clear_range(write, values.size(length, "--length", least=1))
     file_options.record_written(env, write.target, write.conditions, done)
     env.out.show(done)
 
@@ -124,7 +124,7 @@ def _read_snapshot(text: str | None, share: str) -> str | None:
 
 def _plan(env: Environment, file: str, offset: str) -> "RangeWrite":
     """Return the write of a range, under the conditions of this run."""
-    from azguard.files.range_writes import RangeWrite
+    from azguard.files.ranges import RangeWrite
 
     target = env.locate(file, Kind.FILE, writable=True)
     begin = values.size(offset, "--offset")

@@ -36,14 +36,14 @@ def rename(
 
     Topics: files
     """
-    from azguard.files import file_renames
+    from azguard.files import files
 
     env = context.of(ctx)
     source = env.locate(file, Kind.FILE, writable=True)
     target = env.locate(new, Kind.FILE, writable=True)
     last = env.reads.find_last(source)
     lease_id = env.reads.choose_lease_id(source, values.not_empty(source_lease_id, "--source-lease-id"))
-    given = file_renames.FileRename(
+    given = files.FileRename(
         source=source,
         target=target,
         conditions=env.conditions(target),
@@ -51,7 +51,7 @@ def rename(
         guarding=file_options.guarding(env),
         deadline=env.deadline,
     )
-    done = file_renames.rename(given)
+    done = files.rename_file(given)
     env.reads.forget(source)
     if last is None:
         env.reads.forget(target)

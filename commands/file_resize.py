@@ -28,16 +28,16 @@ def resize(
 
     Topics: files
     """
-    from azguard.files import range_writes
+    from azguard.files import ranges
 
     env = context.of(ctx)
     target = env.locate(file, Kind.FILE, writable=True)
     if size is None:
         raise UsageError("--size is missing", hint="how long the file is to be: --size 1MiB")
     length = values.size(size, "--size")
-    if length > range_writes.MOST_BYTES:
+    if length > ranges.MOST_BYTES:
         raise UsageError(f"--size {size}: a file has at most 4 TiB")
     conditions = env.conditions(target)
-    done = range_writes.resize(target, length, conditions, file_options.guarding(env), env.deadline)
+    done = ranges.resize_file(target, length, conditions, file_options.guarding(env), env.deadline)
     file_options.record_written(env, target, conditions, done)
     env.out.show(done)

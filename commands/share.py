@@ -9,7 +9,7 @@ from azguard.cli import context, file_options, lifecycle_options, options, value
 from azguard.cli.groups import group
 from azguard.conditions import operations
 from azguard.errors import NotFound
-from azguard.files import contents, existing, shares
+from azguard.files import shares, writes
 from azguard.requests.commits import WriteResult
 from azguard.requests.lineage import fresh_op
 from azguard.resources.contents import require_empty
@@ -54,7 +54,7 @@ def create(
     op = fresh_op()
     result = create_unless_exists(
         lambda: shares.create(target, settings, env.deadline, op),
-        lambda: existing.find(target, op, env.deadline),
+        lambda: writes.find_existing(target, op, env.deadline),
         skip=lifecycle_options.skips(env, if_exists),
     )
     env.reads.record(target, result)
@@ -144,7 +144,7 @@ def delete(
 
     def send() -> WriteResult:
         if not with_contents and target.address.snapshot is None:
-            require_empty(contents.count, target, env.deadline.fresh(), lifecycle_options.confirm_delete(target))
+            require_empty(shares.count_entries, target, env.deadline.fresh(), lifecycle_options.confirm_delete(target))
         guarding = file_options.guarding(env)
         return shares.delete(target, conditions, guarding, env.deadline.fresh(), snapshots=snapshots)
 

@@ -21,11 +21,11 @@ def get(ctx: typer.Context, share: file_options.Share) -> None:
 
     Topics: files
     """
-    from azguard.files import acl
+    from azguard.files import shares
 
     env = context.of(ctx)
     target = env.locate(share, Kind.SHARE)
-    part_options.deliver(env, target, Part.ACL, acl.get(target, env.conditions(target), env.deadline))
+    part_options.deliver(env, target, Part.ACL, shares.get_policies(target, env.conditions(target), env.deadline))
 
 
 @app.command(name="set", spec=options.operation(operations.SHARE_SET_ACL))
@@ -40,13 +40,13 @@ def set_(ctx: typer.Context, share: file_options.Share, file: part_options.File 
 
     Topics: files
     """
-    from azguard.files.acl import RULES, replace
+    from azguard.files.shares import POLICY_RULES, replace_policies
 
     env = context.of(ctx)
     target = env.locate(share, Kind.SHARE, writable=True)
-    policies, seen = part_options.read_policies(file, RULES)
+    policies, seen = part_options.read_policies(file, POLICY_RULES)
     conditions = env.conditions(target, seen)
-    done = replace(target, policies, conditions, file_options.guarding(env), env.deadline)
+    done = replace_policies(target, policies, conditions, file_options.guarding(env), env.deadline)
     env.reads.follow(target, conditions.expected_etag, done.etag, None)
     env.reads.record_part(target, Part.ACL, done)
     env.out.show(done)

@@ -27,12 +27,12 @@ def snapshot(ctx: typer.Context, share: file_options.Share, metadata: options.Me
 
     Topics: files
     """
-    from azguard.files import snapshots
+    from azguard.files import shares
 
     env = context.of(ctx)
     target = env.locate(share, Kind.SHARE, writable=True)
     env.conditions(target)
-    env.out.show(snapshots.take(target, values.metadata(metadata), env.deadline))
+    env.out.show(shares.take_snapshot(target, values.metadata(metadata), env.deadline))
 
 
 @app.command(spec=options.operation(operations.SHARE_GET_STATS))

@@ -18,10 +18,8 @@ from azguard.accounts.target import Target
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.errors import UsageError
-from azguard.files import copy_runs, copy_sources, placing, writes
-from azguard.files.copy_plans import FileCopy, FileCopySettings
-from azguard.files.copy_runs import Begun
-from azguard.files.copy_sources import FileSource
+from azguard.files import copy_runs, placing, writes
+from azguard.files.copy_runs import Begun, FileCopy, FileCopySettings, FileSource
 from azguard.files.guarding import Guarding
 from azguard.files.placing import NewVersion
 from azguard.files.properties import SmbProperties
@@ -75,7 +73,7 @@ def copy(given: FileCopy, guarding_by: Guarding, tell: Callable[[int, int | None
     """
     if given.source.address == given.target.address and given.source.account is given.target.account:
         raise UsageError("the two addresses are the same", address=str(given.target.address))
-    source = copy_sources.read_version(given.source, given.source_etag, given.deadline)
+    source = copy_runs.read_version(given.source, given.source_etag, given.deadline)
     metadata = source.metadata if given.settings.metadata is None else given.settings.metadata
     version = NewVersion(
         target=given.target,
@@ -89,7 +87,7 @@ def copy(given: FileCopy, guarding_by: Guarding, tell: Callable[[int, int | None
         begun = copy_runs.begin(given, guarding_by.temporary, stack)
         copy_runs.await_end(begun, source, tell)
         copy_runs.keep_apart(begun)
-        copy_sources.check_unchanged(given.source, source, given.deadline.fresh())
+        copy_runs.check_unchanged(given.source, source, given.deadline.fresh())
         smb = _choose_smb(given.settings, source, found)
         settled, after = placing.put_in_place(version, begun.made, found, guarding_by, smb)
         # Renamed, it is not there any more.

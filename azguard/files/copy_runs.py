@@ -9,23 +9,151 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
+from azguard.accounts.account import Auth
+from azguard.accounts.target import Target
+from azguard.address import Kind
 from azguard.conditions.etags import quote
-from azguard.errors import AzguardError, GaveUp, NotFound, OutcomeUnknown
-from azguard.files import copy_sources, temporary, temporary_notes, writes
-from azguard.files.copy_plans import FileCopy
-from azguard.files.copy_sources import FileSource
+from azguard.conditions.resolve import Conditions
+from azguard.errors import AzguardError, Changed, Forbidden, GaveUp, NotFound, OutcomeUnknown, Unauthenticated
+from azguard.files import temporary, writes
+from azguard.files.properties import SmbProperties
 from azguard.files.temporary import TemporaryFile
+from azguard.leases.owners import OF_LOCK
 from azguard.processes.notes import ProcessNotes
 from azguard.requests import commits
-from azguard.requests.calls import write_timeouts
+from azguard.requests.calls import read, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import copies
 from azguard.resources.copies import PENDING, SUCCESS
 
+# What azguard keeps in the metadata is about the source alone.
+_OWN = (KEY, *OF_LOCK)
 # What the service calls "that of the source".
 _OF_SOURCE = "source"
+
+
+@dataclass(frozen=True)
+class FileCopySettings:
+    """What a copy sets besides the content."""
+
+    smb: SmbProperties
+    #: None is that of the source.
+    metadata: Mapping[str, str] | None = None
+    #: Whether attributes and times are those of the source.
+    keeps_info: bool = False
+    #: Whether the permission is that of the source.
+    keeps_permission: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileCopy:
+    """One copy that is not sent yet."""
+
+    target: Target
+    source: Target
+    #: The version of the source that is wanted; None is the one that is there.
+    source_etag: str | None
+    settings: FileCopySettings
+    #: Those on the destination.
+    conditions: Conditions
+    deadline: Deadline
+    #: How long the service may take to copy.
+    patience: Deadline
+    #: Whether that bounds the whole copy, and not the time without progress.
+    is_strict: bool
+    op: str
+
+
+@dataclass(frozen=True)
+class FileSource:
+    """The version of a source that is copied."""
+
+    etag: str
+    size: int
+    content_type: str | None
+    metadata: Mapping[str, str]
+    #: Attributes and times of a file, in the SDK's terms; empty of a blob.
+    smb: Mapping[str, Any]
+
+
+def read_version(source: Target, etag: str | None, deadline: Deadline) -> FileSource:
+    """Return the version of a source that is there now.
+
+    Raises:
+        Changed: it is not the version with this ETag.
+        NotFound, Forbidden, Unauthenticated: it is not there, or may not be read.
+    """
+    try:
+        found = _fetch_source(source, deadline)
+    except (NotFound, Forbidden, Unauthenticated) as error:
+        if error.reason is not None and source.account.auth in (Auth.KEY, Auth.LOGIN):
+            # The key or the login is at fault, for which no SAS helps; or the share is missing.
+            raise error.but(facts={**error.facts, "side": "source"}) from error
+        raise copies.to_unreadable(error, source) from error
+    if etag not in (None, quote(found.etag)):
+        raise _to_changed(source, str(etag), quote(found.etag))
+    return FileSource(
+        etag=quote(found.etag),
+        size=found.size,
+        content_type=found.content_settings.content_type,
+        metadata={key: value for key, value in (found.metadata or {}).items() if key.lower() not in _OWN},
+        smb=_read_smb(source, found),
+    )
+
+
+def check_unchanged(source: Target, version: FileSource, deadline: Deadline) -> None:
+    """Make sure that a source is still the version that was read before the copy.
+
+    Raises:
+        Changed: it is not, or it is gone.
+    """
+    try:
+        found = quote(_fetch_source(source, deadline).etag)
+    except NotFound as error:
+        raise _to_changed(source, version.etag, None) from error
+    if found != version.etag:
+        raise _to_changed(source, version.etag, found)
+
+
+def _judge_refusal(error: AzguardError, source: Target) -> AzguardError:
+    """Return the refusal of a copy, with the side that was refused."""
+    if error.service_code == copies.UNREADABLE:
+        return copies.judge_unreadable(error, source)
+    # The directory of the destination was there: it is a source in the same account.
+    is_of_source = isinstance(error, NotFound) and error.service_code == "ResourceNotFound"
+    return copies.to_unreadable(error, source) if is_of_source else error
+
+
+def _fetch_source(source: Target, deadline: Deadline) -> Any:
+    if source.kind is Kind.FILE:
+        return writes.fetch(source, None, deadline)
+    client = source.account.blob(source.address)
+    return read(lambda timeouts: client.get_blob_properties(**timeouts), source, deadline)
+
+
+def _read_smb(source: Target, found: Any) -> dict[str, Any]:
+    if source.kind is not Kind.FILE:
+        return {}
+    given = {
+        "file_attributes": (found.file_attributes or "").replace(" ", "") or None,
+        "file_creation_time": found.creation_time,
+        "file_last_write_time": found.last_write_time,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _to_changed(source: Target, expected: str, current: str | None) -> Changed:
+    what = f"the source {source} is not the version {expected}"
+    return Changed(
+        f"{what}; nothing was written",
+        address=str(source.address),
+        current_etag=current,
+        reason="copy_source_changed",
+        facts={"side": "source", "source_etag": expected},
+    )
 
 
 @dataclass(frozen=True)
@@ -57,7 +185,7 @@ def begin(given: FileCopy, notes: ProcessNotes | None, stack: ExitStack) -> Begu
         Unavailable: the service does not answer.
     """
     deadline, doubtful = given.deadline.fresh(), list[TemporaryFile]()
-    temporary_notes.sweep(notes, given.target, deadline)
+    temporary.sweep(notes, given.target, deadline)
     pauses = copies.pauses()
     while True:
         made = temporary.choose(given.target, {}, given.deadline.fresh, 0, notes)
@@ -80,7 +208,7 @@ def begin(given: FileCopy, notes: ProcessNotes | None, stack: ExitStack) -> Begu
             # Longer each time: each name is a file that may have to be deleted.
             deadline.pause(next(pauses))
         except AzguardError as error:
-            raise copy_sources.judge(error, given.source) from error
+            raise _judge_refusal(error, given.source) from error
         else:
             return Begun(given, made, str(answer["copy_id"]), doubtful)
 

@@ -1,19 +1,27 @@
 """Directories: thin calls into the SDK, frozen values out. They have versions, and no leases to keep them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
+from azguard import columns
 from azguard.accounts.target import Target
+from azguard.address import Address, Kind
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
-from azguard.files import guarding, shares, writes
-from azguard.files.described import DirectoryShown, describe_directory
+from azguard.errors import AzguardError, BadRequest, Exists, Locked, NotFound, UsageError
+from azguard.files import guarding, handles, shares, writes
+from azguard.files.entries import DirectoryShown, describe_directory
 from azguard.files.writes import FileWrite
 from azguard.requests.calls import write_timeouts
-from azguard.requests.commits import WriteResult
+from azguard.requests.commits import Verdict, WriteResult
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
-from azguard.requests.settle import WriteRequest, send_until_settled
+from azguard.requests.settle import Finding, WriteRequest, send_until_settled
+
+# Bounded: the refusal is known already.
+_ASK_SECONDS = 3.0
 
 
 def create(target: Target, metadata: Mapping[str, str], deadline: Deadline, op: str) -> WriteResult:
@@ -81,3 +89,123 @@ def require_version(target: Target, conditions: Conditions, deadline: Deadline) 
     if current != conditions.expected_etag:
         raise guarding.to_changed(target, conditions.expected_etag, current)
     return found
+
+
+@dataclass(frozen=True)
+class DirectoryRenamed(WriteResult):
+    """What the rename of a directory did."""
+
+    #: The version that was renamed.
+    previous_etag: str | None = field(default=None, metadata=columns.UNPRINTED)
+
+
+def rename_directory(source: Target, target: Target, conditions: Conditions, deadline: Deadline) -> DirectoryRenamed:
+    """Rename a directory with all that is in it; only a file is replaced, and only if the conditions allow that.
+
+    Raises:
+        Exists: there is something at the new address.
+        NotFound: there is no such directory.
+        UsageError: the new address is in another share, in the directory itself, or the same.
+        OutcomeUnknown: the answer was lost, and the directory is not at its new address.
+    Source: https://learn.microsoft.com/rest/api/storageservices/rename-directory
+    """
+    check_same_share(source, target)
+    _check_outside(source, target)
+    require_version(find_replaced(target), conditions, deadline)
+    before = writes.fetch(source, None, deadline)
+    creates_only = conditions.guard == "if-none-match"
+    request = WriteRequest[Any](
+        target=target,
+        send=lambda: writes.rename_once(
+            source, target, deadline, overwrite=not creates_only, destination_lease=conditions.lease_id
+        ),
+        look=lambda patience: _find_rename_outcome(target, before.file_id, patience),
+        # A copy that comes late would rename whatever is at the old address then.
+        resend=False,
+    )
+    with (
+        _tell_of_directory(target),
+        handles.tell_holders_at_rename(source, target, deadline, creates_only=creates_only),
+        tell_of_source(source, None, deadline),
+    ):
+        settled = send_until_settled(request, deadline)
+    etag = settled.answer.get("etag")
+    return DirectoryRenamed(
+        address=str(target.address),
+        etag=None if etag is None else quote(etag),
+        last_modified=settled.answer.get("last_modified"),
+        guard=conditions.guard,
+        attempts=settled.attempts,
+        previous_etag=quote(before.etag),
+    )
+
+
+def find_replaced(target: Target) -> Target:
+    """Return what a rename of a directory can replace at its new address: a file."""
+    return Target(target.account, Address(Kind.FILE, target.address.parts))
+
+
+def _check_outside(source: Target, target: Target) -> None:
+    if source.address == target.address:
+        raise UsageError("the two addresses are the same", address=str(target.address))
+    if target.address.path.startswith(f"{source.address.path}/"):
+        raise UsageError(f"{target} is inside {source} itself", address=str(target.address))
+
+
+@contextmanager
+def tell_of_source(source: Target, lease_id: str | None, deadline: Deadline) -> Iterator[None]:
+    """Raise a refusal that is because of what is renamed as one of that: the service does not say which end it means.
+
+    Raises:
+        NotFound, BadRequest, Locked: what is renamed is gone or of the other type, or ``lease_id`` is not held on it.
+    """
+    try:
+        yield
+    except (NotFound, BadRequest, Locked) as error:
+        if isinstance(error, Locked) and not (error.service_code or "").startswith("Lease"):
+            raise
+        try:
+            writes.fetch(source, lease_id, deadline.restart(seconds=_ASK_SECONDS))
+        except (NotFound, BadRequest, Locked) as told:
+            raise told from error
+        except AzguardError:
+            # It cannot be asked, and the refusal is known.
+            pass
+        raise
+
+
+@contextmanager
+def _tell_of_directory(target: Target) -> Iterator[None]:
+    """Say that a directory is at the new address: what is renamed was one just now, so only that can be of a kind."""
+    try:
+        yield
+    except BadRequest as error:
+        if error.reason != "path_of_other_type":
+            raise
+        words = f"{target} is a directory, and a rename replaces none"
+        raise error.as_kind(Exists, message=words, reason=None, values={}) from error
+
+
+def check_same_share(source: Target, target: Target) -> None:
+    """Refuse a rename into another share.
+
+    Raises:
+        UsageError: it is one.
+    """
+    if (source.endpoint, source.address.container) != (target.endpoint, target.address.container):
+        raise UsageError(
+            f"{target} is in another share, and a rename stays in its share",
+            address=str(target.address),
+            reason="rename_to_other_share",
+        )
+
+
+def _find_rename_outcome(target: Target, known: str | None, patience: Deadline) -> Finding[Any]:
+    """Return whether the directory at the new address is the one that was at the old one: it keeps its id."""
+    try:
+        found = writes.fetch(target, None, patience)
+    except (NotFound, BadRequest, Locked):  # nothing is there, or a file, or what is deleted when it is closed
+        return Finding(Verdict.UNKNOWN)
+    if known is None or found.file_id != known:
+        return Finding(Verdict.UNKNOWN)
+    return Finding(Verdict.COMMITTED, {"etag": found.etag, "last_modified": found.last_modified})

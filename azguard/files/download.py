@@ -19,7 +19,7 @@ from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Changed, Unavailable, UsageError
 from azguard.files import writes
-from azguard.files.described import drop_own
+from azguard.files.entries import drop_own
 from azguard.requests import delivery
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline

@@ -1,14 +1,25 @@
 """Files: their properties, and their deletion."""
 
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, ClassVar
+
+from azguard import columns
 from azguard.accounts.target import Target
+from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
-from azguard.files import guarding, writes
-from azguard.files.described import FileShown, describe_file
+from azguard.errors import AzguardError, BadRequest, Gone, Locked, NotFound, OutcomeUnknown, UsageError
+from azguard.files import directories, guarding, handles, writes
+from azguard.files.entries import FileShown, describe_file
 from azguard.files.guarding import Guarding
-from azguard.files.writes import FileWrite
+from azguard.files.writes import FileWrite, Held
+from azguard.leases import actions
 from azguard.requests.calls import write_timeouts
-from azguard.requests.commits import WriteResult
+from azguard.requests.commits import Verdict, WriteResult
 from azguard.requests.deadline import Deadline
+from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 
 
 def show(target: Target, conditions: Conditions, deadline: Deadline) -> FileShown:
@@ -39,3 +50,234 @@ def delete(target: Target, conditions: Conditions, guarding_by: Guarding, deadli
         is_delete=True,
     )
     return guarding.perform(write, guarding_by, deadline)
+
+
+@dataclass(frozen=True)
+class FileRenamed:
+    """What a rename of a file did."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.ETAG)
+
+    #: The new one.
+    address: str
+    previous_address: str
+    #: None where a lost answer was settled without learning it.
+    etag: str | None
+    last_modified: datetime | None
+    guard: str
+    attempts: int
+    conflicts: int = 0
+    outcome: str = "committed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileRename:
+    """A rename of a file that is not sent yet."""
+
+    source: Target
+    target: Target
+    #: Those on what is at the new address.
+    conditions: Conditions
+    #: The version of the file that is renamed, if it is known, and the caller's lease on it.
+    on_source: Conditions
+    guarding: Guarding
+    deadline: Deadline
+
+    @property
+    def is_unconditional(self) -> bool:
+        """Return whether whatever is at either end is taken as it is."""
+        return self.conditions.expected_etag is None and self.conditions.guard != "if-none-match"
+
+
+def rename_file(given: FileRename) -> FileRenamed:
+    """Rename a file; what is at the new address is replaced only if the conditions allow that.
+
+    Raises:
+        Changed: one of the two is no longer the version that was read.
+        Exists: there is something at the new address.
+        Locked: one of the two is leased, or another program has it open.
+        NotFound: there is no such file.
+        UsageError: the new address is in another share, or the same.
+        OutcomeUnknown: the answer was lost, and whether it was applied cannot be known.
+    Source: https://learn.microsoft.com/rest/api/storageservices/rename-file
+    """
+    source, target = given.source, given.target
+    directories.check_same_share(source, target)
+    if source.address == target.address:
+        raise UsageError("the two addresses are the same", address=str(target.address))
+    with _take_record_along(given):
+        return _rename(given)
+
+
+def _rename(given: FileRename) -> FileRenamed:
+    source, target, deadline = given.source, given.target, given.deadline
+    given = replace(
+        given,
+        on_source=guarding.take_over(source, given.on_source, given.guarding, deadline),
+        conditions=guarding.take_over(target, given.conditions, given.guarding, deadline),
+    )
+    with ExitStack() as until:
+        replaced = None
+        if given.conditions.expected_etag is not None:
+            replaced = until.enter_context(_hold_replaced(given))
+        held = None
+        if given.is_unconditional:
+            known = writes.fetch(source, given.on_source.lease_id, deadline).file_id
+        else:
+            late = until.enter_context(_release_late(given))
+            held = until.enter_context(guarding.hold(source, given.on_source, given.guarding, deadline))
+            known = held.found.file_id
+            until.enter_context(_release_at_target(given, held))
+            late += [held.lease.lease_id] if held.lease.is_own else []
+        done = _send_rename(given, replaced, held, known)
+        if replaced is not None:
+            replaced.lease.is_gone = True
+        return done if held is None else _finish_rename(given, held, done)
+
+
+@contextmanager
+def _take_record_along(given: FileRename) -> Iterator[None]:
+    """Keep the record of the caller's lease on the file, if this scope has one, where the file is."""
+    records, lease_id = given.guarding.records, given.on_source.lease_id
+    held = records.find_held(given.source)
+    if lease_id is None or held is None or held.lease_id != lease_id:
+        yield
+        return
+    # Recorded first, so that it is found there if we are killed in between.
+    records.add(given.target, lease_id, None)
+    try:
+        yield
+    except OutcomeUnknown:
+        raise  # It may be at either place.
+    except AzguardError:
+        records.remove(given.target, lease_id)
+        raise
+    records.confirm(given.target, lease_id)
+    records.remove(given.source, lease_id)
+
+
+@contextmanager
+def _hold_replaced(given: FileRename) -> Iterator[Held]:
+    """Hold a lease on the version that is replaced."""
+    with ExitStack() as until:
+        try:
+            held = until.enter_context(guarding.hold(given.target, given.conditions, given.guarding, given.deadline))
+        except NotFound as error:
+            raise error.as_kind(
+                Gone,
+                message=f"{given.target} was deleted since you read it",
+                expected_etag=given.conditions.expected_etag,
+                reason="share_or_file_changed",
+            ) from error
+        yield held
+
+
+@contextmanager
+def _release_late(given: FileRename) -> Iterator[list[str]]:
+    """Give our lease, which is put into the list, back at the new address once more if the rename is in doubt.
+
+    Until it was released at the old address, the rename could still come.
+    """
+    leases: list[str] = []
+    try:
+        yield leases
+    except OutcomeUnknown:
+        for lease_id in leases:
+            actions.give_back(given.target, lease_id, given.deadline)
+        raise
+
+
+@contextmanager
+def _release_at_target(given: FileRename, held: Held) -> Iterator[None]:
+    """Give our own lease back where it is when the file has its new address."""
+    if not held.lease.is_own:
+        yield
+        return
+    records, lease_id, note = given.guarding.records, held.lease.lease_id, held.lease.note
+    # Recorded first, so that it is found there if we are killed in between.
+    if note is not None:
+        note.add_place(given.target)
+    records.add(given.target, lease_id, None)
+    try:
+        yield
+    finally:
+        if actions.give_back(given.target, lease_id, given.deadline):
+            records.remove(given.target, lease_id)
+        else:
+            records.note_left(given.target)
+            if note is not None:
+                # The next azguard has to release it.
+                note.close(is_released=False)
+                held.lease.note = None
+
+
+def _finish_rename(given: FileRename, held: Held, done: FileRenamed) -> FileRenamed:
+    """Take the record of the lease's holder off the file at its new address."""
+    held.lease.is_gone = held.lease.is_own
+    if not held.has_note:
+        return done
+    etag, modified = None, None
+    try:
+        last = guarding.remove_record(given.target, held, given.deadline.fresh())
+        etag, modified = last.etag, last.last_modified
+    except AzguardError:
+        # It is renamed; only its version is not known.
+        pass
+    return replace(done, etag=etag, last_modified=modified)
+
+
+def _send_rename(given: FileRename, replaced: Held | None, held: Held | None, known: str | None) -> FileRenamed:
+    request = WriteRequest[Mapping[str, Any]](
+        target=given.target,
+        send=lambda: _send_once(given, replaced, held),
+        look=lambda patience: _find_rename_outcome(given, held, known, patience),
+        expected_etag=given.conditions.expected_etag,
+        # Under our own lease, a copy that comes late is refused once the lease is given back.
+        resend=held is not None and held.lease.is_own,
+    )
+    creates_only = given.conditions.guard == "if-none-match"
+    lease_id = given.on_source.lease_id if held is None else held.lease.lease_id
+    with (
+        handles.tell_holders_at_rename(given.source, given.target, given.deadline, creates_only=creates_only),
+        directories.tell_of_source(given.source, lease_id, given.deadline),
+    ):
+        settled = send_until_settled(request, given.deadline)
+    etag = settled.answer.get("etag")
+    return FileRenamed(
+        address=str(given.target.address),
+        previous_address=str(given.source.address),
+        etag=None if etag is None else quote(etag),
+        last_modified=settled.answer.get("last_modified"),
+        guard=given.conditions.guard,
+        attempts=settled.attempts,
+    )
+
+
+def _send_once(given: FileRename, replaced: Held | None, held: Held | None) -> Mapping[str, Any]:
+    return writes.rename_once(
+        given.source,
+        given.target,
+        given.deadline,
+        overwrite=given.conditions.guard != "if-none-match",
+        source_lease=given.on_source.lease_id if held is None else held.lease.lease_id,
+        destination_lease=given.conditions.lease_id if replaced is None else replaced.lease.lease_id,
+    )
+
+
+def _find_rename_outcome(
+    given: FileRename, held: Held | None, known: str | None, patience: Deadline
+) -> Finding[Mapping[str, Any]]:
+    """Return whether the file at the new address is the one that was at the old one: it keeps its id."""
+    try:
+        found = writes.fetch(given.target, None, patience)
+    except (NotFound, BadRequest, Locked):  # nothing is there, or a directory, or what is deleted when it is closed
+        found = None
+    if known is not None and found is not None and found.file_id == known:
+        return Finding(Verdict.COMMITTED, {"etag": found.etag, "last_modified": found.last_modified})
+    if held is None or known is None:
+        return Finding(Verdict.UNKNOWN)
+    try:
+        still = writes.fetch(given.source, held.lease.lease_id, patience).file_id == known
+    except AzguardError:
+        return Finding(Verdict.UNKNOWN)
+    return Finding(Verdict.NOT_YET if still else Verdict.UNKNOWN)

@@ -4,25 +4,43 @@ The lease keeps out all writers that use REST, and programs that want to open th
 that is unchanged does not prove that none of those has the file open: only the lease does, which is not granted then.
 """
 
+import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
+from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, BadRequest, Changed
-from azguard.files import abandoned, holders, owner_notes, writes
-from azguard.files.abandoned import EndedLeases
+from azguard.files import handles, replacing, writes
 from azguard.files.writes import FileWrite, Held
-from azguard.leases import guard
-from azguard.leases.owners import Owner
-from azguard.leases.process_leases import ProcessLeases
+from azguard.leases import guard, owner_records
+from azguard.leases.owner_records import Moved, Version
+from azguard.leases.owners import OWNER, Owner
+from azguard.leases.process_leases import ProcessLease, ProcessLeases
 from azguard.leases.recorded import LeaseRecords
 from azguard.processes.notes import ProcessNotes
+from azguard.requests import commits
 from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY
 from azguard.requests.service_codes import Answers
+
+# Bounded: a record that stays behind says that the lease is held, which anyone can see is not so.
+_REMOVE_SECONDS = 3.0
+#: The service's code where the metadata have no room for the record: the lease guards without it, too.
+NO_ROOM = "MetadataTooLarge"
+
+
+@dataclass
+class EndedLeases:
+    """What was found and ended."""
+
+    #: How the version of the target moved, whose content is the same.
+    moves: list[Moved] = field(default_factory=list)
+    leases: int = 0
 
 
 @dataclass(frozen=True)
@@ -70,7 +88,7 @@ def hold(target: Target, conditions: Conditions, guarding: Guarding, deadline: D
     """
     conditions = take_over(target, conditions, guarding, deadline)
     with (
-        holders.tell(target, deadline),
+        handles.tell_holders(target, deadline),
         guard.hold(target, conditions.lease_id, guarding.records, deadline, processes=guarding.processes) as lease,
     ):
         answers = Answers()
@@ -89,7 +107,7 @@ def hold(target: Target, conditions: Conditions, guarding: Guarding, deadline: D
             yield held
         except BaseException:
             is_over = lease.is_gone or not is_noted
-            moved = None if is_over else owner_notes.withdraw(target, held, before, deadline)
+            moved = None if is_over else _withdraw_record(target, held, before, deadline)
             if moved is not None:
                 guarding.records.record_move(target, moved)
             raise
@@ -111,9 +129,9 @@ def _leave_note(target: Target, held: Held, owner: Owner, guarding: Guarding, de
     if note is not None:
         note.begin_record(before)
     try:
-        held = owner_notes.leave(target, held, owner, deadline)
+        held = _add_record(target, held, owner, deadline)
     except BadRequest as error:
-        if error.service_code != owner_notes.NO_ROOM:
+        if error.service_code != NO_ROOM:
             raise
         return held
     if held.may_move:
@@ -127,7 +145,7 @@ def _leave_note(target: Target, held: Held, owner: Owner, guarding: Guarding, de
 def _remove_note(target: Target, held: Held, done: WriteResult, deadline: Deadline) -> WriteResult:
     """Take the record of the lease's holder away, and return the write with the version that is there then."""
     try:
-        last = owner_notes.remove(target, held, deadline.fresh())
+        last = remove_record(target, held, deadline.fresh())
     except AzguardError:
         # The write is done; only its version is not known.
         return replace(done, etag=None, last_modified=None)
@@ -152,7 +170,7 @@ def end_abandoned(target: Target, guarding: Guarding, deadline: Deadline) -> End
     """Release what killed processes on this machine left on a share or a file."""
     if guarding.processes is None:
         return EndedLeases()
-    return abandoned.end(target, guarding.processes, guarding.records, deadline)
+    return _end_left(target, guarding.processes, guarding.records, deadline)
 
 
 def _choose_note(target: Target, held: Held, guarding: Guarding) -> Owner | None:
@@ -171,3 +189,96 @@ def to_changed(target: Target, expected_etag: str | None, current_etag: str | No
         current_etag=current_etag,
         reason="share_or_file_changed",
     )
+
+
+def _add_record(target: Target, held: Held, owner: Owner, deadline: Deadline) -> Held:
+    """Write the record under the lease, and return the version that carries it."""
+    lease_id = held.lease.lease_id
+    version = Version(held.found.etag, held.found.metadata or {}, held.answered_at)
+    tied = owner_records.set_service_time(owner, version).tie_to_lease(lease_id, None)
+    added = {OWNER: tied.as_metadata()}
+    with commits.step():
+        moved = owner_records.change_metadata(target, version, added, Conditions(lease_id=lease_id), deadline)
+        tied, moved = owner_records.correct_time(target, lease_id, tied, moved, deadline)
+    record = tied.as_metadata()
+    found = copy.copy(held.found)
+    kept = {key: value for key, value in version.metadata.items() if key.lower() not in (OWNER, KEY)}
+    found.metadata = {**kept, OWNER: record, KEY: moved.lineage}
+    found.etag = moved.after or writes.fetch(target, lease_id, deadline).etag
+    return Held(held.lease, found, has_note=True, answered_at=held.answered_at, may_move=moved.attempts > 1)
+
+
+def remove_record(target: Target, held: Held, deadline: Deadline) -> WriteResult:
+    """Remove the record from the version that is there now, and return the version without it.
+
+    Raises:
+        Locked: the lease is not held any more.
+        OutcomeUnknown: it was sent, and whether it was applied cannot be known.
+    """
+    with commits.suppress():
+        moved = owner_records.remove(target, held.lease.lease_id, deadline)
+    return WriteResult(
+        address=str(target.address),
+        etag=None if moved is None else moved.after,
+        last_modified=None if moved is None else moved.last_modified,
+        guard="lease",
+        attempts=1,
+    )
+
+
+def _withdraw_record(target: Target, held: Held, before: str, deadline: Deadline) -> Moved | None:
+    """Remove the record after a write that was not done; return how that moved the version, None if it failed.
+
+    ``before`` is the ETag before the record was written.
+    """
+    try:
+        done = remove_record(target, held, deadline.afterwards(_REMOVE_SECONDS))
+        found = writes.fetch(target, held.lease.lease_id, deadline)
+    except AzguardError:
+        return None
+    return Moved(before, done.etag, done.last_modified, (found.metadata or {}).get(KEY, ""))
+
+
+def _end_left(target: Target, processes: ProcessLeases, records: LeaseRecords, deadline: Deadline) -> EndedLeases:
+    """Release what processes that have ended left on a share or a file."""
+    ended = EndedLeases()
+
+    def tidy(place: Target, lease: ProcessLease) -> None:
+        found = _remove_left_record(place, lease, deadline)
+        for moved in found:
+            records.record_move(place, moved)
+        ended.moves += found if place.address == target.address else []
+
+    for lease in processes.release_abandoned(target, deadline, tidy):
+        ended.leases += 1
+        for place in lease.find_places(target):
+            records.remove(place, lease.lease_id)
+        if target.kind is Kind.FILE:
+            replacing.clean(target, lease.lease_id, deadline)
+    return ended
+
+
+def _remove_left_record(target: Target, lease: ProcessLease, deadline: Deadline) -> list[Moved]:
+    """Remove the record of who holds the lease, if it is held still and there is one; raise no error."""
+    if target.kind is not Kind.FILE:
+        return []
+    patience = deadline.restart(seconds=min(_REMOVE_SECONDS, deadline.remaining))
+    try:
+        version = owner_records.read_version(target, patience, lease.lease_id)
+        if OWNER not in {key.lower() for key in version.metadata}:
+            return []
+        with commits.suppress():
+            moved = owner_records.change_metadata(
+                target, version, {OWNER: None}, Conditions(lease_id=lease.lease_id), patience
+            )
+    except AzguardError:
+        return []
+    after = None if moved.after is None else quote(moved.after)
+    moved = Moved(quote(version.etag), after, moved.last_modified, moved.lineage)
+    # Killed before the answer came, it has sent nothing but the record.
+    first = lease.begun_on
+    if lease.record is not None and quote(lease.record[1]) == moved.before:
+        first = lease.record[0]
+    if first is None:
+        return [moved]
+    return [Moved(quote(first), after, moved.last_modified, moved.lineage), moved]

@@ -17,7 +17,7 @@ from azguard.address import Address, Kind
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, Locked, NotFound
-from azguard.files import files, listing, temporary_notes, writes
+from azguard.files import entries, files, temporary, writes
 from azguard.files.guarding import Guarding
 from azguard.processes.notes import ProcessNotes
 from azguard.requests.deadline import Deadline
@@ -25,7 +25,7 @@ from azguard.requests.service_clock import ServiceClock
 from azguard.resources.copies import PENDING
 
 # Of a put or a copy: a number, by which it is noted. Of safe-update: the id of its lease, by which that is noted.
-_NAME = re.compile(rf"{re.escape(temporary_notes.PREFIX)}(?:([0-9a-f]{{16}})\.tmp|([0-9a-f-]{{36}})-[0-9a-f]{{8}})")
+_NAME = re.compile(rf"{re.escape(temporary.PREFIX)}(?:([0-9a-f]{{16}})\.tmp|([0-9a-f-]{{36}})-[0-9a-f]{{8}})")
 _ENDED, _OLD = "process_ended", "old"
 
 
@@ -67,8 +67,8 @@ def prune(folder: Target, pruning: Pruning, *, recursive: bool) -> Iterator[Left
     while folders:
         path = folders.pop()
         place = Target(folder.account, Address(Kind.DIR, (folder.address.container, path)))
-        prefix = None if recursive else temporary_notes.PREFIX
-        for entry in listing.list_entries(place, pruning.deadline, prefix=prefix, limit=None):
+        prefix = None if recursive else temporary.PREFIX
+        for entry in entries.list_entries(place, pruning.deadline, prefix=prefix, limit=None):
             name = f"{path}/{entry.name}" if path else entry.name
             if entry.type == Kind.DIR:
                 folders += [name] if recursive else []
@@ -98,7 +98,7 @@ def _prune_one(
     elif not pruning.only_tells:
         try:
             if reason == _ENDED and found.copy.status == PENDING:
-                temporary_notes.stop_copy(target, None, pruning.deadline)
+                temporary.stop_copy(target, None, pruning.deadline)
                 found = writes.fetch(target, None, pruning.deadline)
             _delete(target, found, named, pruning)
         except (Changed, Locked) as error:

@@ -106,7 +106,6 @@ def _look(version: NewVersion) -> Any | None:
 
 
 def _has_no_place(error: NotFound) -> bool:
-    """Return whether there is no share or directory that the file could be in."""
     return error.service_code == "ShareNotFound" or error.reason == "parent_not_found"
 
 

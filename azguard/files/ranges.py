@@ -1,17 +1,32 @@
 """Which ranges of a file hold data; the rest is zeros, and takes no room."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, BinaryIO, ClassVar
 
 from azguard import columns
 from azguard.accounts.target import Target
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
-from azguard.errors import Changed, NotFound
-from azguard.files import writes
-from azguard.requests.calls import page_timeouts, pages
+from azguard.errors import AzguardError, BadRequest, Changed, Interrupted, NotFound, OutcomeUnknown, Partial, UsageError
+from azguard.files import guarding, writes
+from azguard.files.guarding import Guarding
+from azguard.files.writes import FileWrite, Held
+from azguard.requests import commits
+from azguard.requests.calls import page_timeouts, pages, write_timeouts
+from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
+from azguard.requests.sources import read_up_to
+
+# The most that one Put Range takes.
+_PIECE_BYTES = 4 * 1024 * 1024
+# The SDK clears whole blocks only.
+_BLOCK_BYTES = 512
+#: The longest file: 4 TiB.
+MOST_BYTES = 4 * 1024**4
 
 
 @dataclass(frozen=True)
@@ -90,3 +105,235 @@ def _ask(target: Target, asked: RangesAsked, conditions: Conditions, timeouts: M
     if asked.previous is None:
         return client.list_ranges(offset=offset, length=asked.length, **sent)
     return client.list_ranges_diff(asked.previous, offset=offset, length=asked.length, **sent)
+
+
+@dataclass(frozen=True)
+class RangeWritten:
+    """What a write of a range did."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.OFFSET, columns.WRITTEN_BYTES, columns.ETAG)
+
+    address: str
+    #: None where a lost answer was settled without learning it.
+    etag: str | None
+    last_modified: datetime | None
+    #: The byte at which the range begins.
+    offset: int
+    written_bytes: int
+    guard: str
+    attempts: int
+    conflicts: int = 0
+    outcome: str = "committed"
+
+
+@dataclass(frozen=True)
+class FileResized:
+    """What a change of a file's length did."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.CONTENT_LENGTH, columns.ETAG)
+
+    address: str
+    etag: str | None
+    last_modified: datetime | None
+    content_length: int
+    guard: str
+    attempts: int
+    conflicts: int = 0
+    outcome: str = "committed"
+
+
+@dataclass(frozen=True)
+class RangeWrite:
+    """One write of a range that is not sent yet."""
+
+    target: Target
+    conditions: Conditions
+    guarding: Guarding
+    #: How long one piece is tried for.
+    deadline: Deadline
+    offset: int
+
+
+def put_range(given: RangeWrite, source: BinaryIO, progress: Callable[[int], None]) -> RangeWritten:
+    """Write content over a file from ``given.offset`` on; the file keeps its length.
+
+    Raises:
+        BadRequest: the file ends before the content does.
+        Changed: it is no longer the version that the condition names.
+        Locked: it is leased, or another program has it open.
+        OutcomeUnknown: an answer was lost under a lease that is not our own, or without a condition.
+        Partial: some of the content was written, and the rest was not.
+        UsageError: the content is empty.
+    Source: https://learn.microsoft.com/rest/api/storageservices/put-range
+    """
+    piece = read_up_to(source, _PIECE_BYTES)
+    if not piece:
+        raise UsageError("the input is empty; nothing was written", reason="range_is_empty")
+    run = _RangeRun(given)
+    with ExitStack() as until:
+        try:
+            run.begin(until)
+            while piece:
+                following = read_up_to(source, _PIECE_BYTES)
+                # More follows, so that a signal must still be heeded.
+                with commits.step() if following else nullcontext():
+                    run.put(piece)
+                progress(run.done_bytes)
+                piece = following
+        except (AzguardError, KeyboardInterrupt) as error:
+            if not run.done_bytes:
+                raise
+            raise _build_partial(run, error) from error
+        return run.finish()
+
+
+def clear_range(given: RangeWrite, length: int) -> RangeWritten:
+    """Clear a range, so that it holds zeros and takes no room.
+
+    Raises:
+        UsageError: it does not consist of whole blocks of 512 bytes.
+        BadRequest, Changed, Locked, OutcomeUnknown: as ``put``.
+    """
+    for name, number in (("offset", given.offset), ("length", length)):
+        if number % _BLOCK_BYTES:
+            raise UsageError(
+                f"{name} {number:,} is no multiple of {_BLOCK_BYTES}: whole blocks are cleared",
+                argument=name,
+                reason="not_whole_blocks",
+            )
+    run = _RangeRun(given)
+    with ExitStack() as until:
+        run.begin(until)
+        run.clear(length)
+        return run.finish()
+
+
+def resize_file(
+    target: Target, size: int, conditions: Conditions, guarding_by: Guarding, deadline: Deadline
+) -> FileResized:
+    """Set the length of a file: what is cut off is lost, what is added holds zeros.
+
+    Raises:
+        Changed, Locked, OutcomeUnknown: as ``put``.
+    Source: https://learn.microsoft.com/rest/api/storageservices/set-file-properties
+    """
+    client = target.account.file(target.address)
+    write = FileWrite(
+        target=target,
+        conditions=conditions,
+        send=lambda headers, patience: client.resize_file(size, headers=dict(headers), **write_timeouts(patience)),
+    )
+    done = guarding.perform(write, guarding_by, deadline)
+    return FileResized(
+        address=done.address,
+        etag=done.etag,
+        last_modified=done.last_modified,
+        content_length=size,
+        guard=done.guard,
+        attempts=done.attempts,
+    )
+
+
+@dataclass
+class _RangeRun:
+    """A write of a range under way."""
+
+    given: RangeWrite
+    #: The version that is there, under the lease; None without a version of the caller's own.
+    held: Held | None = None
+    size: int = 0
+    done_bytes: int = 0
+    attempts: int = 0
+    last: WriteResult | None = None
+
+    def begin(self, until: ExitStack) -> None:
+        """Acquire the lease that proves whose a write was, and learn the length of the file."""
+        given = self.given
+        conditions = guarding.take_over(given.target, given.conditions, given.guarding, given.deadline)
+        given = self.given = replace(given, conditions=conditions)
+        if given.conditions.expected_etag is None:
+            self.size = writes.fetch(given.target, given.conditions.lease_id, given.deadline).size
+            return
+        held = guarding.hold(given.target, given.conditions, given.guarding, given.deadline)
+        self.held = until.enter_context(held)
+        self.size = self.held.found.size
+
+    def put(self, piece: bytes) -> None:
+        """Write one piece."""
+        client, at = self._client, self.given.offset + self.done_bytes
+        self._write(
+            len(piece),
+            lambda headers, timeouts: client.upload_range(piece, at, len(piece), headers=headers, **timeouts),
+        )
+
+    def clear(self, length: int) -> None:
+        """Clear the range."""
+        client, at = self._client, self.given.offset
+        self._write(length, lambda headers, timeouts: client.clear_range(at, length, headers=headers, **timeouts))
+
+    def finish(self) -> RangeWritten:
+        """Take the record of the lease's holder away, and return what was written."""
+        given, last = self.given, self.last
+        assert last is not None
+        if self.held is not None and self.held.has_note:
+            try:
+                last = guarding.remove_record(given.target, self.held, given.deadline.fresh())
+            except AzguardError:
+                # The content is written; only its version is not known.
+                last = replace(last, etag=None)
+        return RangeWritten(
+            address=str(given.target.address),
+            etag=last.etag,
+            last_modified=last.last_modified,
+            offset=given.offset,
+            written_bytes=self.done_bytes,
+            guard=given.conditions.guard,
+            attempts=self.attempts,
+        )
+
+    @property
+    def _client(self) -> Any:
+        return self.given.target.account.file(self.given.target.address)
+
+    def _write(self, length: int, send: Callable[[dict[str, str], Mapping[str, Any]], Any]) -> None:
+        given, end = self.given, self.given.offset + self.done_bytes + length
+        if end > self.size:
+            raise BadRequest(
+                f"{given.target} has {self.size:,} bytes, so that nothing can be written at byte {end - 1:,}",
+                str(given.target.address),
+                reason="range_behind_end",
+                values={"needed": end},
+            )
+        deadline = given.deadline.fresh()
+        if self.held is not None:
+            self.held.lease.deadline = deadline
+            deadline = self.held.lease.patience
+        write = FileWrite(
+            target=given.target,
+            conditions=given.conditions,
+            send=lambda headers, patience: send(dict(headers), write_timeouts(patience)),
+        )
+        if self.held is not None and self.held.may_move:
+            self.held = guarding.exclude_late(given.target, self.held, given.guarding, deadline)
+        self.last = writes.send(write, self.held, deadline)
+        self.attempts += self.last.attempts
+        self.done_bytes += length
+        if self.held is not None:
+            # The outcome of the next piece is told by the version that this one made.
+            found = copy.copy(self.held.found)
+            found.etag = self.last.etag
+            self.held = replace(self.held, found=found, may_move=self.last.attempts > 1 and self.held.lease.is_own)
+
+
+def _build_partial(run: _RangeRun, error: AzguardError | KeyboardInterrupt) -> AzguardError:
+    given, done = run.given, run.done_bytes
+    facts = {"offset": given.offset, "written_bytes": done, "next_offset": given.offset + done}
+    told = f"{done:,} bytes of {given.target} were written, and the rest was not"
+    if isinstance(error, KeyboardInterrupt):
+        status = getattr(error, "status", Interrupted.exit_code)
+        address = str(given.target.address)
+        return Interrupted(f"interrupted: {told}", address, facts=facts, reason="range_incomplete", exit_status=status)
+    if isinstance(error, OutcomeUnknown):
+        return error.but(facts={**error.facts, **facts})
+    shown = replace(error).as_kind(Partial, message=f"{told}: {error.message}")
+    return shown.but(facts={**error.facts, **facts, "cause": error.kind}, reason="range_incomplete", exit_status=None)

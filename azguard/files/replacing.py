@@ -20,8 +20,8 @@ from typing import Any
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError
-from azguard.files import temporary_notes, writes
-from azguard.files.temporary_notes import PREFIX
+from azguard.files import writes
+from azguard.files.temporary import PREFIX, send_delete
 from azguard.requests.calls import CallOutcome, CallResult, page_timeouts, pages, read, send_once, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import translate
@@ -88,7 +88,7 @@ class Replacement:
         """Delete the file with the temporary name, if it is still there; return whether the service has answered."""
         patience = deadline.afterwards(_DELETE_SECONDS)
         for _ in range(tries):
-            sent = temporary_notes.send_delete(self.temporary, lease_id, patience)
+            sent = send_delete(self.temporary, lease_id, patience)
             if sent.outcome in (CallOutcome.COMMITTED, CallOutcome.REFUSED):
                 return True
             if patience.passed:

@@ -4,6 +4,7 @@ Unlike that of a container, the lease of a share keeps out everything that chang
 properties and policies. It does not keep out writers of the files in it.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,19 +17,26 @@ from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
+from azguard.documents.policies import Policies, PolicyRules
 from azguard.errors import BadRequest, NotFound
 from azguard.files import guarding, writes
-from azguard.files.described import drop_own
+from azguard.files.entries import drop_own
 from azguard.files.guarding import Guarding
 from azguard.files.writes import FileWrite
-from azguard.requests.calls import page_timeouts, pages, write_timeouts
+from azguard.requests.calls import page_timeouts, pages, read, write_timeouts
 from azguard.requests.commits import Verdict, WriteResult
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage
+from azguard.requests.lineage import KEY, Lineage, fresh_op, with_lineage
 from azguard.requests.service_codes import TYPE_MISMATCH
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
+from azguard.resources import access_policies
+from azguard.resources.access_policies import parse_answer, parse_version
+from azguard.resources.contents import Contents, count_first_page
 
 _PAGE = 5000
+POLICY_RULES = PolicyRules(
+    "a share", re.compile(r"r?c?w?d?l?"), "of r (read), c (create), w (write), d (delete), l (list)"
+)
 
 
 @dataclass(frozen=True)
@@ -187,3 +195,145 @@ def _describe(address: Address, found: Any) -> ShareShown:
         deleted=bool(found.deleted),
         metadata=drop_own(found.metadata),
     )
+
+
+@dataclass(frozen=True)
+class ShareSnapshot:
+    """A snapshot that was made."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.SNAPSHOT, columns.ETAG)
+
+    #: The share.
+    address: str
+    #: The time that names the snapshot among those of the share.
+    snapshot: str
+    #: The address of the snapshot; ``?snapshot=…`` also stands behind the address of a file in it.
+    snapshot_address: str
+    etag: str | None
+    last_modified: datetime | None
+    guard: str
+    attempts: int
+    conflicts: int
+    outcome: str
+
+
+def take_snapshot(target: Target, metadata: Mapping[str, str], deadline: Deadline) -> ShareSnapshot:
+    """Keep a share as it is now; it does not change. Without metadata, the snapshot has those of the share.
+
+    Raises:
+        NotFound: there is no such share.
+        OutcomeUnknown: the answer was lost, and the snapshot is not in the list; it may still be made.
+    Source: https://learn.microsoft.com/rest/api/storageservices/snapshot-share
+    """
+    op = fresh_op()
+    found = writes.fetch(target, None, deadline)
+    kept: Mapping[str, str] = found.metadata or {}
+    lineage = Lineage.parse(kept.get(KEY)).after(op, found.etag)
+    stamped = with_lineage(metadata or kept, lineage)
+    client = target.account.share(target.address)
+    request = WriteRequest[Any](
+        target=target,
+        send=lambda: client.create_snapshot(metadata=stamped, **write_timeouts(deadline)),
+        look=lambda patience: _find_snapshot(target, op, patience),
+        # A second copy would make a second snapshot.
+        resend=False,
+    )
+    settled = send_until_settled(request, deadline)
+    answer: Mapping[str, Any] = settled.answer
+    taken = str(answer["snapshot"])
+    etag = answer.get("etag")
+    return ShareSnapshot(
+        address=str(target.address),
+        snapshot=taken,
+        snapshot_address=str(Address(Kind.SHARE, target.address.parts, taken)),
+        etag=None if etag is None else quote(etag),
+        last_modified=answer.get("last_modified"),
+        guard="none",
+        attempts=settled.attempts,
+        conflicts=0,
+        outcome="committed",
+    )
+
+
+def _find_snapshot(target: Target, op: str, patience: Deadline) -> Finding[Any]:
+    name = target.address.container
+    every = target.account.share_service().list_shares(
+        name_starts_with=name, include_metadata=True, include_snapshots=True, **page_timeouts(patience)
+    )
+    for item in pages(every, target, patience):
+        if item.name == name and item.snapshot and op in Lineage.find(item.metadata):
+            return Finding(Verdict.COMMITTED, {"snapshot": item.snapshot})
+    return Finding(Verdict.UNKNOWN)
+
+
+@dataclass(frozen=True)
+class ShareAcl:
+    """The access policies of a share, and the version that they are of."""
+
+    address: str
+    etag: str
+    last_modified: datetime
+    policies: Policies
+
+
+def get_policies(target: Target, conditions: Conditions, deadline: Deadline) -> ShareAcl:
+    """Read the access policies of a share.
+
+    Raises:
+        NotFound: there is no such share.
+    Source: https://learn.microsoft.com/rest/api/storageservices/get-share-acl
+    """
+    client = target.account.share(target.address)
+    answers: list[Any] = []
+
+    def once(timeouts: Mapping[str, Any]) -> None:
+        try:
+            client.get_share_access_policy(
+                headers=conditions.request_headers, raw_response_hook=answers.append, **timeouts
+            )
+        except ValueError:
+            pass  # a time that the SDK cannot parse; the text of the answer is read instead
+
+    read(once, target, deadline)
+    answer = answers[-1].http_response
+    etag, modified = parse_version(target, answer.headers)
+    return ShareAcl(
+        address=str(target.address),
+        etag=quote(etag),
+        last_modified=modified,
+        policies=parse_answer(target, answer.text()),
+    )
+
+
+def replace_policies(
+    target: Target, policies: Policies, conditions: Conditions, guarding_by: Guarding, deadline: Deadline
+) -> WriteResult:
+    """Replace all access policies of a share.
+
+    Raises:
+        Changed: the share is no longer the version that the conditions name.
+        OutcomeUnknown: the answer was lost, and no lease tells whose the policies are.
+    Source: https://learn.microsoft.com/rest/api/storageservices/set-share-acl
+    """
+    client = target.account.share(target.address)
+    body = access_policies.replace_body(access_policies.build_policies(policies))
+
+    def send(headers: Mapping[str, str], patience: Deadline) -> Any:
+        return client.set_share_access_policy(
+            {}, headers=dict(headers), raw_request_hook=body, **write_timeouts(patience)
+        )
+
+    write = FileWrite(target=target, conditions=conditions, send=send)
+    return guarding.perform(write, guarding_by, deadline)
+
+
+def count_entries(target: Target, deadline: Deadline) -> Contents:
+    """Count the directories and files in the root of a share, up to the end of the first page that has any.
+
+    Raises:
+        Forbidden: it may not be listed.
+        NotFound: it is not there.
+    """
+    client = target.account.directory(target.address)
+    found = client.list_directories_and_files(results_per_page=_PAGE, **page_timeouts(deadline))
+    return count_first_page(found.by_page(), target, deadline, "file or directory", "files and directories")

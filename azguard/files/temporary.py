@@ -9,27 +9,96 @@ import hashlib
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any, BinaryIO
 
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.conditions.etags import quote
+from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, NotFound, OutcomeUnknown, Unavailable
-from azguard.files import temporary_notes, writes
+from azguard.files import writes
 from azguard.processes.notes import ProcessNote, ProcessNotes
 from azguard.requests import commits
-from azguard.requests.calls import write_timeouts
+from azguard.requests.calls import CallOutcome, CallResult, send_once, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
+from azguard.requests.service_errors import is_lease_problem, service_code, status
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.requests.sources import read_up_to
+from azguard.resources.copies import PENDING
 
+# While the service copies into it, it cannot be deleted.
+_IS_PENDING = "PendingCopyOperation"
+#: How the names of temporary files begin; a crash can leave one behind.
+PREFIX = ".azguard-"
+# Bounded: a file that stays behind is garbage, and harms nothing.
+_DELETE_SECONDS = 3.0
 #: The most that one request writes.
 PIECE_BYTES = 4 * 1024 * 1024
 # A stream of unknown length gets a file that is larger by this factor whenever it is full.
 _GROWTH = 2
 # Before another name is tried: a gateway that cannot reach the service answers in a millisecond.
 _PAUSE_SECONDS = 0.2
+
+
+def open_note(notes: ProcessNotes | None, target: Target, name: str) -> ProcessNote | None:
+    """Note a temporary file under a name, before it is created."""
+    if notes is None:
+        return None
+    address = target.address
+    facts = {"endpoint": target.endpoint, "container": address.container, "path": address.path}
+    return notes.open(name, facts)
+
+
+def find_place(note: ProcessNote, target: Target) -> Target | None:
+    """Return the temporary file of a note, if it is in the directory of ``target``."""
+    facts, address = note.facts, target.address
+    path = facts.get("path", "")
+    there = (facts.get("endpoint"), facts.get("container"), path.rpartition("/")[0])
+    if there != (target.endpoint, address.container, address.path.rpartition("/")[0]):
+        return None
+    return Target(target.account, Address(Kind.FILE, (address.container, path)))
+
+
+def sweep(notes: ProcessNotes | None, target: Target, deadline: Deadline) -> None:
+    """Delete what killed processes of this machine left in the directory of a file; raise no error."""
+    for note in [] if notes is None else notes.find_abandoned():
+        place = find_place(note, target)
+        if place is not None:
+            note.close(is_done=delete_temporary(place, note.facts.get("lease_id"), deadline))
+
+
+def delete_temporary(target: Target, lease_id: str | None, deadline: Deadline) -> bool:
+    """Delete a temporary file, if that can be done soon; return whether it is known not to be there."""
+    patience = deadline.afterwards(_DELETE_SECONDS)
+    sent = send_delete(target, lease_id, patience)
+    if sent.error is not None and service_code(sent.error) == _IS_PENDING:
+        stop_copy(target, lease_id, patience)
+        sent = send_delete(target, lease_id, patience)
+    is_missing = sent.error is not None and status(sent.error) == HTTPStatus.NOT_FOUND
+    return is_missing or sent.outcome is CallOutcome.COMMITTED
+
+
+def send_delete(target: Target, lease_id: str | None, deadline: Deadline) -> CallResult[Any]:
+    """Delete a temporary file once, with its lease if it has got that: it is noted before it is asked for."""
+    client = target.account.file(target.address)
+
+    def send(lease: str | None) -> CallResult[Any]:
+        headers = dict(Conditions(lease_id=lease).request_headers)
+        return send_once(lambda: client.delete_file(headers=headers, **write_timeouts(deadline, 1.0)))
+
+    sent = send(lease_id)
+    is_without = lease_id is not None and sent.error is not None and is_lease_problem(sent.error)
+    return send(None) if is_without else sent
+
+
+def stop_copy(target: Target, lease_id: str | None, deadline: Deadline) -> None:
+    """Stop what the service copies into a temporary file, if anything; raise no error."""
+    client, headers = target.account.file(target.address), Conditions(lease_id=lease_id).request_headers
+    found = send_once(lambda: writes.fetch(target, lease_id, deadline)).answer
+    if found is not None and found.copy.status == PENDING:
+        send_once(lambda: client.abort_copy(found.copy.id, headers=headers, **write_timeouts(deadline, 1.0)))
 
 
 @dataclass
@@ -130,7 +199,7 @@ class TemporaryFile:
 
     def remove(self) -> None:
         """Delete it, if that can be done; raise no error."""
-        is_gone = temporary_notes.delete(self.target, self.lease_id, self.step or self.patience())
+        is_gone = delete_temporary(self.target, self.lease_id, self.step or self.patience())
         self.forget(is_gone=is_gone and not self.is_doubtful)
 
     def _begin_step(self) -> Deadline:
@@ -206,7 +275,7 @@ def create(
         Unavailable: the service does not answer.
     """
     deadline = patience()
-    temporary_notes.sweep(notes, target, deadline)
+    sweep(notes, target, deadline)
     while True:
         made = choose(target, settings, patience, size, notes)
         made.step = deadline
@@ -258,6 +327,6 @@ def choose(
     share, path = target.address.parts
     folder, slash, _ = path.rpartition("/")
     token = secrets.token_hex(8)
-    place = Target(target.account, Address(Kind.FILE, (share, f"{folder}{slash}{temporary_notes.PREFIX}{token}.tmp")))
-    note = temporary_notes.open_note(notes, place, token)
+    place = Target(target.account, Address(Kind.FILE, (share, f"{folder}{slash}{PREFIX}{token}.tmp")))
+    note = open_note(notes, place, token)
     return TemporaryFile(place, settings, patience, size, note=note, notes=notes)

@@ -1,5 +1,6 @@
 """Content into a file, whole or not at all: a temporary file beside it, which is then put in its place."""
 
+import hashlib
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -12,9 +13,9 @@ from azguard.conditions.etags import quote
 from azguard.conditions.operations import FILE_RENAME
 from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.resolve import Conditions, resolve
-from azguard.errors import UsageError
-from azguard.files import earlier_puts, placing, temporary
-from azguard.files.earlier_puts import EarlierPut
+from azguard.errors import Changed, NotFound, UsageError
+from azguard.files import placing, temporary
+from azguard.files.download import WHOLE, FileDownload
 from azguard.files.guarding import Guarding
 from azguard.files.placing import NewVersion
 from azguard.files.properties import FileHeaders, SmbProperties
@@ -22,6 +23,44 @@ from azguard.files.temporary import PIECE_BYTES, TemporaryFile
 from azguard.requests.lineage import KEY
 from azguard.requests.settle import Settled
 from azguard.requests.sources import read_up_to
+
+_PIECE_BYTES = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class _EarlierPut:
+    """What is to be written, which was written before."""
+
+    content_hash: str
+    length: int
+    #: Whether the version that was found holds it still.
+    is_there: bool
+
+
+def _measure(found: Any, version: NewVersion, first: bytes, source: BinaryIO) -> _EarlierPut:
+    """Read a source, of which ``first`` was read already, and compare it with the version that was found."""
+    digest, length = hashlib.sha256(), 0
+    piece = first
+    while piece:
+        digest.update(piece)
+        length += len(piece)
+        piece = read_up_to(source, _PIECE_BYTES)
+    is_there = length == found.size and _hash_found(found, version) == digest.hexdigest()
+    return _EarlierPut(f"sha256:{digest.hexdigest()}", length, is_there)
+
+
+def _hash_found(found: Any, version: NewVersion) -> str | None:
+    """Return the hash of the version that was found; None if another one has taken its place."""
+    digest = hashlib.sha256()
+    try:
+        content = FileDownload(version.target, version.conditions.lease_id, version.deadline.fresh, WHOLE)
+        if quote(content.properties.etag) != quote(found.etag):
+            return None
+        for piece in content.read_pieces(in_order=True):
+            digest.update(piece.content)
+    except (Changed, NotFound):
+        return None
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -84,7 +123,7 @@ def put(
         raise UsageError("the input is empty; nothing was written", reason="put_is_empty")
     upload, found = placing.look_early(upload, guarding_by)
     if found is not None and placing.is_of(found, upload.op):
-        return _to_earlier_put(upload, found, earlier_puts.measure(found, upload, first, source))
+        return _to_earlier_put(upload, found, _measure(found, upload, first, source))
     settings = _choose_settings(upload, found)
     beginning = len(first) if len(first) < PIECE_BYTES else max(size or 0, len(first))
     made = temporary.create(upload.target, beginning, settings, upload.deadline.fresh, guarding_by.temporary)
@@ -143,7 +182,7 @@ def _to_file_put(
     )
 
 
-def _to_earlier_put(upload: FileUpload, found: Any, measured: EarlierPut) -> FilePut:
+def _to_earlier_put(upload: FileUpload, found: Any, measured: _EarlierPut) -> FilePut:
     """Return what an earlier run of the same op has written."""
     return FilePut(
         address=str(upload.target.address),

@@ -15,7 +15,7 @@ from azguard.address import Kind
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Locked, NotFound
-from azguard.files import holders
+from azguard.files import handles
 from azguard.leases.guard import GuardLease
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.commits import Verdict, WriteResult, look_under
@@ -24,6 +24,7 @@ from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.service_codes import Answers
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import existence
+from azguard.resources.existence import judge_version, leave_alone
 
 # Why a path cannot be looked at, whatever was written to it.
 _TELL_NOTHING = ("path_of_other_type", "file_delete_pending")
@@ -116,7 +117,7 @@ def send(write: FileWrite, held: Held | None, deadline: Deadline) -> WriteResult
     """
     lease_id = write.conditions.lease_id if held is None else held.lease.lease_id
     headers = Conditions(lease_id=lease_id).request_headers
-    with holders.tell(write.target, deadline):
+    with handles.tell_holders(write.target, deadline):
         before = _look_before(write, held, deadline) if write.is_delete else None
         request = WriteRequest[Any](
             target=write.target,
@@ -139,11 +140,7 @@ def send(write: FileWrite, held: Held | None, deadline: Deadline) -> WriteResult
 
 
 def _look_before(write: FileWrite, held: Held | None, deadline: Deadline) -> Any | None:
-    """Look at the resource before a delete is sent, since a deleted one tells nothing.
-
-    Raises:
-        NotFound: there is nothing.
-    """
+    """Look at the resource before a delete is sent, since a deleted one tells nothing."""
     if held is not None:
         return held.found
     if write.before is not None:
@@ -178,3 +175,13 @@ def _find_outcome(write: FileWrite, held: Held | None, before: Any | None, patie
         return Finding(Verdict.NOT_YET)
     is_ours = write.op is None and not write.is_delete
     return Finding(Verdict.COMMITTED, version) if is_ours else Finding(Verdict.UNKNOWN)
+
+
+def find_existing(target: Target, op: str, deadline: Deadline) -> WriteResult:
+    """Return what is there: ours, if the network sent the create twice."""
+    try:
+        found = fetch(target, None, deadline.fresh())
+    except NotFound:  # deleted since
+        return leave_alone(target, None, None)
+    lineage = Lineage.parse((found.metadata or {}).get(KEY))
+    return judge_version(target, quote(found.etag), found.last_modified, lineage, op)

@@ -70,7 +70,6 @@ def count_room(entity: Mapping[str, Any], name: str) -> int:
 
 
 def _count_key_bytes(entity: Mapping[str, Any]) -> int:
-    """Return the bytes that an entity counts for without its properties."""
     return _ENTITY_BYTES + sum(_utf16(str(entity.get(key, ""))) for key in KEYS)
 
 
@@ -115,7 +114,6 @@ def _check_value(name: str, kind: str, value: Any) -> None:
 
 
 def _count_bytes(name: str, kind: str, value: Any) -> int:
-    """Return the bytes a property counts for."""
     return _PROPERTY_BYTES + _utf16(name) + _count_value_bytes(kind, value)
 
 

@@ -66,11 +66,7 @@ def exists(target: Target, deadline: Deadline) -> bool:
 
 
 def _require(target: Target, deadline: Deadline) -> Target:
-    """Ask for at most one entity of a table, and return the table.
-
-    Raises:
-        NotFound: there is no such table.
-    """
+    """Ask for at most one entity of a table, and return the table."""
     next(calls.pages(target, deadline, "PartitionKey eq ''", "PartitionKey", 1), None)
     return target
 

@@ -7,7 +7,7 @@ import pytest
 
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Chosen, Fault
-from azguard.files.temporary_notes import PREFIX
+from azguard.files.temporary import PREFIX
 from azguard.leases.owners import OWNER
 from azguard.processes import identity, locked_file
 from tests.support import files_world

@@ -354,7 +354,7 @@ def test_what_a_killed_run_has_written_is_recognized_unless_another_has_changed_
 def test_a_wide_and_deep_share_is_walked_page_by_page(
     files_cli: CliWorld, share: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("azguard.files.listing._PAGE", 2)
+    monkeypatch.setattr("azguard.files.entries._PAGE", 2)
     write(files_cli.root / "dist", **{f"d{number}__{number}__x": "1" for number in range(5)}, top="1")
     put(files_cli, "dist", share)
     ran = files_cli.call("file", "delete", share, "--recursive", "--jobs", "8")

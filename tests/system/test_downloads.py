@@ -18,7 +18,7 @@ from azguard.blobs.content.download import Download, to_file, to_stream
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, NotFound, Unavailable
 from azguard.files.guarding import Guarding
-from azguard.files.updating_parts import FileContent
+from azguard.files.updates import FileContent
 from azguard.requests import delivery
 from azguard.requests.deadline import Deadline
 from azguard.requests.delivery import RANGE_BYTES

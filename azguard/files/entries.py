@@ -1,17 +1,23 @@
 """Directories and files as commands show them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Any, ClassVar
 
 from azguard import columns
-from azguard.address import Address
+from azguard.accounts.target import Target
+from azguard.address import Address, Kind
 from azguard.conditions.etags import quote
 from azguard.leases.owners import OWNER
+from azguard.requests.calls import page_timeouts, pages
+from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
 
 _OWN = (KEY, OWNER)
+_PAGE = 5000
+_INCLUDED = ["timestamps", "Etag", "Attributes", "PermissionKey"]
 
 
 @dataclass(frozen=True)
@@ -176,3 +182,35 @@ def _encode(digest: bytes | None) -> str | None:
     import base64
 
     return None if not digest else base64.b64encode(bytes(digest)).decode()
+
+
+def list_entries(
+    target: Target, deadline: Deadline, *, prefix: str | None, limit: int | None, kind: Kind | None = None
+) -> Iterator[EntryListed]:
+    """Yield what is in a directory or share, of one kind or both. Nothing below its directories is listed.
+
+    Raises:
+        NotFound: there is no such share or directory.
+    Source: https://learn.microsoft.com/rest/api/storageservices/list-directories-and-files
+    """
+    address = target.address
+    found = target.account.directory(address).list_directories_and_files(
+        name_starts_with=prefix,
+        include=_INCLUDED,
+        include_extended_info=True,
+        results_per_page=_PAGE if limit is None or kind is not None else min(limit, _PAGE),
+        **page_timeouts(deadline),
+    )
+    start = f"{address.path}/" if address.path else ""
+    every = (
+        describe_entry(
+            Address(
+                Kind.DIR if item.is_directory else Kind.FILE,
+                (address.container, start + item.name),
+                address.snapshot,
+            ),
+            item,
+        )
+        for item in pages(found, target, deadline)
+    )
+    yield from islice((each for each in every if kind is None or each.type == kind), limit)

@@ -1,7 +1,7 @@
 """The adapters of safe-update: the content of a file, and the metadata of a share, a file or a directory.
 
-Content is written whole, see ``replacing``; metadata are one request. Both happen under the lease of ``updating``. A
-directory has no lease: its metadata are compared, then written.
+Content is written whole, see ``replacing``; metadata are one request. Both happen under the lease of ``update_lease``.
+A directory has no lease: its metadata are compared, then written.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,10 +12,10 @@ from azguard.documents import metadata as rules
 from azguard.documents.metadata import as_json, from_json
 from azguard.errors import Changed, NotFound, TransformFailed, UsageError
 from azguard.files import replacing, writes
-from azguard.files.described import drop_own
 from azguard.files.download import WHOLE, FileDownload
+from azguard.files.entries import drop_own
 from azguard.files.replacing import Kept, Replacement
-from azguard.files.updating import LeasedUpdate
+from azguard.files.update_lease import LeasedUpdate
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, with_lineage
@@ -189,11 +189,6 @@ class DirectoryMetadata(ComparedMetadata):
 
 
 def _to_missing(error: NotFound, content: bytes) -> CurrentVersion:
-    """Return the state of what does not exist.
-
-    Raises:
-        NotFound: there is nothing that it could be in either.
-    """
     if error.service_code in _NOWHERE:
         raise error
     return CurrentVersion(content=content, etag=None, lineage=Lineage())

@@ -19,10 +19,10 @@ from azguard.address import Kind
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError
-from azguard.files import guarding, owner_notes
-from azguard.files.described import drop_own
+from azguard.files import guarding
+from azguard.files.entries import drop_own
 from azguard.files.guarding import Guarding
-from azguard.files.metadata import find_setter
+from azguard.files.properties import find_setter
 from azguard.leases import actions, owner_records
 from azguard.leases import state as lease_state
 from azguard.leases.owner_records import Version, set_service_time
@@ -217,7 +217,6 @@ class LeasedUpdate(ABC):
             self._held.is_spoilt = True
 
     def _in_use(self, lease_id: str | None) -> str | None:
-        """Return the id that stands for the one the loop knows."""
         return lease_id if self._held is None or lease_id in (None, self.lease_id) else self._held.lease_id
 
     @property
@@ -289,7 +288,7 @@ class LeasedUpdate(ABC):
             self._noted[quote(sent.answer["etag"])] = before
             if held.note is not None:
                 held.note.add_record(before[0], quote(sent.answer["etag"]))
-        elif service_code(sent.error or RefusedHere.as_changed()) not in ("ReadOnlyAttribute", owner_notes.NO_ROOM):
+        elif service_code(sent.error or RefusedHere.as_changed()) not in ("ReadOnlyAttribute", guarding.NO_ROOM):
             # A copy that comes late must not undo what is written next under this lease.
             held.is_spoilt = sent.outcome is CallOutcome.IN_DOUBT
             raise sent.error or RefusedHere.as_changed()
