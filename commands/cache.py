@@ -1,8 +1,6 @@
 """``azguard cache``: the ETags this machine remembers."""
 
-import time
 from collections.abc import Iterator
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
     from azguard.cache import kept_files
     from azguard.cache.kept_files import KeptItem
 
-# An update keeps no file locked: so long after its last write its run is taken to go on, so that it keeps its journal.
-_UPDATE_SECONDS = 3600.0
 _DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be forgotten and deleted; change nothing.")]
 
 app = group("The ETags this machine remembers, and for whom.")
@@ -211,16 +207,7 @@ def _list_uses() -> "kept_files.Uses":
     def is_running(folder: Path) -> bool:
         return state.load(folder) is not None or files_process.find_running(folder) is not None
 
-    def may_go_on(journal: Path) -> bool:
-        with suppress(FileNotFoundError):
-            return time.time() - journal.stat().st_mtime < _UPDATE_SECONDS
-        return False
-
-    return {
-        folders.HOLD.kind: Holds.may_be_held,
-        folders.JOURNAL.kind: may_go_on,
-        folders.EMULATOR.kind: is_running,
-    }
+    return {folders.HOLD.kind: Holds.may_be_held, folders.EMULATOR.kind: is_running}
 
 
 def _confirm(env: Environment, chosen: list["KeptItem"]) -> None:

@@ -160,17 +160,15 @@ def _lock_unused(row: Keeping, paths: tuple[Path, ...], uses: Uses) -> Iterator[
 def _lock_one(path: Path, stack: ExitStack) -> bool:
     try:
         found = os.lstat(path)
-        if not stat.S_ISREG(found.st_mode) or not locked_file.IS_SUPPORTED:
-            return True
-        if not found.st_size and datetime.now(UTC).timestamp() - found.st_mtime < _EMPTY_SECONDS:
-            return False
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        stack.callback(os.close, descriptor)
-        return locked_file.try_lock(descriptor)
     except FileNotFoundError:
         return True
     except OSError:
         return False  # Whether it is used cannot be told.
+    if not stat.S_ISREG(found.st_mode):
+        return True
+    if not found.st_size and datetime.now(UTC).timestamp() - found.st_mtime < _EMPTY_SECONDS:
+        return False
+    return stack.enter_context(locked_file.lock_unused(path, if_missing=True))
 
 
 def _remove(path: Path) -> None:

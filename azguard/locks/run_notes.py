@@ -76,14 +76,8 @@ class RunFile:
 
     def is_over(self) -> bool:
         """Return whether all processes of the run have ended; to be asked after ``close``."""
-        try:
-            descriptor = os.open(self.path, os.O_RDWR)
-        except FileNotFoundError:
-            return True
-        try:
-            return locked_file.try_lock(descriptor)
-        finally:
-            os.close(descriptor)
+        with locked_file.lock_unused(self.path, if_missing=True) as is_over:
+            return is_over
 
     def remove(self) -> None:
         """Delete the file; one that cannot be deleted stays, and is over."""
@@ -108,8 +102,7 @@ class RunNotes:
         with _explain_unwritable(self.folder):
             make_private(self.folder)
             if locked_file.IS_SUPPORTED:
-                file.descriptor = os.open(file.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
-                locked_file.lock(file.descriptor)
+                file.descriptor = locked_file.create_locked(file.path, os.O_EXCL)
                 os.set_inheritable(file.descriptor, True)  # noqa: FBT003  # it takes no keyword
         return file
 

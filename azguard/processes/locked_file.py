@@ -8,7 +8,7 @@ Not guaranteed: locks on a network file system, some of which accept the call an
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 #: Whether this system has such locks; Windows has not.
@@ -33,6 +33,43 @@ def try_lock(descriptor: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def create_locked(path: Path, flags: int = 0) -> int:
+    """Return a file that is open and locked, which is made for this user alone if it is not there.
+
+    Raises:
+        OSError: it cannot be opened, or this file system has no locks.
+    """
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR | flags, 0o600)
+    try:
+        lock(descriptor)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+@contextmanager
+def lock_unused(path: Path, *, if_missing: bool = False) -> Iterator[bool]:
+    """Keep a file locked meanwhile, unless a process has it locked; yield whether none has.
+
+    Yield ``if_missing`` where there is no file, and False where it cannot be told. No file is made.
+    """
+    with ExitStack() as stack:
+        is_unused = not IS_SUPPORTED
+        try:
+            if IS_SUPPORTED:
+                # A network file system locks only what may be written.
+                access = os.O_RDWR if os.access(path, os.W_OK) else os.O_RDONLY
+                descriptor = os.open(path, access | os.O_NOFOLLOW | os.O_NONBLOCK)
+                stack.callback(os.close, descriptor)
+                is_unused = try_lock(descriptor)
+        except FileNotFoundError:
+            is_unused = if_missing
+        except OSError:
+            is_unused = False
+        yield is_unused
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import json
 import os
 import socket
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -97,8 +97,7 @@ class ProcessNotes:
         if locked_file.IS_SUPPORTED:
             with suppress(OSError):
                 make_private(self.folder)
-                note.descriptor = os.open(note.path, os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o600)
-                locked_file.lock(note.descriptor)
+                note.descriptor = locked_file.create_locked(note.path, os.O_APPEND)
         here = {"host": self.machine.host, "boot": self.machine.boot, "installation": self.machine.installation}
         note.add(**facts, **{name: value for name, value in here.items() if value is not None})
         return note
@@ -114,14 +113,14 @@ class ProcessNotes:
     def is_running(self, name: str) -> bool:
         """Return whether the process lives that opened the note of that name."""
         path = self.folder / f"{name}{_ENDING}"
-        with _lock_if_unlocked(path) as is_locked:
-            return path.exists() and not is_locked
+        with locked_file.lock_unused(path) as is_over:
+            return path.exists() and not is_over
 
     def _read_abandoned(self, path: Path) -> ProcessNote | None:
         # Read while it is locked: its process may have made it, and not have locked it yet.
         facts: dict[str, str] = {}
-        with _lock_if_unlocked(path) as is_locked:
-            if is_locked:
+        with locked_file.lock_unused(path) as is_over:
+            if is_over:
                 facts = _read(path)
         # Without a host it is being written, or a kill cut it short before anything was begun.
         if "host" not in facts:
@@ -137,20 +136,3 @@ def _read(path: Path) -> dict[str, str]:
             found = json.loads(line)
             facts |= {str(name): str(value) for name, value in found.items()} if isinstance(found, dict) else {}
     return facts
-
-
-@contextmanager
-def _lock_if_unlocked(path: Path) -> Iterator[bool]:
-    """Keep a note locked for a moment, unless its process has it locked; yield whether that was done."""
-    try:
-        descriptor = os.open(path, os.O_RDWR)
-    except OSError:
-        yield False
-        return
-    try:
-        is_locked = False
-        with suppress(OSError):
-            is_locked = locked_file.try_lock(descriptor)
-        yield is_locked
-    finally:
-        os.close(descriptor)

@@ -80,8 +80,7 @@ class LocalQueue(AbstractContextManager["LocalQueue"]):
             number = self._next(os.read(counter, 20))
             # Written first: a full disk then leaves no ticket behind, and an unused number does no harm.
             os.pwrite(counter, b"%019d" % (number + 1), 0)
-            handle = os.open(self._path(number), os.O_RDWR | os.O_CREAT, 0o600)
-            locked_file.lock(handle)
+            handle = locked_file.create_locked(self._path(number))
         finally:
             os.close(counter)
         try:

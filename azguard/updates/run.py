@@ -84,8 +84,9 @@ class UpdateRun:
         """Refuse a key with which an earlier run sent another change, whose outcome is not known."""
         change = self.plan.compared_change
         sent = None if journal is None else journal.change
-        if change is None or sent in (None, change.digest):
+        if journal is None or change is None or sent in (None, change.digest):
             return
+        journal.close()
         target = self.resource.target
         raise UsageError(
             f"the key names another change of {target}, which an earlier run sent and whose outcome is not known, than "
@@ -125,11 +126,14 @@ class UpdateRun:
     def close(self) -> None:
         """Record for the next run of this op what is still in doubt, and delete what is settled."""
         journal = self.tools.journal
+        if journal is None:
+            return
         left = self.doubted or self.refused
-        if journal is not None and left is None:
+        if left is None:
             journal.forget()
-        elif journal is not None and left is not None and self.plan.leaves_trace:
+        elif self.plan.leaves_trace:
             journal.record_unknown(left.etag, self._digest, in_ledger=self._is_in_ledger(left))
+        journal.close()
 
     @property
     def _digest(self) -> bytes | None:

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from azguard.updates.journal import WriteJournal
 from tests.support.cli_world import CliWorld
 from tests.unit.cache.test_file import filled
 
@@ -96,11 +97,17 @@ def test_a_dry_run_counts_what_would_be_forgotten_and_forgets_nothing(
     assert offline.call("cache", *words, "--scope", "test", "-o", "json").json["forgotten"] == forgotten
 
 
-def test_the_journal_of_an_update_that_may_go_on_is_never_cleared(offline: CliWorld) -> None:
+def test_the_journal_of_an_update_is_cleared_only_once_its_run_has_ended(offline: CliWorld) -> None:
     folder = offline.root / ".cache" / "attempts"
-    folder.mkdir(parents=True, mode=0o700)
-    for name, hours in (("running", 0.5), ("left", 2)):
-        (folder / name).write_text("0x1")
-        os.utime(folder / name, (time.time() - hours * 3600,) * 2)
+    running, taken_up, ended = (WriteJournal(folder, name, keyed=True) for name in ("running", "taken-up", "ended"))
+    for each in (running, taken_up, ended):
+        each.record_sending('"0x1"')
+    for each in (taken_up, ended):
+        each.close()
+    assert taken_up.read_pending() == "0x1"
     ran = offline.call("cache", "clear", "--kept", "--yes", "-o", "json")
-    assert (ran.json["deleted"], ran.json["in_use"], os.listdir(folder)) == (1, 1, ["running"])
+    assert (ran.json["deleted"], ran.json["in_use"], sorted(os.listdir(folder))) == (1, 2, ["running", "taken-up"])
+    running.forget()
+    running.close()
+    taken_up.close()
+    assert offline.call("cache", "clear", "--kept", "--yes", "-o", "json").json["deleted"] == 1

@@ -59,6 +59,25 @@ def test_without_a_key_only_an_unknown_end_is_kept(tmp_path: Path) -> None:
     assert (before, attempts(tmp_path).read_pending()) == (None, "E1")
 
 
+def test_a_shorter_line_over_a_longer_one_and_a_line_of_an_earlier_azguard_are_read_alone(tmp_path: Path) -> None:
+    mine = attempts(tmp_path)
+    mine.record_sending('"0x1234"', b"digest", in_ledger=True)
+    mine.record_sending(None)
+    (found := attempts(tmp_path)).read_pending()
+    assert (found.read_pending(), found.is_in_ledger, found.change) == ("-", False, None)
+    (tmp_path / OP).write_text("0x1 ledger change:0a")
+    assert (found.read_pending(), found.is_in_ledger, found.change) == ("0x1", True, b"\n")
+
+
+def test_a_run_whose_file_another_run_or_a_user_deleted_begins_another(tmp_path: Path) -> None:
+    mine, other = attempts(tmp_path), attempts(tmp_path)
+    for each in (mine, other):
+        each.record_sending('"E1"')
+    other.forget()
+    mine.record_sending('"E1"')
+    assert attempts(tmp_path).read_pending() == "E1"
+
+
 def test_where_nothing_can_be_kept_an_update_goes_on(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     mine = attempts(tmp_path / "file")
