@@ -13,19 +13,21 @@ from typer.main import get_command
 
 from azguard import __version__
 from azguard.cli import groups, run_keys, shared_options
-from azguard.cli.registry import COMMANDS, ROOT
+from azguard.cli.registry import COMMANDS, ROOT, find_module, list_modules
 from azguard.errors import OutputFailed
 
 
 class Root(groups.Group):
     """The root group, which imports a command's module only when that command is asked for."""
 
-    modules = MappingProxyType({name: entry.module for name, entry in COMMANDS.items()})
+    modules = MappingProxyType({name: find_module(name) for name in COMMANDS})
 
     def load(self, name: str) -> Any:
-        command = super().load(name)
-        command.modules = COMMANDS[name].parts
-        return command
+        if not COMMANDS[name].files:
+            return super().load(name)
+        noun = groups.group(COMMANDS[name].summary).build()
+        noun.name, noun.modules = name, list_modules(name)
+        return noun
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         from azguard.cli import help_text

@@ -222,3 +222,13 @@ def of(ctx: typer.Context) -> Environment:
 
             ctx.with_resource(tracing.to(ctx.obj.out, ctx.obj.shared, ctx.obj.environ))
     return ctx.obj
+
+
+def locate(ctx: typer.Context, text: str, kind: Kind, *, writable: bool = False) -> tuple[Environment, Target]:
+    """Return the environment of a command's run, and the resource that an address or URL names.
+
+    Raises:
+        UsageError: the address is malformed, or names a snapshot where something is to be written.
+    """
+    env = of(ctx)
+    return env, env.locate(text, kind, writable=writable)

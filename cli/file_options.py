@@ -7,8 +7,9 @@ import typer
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.cli import completers, lease_options
+from azguard.cli import completers, lease_options, part_options
 from azguard.cli.context import Environment
+from azguard.conditions.operations import Part
 from azguard.conditions.resolve import Conditions
 from azguard.files.guarding import Guarding
 from azguard.leases.process_leases import ProcessLeases
@@ -74,6 +75,22 @@ def guarding(env: Environment) -> Guarding:
         processes=ProcessLeases(env.folders.process_leases),
         temporary=ProcessNotes(env.folders.process_files),
     )
+
+
+def read_metadata(*asked: Any) -> Any:
+    """Return the metadata of a share, a directory or a file, and their lineage."""
+    from azguard.files import properties
+
+    return properties.get_metadata(*asked)
+
+
+def replace_metadata(env: Environment, target: Target, typed: list[str] | None, file: str | None) -> None:
+    """Replace the metadata of a share, a directory or a file by those that were typed, or by those of a file."""
+    from azguard.files import properties
+
+    wanted, seen = part_options.read_metadata(typed, file)
+    done = properties.replace_metadata(target, wanted, env.conditions(target, seen), guarding(env), env.deadline)
+    part_options.record_replaced(env, target, Part.METADATA, done)
 
 
 def record_written(env: Environment, target: Target, conditions: Conditions, done: Any) -> None:

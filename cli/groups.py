@@ -123,20 +123,19 @@ def _refuse_bytes(param: Any, value: Any) -> None:
 
 
 class Group(Plain, TyperGroup):
-    """A group of commands, shown in the order they are declared, then those in ``modules``.
+    """A group of commands, shown in the order they are declared, or of ``modules``.
 
     Each is built, or imported, when it is asked for: a run needs one of them. The name of a command may be two words,
     such as ``append seal`` beside ``append``.
     """
 
-    #: The name of a command of this group's own module → what it is built from.
+    #: The name of a command that this group's one module declares → what it is built from.
     declared: Mapping[str, CommandInfo] = MappingProxyType({})
-    #: The name of a command, or of a group of them, → its module.
+    #: Where the commands stand in several modules: the name of a command, or of a group of them, → its module.
     modules: Mapping[str, str] = MappingProxyType({})
 
     def list_commands(self, ctx: Any) -> list[str]:
-        own = dict.fromkeys((*self.declared, *self.commands))
-        return [*(name for name in own if name not in self.modules), *self.modules]
+        return list(self.modules or dict.fromkeys((*self.declared, *self.commands)))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name in self.commands:
@@ -148,9 +147,9 @@ class Group(Plain, TyperGroup):
         return self.commands.get(cmd_name)
 
     def load(self, name: str) -> Any:
-        """Import the module of a command, which holds it alone, a group of its name, or several commands of a noun."""
+        """Import the module of a command, or of the group of its name."""
         found = import_module(f"azguard.commands.{self.modules[name]}").app.build()
-        command = (found.get_command(None, name) or found) if isinstance(found, Group) else found
+        command = found.get_command(None, name) or found
         command.name = name
         return command
 
@@ -210,7 +209,7 @@ def _build(info: CommandInfo) -> TyperCommand:
 class Commands(typer.Typer):
     """A Typer whose commands are ``Command``s. A parameter that is a dataclass stands for the options in it."""
 
-    def __init__(self, help_text: str | None = None) -> None:
+    def __init__(self, help_text: str) -> None:
         self._declared: dict[str, CommandInfo] = {}
         kind = type("NounGroup", (Group,), {"declared": self._declared})
         super().__init__(help=help_text, cls=kind, rich_markup_mode=None, add_completion=False)
@@ -227,17 +226,10 @@ class Commands(typer.Typer):
         return declare
 
     def build(self) -> Any:
-        """Return the group of a noun; without a help of its own, the command that stands alone."""
-        return get_group(self) if isinstance(self.info.help, str) else _build(*self._declared.values())
+        """Return the group of what was declared."""
+        return get_group(self)
 
 
 def group(help_text: str) -> Commands:
-    """Return a Typer for one noun, whose commands are ``Command``s."""
+    """Return a Typer for the commands of one noun, or of one module."""
     return Commands(help_text)
-
-
-def alone(callback: Callable[..., None], name: str, spec: CommandSpec = LOCAL) -> Commands:
-    """Return a Typer of one command that stands for itself, like ``safe-update``."""
-    app = Commands()
-    app.command(name, spec=spec)(callback)
-    return app

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from azguard.accounts.target import Target
-from azguard.cli import deliveries, inputs, values
+from azguard.cli import deliveries, inputs, options, values
 from azguard.cli.context import Environment
-from azguard.conditions.operations import Part
+from azguard.cli.groups import Commands, group
+from azguard.cli.lifecycle_options import Look, Noun
+from azguard.conditions.operations import Operation, Part
 from azguard.errors import UsageError
 from azguard.requests.lineage import KEY
 
@@ -20,6 +22,48 @@ File = Annotated[
     str | None,
     typer.Option("--file", "-f", metavar="FILE|-", help="Read this JSON file, as get prints it; by default, stdin."),
 ]
+
+# What a part is called, and its command.
+_WORDS = {
+    Part.METADATA: ("metadata", "metadata"),
+    Part.TAGS: ("index tags", "tags"),
+    Part.ACL: ("access policies", "acl"),
+}
+
+
+def declare(app: Commands, noun: Noun, part: Part, operation: Operation, look: Look, note: str = "") -> Commands:
+    """Declare the group of a part with its get, and return the group, for its set; ``note`` stands in the help of get.
+
+    ``look`` returns the part, or a pair of it and its lineage.
+    """
+
+    def run(env: Environment, target: Target) -> None:
+        found = look(target, env.conditions(target), env.deadline)
+        deliver(env, target, part, *(found if isinstance(found, tuple) else (found,)))
+
+    words, command = _WORDS[part]
+    line = f"azguard {noun.word} {command} get {noun.example}"
+    text = f"""Read the {words} of a {noun.called} and remember their version, which guards the next {command} set.
+
+    {note}
+
+    Examples:
+        {line}
+        {line} > {words.split()[-1]}.json
+
+    Topics: {noun.topic}
+    """
+    commands = group(f"The {words} of a {noun.called}: get, set.")
+    app.add_typer(commands, name=command)
+    noun.declare(commands, "get", options.operation(operation), text, run)
+    return commands
+
+
+def record_replaced(env: Environment, target: Target, part: Part, done: Any) -> None:
+    """Record a part that was replaced, and show it; what was read of the rest of the resource stays known."""
+    env.reads.follow(target, done.before, done.written.etag, done.lineage)
+    env.reads.record_part(target, part, done.written, done.lineage)
+    env.out.show(done.written)
 
 
 def read_metadata(texts: list[str] | None, file: str | None) -> "tuple[dict[str, str], SeenVersion | None]":

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,14 +16,12 @@ from azguard.address import Kind
 from azguard.cli import command_line, ending, message_options, values
 from azguard.cli.context import Environment
 from azguard.cli.message_options import Encoding
-from azguard.cli.work_view import LiveCounts
 from azguard.errors import UsageError
-from azguard.processes import child
 from azguard.queues import encodings
-from azguard.queues.moving import POISON_SUFFIX
-from azguard.worker.once import KeyRule, OnceTable
-from azguard.worker.results import AGAIN_STATUS, WorkCounts, WorkEnd
 from azguard.worker.settings import MAX_DEQUEUE, MAX_POISON, POISON_STATUS, WorkSettings
+
+if TYPE_CHECKING:
+    from azguard.worker.results import WorkCounts, WorkEnd
 
 _DAY_SECONDS = 86_400
 _LONGEST_SECONDS = 7 * _DAY_SECONDS
@@ -153,7 +151,7 @@ class Watched:
     """The settings of a worker whose messages stand above its counts, and what shows the counts."""
 
     settings: WorkSettings
-    show: Callable[[WorkCounts], None]
+    show: "Callable[[WorkCounts], None]"
 
 
 def plan(env: Environment, words: list[str], given: WorkOptions) -> WorkSettings:
@@ -163,6 +161,8 @@ def plan(env: Environment, words: list[str], given: WorkOptions) -> WorkSettings
         UsageError: the queue or the command is missing, or an option is wrong.
         CommandNotFound, NotExecutable: there is no such command.
     """
+    from azguard.processes import child
+
     queue, command = split(words, env.argv)
     target = env.locate(queue, Kind.QUEUE)
     checked = given.check(target, message_options.locate_poison(env, target, given.poison_queue))
@@ -180,6 +180,8 @@ def _find_poison(queue: Target, named: Target | None) -> Target:
     Raises:
         UsageError: it is the queue itself, or the name that it has by default is too long.
     """
+    from azguard.queues.moving import POISON_SUFFIX
+
     own = queue.address.container
     if named is None:
         name = f"{own}{POISON_SUFFIX}"
@@ -197,6 +199,8 @@ def _find_poison(queue: Target, named: Target | None) -> Target:
 
 def _claim_in(env: Environment, settings: WorkSettings, table: str, key: str | None) -> WorkSettings:
     """Return settings with claims in a table, which is looked for before the first message is received."""
+    from azguard.worker.once import KeyRule, OnceTable
+
     claims = OnceTable(env.locate(table, Kind.TABLE), f"{platform.node()} (pid {os.getpid()})")
     return replace(
         settings,
@@ -228,6 +232,8 @@ def split(words: list[str], argv: tuple[str, ...]) -> tuple[str, list[str]]:
 @contextmanager
 def live_counts(env: Environment, settings: WorkSettings) -> Iterator[Watched]:
     """Show the counts on a terminal, and messages above them; the line is gone after the block."""
+    from azguard.cli.work_view import LiveCounts
+
     counts = LiveCounts(settings.queue.address.container, enabled=env.out.progress)
     told = replace(settings, say=counts.print_above(settings.say), warn=counts.print_above(settings.warn))
     try:
@@ -236,7 +242,7 @@ def live_counts(env: Environment, settings: WorkSettings) -> Iterator[Watched]:
         counts.close()
 
 
-def finish(env: Environment, ended: WorkEnd) -> None:
+def finish(env: Environment, ended: "WorkEnd") -> None:
     """Print what a worker did, and end with its status.
 
     Raises:
@@ -251,6 +257,8 @@ def finish(env: Environment, ended: WorkEnd) -> None:
 
 
 def _read_poison_status(text: str) -> int:
+    from azguard.worker.results import AGAIN_STATUS
+
     found = values.whole(text, "--poison-exit-code", 1, 255)
     if found == AGAIN_STATUS:
         raise UsageError(

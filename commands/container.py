@@ -1,31 +1,42 @@
-"""``azguard container``: create, show, exists, list, delete."""
+"""``azguard container``: create, show, exists, list, delete, metadata, acl."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from azguard.address import Kind
 from azguard.blobs import containers
-from azguard.cli import completers, context, lifecycle_options, options, values
+from azguard.cli import context, lifecycle_options, options, part_options, values
 from azguard.cli.groups import group
+from azguard.cli.lifecycle_options import Noun, declare_exists, declare_list
 from azguard.conditions import operations
-from azguard.errors import NotFound
+from azguard.conditions.operations import Part
 from azguard.requests.commits import WriteResult
-from azguard.requests.lineage import fresh_op
-from azguard.resources import existence
 from azguard.resources.contents import require_empty
 
-_Container = Annotated[
-    str, typer.Argument(metavar="NAME", help="The container, or its URL.", autocompletion=completers.containers)
-]
+
+def _read_metadata(*asked: Any) -> Any:
+    from azguard.blobs.metadata import read_container_metadata
+
+    return read_container_metadata(*asked)
+
+
+def _read_policies(*asked: Any) -> Any:
+    from azguard.blobs import container_acl
+
+    return container_acl.get(*asked)
+
 
 app = group("Containers: create, show, exists, list, delete, metadata, acl.")
+_CONTAINER = Noun(Kind.CONTAINER, "container", options.Container, "site", "conditions")
+metadata_app = part_options.declare(app, _CONTAINER, Part.METADATA, operations.CONTAINER_GET_PROPERTIES, _read_metadata)
+acl_app = part_options.declare(app, _CONTAINER, Part.ACL, operations.CONTAINER_GET_ACL, _read_policies)
 
 
 @app.command(spec=options.operation(operations.CONTAINER_CREATE))
 def create(
     ctx: typer.Context,
-    container: _Container,
+    container: options.Container,
     metadata: options.Metadata = None,
     public_access: Annotated[
         str | None,
@@ -40,66 +51,39 @@ def create(
         azguard container create site --if-exists skip
         azguard container create backups --metadata owner=ops
     """
-    env = context.of(ctx)
-    target = env.locate(container, Kind.CONTAINER)
+    env, target = context.locate(ctx, container, Kind.CONTAINER)
     env.conditions(target)
     chosen = values.choice(public_access, "--public-access", ("off", "blob", "container"))
     access = None if chosen == "off" else chosen
     stamps = values.metadata(metadata)
-    op = fresh_op()
-    result = existence.create(
-        lambda: containers.create(target, stamps, access, env.deadline, op),
-        lambda: containers.find_existing(target, op, env.deadline),
-        skip=lifecycle_options.skips(env, if_exists),
+    result = lifecycle_options.create(
+        env,
+        if_exists,
+        lambda op: containers.create(target, stamps, access, env.deadline, op),
+        lambda op: containers.find_existing(target, op, env.deadline),
     )
     env.reads.record(target, result)
     env.out.show(result)
 
 
 @app.command(spec=options.operation(operations.CONTAINER_GET_PROPERTIES))
-def show(ctx: typer.Context, container: _Container) -> None:
+def show(ctx: typer.Context, container: options.Container) -> None:
     """Show a container's properties and metadata.
 
     Examples:
         azguard container show site
         azguard container show site --query etag -o tsv
     """
-    env = context.of(ctx)
-    target = env.locate(container, Kind.CONTAINER)
+    env, target = context.locate(ctx, container, Kind.CONTAINER)
     env.out.show(containers.show(target, env.conditions(target), env.deadline))
 
 
-@app.command(spec=options.operation(operations.CONTAINER_GET_PROPERTIES))
-def exists(ctx: typer.Context, container: _Container) -> None:
-    """Exit 0 if the container exists, 44 if not.
-
-    Examples:
-        azguard container exists site
-        azguard container exists site -o none && echo "it is there"
-    """
-    env = context.of(ctx)
-    target = env.locate(container, Kind.CONTAINER)
-    conditions = env.conditions(target)
-    found = existence.ask_whether_exists(target, lambda: containers.show(target, conditions, env.deadline))
-    env.out.answer(found, 0 if found.exists else NotFound.exit_code)
-
-
-@app.command(name="list", spec=options.remote("List Containers honours no conditions"))
-def list_(ctx: typer.Context, prefix: options.Prefix = None, num_results: options.Limit = None) -> None:
-    """List the account's containers.
-
-    Examples:
-        azguard container list
-        azguard container list --prefix si
-        azguard container list --query '[].name' -o tsv
-    """
-    env = context.of(ctx)
-    limit = values.count(num_results, "--num-results")
-    env.out.show_each(containers.list_containers(env.account, env.deadline, prefix, limit))
+declare_exists(app, _CONTAINER, operations.CONTAINER_GET_PROPERTIES, containers.show)
+declare_list(app, _CONTAINER, options.remote("List Containers honours no conditions"), containers.list_containers)
 
 
 @app.command(spec=options.operation(operations.CONTAINER_DELETE))
-def delete(ctx: typer.Context, container: _Container, with_contents: options.WithContents = False) -> None:
+def delete(ctx: typer.Context, container: options.Container, with_contents: options.WithContents = False) -> None:
     """Delete a container, if it is empty and unchanged.
 
     A container with blobs in it is not deleted (exit 42) unless you give --with-contents. On a terminal azguard asks.
@@ -118,8 +102,7 @@ def delete(ctx: typer.Context, container: _Container, with_contents: options.Wit
     """
     from azguard.cli.lease_options import CacheRecords
 
-    env = context.of(ctx)
-    target = env.locate(container, Kind.CONTAINER)
+    env, target = context.locate(ctx, container, Kind.CONTAINER)
     conditions = env.conditions(target)
 
     def send() -> WriteResult:
@@ -130,3 +113,67 @@ def delete(ctx: typer.Context, container: _Container, with_contents: options.Wit
         return containers.delete(target, conditions, CacheRecords(env), env.deadline.fresh())
 
     env.out.show(env.reads.delete(target, conditions, send))
+
+
+@metadata_app.command(name="set", spec=options.operation(operations.CONTAINER_SET_METADATA))
+def set_metadata(
+    ctx: typer.Context,
+    container: options.Container,
+    metadata: options.Metadata = None,
+    file: part_options.File = None,
+) -> None:
+    """Replace all metadata of a container. azguard keeps its own entry.
+
+    The service cannot guard this write, and a lease on a container does not keep other writers out. With --allow-race
+    azguard compares the version with the one that you read last, or with --etag. Another writer can still come in
+    between.
+
+    A change of the access policies changes the version too.
+
+    Examples:
+        azguard container metadata set site --metadata owner=ops --allow-race
+
+    Topics: conditions
+    """
+    from azguard.blobs.metadata import replace_container_metadata
+
+    env, target = context.locate(ctx, container, Kind.CONTAINER)
+    wanted, seen = part_options.read_metadata(metadata, file)
+    done = replace_container_metadata(target, wanted, env.conditions(target, seen), env.deadline)
+    part_options.record_replaced(env, target, Part.METADATA, done)
+
+
+@acl_app.command(name="set", spec=options.operation(operations.CONTAINER_SET_ACL))
+def set_policies(
+    ctx: typer.Context,
+    container: options.Container,
+    file: part_options.File = None,
+    public_access: Annotated[
+        str | None,
+        typer.Option("--public-access", metavar="off|blob|container", help="Choose who may read it without a SAS."),
+    ] = None,
+) -> None:
+    """Replace all access policies of a container by those of a JSON file, as acl get prints them.
+
+    Who may read without a SAS stays, unless you give --public-access. With --public-access and no --file the policies
+    stay.
+
+    The service cannot guard this write, and a lease on a container does not keep other writers out. With --allow-race
+    azguard compares the version with the one that you read last, or with --etag. Another writer can still come in
+    between. New policies take effect after up to 30 seconds.
+
+    Examples:
+        azguard container acl set site --public-access off --allow-race
+        azguard container acl get site > policies.json
+        azguard container acl set site -f policies.json --allow-race
+
+    Topics: conditions
+    """
+    from azguard.blobs.container_acl import ACCESS, RULES, replace
+
+    env, target = context.locate(ctx, container, Kind.CONTAINER)
+    access = values.choice(public_access, "--public-access", ACCESS)
+    stays = file is None and access is not None
+    policies, seen = (None, None) if stays else part_options.read_policies(file, RULES)
+    done = replace(target, policies, access, env.conditions(target, seen), env.deadline)
+    part_options.record_replaced(env, target, Part.ACL, done)

@@ -1,18 +1,23 @@
-"""``azguard dir``: create, show, exists, list, delete."""
+"""``azguard dir``: create, show, exists, list, delete, rename, set-properties, metadata."""
+
+from typing import Annotated
 
 import typer
 
 from azguard.address import Kind
-from azguard.cli import context, file_options, lifecycle_options, options, values
+from azguard.cli import completers, context, file_options, lifecycle_options, options, part_options, values
+from azguard.cli.file_property_options import SmbPropertyOptions
 from azguard.cli.groups import group
+from azguard.cli.lifecycle_options import Noun, declare_exists
 from azguard.conditions import operations
-from azguard.errors import NotFound
+from azguard.conditions.operations import Part
 from azguard.files import directories, entries, writes
-from azguard.requests.lineage import fresh_op
-from azguard.resources.existence import ask_whether_exists
-from azguard.resources.existence import create as create_unless_exists
 
 app = group("Directories: create, show, exists, list, delete, rename, set-properties, metadata.")
+_DIRECTORY = Noun(Kind.DIR, "dir", file_options.Directory, "team/reports", "files", "directory")
+metadata_app = part_options.declare(
+    app, _DIRECTORY, Part.METADATA, operations.DIRECTORY_GET_PROPERTIES, file_options.read_metadata
+)
 
 
 @app.command(spec=options.operation(operations.DIRECTORY_CREATE))
@@ -32,15 +37,14 @@ def create(
 
     Topics: files
     """
-    env = context.of(ctx)
-    target = env.locate(directory, Kind.DIR, writable=True)
+    env, target = context.locate(ctx, directory, Kind.DIR, writable=True)
     env.conditions(target)
     stamps = values.metadata(metadata)
-    op = fresh_op()
-    result = create_unless_exists(
-        lambda: directories.create(target, stamps, env.deadline, op),
-        lambda: writes.find_existing(target, op, env.deadline),
-        skip=lifecycle_options.skips(env, if_exists),
+    result = lifecycle_options.create(
+        env,
+        if_exists,
+        lambda op: directories.create(target, stamps, env.deadline, op),
+        lambda op: writes.find_existing(target, op, env.deadline),
     )
     env.reads.record(target, result)
     env.out.show(result)
@@ -56,25 +60,14 @@ def show(ctx: typer.Context, directory: file_options.Directory) -> None:
 
     Topics: files
     """
-    env = context.of(ctx)
-    target = env.locate(directory, Kind.DIR)
+    env, target = context.locate(ctx, directory, Kind.DIR)
     env.conditions(target)
     env.out.show(directories.show(target, env.deadline))
 
 
-@app.command(spec=options.operation(operations.DIRECTORY_GET_PROPERTIES))
-def exists(ctx: typer.Context, directory: file_options.Directory) -> None:
-    """Exit 0 if the directory exists, 44 if not.
-
-    Examples:
-        azguard dir exists team/reports
-        azguard dir exists team/reports -o none && echo "it is there"
-    """
-    env = context.of(ctx)
-    target = env.locate(directory, Kind.DIR)
-    env.conditions(target)
-    found = ask_whether_exists(target, lambda: directories.show(target, env.deadline))
-    env.out.answer(found, 0 if found.exists else NotFound.exit_code)
+declare_exists(
+    app, _DIRECTORY, operations.DIRECTORY_GET_PROPERTIES, lambda target, _, deadline: directories.show(target, deadline)
+)
 
 
 @app.command(name="list", spec=options.remote("List Directories and Files honours no conditions"))
@@ -112,7 +105,83 @@ def delete(ctx: typer.Context, directory: file_options.Directory) -> None:
 
     Topics: files
     """
-    env = context.of(ctx)
-    target = env.locate(directory, Kind.DIR, writable=True)
+    env, target = context.locate(ctx, directory, Kind.DIR, writable=True)
     conditions = env.conditions(target)
     env.out.show(env.reads.delete(target, conditions, lambda: directories.delete(target, conditions, env.deadline)))
+
+
+@app.command(spec=options.operation(operations.DIRECTORY_RENAME))
+def rename(
+    ctx: typer.Context,
+    directory: file_options.Directory,
+    new: Annotated[str, typer.Argument(metavar="SHARE/PATH", help="Its new address.", autocompletion=completers.files)],
+) -> None:
+    """Rename a directory with all that is in it, inside its share, and replace nothing.
+
+    What is at the new address stays, and the exit status is 45. With --last-writer-wins a file that is there is
+    replaced; --lease-id is the lease of that file. A directory there is never replaced.
+
+    Examples:
+        azguard dir rename team/reports team/archive
+
+    Topics: files
+    """
+    env = context.of(ctx)
+    source = env.locate(directory, Kind.DIR, writable=True)
+    target = env.locate(new, Kind.DIR, writable=True)
+    replaced = directories.find_replaced(target)
+    last = env.reads.find_last(source)
+    result = directories.rename_directory(source, target, env.conditions(replaced), env.deadline)
+    env.reads.move_leases(source, target)
+    env.reads.forget(source)
+    env.reads.forget(replaced)
+    if last is not None and last.etag == result.previous_etag:
+        env.reads.record(target, result)
+    else:
+        env.reads.forget(target)
+    env.out.show(result)
+
+
+@app.command(name="set-properties", spec=options.operation(operations.DIRECTORY_SET_PROPERTIES))
+def set_properties(ctx: typer.Context, directory: file_options.Directory, given: SmbPropertyOptions) -> None:
+    """Change attributes and times of a directory. What you do not name stays.
+
+    A directory has no lease that could guard this write. With --allow-race azguard compares the version with the one
+    that you read last, or with --etag. Another writer can still come in between.
+
+    Examples:
+        azguard dir set-properties team/reports --attributes Hidden --last-writer-wins
+
+    Topics: files
+    """
+    from azguard.files import properties
+
+    env, target = context.locate(ctx, directory, Kind.DIR, writable=True)
+    wanted = given.check()
+    conditions = env.conditions(target)
+    done = properties.change_directory(target, wanted, conditions, env.deadline)
+    env.reads.follow(target, conditions.expected_etag, done.etag, None)
+    env.out.show(done)
+
+
+@metadata_app.command(name="set", spec=options.operation(operations.DIRECTORY_SET_METADATA))
+def set_metadata(
+    ctx: typer.Context,
+    directory: file_options.Directory,
+    metadata: options.Metadata = None,
+    file_: part_options.File = None,
+) -> None:
+    """Replace all metadata of a directory, if they are still those that you read. azguard keeps its own entry.
+
+    A directory has no lease that could guard this write. With --allow-race azguard compares the version with the one
+    that you read last, or with --etag. Another writer can still come in between.
+
+    Examples:
+        azguard dir metadata set team/reports --metadata owner=ops --last-writer-wins
+        azguard dir metadata get team/reports > metadata.json
+        azguard dir metadata set team/reports -f metadata.json --allow-race
+
+    Topics: files
+    """
+    env, target = context.locate(ctx, directory, Kind.DIR, writable=True)
+    file_options.replace_metadata(env, target, metadata, file_)

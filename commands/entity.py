@@ -39,8 +39,7 @@ def get(ctx: typer.Context, entity: Entity, select: Select = None) -> None:
 
     Topics: tables, scopes
     """
-    env = context.of(ctx)
-    target = env.locate(entity, Kind.ENTITY)
+    env, target = context.locate(ctx, entity, Kind.ENTITY)
     env.conditions(target)
     names = values.parse_names(select)
     entity_output.deliver_one(env, target, reads.get(target, names, env.deadline), names)
@@ -74,8 +73,7 @@ def query(
 
     Topics: tables
     """
-    env = context.of(ctx)
-    target = env.locate(table, Kind.TABLE)
+    env, target = context.locate(ctx, table, Kind.TABLE)
     env.conditions(target)
     names, most = values.parse_names(select), values.count(top, "--top")
     bound = filters.bind_parameters(values.not_empty(filter_, "--filter"), param or ())

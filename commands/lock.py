@@ -1,16 +1,38 @@
-"""``azguard lock``: run, show.
-
-What only an operator's commands need is imported there: a run of a command under a lock shall begin at once.
-"""
+"""``azguard lock``: run, hold, check, release, log, show, list, break."""
 
 from typing import Annotated
 
 import typer
 
-from azguard.cli import completers, context, guarded_options, lock_names, lock_options, options
+from azguard.address import Kind
+from azguard.cli import (
+    breaking,
+    completers,
+    context,
+    guarded_options,
+    hold_options,
+    holdings_view,
+    lock_names,
+    lock_options,
+    options,
+    signals,
+    values,
+)
+from azguard.cli.breaking import BreakOptions
 from azguard.cli.groups import group
+from azguard.cli.hold_options import HoldOptions
 from azguard.cli.lock_options import LockOptions
+from azguard.conditions import operations
 from azguard.locks import run as core
+
+_OwnLock = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[ADDRESS]", help="The lock; by default, all that this job holds.", autocompletion=completers.locks
+    ),
+]
+# More lines than the service takes.
+_MOST = 1_000_000
 
 app = group("Locks: hold one for a command or for many steps; see and break them.")
 
@@ -80,6 +102,140 @@ def run(
     raise typer.Exit(core.run(lock_options.plan(env, addresses, command, given)))
 
 
+@app.command(spec=options.remote("the lease of the lock is what guards it"))
+def hold(ctx: typer.Context, address: lock_names.Lock, given: HoldOptions) -> None:
+    """Take a lock for the steps that follow, and leave a small process that renews it.
+
+    The command returns when the lock is held. The process, lock-holder, renews the lease. It releases the lock and ends
+    when the lock is released, when --for is over, or when the process of --while-pid has ended. If it is killed, or the
+    machine ends, nothing renews the lease, and it ends by itself, at most 60 s later.
+
+    Later steps find AZGUARD_LOCK, AZGUARD_LEASE_ID and AZGUARD_FENCE in their environment: in a GitHub workflow by
+    GITHUB_ENV, in Azure Pipelines by a logging command on stderr, elsewhere by --env-file FILE, which a shell reads.
+    There azguard works as inside lock run: @held is this lease, and lock run of the same lock starts at once. Without
+    them a lock run in the same scope would wait for its own job: it is refused at once, with exit status 49.
+
+    With --sticky there is no process. The lease lasts until azguard lock release, or azguard lock break. Waiters see
+    the --reason. After --until, by the clock of the service, the next one may take the lock. Run it again to change the
+    time and the reason.
+
+    A share is a lock too, by its own lease: share:NAME. It has no queue, no --slots, no --shared, no --sticky and no
+    history. For a file there is lock run.
+
+    Begin each later step with azguard lock check. It exits with 77 if the lock was lost. Nothing ends a step that runs
+    when the lock is lost, unless it runs under lock run.
+
+    lock-holder needs no terminal and none of the files of its step. It has the credentials in memory, and writes none.
+    Its log is named in the result. The runners of GitHub and Azure Pipelines end it at the end of the job.
+
+    Examples:
+        azguard lock hold deploy-prod --wait 20m --for 2h
+        azguard lock release deploy-prod
+        azguard lock hold deploy-prod --sticky --reason "incident 4711" --until 4h
+
+    Topics: locks, fences
+    """
+    env = context.of(ctx)
+    with signals.until_committed():
+        done = hold_options.hold(env, address, given)
+    env.out.show(done)
+
+
+@app.command(spec=options.remote("lock check only looks"))
+def check(ctx: typer.Context, address: _OwnLock = None, lock_container: options.LockContainer = None) -> None:
+    """Check that this job still holds its lock, or exit with 77.
+
+    The locks are those in AZGUARD_LOCK, and those that this scope took with lock hold, in CI in this job. azguard asks
+    the service with the id of the lease. The lock counts as lost also when its process lock-holder was killed, although
+    the lease has not ended yet. If this job holds no lock, the exit status is 44. If the service cannot be asked, it is
+    53. -o tsv prints the seconds that are left.
+
+    Examples:
+        azguard lock check
+        azguard lock check deploy-prod -o tsv
+
+    Topics: locks
+    """
+    from azguard.locks import checking
+
+    env = context.of(ctx)
+    found = hold_options.find_known(env, address, lock_container)
+    checked = [checking.check(each, env.deadline.fresh()) for each in found]
+    if len(checked) == 1:
+        env.out.show(checked[0], alone="seconds_left")
+    else:
+        env.out.show(checked)
+
+
+@app.command(spec=options.remote("only the lease of this job is released, by its id"))
+def release(
+    ctx: typer.Context,
+    address: _OwnLock = None,
+    lease_id: Annotated[
+        str | None,
+        typer.Option("--lease-id", metavar="ID", help="Release the lock with this lease, wherever it was taken."),
+    ] = None,
+    env_file: hold_options.EnvFile = None,
+    lock_container: options.LockContainer = None,
+) -> None:
+    """Release a lock that this job holds, and no other's.
+
+    Its process lock-holder is ended first. A second release does nothing, and exits with 0. If the lock was lost
+    before, the exit status is 77; without a name, that is told once. If this job holds no lock, it is 44. Later steps
+    do not find its variables any more.
+
+    Examples:
+        azguard lock release
+        azguard lock release deploy-prod
+
+    Topics: locks
+    """
+    env = context.of(ctx)
+    found = hold_options.find_known(env, address, lock_container, lease_id)
+    done = hold_options.release(env, found, env_file)
+    env.out.show(done[0] if len(done) == 1 else done)
+
+
+@app.command(spec=options.remote("lock log only looks"))
+def log(
+    ctx: typer.Context,
+    address: lock_names.Lock,
+    num_results: Annotated[
+        str | None, typer.Option("--num-results", metavar="N", help="Show the newest N holders; by default, all.")
+    ] = None,
+    lock_container: options.LockContainer = None,
+) -> None:
+    """Show who held a lock, from when to when, how that ended, and why. The newest holder is last.
+
+    lock run and lock hold add a line when they have released or lost a lock, unless --no-log is given. It has the
+    exit status of the command, and the number of the signal that ended it. lock break and lease break add who broke
+    the lock, when and why (--reason). A lock whose holder was broken and added no line is shown as broken. A run that
+    took a lock, had to wait for its readers and gave up is shown as gave_up: its command was not run. A holder that
+    was killed adds no line. It is shown as unknown once the next one has ended. Times are by the clock of the
+    service.
+
+    The lines are in the append blob NAME!log beside the lock. The service takes 50,000. Before that azguard moves them
+    to NAME!log.ETAG, and begins anew. lock log reads them all. A history that cannot be read is an error.
+
+    Not guaranteed: the history may lack a holder. A line that cannot be written in 2 s is left out, and the run says so
+    on stderr.
+
+    Examples:
+        azguard lock log deploy-prod
+        azguard lock log deploy-prod --num-results 5 -o json
+
+    Topics: locks
+    """
+    from azguard.locks import log as history
+
+    env = context.of(ctx)
+    count = values.count(num_results, "--num-results") or _MOST
+    found = history.read(lock_names.lock(env, address, lock_container), env.deadline, count)
+    for gap in found.gaps:
+        env.out.warn(gap)
+    env.out.show_each(found.lines[-count:])
+
+
 @app.command(spec=options.remote("lock show only looks"))
 def show(
     ctx: typer.Context,
@@ -103,3 +259,94 @@ def show(
     env = context.of(ctx)
     found = listing.show(lock_names.lock(env, address, lock_container, also=lock_names.FILES), env.deadline)
     env.out.show(found[0] if len(found) == 1 else found)
+
+
+@app.command(name="list", spec=options.remote("lock list only looks"))
+def list_(
+    ctx: typer.Context,
+    container: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="CONTAINER",
+            help="The container of the locks; by default, locks.",
+            autocompletion=completers.containers,
+        ),
+    ] = None,
+    account: holdings_view.WholeAccount = False,
+    prefix: options.Prefix = None,
+    held: Annotated[bool, typer.Option("--held", help="List only what is held now.")] = False,
+    mine: Annotated[bool, typer.Option("--mine", help="List only what this scope holds.")] = False,
+    num_results: options.Limit = None,
+    stale: holdings_view.Stale = None,
+    watch: holdings_view.Watch = False,
+) -> None:
+    """List the locks in a container: the blobs that were ever locked, and what is leased now, by Terraform for example.
+
+    It shows who holds each, since when and why, the fence, whether it is alive, and when it ends. Alive is "yes" if
+    a lease with a term is held for longer than the term: a process renews it. Without such a proof it is "unknown".
+    Locks of other programs are listed with their kind: terraform, pulumi, webjobs (also Functions), event-hubs,
+    restic, vm-disk.
+
+    --account lists all containers, and the leases on the containers and shares themselves. Its --prefix is of
+    CONTAINER/NAME. A container that you may not list is named, the others are listed, and the exit status is 20. The
+    service does not list the leases on files: they are missing. --mine lists what this scope holds, by its records.
+
+    The age is by the clock of the service. Of event-hubs and restic it is the time since the last renewal. --stale
+    leaves out locks whose start is not certain, and says how many.
+
+    --watch shows on a terminal a table, which is drawn again every 5 s. Elsewhere it prints a line for each change
+    (taken, freed, changed), in JSON an object, and nothing for what is held when it starts.
+
+    Examples:
+        azguard lock list
+        azguard lock list --account --stale 2h
+        azguard lock list locks --held
+
+    Topics: locks
+    """
+    env = context.of(ctx)
+    holdings_view.check_place(container, account=account)
+    target = None
+    if not account:
+        where = lock_names.choose_container(None, env.environ) if container is None else container
+        target = env.locate(where, Kind.CONTAINER)
+    from azguard.leases.holdings import Selection
+
+    selection = Selection(
+        prefix=prefix or "",
+        held_only=held,
+        digests=holdings_view.digests_of_scope(env) if mine else None,
+        stale_seconds=holdings_view.stale_seconds(stale),
+    )
+    view = holdings_view.HoldingsView(env, selection, target, values.count(num_results, "--num-results"))
+    view.watch() if watch else view.show()
+
+
+@app.command(name="break", spec=options.operation(operations.BLOB_LEASE_BREAK))
+def break_(
+    ctx: typer.Context,
+    address: lock_names.Lock,
+    given: BreakOptions,
+    lock_container: options.LockContainer = None,
+) -> None:
+    """Break a lock, after showing who holds it; its command is ended and exits with 77.
+
+    By default the lease runs to its end. So the command of the holder has ended before the next command starts. With
+    --lease-break-period 0 both run at the same time until the holder notices. In a script, confirm with --yes,
+    --if-owner, --if-older-than, --if-run-finished or --if-match. If another holder took the lock since it was shown,
+    nothing is broken (exit 42).
+
+    --if-run-finished asks GitHub or Azure Pipelines about the run in the record. Nothing is broken if the run goes on
+    (exit 42), or if that cannot be known (exit 53). The token is GITHUB_TOKEN or GH_TOKEN, SYSTEM_ACCESSTOKEN or
+    AZURE_DEVOPS_EXT_PAT. Only github.com, dev.azure.com and the services that GITHUB_SERVER_URL and
+    SYSTEM_COLLECTIONURI name are asked.
+
+    Examples:
+        azguard lock break deploy-prod --yes
+        azguard lock break deploy-prod --yes --lease-break-period 0
+
+    Topics: locks
+    """
+    env = context.of(ctx)
+    target = lock_names.lock(env, address, lock_container, also=lock_names.FILES)
+    env.out.show(breaking.break_lease(env, target, given))

@@ -34,8 +34,7 @@ def put(ctx: typer.Context, queue: options.Queue, given: MessagePutOptions) -> N
 
     Topics: queues
     """
-    env = context.of(ctx)
-    target = env.locate(queue, Kind.QUEUE)
+    env, target = context.locate(ctx, queue, Kind.QUEUE)
     env.conditions(target)
     given.check()
     life = None if given.time_to_live is None else given.life_seconds
@@ -77,8 +76,7 @@ def get(
 
     Topics: queues
     """
-    env = context.of(ctx)
-    target = env.locate(queue, Kind.QUEUE)
+    env, target = context.locate(ctx, queue, Kind.QUEUE)
     env.conditions(target)
     values.choice(encoding, "--encoding", encodings.ENCODINGS)
     number, seconds = message_options.number(num_messages), message_options.visibility(visibility_timeout, 1)
@@ -97,8 +95,7 @@ def peek(ctx: typer.Context, queue: options.Queue, num_messages: Number = "1") -
 
     Topics: queues
     """
-    env = context.of(ctx)
-    target = env.locate(queue, Kind.QUEUE)
+    env, target = context.locate(ctx, queue, Kind.QUEUE)
     env.conditions(target)
     number = message_options.number(num_messages)
     env.out.show_each(messages.peek(target, number, env.deadline))
@@ -120,8 +117,7 @@ def update(ctx: typer.Context, message: Message, given: ChangeOptions) -> None:
 
     Topics: queues
     """
-    env = context.of(ctx)
-    target = env.locate(message, Kind.MESSAGE)
+    env, target = context.locate(ctx, message, Kind.MESSAGE)
     env.conditions(target)
     given.check()
     seconds, text = given.hidden_seconds, given.read_text()
@@ -151,8 +147,7 @@ def delete(ctx: typer.Context, message: Message, pop_receipt: PopReceipt = None)
 
     Topics: queues
     """
-    env = context.of(ctx)
-    target = env.locate(message, Kind.MESSAGE)
+    env, target = context.locate(ctx, message, Kind.MESSAGE)
     env.conditions(target)
     receipt = message_receipts.choose(env, target, pop_receipt)
     with receipt.explain_deleted(target):
@@ -173,8 +168,7 @@ def clear(ctx: typer.Context, queue: options.Queue, with_contents: options.WithC
 
     Topics: queues
     """
-    env = context.of(ctx)
-    target = env.locate(queue, Kind.QUEUE)
+    env, target = context.locate(ctx, queue, Kind.QUEUE)
     conditions = env.conditions(target)
     if not with_contents:
         confirm = lifecycle_options.confirm_clear(target)

@@ -1,19 +1,64 @@
-"""``azguard queue``: create, show, exists, list, delete."""
+"""``azguard queue``: create, show, exists, list, delete, work, move, poison, metadata, acl."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.cli import context, lifecycle_options, options, values
+from azguard.cli import (
+    completers,
+    context,
+    lifecycle_options,
+    message_options,
+    options,
+    part_options,
+    signals,
+    terminal,
+    values,
+    work_options,
+)
+from azguard.cli.context import Environment
 from azguard.cli.groups import group
+from azguard.cli.lifecycle_options import Noun, declare_exists, declare_list
+from azguard.cli.work_options import WorkOptions
 from azguard.conditions import operations
-from azguard.errors import NotFound
+from azguard.conditions.operations import Part
 from azguard.queues import contents, queues
 from azguard.queues.existing import find_queue
-from azguard.requests.lineage import fresh_op
-from azguard.resources import existence
+from azguard.requests.deadline import Deadline
 from azguard.resources.contents import require_empty
 
+if TYPE_CHECKING:
+    from azguard.queues.moving import QueueMoved
+    from azguard.requests.pool import Done
+
+Destination = Annotated[
+    str | None,
+    typer.Argument(metavar="[TO]", help="The queue that gets them, or its URL.", autocompletion=completers.queues),
+]
+
+
+def _read_metadata(target: Target, _: object, deadline: Deadline) -> Any:
+    from azguard.queues import metadata
+
+    return metadata.get(target, deadline)
+
+
+def _read_policies(target: Target, _: object, deadline: Deadline) -> Any:
+    from azguard.queues import acl
+
+    return acl.get(target, deadline)
+
+
 app = group("Queues: create, show, exists, list, delete, work, move, poison, metadata, acl.")
+poison_app = group("The messages that could not be handled: list.")
+app.add_typer(poison_app, name="poison")
+_QUEUE = Noun(Kind.QUEUE, "queue", options.Queue, "jobs", "queues")
+_NO_ETAG = "The service gives them no ETag; azguard makes the one it shows from their content."
+metadata_app = part_options.declare(app, _QUEUE, Part.METADATA, operations.QUEUE_GET_METADATA, _read_metadata, _NO_ETAG)
+acl_app = part_options.declare(app, _QUEUE, Part.ACL, operations.QUEUE_GET_ACL, _read_policies, _NO_ETAG)
 
 
 @app.command(spec=options.operation(operations.QUEUE_CREATE))
@@ -35,15 +80,14 @@ def create(
 
     Topics: queues
     """
-    env = context.of(ctx)
-    target = env.locate(queue, Kind.QUEUE)
+    env, target = context.locate(ctx, queue, Kind.QUEUE)
     env.conditions(target)
     stamps = values.metadata(metadata)
-    op = fresh_op()
-    result = existence.create(
-        lambda: queues.create(target, stamps, env.deadline, op),
-        lambda: find_queue(target, op, env.deadline),
-        skip=lifecycle_options.skips(env, if_exists),
+    result = lifecycle_options.create(
+        env,
+        if_exists,
+        lambda op: queues.create(target, stamps, env.deadline, op),
+        lambda op: find_queue(target, op, env.deadline),
     )
     env.out.show(result)
 
@@ -60,39 +104,13 @@ def show(ctx: typer.Context, queue: options.Queue) -> None:
 
     Topics: queues
     """
-    env = context.of(ctx)
-    target = env.locate(queue, Kind.QUEUE)
+    env, target = context.locate(ctx, queue, Kind.QUEUE)
     env.conditions(target)
     env.out.show(queues.show(target, env.deadline))
 
 
-@app.command(spec=options.operation(operations.QUEUE_GET_METADATA))
-def exists(ctx: typer.Context, queue: options.Queue) -> None:
-    """Exit 0 if the queue exists, 44 if not.
-
-    Examples:
-        azguard queue exists jobs
-        azguard queue exists jobs -o none && echo "it is there"
-    """
-    env = context.of(ctx)
-    target = env.locate(queue, Kind.QUEUE)
-    env.conditions(target)
-    found = existence.ask_whether_exists(target, lambda: queues.fetch(target, env.deadline))
-    env.out.answer(found, 0 if found.exists else NotFound.exit_code)
-
-
-@app.command(name="list", spec=options.remote("List Queues honours no conditions"))
-def list_(ctx: typer.Context, prefix: options.Prefix = None, num_results: options.Limit = None) -> None:
-    """List the account's queues.
-
-    Examples:
-        azguard queue list
-        azguard queue list --prefix jo
-        azguard queue list --query '[].name' -o tsv
-    """
-    env = context.of(ctx)
-    limit = values.count(num_results, "--num-results")
-    env.out.show_each(queues.list_queues(env.account, env.deadline, prefix, limit))
+declare_exists(app, _QUEUE, operations.QUEUE_GET_METADATA, lambda target, _, deadline: queues.fetch(target, deadline))
+declare_list(app, _QUEUE, options.remote("List Queues honours no conditions"), queues.list_queues)
 
 
 @app.command(spec=options.operation(operations.QUEUE_DELETE))
@@ -112,11 +130,234 @@ def delete(ctx: typer.Context, queue: options.Queue, with_contents: options.With
 
     Topics: queues
     """
-    env = context.of(ctx)
-    target = env.locate(queue, Kind.QUEUE)
+    env, target = context.locate(ctx, queue, Kind.QUEUE)
     conditions = env.conditions(target)
     if not with_contents:
         require_empty(contents.count, target, env.deadline.fresh(), lifecycle_options.confirm_delete(target))
     result = queues.delete(target, conditions, env.deadline.fresh())
     env.reads.forget(target)
     env.out.show(result)
+
+
+@app.command(spec=options.remote("the receipt of each message guards what is done with it"))
+def work(
+    ctx: typer.Context,
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="QUEUE -- CMD [ARG...]", help="The queue, and the command.", autocompletion=completers.queues
+        ),
+    ],
+    given: WorkOptions,
+) -> None:
+    """Run a command for each message of a queue, and delete the message when the command succeeds.
+
+    The command reads the body on stdin. Its environment has AZGUARD_QUEUE, AZGUARD_MESSAGE_ID,
+    AZGUARD_MESSAGE_DEQUEUE_COUNT, AZGUARD_MESSAGE_INSERTION_TIME and AZGUARD_MESSAGE_EXPIRATION_TIME, and in
+    AZGUARD_MESSAGE_FILE the name of a file with all of it as JSON. What it prints goes to stderr. There is no shell.
+
+    By the exit status of the command, 0: the message is deleted. 75: it is tried again after --retry-visibility, which
+    doubles with each receive, up to 1h. 65 (or
+    --poison-exit-code): it is moved to the poison queue at once. Any other: it is tried again, and
+    moved to the poison queue after --max-dequeue receives. The poison queue is QUEUE-poison, and is made if it is
+    missing.
+
+    While the command runs, azguard keeps its message hidden. If another reader receives it nevertheless, azguard ends
+    the command and all that it started, and deletes nothing. kill -9 of azguard ends the command, too.
+
+    After TERM or Ctrl-C the running commands are finished, no more messages are taken, and the exit status is 0. A
+    second signal ends the commands; their messages can be received again at once (exit 143 or 130).
+
+    Exit status: 0, or 20 if a message went to the poison queue, or was not handled in the end;
+    75 if --stop-after, --max-poison or --strict stopped the worker. Three messages in a row that are poisoned at once,
+    with none done in between, stop it: the command is at fault, and not the messages.
+
+    Not guaranteed: that a message is handled only once. If an answer is lost or a machine fails at the wrong moment, it
+    is handled again. So the command must be safe to repeat; --once-table helps, see azguard help once.
+
+    Examples:
+        azguard queue work jobs --drain -- sh -c 'cat >> handled.txt'
+        azguard queue work jobs --jobs 4 --drain --stop-after 10 -- ./handle.sh
+        azguard queue work jobs --max-messages 1 --drain -- ./handle.sh
+
+    Topics: worker, once, queues
+    """
+    from azguard.worker import run
+
+    env = context.of(ctx)
+    settings = work_options.plan(env, words, given)
+    with work_options.live_counts(env, settings) as live:
+        ended = run.run(live.settings, live.show)
+    work_options.finish(env, ended)
+
+
+@app.command(spec=options.remote("a message is tied to its receipt, which queue move has just got"))
+def move(
+    ctx: typer.Context,
+    queue: options.Queue,
+    destination: Destination = None,
+    count: Annotated[str | None, typer.Option("--count", metavar="N", help="Move at most N; by default, all.")] = None,
+    time_to_live: message_options.MovedLife = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what is to be moved, and move nothing.")] = False,
+) -> None:
+    """Move messages to another queue, unchanged; without TO, from jobs-poison to jobs.
+
+    Each message is put, then deleted, so that none is lost. If the delete fails, the message is in both queues (exit
+    20). If the answer of the put is lost, the message stays, and may be in both (exit 74). Readers that take each key
+    once, as queue work --once-key does, are safe from that.
+
+    A moved message has a new id and a dequeue count of zero. It is kept for 7 days, or for the time left if that is
+    longer; --time-to-live sets another time. While it is moved, it is hidden for 5 minutes; a message that was not
+    moved is made visible again. After Ctrl-C the messages in work are finished.
+
+    By default as many messages are moved as there are at the start, so that those that come back are not moved again.
+
+    Examples:
+        azguard queue move jobs-poison
+        azguard queue move jobs-poison jobs --count 10
+        azguard queue move jobs-poison --dry-run
+
+    Topics: queues, once
+    """
+    from azguard.queues import messages, moving
+
+    env = context.of(ctx)
+    source = env.locate(queue, Kind.QUEUE)
+    target = moving.guess_destination(source) if destination is None else env.locate(destination, Kind.QUEUE)
+    life = message_options.moved_life(time_to_live)
+    most = moving.prepare(source, target, env.deadline, values.count(count, "--count"))
+    if dry_run:
+        seen = messages.peek(source, min(most, messages.MOST_MESSAGES), env.deadline) if most else []
+        env.out.info(
+            f"about {terminal.count(most, 'message')} to be moved from {source} to {target}; what can be seen first:"
+        )
+        env.out.show_each(seen)
+        return
+    moved = moving.Move(
+        source=source,
+        destination=target,
+        count=most,
+        time_to_live=life,
+        patience=env.deadline.fresh(),
+        on_failure=lambda done: _show_failure(env, done),
+    )
+    with signals.until_committed():
+        moving.run(moved, lambda result: _show(env, result))
+
+
+def _show(env: Environment, moved: "QueueMoved") -> None:
+    env.out.show(moved)
+    if not (moved.moved or moved.duplicated or moved.failed or moved.unknown):
+        env.out.info(f"nothing was moved: {moved.address} has no message that is visible now")
+
+
+def _show_failure(env: Environment, done: "Done") -> None:
+    from azguard.cli import hints
+
+    if done.error is not None:
+        env.out.warn(hints.in_words(done.error).message)
+
+
+@poison_app.command(name="list", spec=options.operation(operations.QUEUE_PEEK_MESSAGES))
+def list_poison(
+    ctx: typer.Context,
+    queue: options.Queue,
+    once_table: Annotated[
+        str | None,
+        typer.Option(
+            "--once-table",
+            metavar="TABLE",
+            help="The table of queue work --once-table; it tells why.",
+            autocompletion=completers.tables,
+        ),
+    ] = None,
+    events: Annotated[
+        str | None, typer.Option("--events", metavar="FILE", help="The file of queue work --events; it tells why.")
+    ] = None,
+    poison_queue: Annotated[
+        str | None, typer.Option("--poison-queue", metavar="QUEUE", help="The poison queue; by default, QUEUE-poison.")
+    ] = None,
+) -> None:
+    """Show the messages in the poison queue of a queue, and why each is there, without receiving them.
+
+    A message cannot hold a reason. queue work keeps it in the table azguardpoison of the same account, in the table of
+    --once-table and in the file of --events. Each message shows its reason, the exit status of the command, how often
+    it was received and the id that it had. If another program put it there, these are empty.
+
+    The service shows the first 32 messages. If there are more, a line says so.
+
+    Examples:
+        azguard queue poison list jobs
+        azguard queue poison list jobs --once-table Once
+        azguard queue poison list jobs --events events.jsonl -o table
+
+    Topics: worker, once, queues
+    """
+    from azguard.worker import poisoned
+
+    env, target = context.locate(ctx, queue, Kind.QUEUE)
+    env.conditions(target)
+    table = None if once_table is None else env.locate(once_table, Kind.TABLE)
+    file = values.not_empty(events, "--events")
+    found = poisoned.list_poisoned(
+        target,
+        message_options.locate_poison(env, target, poison_queue),
+        table,
+        None if file is None else Path(file),
+        env.deadline,
+    )
+    if found.count > len(found.messages):
+        env.out.warn(
+            f"about {found.count:,} messages are in {found.queue}, and the service shows {len(found.messages):,}: some "
+            "are hidden, or there are more than it shows at once"
+        )
+    if found.reasons_error is not None:
+        env.out.warn(f"why messages are there could not be read: {found.reasons_error.message}")
+    env.out.show_each(found.messages)
+
+
+@metadata_app.command(name="set", spec=options.operation(operations.QUEUE_SET_METADATA))
+def set_metadata(
+    ctx: typer.Context,
+    queue: options.Queue,
+    metadata: options.Metadata = None,
+    file: part_options.File = None,
+) -> None:
+    """Replace all metadata of a queue. azguard keeps its own entry.
+
+    The service cannot guard this write. With --allow-race azguard compares the metadata with those that you read
+    last, or with --etag. Another writer can still come in between.
+
+    Examples:
+        azguard queue metadata set jobs --metadata owner=ops --last-writer-wins
+
+    Topics: queues
+    """
+    from azguard.queues.metadata import replace_all
+
+    env, target = context.locate(ctx, queue, Kind.QUEUE)
+    wanted, seen = part_options.read_metadata(metadata, file)
+    done = replace_all(target, wanted, env.conditions(target, seen), env.deadline)
+    env.reads.record_part(target, Part.METADATA, done)
+    env.out.show(done)
+
+
+@acl_app.command(name="set", spec=options.operation(operations.QUEUE_SET_ACL))
+def set_policies(ctx: typer.Context, queue: options.Queue, file: part_options.File = None) -> None:
+    """Replace all access policies of a queue by those of a JSON file, as acl get prints them.
+
+    The service cannot guard this write. With --allow-race azguard compares the policies with those that you read
+    last, or with --etag. Another writer can still come in between. New policies take effect after up to 30 seconds.
+
+    Examples:
+        azguard queue acl get jobs | azguard queue acl set jobs --allow-race
+
+    Topics: queues
+    """
+    from azguard.queues.acl import RULES, replace
+
+    env, target = context.locate(ctx, queue, Kind.QUEUE)
+    policies, seen = part_options.read_policies(file, RULES)
+    done = replace(target, policies, env.conditions(target, seen), env.deadline)
+    env.reads.record_part(target, Part.ACL, done)
+    env.out.show(done)

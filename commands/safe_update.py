@@ -1,4 +1,4 @@
-"""``azguard safe-update``: read, change and write back, retried on conflict, applied exactly once."""
+"""``azguard safe-update`` and ``edit``: read, change and write back, exactly once."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -10,7 +10,8 @@ from azguard.cli import completers, context, run_keys, signals, update_plans
 from azguard.cli.command_spec import CommandSpec
 from azguard.cli.context import Environment
 from azguard.cli.edit_options import TypedEdit
-from azguard.cli.groups import alone
+from azguard.cli.editor_options import EditorOptions
+from azguard.cli.groups import group
 from azguard.cli.update_options import UpdateOptions
 from azguard.errors import NotFound, OutcomeUnknown
 from azguard.times import iso, span
@@ -22,10 +23,18 @@ if TYPE_CHECKING:
 
 # The exit status that stands for the outcome of an op.
 _EXIT_STATUSES = {"committed": 0, "not_committed": NotFound.exit_code, "unknown": OutcomeUnknown.exit_code}
-
 _ALREADY = ": this --op-id was applied before"
+_UPDATE_SPEC = CommandSpec(
+    why_no_conditions="safe-update guards each write by the version it has just read", optional_value="--create"
+)
+_EDIT_SPEC = CommandSpec(
+    why_no_conditions="edit guards each write by the version it has just read", optional_value="--create"
+)
+
+app = group("Updates: safe-update, edit.")
 
 
+@app.command("safe-update", spec=_UPDATE_SPEC)
 def safe_update(
     ctx: typer.Context,
     address: Annotated[
@@ -113,12 +122,6 @@ def safe_update(
         env.out.show(report)
 
 
-_SPEC = CommandSpec(
-    why_no_conditions="safe-update guards each write by the version it has just read", optional_value="--create"
-)
-app = alone(safe_update, "safe-update", _SPEC)
-
-
 def _show_status(env: Environment, address: str, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> None:
     """Show the outcome of an op, and end with the exit status that says so."""
     found = update_plans.find_status(env, env.locate(address), given, typed)
@@ -194,3 +197,63 @@ def _show_failure(env: Environment, done: "Done") -> None:
 
         error = hints.in_words(done.error).as_json()
         env.out.json_lines([{"address": done.address, "outcome": done.outcome, "error": error}])
+
+
+@app.command("edit", spec=_EDIT_SPEC)
+def edit(
+    ctx: typer.Context,
+    address: Annotated[
+        str,
+        typer.Argument(
+            metavar="ADDRESS",
+            help="blob:CONTAINER/NAME, container:NAME, queue:NAME, entity:TABLE/PARTITION/ROW, share:NAME, "
+            "dir:SHARE/PATH or file:SHARE/PATH.",
+            autocompletion=completers.addresses,
+        ),
+    ],
+    given: EditorOptions,
+) -> None:
+    """Change a resource in your editor; the change is written exactly once, merged with those of other writers.
+
+    The editor is $VISUAL, else $EDITOR, else the program editor or vi. It gets a private copy of the content, whose
+    name ends as the blob's; an entity, metadata and tags are JSON. Nothing is locked while you edit; --timeout counts
+    only for the write. Nothing is written if the editor fails (exit 65), or if azguard gets SIGTERM or SIGHUP, which it
+    passes on to the editor (exit 143 or 129).
+
+    If another writer was faster, the two changes are merged: by members in JSON, else by lines. If both changed the
+    same place, the editor opens again with both changes, between the marks that git uses. Content that was JSON or YAML
+    must stay so: on a terminal you are asked to correct it, elsewhere it is refused (exit 65), unless --any-content is
+    given.
+
+    Nothing that you typed is lost. If something fails, your text stays in a file, which the error names; --resume FILE
+    continues with it. If azguard was killed, the file is in the folder kept of the cache folder.
+
+    The write is that of safe-update: exactly once, also if answers get lost. With --op-id no editor opens if the edit
+    is done already, or if the key is of another change (exit 45).
+
+    Examples:
+        azguard edit blob:site/config.json
+        azguard edit entity:Orders/eu/1007
+        azguard edit blob:site/config.json --metadata
+
+    Topics: updates
+    """
+    from azguard.cli import editing
+    from azguard.processes.child import Editor
+    from azguard.updates import editing as sessions
+
+    env = context.of(ctx)
+    given.check(env.location(address).address)
+    resumed, editor = given.read_resumed(), Editor.choose(env.environ)
+    update = given.as_update()
+    target = env.locate(address, writable=True)
+    request = update_plans.request(env, target, update, ())
+    with signals.until_committed():
+        report = sessions.edit_and_record(
+            request,
+            editing.tools(env, target, update, request, editor),
+            update_plans.records(env),
+            start_deadline=lambda: update_plans.deadline(env, update),
+            resumed=resumed,
+        )
+    env.out.show(report)

@@ -1,24 +1,33 @@
-"""``azguard share``: create, show, exists, list, delete."""
+"""``azguard share``: create, show, exists, list, delete, snapshot, stats, quota, metadata, acl."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from azguard.address import Kind
-from azguard.cli import context, file_options, lifecycle_options, options, values
+from azguard.cli import context, file_options, lifecycle_options, options, part_options, values
 from azguard.cli.groups import group
+from azguard.cli.lifecycle_options import Noun, declare_exists
 from azguard.conditions import operations
-from azguard.errors import NotFound
+from azguard.conditions.operations import Part
 from azguard.files import shares, writes
 from azguard.requests.commits import WriteResult
-from azguard.requests.lineage import fresh_op
 from azguard.resources.contents import require_empty
-from azguard.resources.existence import ask_whether_exists
-from azguard.resources.existence import create as create_unless_exists
 
 _TIERS = ("TransactionOptimized", "Hot", "Cool", "Premium")
+_MOST_GIBIBYTES = 262_144
+
+
+def _read_policies(*asked: Any) -> Any:
+    return shares.get_policies(*asked)
+
 
 app = group("File shares: create, show, exists, list, delete, snapshot, stats, quota, metadata, acl.")
+_SHARE = Noun(Kind.SHARE, "share", file_options.Share, "team", "files")
+metadata_app = part_options.declare(
+    app, _SHARE, Part.METADATA, operations.SHARE_GET_PROPERTIES, file_options.read_metadata
+)
+acl_app = part_options.declare(app, _SHARE, Part.ACL, operations.SHARE_GET_ACL, _read_policies)
 
 
 @app.command(spec=options.operation(operations.SHARE_CREATE))
@@ -43,19 +52,18 @@ def create(
 
     Topics: files
     """
-    env = context.of(ctx)
-    target = env.locate(share, Kind.SHARE, writable=True)
+    env, target = context.locate(ctx, share, Kind.SHARE, writable=True)
     env.conditions(target)
     settings = shares.ShareSettings(
         values.metadata(metadata),
         values.count(quota, "--quota"),
         values.choice(access_tier, "--access-tier", _TIERS),
     )
-    op = fresh_op()
-    result = create_unless_exists(
-        lambda: shares.create(target, settings, env.deadline, op),
-        lambda: writes.find_existing(target, op, env.deadline),
-        skip=lifecycle_options.skips(env, if_exists),
+    result = lifecycle_options.create(
+        env,
+        if_exists,
+        lambda op: shares.create(target, settings, env.deadline, op),
+        lambda op: writes.find_existing(target, op, env.deadline),
     )
     env.reads.record(target, result)
     env.out.show(result)
@@ -71,24 +79,11 @@ def show(ctx: typer.Context, share: file_options.Share) -> None:
 
     Topics: files
     """
-    env = context.of(ctx)
-    target = env.locate(share, Kind.SHARE)
+    env, target = context.locate(ctx, share, Kind.SHARE)
     env.out.show(shares.show(target, env.conditions(target), env.deadline))
 
 
-@app.command(spec=options.operation(operations.SHARE_GET_PROPERTIES))
-def exists(ctx: typer.Context, share: file_options.Share) -> None:
-    """Exit 0 if the share exists, 44 if not.
-
-    Examples:
-        azguard share exists team
-        azguard share exists team -o none && echo "it is there"
-    """
-    env = context.of(ctx)
-    target = env.locate(share, Kind.SHARE)
-    conditions = env.conditions(target)
-    found = ask_whether_exists(target, lambda: shares.show(target, conditions, env.deadline))
-    env.out.answer(found, 0 if found.exists else NotFound.exit_code)
+declare_exists(app, _SHARE, operations.SHARE_GET_PROPERTIES, shares.show)
 
 
 @app.command(name="list", spec=options.remote("List Shares honours no conditions"))
@@ -137,8 +132,7 @@ def delete(
 
     Topics: files
     """
-    env = context.of(ctx)
-    target = env.locate(share, Kind.SHARE)
+    env, target = context.locate(ctx, share, Kind.SHARE)
     conditions = env.conditions(target)
     snapshots = values.choice(delete_snapshots, "--delete-snapshots", ("include",)) is not None
 
@@ -149,3 +143,103 @@ def delete(
         return shares.delete(target, conditions, guarding, env.deadline.fresh(), snapshots=snapshots)
 
     env.out.show(env.reads.delete(target, conditions, send))
+
+
+@app.command(spec=options.operation(operations.SHARE_SNAPSHOT))
+def snapshot(ctx: typer.Context, share: file_options.Share, metadata: options.Metadata = None) -> None:
+    """Keep all that is in a share as it is now, as a snapshot that never changes.
+
+    The result names it. Each address of the share and of what is in it takes ?snapshot=TIME at its end, to read from
+    the snapshot. If the answer is lost and the list has no such snapshot, it may still be made (exit 74).
+
+    Examples:
+        azguard share snapshot team
+        azguard share snapshot team --query snapshot -o tsv
+
+    Topics: files
+    """
+    env, target = context.locate(ctx, share, Kind.SHARE, writable=True)
+    env.conditions(target)
+    env.out.show(shares.take_snapshot(target, values.metadata(metadata), env.deadline))
+
+
+@app.command(spec=options.operation(operations.SHARE_GET_STATS))
+def stats(ctx: typer.Context, share: file_options.Share) -> None:
+    """Show about how many bytes a share holds.
+
+    Examples:
+        azguard share stats team
+        azguard share stats team --query usage_bytes -o tsv
+    """
+    from azguard.files import properties
+
+    env, target = context.locate(ctx, share, Kind.SHARE)
+    env.out.show(properties.count_bytes(target, env.conditions(target), env.deadline))
+
+
+@app.command(spec=options.operation(operations.SHARE_SET_PROPERTIES))
+def quota(
+    ctx: typer.Context,
+    share: file_options.Share,
+    gibibytes: Annotated[str, typer.Argument(metavar="GIB", help="The limit in GiB.")],
+) -> None:
+    """Set the quota of a share: how many GiB it can hold.
+
+    The service does not compare the ETag here. So azguard takes a lease of 15 seconds, compares, writes.
+
+    Examples:
+        azguard share quota team 100 --last-writer-wins
+
+    Topics: files
+    """
+    from azguard.files import properties
+
+    env, target = context.locate(ctx, share, Kind.SHARE, writable=True)
+    number = values.whole(gibibytes, "GIB", 1, _MOST_GIBIBYTES)
+    conditions = env.conditions(target)
+    done = properties.change_quota(target, number, conditions, file_options.guarding(env), env.deadline)
+    env.reads.follow(target, conditions.expected_etag, done.etag, None)
+    env.out.show(done)
+
+
+@metadata_app.command(name="set", spec=options.operation(operations.SHARE_SET_METADATA))
+def set_metadata(
+    ctx: typer.Context,
+    share: file_options.Share,
+    metadata: options.Metadata = None,
+    file_: part_options.File = None,
+) -> None:
+    """Replace all metadata of a share, if they are still those that you read. azguard keeps its own entry.
+
+    The service does not compare the ETag here. So azguard takes a lease of 15 seconds, compares, writes.
+
+    Examples:
+        azguard share metadata set team --metadata owner=ops --last-writer-wins
+        azguard share metadata get team > metadata.json
+        azguard share metadata set team -f metadata.json
+
+    Topics: files
+    """
+    env, target = context.locate(ctx, share, Kind.SHARE, writable=True)
+    file_options.replace_metadata(env, target, metadata, file_)
+
+
+@acl_app.command(name="set", spec=options.operation(operations.SHARE_SET_ACL))
+def set_policies(ctx: typer.Context, share: file_options.Share, file: part_options.File = None) -> None:
+    """Replace all access policies of a share by those of a JSON file, as acl get prints them.
+
+    The service does not compare the ETag here. So azguard takes a lease of 15 seconds, compares, writes. New policies
+    take effect after up to 30 seconds.
+
+    Examples:
+        azguard share acl get team | azguard share acl set team --last-writer-wins
+
+    Topics: files
+    """
+    env, target = context.locate(ctx, share, Kind.SHARE, writable=True)
+    policies, seen = part_options.read_policies(file, shares.POLICY_RULES)
+    conditions = env.conditions(target, seen)
+    done = shares.replace_policies(target, policies, conditions, file_options.guarding(env), env.deadline)
+    env.reads.follow(target, conditions.expected_etag, done.etag, None)
+    env.reads.record_part(target, Part.ACL, done)
+    env.out.show(done)

@@ -8,13 +8,16 @@ import typer
 from azguard import status as azguard_status
 from azguard.cli import completers, context, options
 from azguard.cli.context import Environment
-from azguard.cli.groups import alone
+from azguard.cli.groups import group
 from azguard.errors import Changed, Unavailable
 from azguard.status import Read
 
 _FRESH = {azguard_status.UNCHANGED, azguard_status.PROPERTIES_UNCHANGED}
 
+app = group("What you read, and what the service has now.")
 
+
+@app.command(spec=options.remote("status compares what is there with what was read here, and writes nothing"))
 def status(
     ctx: typer.Context,
     addresses: Annotated[
@@ -59,7 +62,3 @@ def _exit_status(states: set[str]) -> int:
     if azguard_status.UNANSWERED in states:
         return Unavailable.exit_code
     return Changed.exit_code if states - _FRESH else 0
-
-
-_WHY_NO_CONDITIONS = "status compares what is there with what was read here, and writes nothing"
-app = alone(status, "status", options.remote(_WHY_NO_CONDITIONS))

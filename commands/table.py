@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from azguard.address import Kind
-from azguard.cli import context, deliveries, inputs, lifecycle_options, options, values
+from azguard.cli import context, deliveries, inputs, lifecycle_options, options
 from azguard.cli.groups import group
+from azguard.cli.lifecycle_options import Noun, declare_list
 from azguard.conditions import operations
 from azguard.resources import existence
 from azguard.resources.contents import require_empty
@@ -15,6 +16,7 @@ from azguard.tables import acl, contents, tables
 from azguard.tables.existing import find_table
 
 app = group("Tables: create, list, delete, and their access policies.")
+_TABLE = Noun(Kind.TABLE, "table", options.Table, "Orders", "tables")
 policies = group("The access policies of a table: get, set.")
 app.add_typer(policies, name="acl")
 
@@ -30,25 +32,13 @@ def create(ctx: typer.Context, table: options.Table, if_exists: options.IfExists
         azguard table create Orders
         azguard table create Orders --if-exists skip
     """
-    env = context.of(ctx)
-    target = env.locate(table, Kind.TABLE)
+    env, target = context.locate(ctx, table, Kind.TABLE)
     env.conditions(target)
     skip = lifecycle_options.skips(env, if_exists)
     env.out.show(existence.create(lambda: tables.create(target, env.deadline), lambda: find_table(target), skip=skip))
 
 
-@app.command(name="list", spec=options.operation(operations.TABLE_QUERY_TABLES))
-def list_(ctx: typer.Context, prefix: options.Prefix = None, num_results: options.Limit = None) -> None:
-    """List the account's tables.
-
-    Examples:
-        azguard table list
-        azguard table list --prefix Ord
-        azguard table list --query '[].name' -o tsv
-    """
-    env = context.of(ctx)
-    limit = values.count(num_results, "--num-results")
-    env.out.show_each(tables.list_tables(env.account, env.deadline, prefix, limit))
+declare_list(app, _TABLE, options.operation(operations.TABLE_QUERY_TABLES), tables.list_tables)
 
 
 @app.command(spec=options.operation(operations.TABLE_DELETE))
@@ -68,8 +58,7 @@ def delete(ctx: typer.Context, table: options.Table, with_contents: options.With
 
     Topics: tables
     """
-    env = context.of(ctx)
-    target = env.locate(table, Kind.TABLE)
+    env, target = context.locate(ctx, table, Kind.TABLE)
     conditions = env.conditions(target)
     if not with_contents:
         require_empty(contents.count, target, env.deadline.fresh(), lifecycle_options.confirm_delete(target))
@@ -87,8 +76,7 @@ def get(ctx: typer.Context, table: options.Table) -> None:
         azguard table acl get Orders
         azguard table acl get Orders -o json > policies.json
     """
-    env = context.of(ctx)
-    target = env.locate(table, Kind.TABLE)
+    env, target = context.locate(ctx, table, Kind.TABLE)
     env.conditions(target)
     found = acl.get(target, env.deadline)
     env.out.show(found)
@@ -116,8 +104,7 @@ def set_(
 
     Topics: tables
     """
-    env = context.of(ctx)
-    target = env.locate(table, Kind.TABLE)
+    env, target = context.locate(ctx, table, Kind.TABLE)
     # Read first: where acl get is at the other end of the pipe, what guards this is recorded only then.
     wanted = acl.parse_policies(inputs.read_json(file))
     written = acl.replace(target, wanted, env.conditions(target), env.deadline)

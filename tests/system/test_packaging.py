@@ -154,7 +154,7 @@ def test_it_runs_where_there_is_no_checkout(how: str, built: Built, venv: Path, 
     inside, script = str(venv / "bin" / "python"), str(venv / "bin" / "azguard")
     install = [inside, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-compile"]
     run(tmp_path, *install, "--force-reinstall", str(what))
-    where = "import azguard.cli.app, azguard.commands.blob as blob; print(azguard.__file__, blob.__file__)"
+    where = "import azguard.cli.app, azguard.commands.blob.content as blob; print(azguard.__file__, blob.__file__)"
     assert [Path(path).is_relative_to(home) for path in run(tmp_path, inside, "-c", where).split()] == [True, True]
     assert run(tmp_path, script, "--version") == f"azguard {__version__}\n"
     assert run(tmp_path, inside, "-m", "azguard", "--help") == run(tmp_path, script, "--help")

@@ -1,35 +1,39 @@
 """A noun whose commands stand in several modules: each is imported when it is asked for."""
 
+from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
 from azguard.cli.groups import group
+from azguard.cli.registry import COMMANDS, find_module, list_modules
 from docs.manual import find_root
+from tests.unit.test_layers import MODULES
 
-PARTS = MappingProxyType({"acl": "table", "delete": "container", "version": "version"})
+PARTS = MappingProxyType({"metadata": "container", "delete": "container", "version": "about"})
 
 
-def noun() -> Any:
-    """Return a group with one command of its own and three of other modules."""
-    app = group("A noun.")
-
-    @app.command(name="show")
-    def show() -> None:
-        """Show it."""
-
-    @app.command(name="also")
-    def also() -> None:
-        """Show more."""
-
-    found = app.build()
-    found.modules = PARTS
+def noun(modules: MappingProxyType[str, str] = PARTS) -> Any:
+    """Return a group of commands of other modules."""
+    found = group("A noun.").build()
+    found.modules = modules
     return found
 
 
-def test_its_own_commands_are_listed_before_those_of_other_modules() -> None:
-    found = noun()
-    assert found.get_command(None, "version").name == "version"
-    assert found.list_commands(None) == ["show", "also", "acl", "delete", "version"]
+def test_the_rows_of_a_folder_name_all_that_its_files_declare_and_its_files_are_all_in_rows() -> None:
+    nouns = [name for name, entry in COMMANDS.items() if entry.files]
+    rows = {f"azguard.commands.{module}" for noun in nouns for module in list_modules(noun).values()}
+    files = {name for name in MODULES if name.count(".") == 3 and name.startswith("azguard.commands.")}
+    assert rows == files
+    for noun in nouns:
+        modules = list_modules(noun)
+        for module in set(modules.values()):
+            declared = import_module(f"azguard.commands.{module}").app.build().list_commands(None)
+            assert sorted(declared) == sorted(name for name, each in modules.items() if each == module)
+
+
+def test_every_file_of_commands_is_that_of_a_noun() -> None:
+    files = {name.split(".")[2] for name in MODULES if name.startswith("azguard.commands.")}
+    assert files == {find_module(name) for name in COMMANDS}
 
 
 def test_a_module_is_imported_when_its_command_is_asked_for() -> None:
@@ -40,14 +44,15 @@ def test_a_module_is_imported_when_its_command_is_asked_for() -> None:
 
 
 def test_a_command_is_built_when_it_is_asked_for() -> None:
-    found = noun()
-    found.get_command(None, "also")
-    assert list(found.commands) == ["also"]
+    found = import_module("azguard.commands.about").app.build()
+    found.get_command(None, "demo")
+    assert list(found.commands) == ["demo"]
 
 
-def test_a_module_holds_a_group_of_the_name_or_the_command_among_others_or_alone() -> None:
+def test_a_module_holds_a_group_of_the_name_or_the_command_among_others() -> None:
     found = noun()
-    assert found.get_command(None, "acl").list_commands(None) == ["get", "set"]
+    assert found.list_commands(None) == list(PARTS)
+    assert found.get_command(None, "metadata").list_commands(None) == ["get", "set"]
     assert "--with-contents" in {option for param in found.get_command(None, "delete").params for option in param.opts}
     assert found.get_command(None, "version").help.startswith("Print the version")
 
@@ -57,12 +62,12 @@ def test_a_command_that_no_module_has_is_none() -> None:
 
 
 def test_a_command_of_two_words_stands_beside_the_one_of_the_first() -> None:
-    found = noun()
-    found.modules = {"show all": "version", "version": "version"}
-    typed = [["show", "all", "x"], ["show", "x"], ["show"], ["also", "all"]]
-    assert [found.find_command(words) for words in typed] == [("show all", 2), ("show", 1), ("show", 1), ("also", 1)]
-    assert (found.find(["show", "all"]).name, found.find(["show"]).name) == ("show all", "show")
-    assert (found.find(["nothing"]), found.find(["show", "x"])) == (None, None)
+    found = noun(MappingProxyType({"append seal": "blob.pieces", "append": "blob.pieces", "delete": "container"}))
+    typed = [["append", "seal", "x"], ["append", "x"], ["append"], ["delete", "all"]]
+    heads = [("append seal", 2), ("append", 1), ("append", 1), ("delete", 1)]
+    assert [found.find_command(words) for words in typed] == heads
+    assert (found.find(["append", "seal"]).name, found.find(["append"]).name) == ("append seal", "append")
+    assert (found.find(["nothing"]), found.find(["append", "x"])) == (None, None)
 
 
 def test_the_properties_of_a_resource_are_set_by_either_order_of_the_words() -> None:

@@ -1,5 +1,6 @@
-"""``azguard file lock``: run, list, break."""
+"""``azguard file``: handle, lock: who has a file open through SMB."""
 
+import shlex
 from typing import Annotated
 
 import typer
@@ -8,13 +9,83 @@ from azguard.cli import completers, context, file_lock_options, file_options, op
 from azguard.cli.file_lock_options import FileLockOptions
 from azguard.cli.groups import group
 from azguard.conditions import operations
-from azguard.errors import Partial
+from azguard.errors import Partial, UsageError
 
-app = group("Files that are locked through SMB: run, list, break.")
+_Recursive = Annotated[bool, typer.Option("--recursive", help="Include all files and directories below it.")]
+
+app = group("Who has a file open through SMB: handle, lock.")
+handle_app = group("Handles that programs hold on files over SMB: list, close.")
+app.add_typer(handle_app, name="handle")
+lock_app = group("Files that are locked through SMB: run, list, break.")
+app.add_typer(lock_app, name="lock")
 
 
-@app.command(spec=options.remote("the open file is what guards it"))
-def run(
+@handle_app.command(name="list", spec=options.operation(operations.FILE_LIST_HANDLES))
+def list_handles(
+    ctx: typer.Context,
+    path: file_options.Path,
+    recursive: _Recursive = False,
+    num_results: options.Limit = None,
+) -> None:
+    """List the handles on a file, directory or share: which client has it open, for what, and since when.
+
+    Only programs that use SMB hold handles. A lease over REST is no handle: see azguard lease show.
+
+    Examples:
+        azguard file handle list team/plan.txt
+        azguard file handle list team --recursive
+        azguard file handle list team/plan.txt --query '[].handle_id' -o tsv
+
+    Topics: files
+    """
+    from azguard.files import handles
+
+    env = context.of(ctx)
+    target = file_options.locate_path(env, path)
+    limit = values.count(num_results, "--num-results")
+    env.out.show_each(handles.list_handles(target, env.deadline, recursive=recursive, limit=limit))
+
+
+@handle_app.command("close", spec=options.operation(operations.FILE_FORCE_CLOSE_HANDLES))
+def close_handles(
+    ctx: typer.Context,
+    path: file_options.Path,
+    handle_id: Annotated[str | None, typer.Option("--handle-id", metavar="ID", help="Close this handle.")] = None,
+    close_all: Annotated[bool, typer.Option("--close-all", help="Close all handles on it.")] = False,
+    recursive: _Recursive = False,
+) -> None:
+    """Close a handle on a file, directory or share, or all of them.
+
+    The program that held it gets an error when it uses the file next; what it had not written yet is lost. If the file
+    was in delete pending, it is deleted with its last handle.
+
+    If no handle was open, the exit status is 0 and the outcome is unchanged. If the service fails to close some, the
+    exit status is 20.
+
+    Examples:
+        azguard file handle close team/plan.txt --close-all
+        azguard file handle close team --close-all --recursive
+
+    Topics: files
+    """
+    from azguard.files import handles
+
+    if (handle_id is None) is not close_all or handle_id == "*":
+        listed = f"azguard file handle list {shlex.quote(path)}"
+        raise UsageError(
+            "name either one handle or all of them",
+            hint=f"--handle-id ID closes one (see {listed}); --close-all closes all",
+        )
+    if recursive and not close_all:
+        raise UsageError("--recursive is about all handles", hint="add --close-all instead of --handle-id")
+    env = context.of(ctx)
+    target = file_options.locate_path(env, path)
+    done = handles.close(target, values.not_empty(handle_id, "--handle-id"), env.deadline, recursive=recursive)
+    env.out.answer(done, Partial.exit_code if done.failed else 0)
+
+
+@lock_app.command("run", spec=options.remote("the open file is what guards it"))
+def run_locked(
     ctx: typer.Context,
     words: Annotated[
         list[str],
@@ -68,8 +139,8 @@ def run(
     raise typer.Exit(core.run_locked(file_lock_options.plan(env, words, given)))
 
 
-@app.command(name="list", spec=options.operation(operations.FILE_LIST_HANDLES))
-def list_(ctx: typer.Context, path: file_options.Path, num_results: options.Limit = None) -> None:
+@lock_app.command(name="list", spec=options.operation(operations.FILE_LIST_HANDLES))
+def list_holders(ctx: typer.Context, path: file_options.Path, num_results: options.Limit = None) -> None:
     """List who has the files of a share open through SMB: from which machine, for what, and since when.
 
     Of a directory, or a share, it lists all files below it. A lock of azguard file lock run is one of them, with the
@@ -89,8 +160,8 @@ def list_(ctx: typer.Context, path: file_options.Path, num_results: options.Limi
     env.out.show_each(holders.list_holders(file_options.locate_path(env, path), env.deadline, limit))
 
 
-@app.command(name="break", spec=options.operation(operations.FILE_FORCE_CLOSE_HANDLES))
-def break_(
+@lock_app.command(name="break", spec=options.operation(operations.FILE_FORCE_CLOSE_HANDLES))
+def break_lock(
     ctx: typer.Context,
     file: file_options.File,
     yes: options.Yes = False,

@@ -1,0 +1,230 @@
+"""``azguard blob``: copy, abort-copy, snapshot, restore, undelete."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from azguard.address import Kind
+from azguard.cli import completers, context, copy_options, lifecycle_options, options, signals, snapshot_options, values
+from azguard.cli.copy_options import CopyOptions
+from azguard.cli.groups import group
+from azguard.conditions import operations
+from azguard.requests.lineage import fresh_op
+from azguard.resources import existence
+
+if TYPE_CHECKING:
+    from azguard.blobs.copies import BlobCopy
+
+_Destination = Annotated[
+    str,
+    typer.Argument(metavar="CONTAINER/NAME", help="The destination, or its URL.", autocompletion=completers.blobs),
+]
+
+app = group("Copies and kept versions of a blob: copy, abort-copy, snapshot, restore, undelete.")
+
+
+@app.command(spec=options.operation(operations.BLOB_COPY))
+def copy(
+    ctx: typer.Context,
+    blob: _Destination,
+    given: CopyOptions,
+    second: Annotated[str | None, typer.Argument(hidden=True, help="Refused: see --source.")] = None,
+) -> None:
+    """Copy a blob over the version you have seen, or to where nothing is.
+
+    The argument is the destination, and --source is what is copied: an address in the same account, or a URL. For a
+    source in another account the URL has a SAS, or --source-sas has it.
+
+    The service copies the content and its headers. azguard sends the metadata of the source along, unless you give
+    --metadata, which replaces all of it. Index tags, the access tier and snapshots are not copied: set --tags and
+    --tier.
+
+    One version of the source is copied. If the source changes before the copy begins, azguard reads its metadata
+    again. With --source-if-match the exit status is then 42. The error says which side has changed.
+
+    Within an account a copy usually ends at once. From another account it may take hours: then copy_status is pending,
+    and the destination cannot be written until the copy ends. --wait waits for the end, for an hour or as long as
+    --timeout says; if the copy is still pending then, the exit status is 75, and the copy goes on. If it fails or is
+    aborted, an empty blob remains.
+
+    With --fence the number of your lock guards the destination, not the version.
+
+    Examples:
+        azguard blob copy site/copy.json --source site/config.json
+        azguard blob copy site/copy.json --source site/config.json --wait
+        azguard blob copy site/copy.json --source site/config.json --if-exists skip
+
+    Topics: copies, conditions, fences
+    """
+    from azguard.blobs import copies
+    from azguard.blobs.content.upload import create_only
+    from azguard.blobs.write_checks import find_blob
+
+    env = context.of(ctx)
+    copy_options.refuse_order(blob, second, given.source)
+    target = env.locate(blob, Kind.BLOB, writable=True)
+    skip = lifecycle_options.skips(env, given.if_exists)
+    plan = copies.BlobCopy(
+        target=target,
+        source=copy_options.locate_source(env, target, given.source or "", given.source_sas),
+        settings=given.check(),
+        conditions=create_only(target) if skip else env.conditions(target),
+        deadline=env.deadline,
+        op=fresh_op(),
+        has_lineage=not given.no_lineage,
+    )
+    copied = existence.create(lambda: copies.copy(plan), lambda: find_blob(target, plan.op, plan.deadline), skip=skip)
+    if given.wait and isinstance(copied, copies.BlobCopied):
+        copy_options.say_waiting(env, copied)
+        patience = env.patience(env.shared.get("timeout"), copy_options.WAIT_SECONDS)
+        with signals.heed(), env.out.progress_bar(f"copy {target}") as progress:
+            copied = copies.await_copy(copied, target, patience, progress.at)
+    copy_options.record(env, target, copied, plan)
+    env.out.show(copied)
+
+
+@app.command("abort-copy", spec=options.operation(operations.BLOB_ABORT_COPY))
+def abort_copy(
+    ctx: typer.Context,
+    blob: _Destination,
+    copy_id: Annotated[
+        str | None, typer.Option("--copy-id", metavar="ID", help="Stop this copy; by default, the pending one.")
+    ] = None,
+) -> None:
+    """Stop a copy that is pending. The destination is then an empty blob.
+
+    If the copy was stopped before, the exit status is 0 and the outcome is unchanged. If it has ended otherwise, the
+    exit status is 42: there is nothing to stop, and the destination stays as it is.
+
+    Examples:
+        azguard blob abort-copy site/copy.json
+        azguard blob abort-copy site/copy.json --copy-id "$COPY_ID"
+
+    Topics: copies
+    """
+    from azguard.blobs import copies
+
+    env, target = context.locate(ctx, blob, Kind.BLOB, writable=True)
+    named = values.not_empty(copy_id, "--copy-id")
+    done = copies.abort_copy(target, named, env.conditions(target), env.deadline)
+    env.reads.forget(target)
+    env.out.show(done)
+
+
+@app.command(spec=options.operation(operations.BLOB_SNAPSHOT))
+def snapshot(
+    ctx: typer.Context, blob: options.Blob, metadata: options.Metadata = None, no_lineage: options.NoLineage = False
+) -> None:
+    """Keep a blob as it is now. The blob itself does not change.
+
+    The snapshot_address of the result is taken by all commands that read a blob, and by blob restore. With --metadata
+    the snapshot has this metadata and none of the blob's.
+
+    azguard marks the snapshot in its metadata, so that it finds it after a lost answer. With --no-lineage, and with
+    --if-tags, it cannot: then the exit status is 74, and the snapshot may be there.
+
+    Examples:
+        azguard blob snapshot site/config.json
+        azguard blob snapshot site/config.json --etag @last
+        azguard blob snapshot site/config.json --query snapshot_address -o tsv
+
+    Topics: snapshots, conditions
+    """
+    from azguard.blobs import snapshots
+
+    env, target = context.locate(ctx, blob, Kind.BLOB, writable=True)
+    given = snapshots.Snapshot(
+        target=target,
+        conditions=env.conditions(target),
+        deadline=env.deadline,
+        op=fresh_op(),
+        metadata=None if metadata is None else values.metadata(metadata),
+        has_lineage=not no_lineage,
+    )
+    env.out.show(snapshots.take_snapshot(given))
+
+
+@app.command(spec=options.operation(operations.BLOB_COPY))
+def restore(
+    ctx: typer.Context,
+    blob: options.Blob,
+    from_: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="ID|snapshot|version",
+            help="Restore the kept version with this id, or the newest one; always needed.",
+            autocompletion=completers.kept_versions,
+        ),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the difference; write nothing.")] = False,
+    no_lineage: options.NoLineage = False,
+) -> None:
+    """Write a snapshot or an earlier version of a blob over the version you have seen.
+
+    --from snapshot is the newest snapshot, and --from version the version before the current one. To name another, give
+    the id that blob list --include snapshots,versions shows, also as snapshot=ID or versionid=ID; or its address.
+
+    Content, headers, metadata and index tags are those that were kept. If the blob was deleted, it is created. If it
+    exists and you never read it, the exit status is 45.
+
+    --dry-run shows what would change in the content, the headers, the metadata and the tags, and says if the restore
+    would be refused now.
+
+    Examples:
+        azguard blob restore site/config.json --from snapshot
+        azguard blob restore site/config.json --from snapshot --dry-run
+        azguard blob restore site/config.json --from snapshot --etag @last
+
+    Topics: snapshots, conditions
+    """
+    from azguard.blobs import copies
+
+    env, target = context.locate(ctx, blob, Kind.BLOB, writable=True)
+    plan = copies.BlobCopy(
+        target=target,
+        source=target,
+        settings=copies.CopySettings(keeps_tags=True),
+        conditions=env.conditions(target),
+        deadline=env.deadline,
+        op=fresh_op(),
+        has_lineage=not no_lineage,
+    )
+    # Before the look for what was kept: a condition that cannot be is refused before any request.
+    plan.check()
+    plan = replace(plan, source=snapshot_options.locate_kept(env, target, from_))
+    if dry_run:
+        _show_preview(env, plan)
+        return
+    copied = copies.copy(plan)
+    copy_options.record(env, target, copied, plan)
+    env.out.show(copied)
+
+
+def _show_preview(env: context.Environment, plan: "BlobCopy") -> None:
+    from azguard.blobs import restores
+
+    found = restores.preview(plan)
+    env.out.show_preview(found, found.diff, f"{plan.target} would not change")
+    if found.reason is not None:
+        env.out.info(f"the restore would be refused now: {found.reason}")
+
+
+@app.command(spec=options.operation(operations.BLOB_UNDELETE))
+def undelete(ctx: typer.Context, blob: options.Blob) -> None:
+    """Bring back a deleted blob and its snapshots, while the account still keeps them.
+
+    The account must have soft delete. A blob that is there stays as it is. Where the account keeps versions, it may
+    have no current version afterwards (exit 44): restore one. The emulator cannot do this (exit 40).
+
+    Examples:
+        azguard blob undelete site/config.json
+
+    Topics: snapshots
+    """
+    from azguard.blobs import restores
+
+    env, target = context.locate(ctx, blob, Kind.BLOB, writable=True)
+    env.conditions(target)
+    env.out.show(restores.undelete(target, env.deadline))

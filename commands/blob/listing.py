@@ -1,0 +1,200 @@
+"""``azguard blob``: show, exists, list, delete, wait."""
+
+from typing import Annotated
+
+import typer
+
+from azguard.address import Kind
+from azguard.cli import completers, context, options, values
+from azguard.cli.groups import group
+from azguard.cli.tree_options import TreeOptions
+from azguard.conditions import operations
+from azguard.conditions.operations import BLOB_GET_PROPERTIES
+from azguard.errors import NotFound, UsageError
+from azguard.requests.commits import WriteResult
+
+_UNTIL = ("exists", "absent", "changed", "unleased")
+
+app = group("Blobs: show, exists, list, delete, wait.")
+
+
+@app.command(spec=options.operation(operations.BLOB_GET_PROPERTIES))
+def show(ctx: typer.Context, blob: options.Blob) -> None:
+    """Show a blob's properties, without its content.
+
+    Examples:
+        azguard blob show site/config.json
+        azguard blob show site/config.json --query etag -o tsv
+        azguard blob show site/config.json -o json > properties.json
+
+    Topics: conditions
+    """
+    from azguard.blobs import listing
+
+    env, target = context.locate(ctx, blob, Kind.BLOB)
+    env.out.show(listing.show(target, env.conditions(target), env.deadline))
+
+
+@app.command(spec=options.operation(operations.BLOB_GET_PROPERTIES))
+def exists(ctx: typer.Context, blob: options.Blob) -> None:
+    """Exit 0 if the blob exists, 44 if not. Where its container does not exist, an error says so (44).
+
+    Examples:
+        azguard blob exists site/config.json
+        azguard blob exists site/config.json -o none && echo "it is there"
+
+    Topics: conditions
+    """
+    from azguard.blobs import listing
+    from azguard.resources import existence
+
+    env, target = context.locate(ctx, blob, Kind.BLOB)
+    conditions = env.conditions(target)
+    found = existence.ask_whether_exists(target, lambda: listing.show(target, conditions, env.deadline))
+    env.out.answer(found, 0 if found.exists else NotFound.exit_code)
+
+
+@app.command(name="list", spec=options.operation(operations.CONTAINER_LIST_BLOBS))
+def list_(
+    ctx: typer.Context,
+    container: options.Container,
+    prefix: options.Prefix = None,
+    delimiter: Annotated[
+        str | None,
+        typer.Option("--delimiter", metavar="TEXT", help="Show one line for all names that are equal up to this text."),
+    ] = None,
+    include: Annotated[
+        str | None,
+        typer.Option(
+            "--include",
+            metavar="LIST",
+            help="Show also metadata, snapshots, versions, deleted, tags, uncommittedblobs.",
+        ),
+    ] = None,
+    num_results: options.Limit = None,
+) -> None:
+    """List a container's blobs.
+
+    Examples:
+        azguard blob list site
+        azguard blob list site --prefix conf
+        azguard blob list site --query '[].name' -o tsv
+    """
+    from azguard.blobs.listing import list_blobs
+
+    env, target = context.locate(ctx, container, Kind.CONTAINER)
+    env.conditions(target)
+    env.out.show_each(
+        list_blobs(
+            target,
+            env.deadline,
+            prefix=prefix,
+            delimiter=values.not_empty(delimiter, "--delimiter"),
+            include=values.parse_included(include),
+            limit=values.count(num_results, "--num-results"),
+        )
+    )
+
+
+@app.command(spec=options.operation(operations.BLOB_DELETE))
+def delete(
+    ctx: typer.Context,
+    blob: options.Blob,
+    delete_snapshots: Annotated[
+        str | None,
+        typer.Option("--delete-snapshots", metavar="include|only", help="Delete its snapshots too, or only those."),
+    ] = None,
+    snapshot_first: options.NoSnapshotFirst = False,
+    *,
+    tree: TreeOptions,
+) -> None:
+    """Delete a blob, but only the version you have seen.
+
+    With --fence the number of your lock guards the delete, not the version. The fence is deleted with the blob, so a
+    holder with a lower number can create the blob again. If that matters, keep an empty blob.
+
+    Examples:
+        azguard blob delete site/config.json
+        azguard blob delete site/config.json --etag @last
+        azguard blob delete site/config.json --last-writer-wins
+
+    Topics: conditions, fences, trees
+    """
+    from azguard.blobs import deletes
+    from azguard.cli import snapshot_options
+
+    env = context.of(ctx)
+    snapshot_options.refuse_snapshot_first(blob, given=snapshot_first)
+    snapshots = values.choice(delete_snapshots, "--delete-snapshots", ("include", "only"))
+    if tree.recursive:
+        from azguard.cli import tree_plans, tree_stores
+
+        tree_plans.delete(env, lambda: tree_stores.blobs(env, blob, snapshots=snapshots), tree)
+        return
+    tree.check(env)
+    target = env.locate(blob, Kind.BLOB)
+    conditions = env.conditions(target)
+
+    def send() -> WriteResult:
+        return deletes.delete(target, conditions, snapshots, env.deadline)
+
+    # Without its snapshots a blob is still there.
+    env.out.show(send() if snapshots == "only" else env.reads.delete(target, conditions, send))
+
+
+@app.command(spec=options.remote("blob wait only looks, until the blob is as you say"))
+def wait(
+    ctx: typer.Context,
+    blob: options.Blob,
+    until: Annotated[
+        str | None,
+        typer.Option("--until", metavar="|".join(_UNTIL), help="Say what to wait for."),
+    ] = None,
+    if_none_match: Annotated[
+        str | None,
+        typer.Option(
+            "--if-none-match",
+            metavar="ETAG|@last",
+            help="With --until changed: from this version; by default, from what you last read.",
+            autocompletion=completers.etags,
+        ),
+    ] = None,
+    timeout: Annotated[
+        str | None,
+        typer.Option("--timeout", metavar="DURATION", help="Give up after this long (exit 75); by default, 60s."),
+    ] = None,
+) -> None:
+    """Wait until a blob exists, is absent, has changed or is not leased.
+
+    changed: the blob is another version than the one that you last read, or than the ETag of --if-none-match. If it is
+    deleted meanwhile, the exit status is 44. To wait and read in one go: azguard blob get --wait-changed.
+
+    absent: where the container does not exist, nothing proves that the name is right: the exit status is 44.
+
+    Each look is one small request, every few seconds. Errors that may pass are tolerated until the time is up. A change
+    that is undone between two looks is not noticed.
+
+    Examples:
+        azguard blob wait site/config.json --until exists --timeout 10m
+        azguard blob wait site/config.json --until changed --if-none-match 0x8DC1
+        azguard blob wait site/config.json --until unleased && echo free
+
+    Topics: conditions, leases
+    """
+    from azguard.blobs import waiting
+    from azguard.cli import wait_options
+    from azguard.conditions.resolve import Conditions
+
+    env = context.of(ctx)
+    if until is None:
+        raise UsageError("what to wait for is missing", hint=f"--until {'|'.join(_UNTIL)}")
+    which = waiting.Until(values.choice(until, "--until", _UNTIL) or until)
+    target = env.locate(blob, Kind.BLOB)
+    conditions = Conditions()
+    if which is waiting.Until.CHANGED:
+        conditions = wait_options.resolve_change(env, target, BLOB_GET_PROPERTIES, if_none_match)
+    elif if_none_match is not None:
+        raise UsageError(f"--if-none-match means nothing with --until {which}", hint="--until changed")
+    env.out.show(
+        waiting.wait(target, which, conditions, wait_options.describe_wait(env, target, which, timeout, "--timeout"))
+    )

@@ -1,0 +1,274 @@
+"""``azguard blob``: append, append seal, page, block."""
+
+from typing import Annotated
+
+import typer
+
+from azguard.address import Kind
+from azguard.cli import completers, context, inputs, options, values
+from azguard.cli.append_options import AppendOptions
+from azguard.cli.block_options import CommitOptions
+from azguard.cli.groups import group
+from azguard.cli.page_options import PagePutOptions, plan, record
+from azguard.conditions import operations
+from azguard.errors import UsageError
+
+_AppendBlob = Annotated[
+    str, typer.Argument(metavar="CONTAINER/NAME", help="The append blob, or its URL.", autocompletion=completers.blobs)
+]
+_PageBlob = Annotated[
+    str, typer.Argument(metavar="CONTAINER/NAME", help="The page blob, or its URL.", autocompletion=completers.blobs)
+]
+_Offset = Annotated[str, typer.Option("--offset", metavar="BYTES", help="Begin at this byte, a multiple of 512.")]
+
+app = group("Pieces of a blob: append, page, block.")
+page_app = group("Pages of a page blob: put, clear, ranges.")
+app.add_typer(page_app, name="page")
+block_app = group("Blocks of a block blob: stage, commit, list.")
+app.add_typer(block_app, name="block")
+
+
+@app.command(spec=options.operation(operations.BLOB_APPEND_BLOCK_FROM_URL, operations.BLOB_APPEND_BLOCK))
+def append(ctx: typer.Context, blob: _AppendBlob, given: AppendOptions) -> None:
+    """Add content, or a line, to the end of an append blob, exactly once.
+
+    If you read the blob, content is appended only to the version you have seen (exit 42). Otherwise it is appended at
+    the end as it is now. A line never depends on a version: many writers can append lines, and no line is lost,
+    doubled or cut.
+
+    Each piece of content is sent for one position, so that it cannot be appended twice. If an answer is lost, azguard
+    reads the bytes there. If they differ, the piece was not appended, and azguard sends it again. If they are equal,
+    they may be yours or another writer's: then the exit status is 74. --guard content says that no other writer writes
+    equal bytes, for example because each line has an id. --guard lease holds a lease for a moment, so that no other
+    writer can write: that is safe for all content, but other writers fail during that time.
+
+    More than 4 MiB are appended in several pieces. If that stops in the middle, the exit status is 20, and the error
+    says how many bytes were appended and at which byte to go on.
+
+    With --source-url the service takes the content of another blob, in the version that it has now. azguard does not
+    see its bytes, so a lease guards the append.
+
+    With --last-writer-wins the end is not looked up. That needs only the permission to add, and after a lost answer the
+    exit status is 74.
+
+    Examples:
+        azguard blob append logs/deploys --line "deployed v42" --create
+        azguard blob append logs/deploys -f config.json --create
+        azguard blob append logs/deploys --line "rolled back" --guard lease --create
+
+    Topics: appends, conditions
+    """
+    from azguard.blobs.content import append_write
+    from azguard.cli.lease_options import CacheRecords
+
+    env, target = context.locate(ctx, blob, Kind.BLOB, writable=True)
+    given.check(env)
+    plan = given.plan(env, target)
+    with given.open() as source, env.out.progress_bar(f"append {target}", given.find_size(source)) as progress:
+        done = append_write.append(
+            plan, given.read(env, plan, source), CacheRecords(env), progress.at, allow_empty=given.takes_empty
+        )
+    append_write.remember_append(plan, done, env.reads)
+    env.out.show(done)
+
+
+@app.command(name="append seal", spec=options.operation(operations.BLOB_SEAL_APPEND_BLOB))
+def seal(ctx: typer.Context, blob: _AppendBlob) -> None:
+    """Seal an append blob, so that nothing can be appended any more.
+
+    There is no way back. Metadata and tags of a sealed blob can still be changed, and it can be deleted.
+
+    Examples:
+        azguard blob append seal logs/night
+        azguard blob append seal logs/night --append-position 12
+
+    Topics: appends, conditions
+    """
+    from azguard.blobs.content import append_end
+
+    env, target = context.locate(ctx, blob, Kind.BLOB, writable=True)
+    conditions = env.conditions(target)
+    done = append_end.seal(target, conditions, env.deadline)
+    env.reads.follow(target, conditions.expected_etag, done.etag, conditions.lineage)
+    env.out.show(done)
+
+
+@page_app.command("put", spec=options.operation(operations.BLOB_PUT_PAGE_FROM_URL, operations.BLOB_PUT_PAGE))
+def put_pages(ctx: typer.Context, blob: _PageBlob, given: PagePutOptions) -> None:
+    """Write content over pages, but only of the version you have seen.
+
+    A page has 512 bytes. The content and the place at which it begins are multiples of that. Other pages stay as they
+    are.
+
+    azguard holds a lease for a moment, so that a lost answer can be settled. If the blob is leased, give --lease-id. A
+    lost answer is then unknown (exit 74), because other processes may use that lease too.
+
+    More than 4 MiB are written in several pieces, each over the version of the one before. If that stops in the middle,
+    the exit status is 20, and the error says at which byte to go on.
+
+    Examples:
+        azguard blob page put disks/a -f boot.img --create 1MiB
+        azguard blob page put disks/a -f boot.img --offset 4096
+        azguard blob page put disks/a -f boot.img --if-sequence-number-le 7
+
+    Topics: conditions, leases
+    """
+    from azguard.blobs.content import page_write
+    from azguard.cli.lease_options import CacheRecords
+
+    env, target = context.locate(ctx, blob, Kind.BLOB, writable=True)
+    with given.open() as stream:
+        size = None if stream is None else inputs.size(stream)
+        write = given.check(env, target, size)
+        with env.out.progress_bar(f"put {target}", size) as progress:
+            done = page_write.put(write, given.read(env, write, stream), CacheRecords(env), progress.at)
+    record(env, write, done)
+    env.out.show(done)
+
+
+@page_app.command("clear", spec=options.operation(operations.BLOB_CLEAR_PAGE))
+def clear_pages(
+    ctx: typer.Context,
+    blob: _PageBlob,
+    length: Annotated[
+        str | None,
+        typer.Option("--length", metavar="BYTES", help="Clear this many bytes, a multiple of 512; always needed."),
+    ] = None,
+    offset: _Offset = "0",
+) -> None:
+    """Clear pages, so that they hold zeros and cost nothing.
+
+    Examples:
+        azguard blob page clear disks/a --offset 512 --length 1KiB
+
+    Topics: conditions, leases
+    """
+    from azguard.blobs.content import page_write
+    from azguard.cli.lease_options import CacheRecords
+
+    env, target = context.locate(ctx, blob, Kind.BLOB, writable=True)
+    if length is None:
+        raise UsageError("--length is missing", hint="how many bytes to clear: --length 512")
+    write = plan(env, target, values.size(offset, "--offset"))
+    done = page_write.clear(write, values.size(length, "--length", least=1), CacheRecords(env))
+    record(env, write, done)
+    env.out.show(done)
+
+
+@page_app.command("ranges", spec=options.operation(operations.BLOB_GET_PAGE_RANGES))
+def list_pages(
+    ctx: typer.Context,
+    blob: _PageBlob,
+    previous_snapshot: Annotated[
+        str | None,
+        typer.Option("--previous-snapshot", metavar="TIME", help="Show only what differs from this snapshot."),
+    ] = None,
+    offset: Annotated[str | None, typer.Option("--offset", metavar="BYTES", help="Begin at this byte.")] = None,
+    length: Annotated[str | None, typer.Option("--length", metavar="BYTES", help="List this many bytes.")] = None,
+) -> None:
+    """List the ranges of a page blob that hold pages; the rest is zeros.
+
+    Examples:
+        azguard blob page ranges disks/a
+        azguard blob page ranges disks/a --offset 0 --length 1KiB
+        azguard blob page ranges disks/a --query '[].start' -o tsv
+
+    Topics: conditions
+    """
+    from azguard.blobs.content import page_blob
+
+    env, target = context.locate(ctx, blob, Kind.BLOB)
+    is_part = offset is not None or length is not None
+    found = page_blob.list_ranges(
+        target,
+        env.conditions(target),
+        env.deadline,
+        offset=values.size("0" if offset is None else offset, "--offset") if is_part else None,
+        length=None if length is None else values.size(length, "--length", least=1),
+        previous=values.snapshot_time(previous_snapshot, "--previous-snapshot"),
+    )
+    env.out.show_each(found)
+
+
+@block_app.command("stage", spec=options.operation(operations.BLOB_PUT_BLOCK))
+def stage_blocks(
+    ctx: typer.Context,
+    blob: options.Blob,
+    file: Annotated[
+        str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Stage this file; by default, stdin.")
+    ] = None,
+    block_id: Annotated[
+        str | None, typer.Option("--block-id", metavar="BASE64", help="Stage one block under this id.")
+    ] = None,
+) -> None:
+    """Stage blocks of a blob, which no reader sees until they are committed.
+
+    Without --block-id the content is staged as blocks of 4 MiB, whose ids no other writer has. The ids of one blob must
+    have one length. The service keeps staged blocks for a week. A commit of any writer discards those that it does not
+    name.
+
+    Examples:
+        azguard blob block stage site/big -f config.json
+        azguard blob block stage site/big -f config.json --query '[].block_id' -o tsv
+
+    Topics: conditions
+    """
+    from azguard.blobs.content import blocks
+
+    env, target = context.locate(ctx, blob, Kind.BLOB, writable=True)
+    if values.not_empty(block_id, "--block-id") is not None:
+        blocks.decode_id(str(block_id))
+    lease_id = env.conditions(target).lease_id
+    with inputs.content(file) as source, env.out.progress_bar(f"stage {target}", inputs.size(source)) as progress:
+        staged = list(blocks.stage(target, source, block_id, lease_id, env.deadline, progress.at))
+    env.out.show(staged)
+
+
+@block_app.command("commit", spec=options.operation(operations.BLOB_PUT_BLOCK_LIST))
+def commit_blocks(ctx: typer.Context, blob: options.Blob, given: CommitOptions) -> None:
+    """Make a blob of staged or committed blocks, but only of the version you have seen.
+
+    The blocks stand in the order in which they are named. A block that was staged again is taken as staged. Blocks that
+    are not named are discarded, also those of other writers: the result says how many.
+
+    Headers, metadata, tags and tier of the version that is replaced stay. If you never read the blob, commit creates
+    it; if it exists, the exit status is 45.
+
+    Examples:
+        azguard blob block commit site/big --block-id cGFydC0wMDAx
+        azguard blob block commit site/big -f ids
+
+    Topics: conditions, fences
+    """
+    from azguard.blobs.content import blocks
+
+    env, target = context.locate(ctx, blob, Kind.BLOB, writable=True)
+    upload = given.to_upload(env, target)
+    done, stamp = blocks.commit(upload, given.read_ids())
+    env.reads.record(target, done, lineage=stamp)
+    if done.discarded_blocks:
+        env.out.warn(f"{done.discarded_blocks} staged blocks of {target} that were not named are discarded")
+    env.out.show(done)
+
+
+@block_app.command(name="list", spec=options.operation(operations.BLOB_GET_BLOCK_LIST))
+def list_blocks(
+    ctx: typer.Context,
+    blob: options.Blob,
+    state: Annotated[
+        str, typer.Option("--state", metavar="committed|uncommitted|all", help="Show the blocks in this state.")
+    ] = "all",
+) -> None:
+    """List the blocks of a blob: the committed ones in their order, then those that are staged.
+
+    Examples:
+        azguard blob block list site/big
+        azguard blob block list site/big --state uncommitted
+
+    Topics: conditions
+    """
+    from azguard.blobs.content import blocks
+
+    env, target = context.locate(ctx, blob, Kind.BLOB)
+    kind = values.choice(state, "--state", ("committed", "uncommitted", "all")) or "all"
+    env.out.show(blocks.list_blocks(target, env.conditions(target), kind, env.deadline))

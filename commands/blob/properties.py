@@ -1,0 +1,207 @@
+"""``azguard blob``: metadata, tags, set-properties, tier."""
+
+from typing import Annotated, Any
+
+import typer
+
+from azguard.address import Kind
+from azguard.cli import context, options, part_options, values
+from azguard.cli.groups import group
+from azguard.cli.lifecycle_options import Noun
+from azguard.cli.property_options import PropertyOptions
+from azguard.conditions import operations
+from azguard.conditions.operations import Part
+from azguard.conditions.requested import RequestedConditions
+from azguard.errors import UsageError
+
+
+def _read_metadata(*asked: Any) -> Any:
+    from azguard.blobs import metadata
+
+    return metadata.get(*asked)
+
+
+def _read_tags(*asked: Any) -> Any:
+    from azguard.blobs import tags
+
+    return tags.get(*asked)
+
+
+app = group("Properties of a blob: metadata, tags, set-properties, tier.")
+_BLOB = Noun(Kind.BLOB, "blob", options.Blob, "site/config.json", "conditions")
+metadata_app = part_options.declare(
+    app,
+    _BLOB,
+    Part.METADATA,
+    operations.BLOB_GET_PROPERTIES,
+    _read_metadata,
+    "What you read of the content still guards the next put.",
+)
+tags_app = part_options.declare(
+    app,
+    _BLOB,
+    Part.TAGS,
+    operations.BLOB_GET_TAGS,
+    _read_tags,
+    "The service gives tags no version. azguard makes the ETag that it shows from the ETag of the blob and the tags.",
+)
+
+
+@metadata_app.command(name="set", spec=options.operation(operations.BLOB_SET_METADATA))
+def set_metadata(
+    ctx: typer.Context,
+    blob: options.Blob,
+    metadata: options.Metadata = None,
+    file: part_options.File = None,
+) -> None:
+    """Replace all metadata of a blob, but only of the version you have seen.
+
+    A file that metadata get printed names its version, which guards the write. Without such a file, the version that
+    you read last does: by metadata get, else by blob get. To change one entry and keep the others, use
+    azguard safe-update --metadata.
+
+    azguard reads the blob first. It keeps its own entries, and those of a lock. With a condition other than
+    --if-match it takes a lease meanwhile.
+
+    The ETag of the blob changes, its content does not. So a file that you read with blob get can still be put.
+
+    Examples:
+        azguard blob metadata set site/config.json --metadata owner=ops
+        echo '{"owner": "ops"}' | azguard blob metadata set site/config.json
+
+    Topics: conditions
+    """
+    from azguard.blobs.metadata import replace_all
+    from azguard.cli.lease_options import CacheRecords
+
+    env, target = context.locate(ctx, blob, Kind.BLOB, writable=True)
+    wanted, seen = part_options.read_metadata(metadata, file)
+    done = replace_all(target, wanted, env.conditions(target, seen), CacheRecords(env), env.deadline)
+    part_options.record_replaced(env, target, Part.METADATA, done)
+
+
+@tags_app.command(name="set", spec=options.operation(operations.BLOB_SET_TAGS))
+def set_tags(
+    ctx: typer.Context,
+    blob: options.Blob,
+    tags: options.Tags = None,
+    file: part_options.File = None,
+) -> None:
+    """Replace all index tags of a blob, but only those you have seen, on the version you have seen.
+
+    A file that tags get printed names its version, which guards the write. Without such a file, what tags get read last
+    does. If another writer changed the tags or the blob since, the exit status is 42. To change one tag and keep the
+    others, use azguard safe-update --tags.
+
+    The service compares no version here. So azguard takes a lease of 15 seconds, compares, writes and releases it. With
+    --lease-id it uses yours.
+
+    --etag also takes the ETag of the blob. Then the tags are not compared: those of another writer are replaced.
+
+    The tag of a fence stays, unless you set it. With --fence the number of your lock guards the write, not the version,
+    and the blob gets a new version of the same content.
+
+    A version, ?versionid=…, cannot be leased. Its tags are set only with --last-writer-wins.
+
+    Examples:
+        azguard blob tags set site/config.json --tags stage=live --last-writer-wins
+        azguard blob tags get site/config.json > tags.json
+        azguard blob tags set site/config.json -f tags.json
+
+    Topics: conditions, fences
+    """
+    from azguard.blobs.tags import replace_all
+    from azguard.cli.lease_options import CacheRecords
+    from azguard.conditions import fences
+
+    env, target = context.locate(ctx, blob, Kind.BLOB)
+    if target.address.snapshot:
+        raise UsageError(f"{target} is a snapshot, which keeps its tags", hint="leave ?snapshot=… out")
+    wanted, seen = part_options.read_tags(tags, file)
+    if tags and RequestedConditions.of(env.shared).fence is not None:
+        fences.check_tags(wanted)
+    written = replace_all(target, wanted, env.conditions(target, seen), CacheRecords(env), env.deadline)
+    env.reads.record_part(target, Part.TAGS, written)
+    env.out.show(written)
+
+
+@app.command(name="set-properties", spec=options.operation(operations.BLOB_SET_PROPERTIES))
+def set_properties(ctx: typer.Context, blob: options.Blob, given: PropertyOptions) -> None:
+    """Change content headers of a blob, but only of the version you have seen. The others stay.
+
+    The service clears each header that is not sent. So azguard first reads the headers and sends them all, guarded by
+    the ETag of that read. With a condition other than --if-match it takes a lease meanwhile. --clear-content-settings
+    clears the headers that you do not name.
+
+    The ETag of the blob changes, its content does not. So a file that you read with blob get can still be put.
+
+    If the answer is lost, it cannot be known whether the headers are yours (exit 74), unless you hold a lease.
+
+    Examples:
+        azguard blob set-properties site/config.json --content-type application/json
+        azguard blob set-properties site/config.json --content-cache no-store
+
+    Topics: conditions
+    """
+    from azguard.blobs import headers
+    from azguard.cli.lease_options import CacheRecords
+
+    env, target = context.locate(ctx, blob, Kind.BLOB, writable=True)
+    wanted = given.check()
+    done = headers.change_headers(
+        target,
+        wanted,
+        env.conditions(target),
+        CacheRecords(env),
+        env.deadline,
+        clear_others=given.clear_content_settings,
+    )
+    env.reads.follow(target, done.before, done.written.etag, done.lineage)
+    env.out.show(done.written)
+
+
+@app.command(spec=options.operation(operations.BLOB_SET_TIER))
+def tier(
+    ctx: typer.Context,
+    blob: options.Blob,
+    tier: Annotated[
+        str | None,
+        typer.Option("--tier", metavar="Hot|Cool|Cold|Archive", help="The tier; of a premium page blob, P4 to P80."),
+    ] = None,
+    rehydrate_priority: Annotated[
+        str | None,
+        typer.Option(
+            "--rehydrate-priority",
+            metavar="Standard|High",
+            help="Choose how fast it leaves the archive.",
+        ),
+    ] = None,
+) -> None:
+    """Change the access tier of a blob, but only of the version you have seen.
+
+    The service compares no version here, and a change of the tier makes none. So azguard takes a lease of 15 seconds,
+    compares the ETag, changes the tier and releases it. With --lease-id it uses yours. Another writer's change of the
+    tier is not noticed: it makes no version.
+
+    A blob that leaves the archive cannot be read for hours; the result then says "rehydrating".
+
+    A snapshot or version never changes, so its address is guard enough.
+
+    Examples:
+        azguard blob tier site/config.json --tier Cool
+        azguard blob tier site/config.json --tier Hot --rehydrate-priority High
+
+    Topics: conditions
+    """
+    from azguard.blobs.tiers import PRIORITIES, TIERS, TierChange
+    from azguard.cli.lease_options import CacheRecords
+
+    env, target = context.locate(ctx, blob, Kind.BLOB)
+    change = TierChange(
+        target=target,
+        tier=values.named(tier, "--tier", TIERS),
+        priority=values.chosen(rehydrate_priority, "--rehydrate-priority", PRIORITIES),
+        conditions=env.conditions(target),
+        deadline=env.deadline,
+    )
+    env.out.show(change.make(CacheRecords(env)))

@@ -1,0 +1,325 @@
+"""``azguard file``: get, put, range."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from azguard.address import Kind, is_snapshot_time
+from azguard.cli import context, deliveries, file_options, inputs, lifecycle_options, options, values
+from azguard.cli.context import Environment
+from azguard.cli.file_put_options import FilePutOptions
+from azguard.cli.file_tree_options import FileTreePutOptions
+from azguard.cli.groups import group
+from azguard.cli.tree_get_options import TreeGetOptions
+from azguard.conditions import operations
+from azguard.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from azguard.files.download import Span
+    from azguard.files.ranges import RangeWrite
+    from azguard.files.uploads import FileUpload
+
+_LARGEST = 2**63 - 1
+_Offset = Annotated[str, typer.Option("--offset", metavar="BYTES", help="Begin at this byte.")]
+
+app = group("The content of a file: get, put, range.")
+range_app = group("Ranges of a file: put, clear, list.")
+app.add_typer(range_app, name="range")
+
+
+@app.command(spec=options.operation(operations.FILE_GET))
+def get(
+    ctx: typer.Context,
+    file: file_options.File,
+    to: Annotated[
+        str | None,
+        typer.Option("--file", "-f", metavar="FILE", help="Write to this file; by default, to stdout."),
+    ] = None,
+    result: Annotated[
+        str | None, typer.Option("--result", metavar="FILE", help="Write the result here as JSON.")
+    ] = None,
+    start_range: Annotated[
+        str | None, typer.Option("--start-range", metavar="N", help="Begin at this byte, counted from 0.")
+    ] = None,
+    end_range: Annotated[
+        str | None, typer.Option("--end-range", metavar="N", help="End with this byte, included.")
+    ] = None,
+    *,
+    overwrite: deliveries.Overwrite = False,
+    tree: TreeGetOptions,
+) -> None:
+    """Read a file and remember its version, which guards the next put.
+
+    The content is of one version, never a mixture of two: the ETag of each part is compared. A local file is written
+    whole or not at all. If the file is overwritten while it goes to stdout, the exit status is 42. A part of a file
+    guards no put.
+
+    A local file that you changed since you got it is not replaced (exit 42); --overwrite replaces it. The shell's >
+    empties a file before azguard can look at it.
+
+    An unchanged ETag does not prove that no program has the file open over SMB.
+
+    With --recursive all files below a directory are read into a folder. Each has a line that says how it ended. If one
+    fails, the others go on, and the exit status is 20, or 42 if all that failed are conflicts.
+
+    Examples:
+        azguard file get team/plan.txt -f plan.txt
+        azguard file get team/plan.txt > copy.txt
+        azguard file get team/plan.txt --start-range 0 --end-range 3
+        azguard file get team/ -f copy --recursive
+
+    Topics: files, scopes, trees
+    """
+    from azguard.files import download
+
+    env = context.of(ctx)
+    deliveries.check_overwrite(to, tree.if_exists, overwrite=overwrite)
+    if tree.recursive:
+        from azguard.cli import tree_plans, tree_stores
+
+        _refuse_of_one({"--start-range": start_range, "--end-range": end_range, "--result": result})
+        tree_plans.get(env, lambda: tree_stores.files(env, file, writable=False), to, tree, overwrites=overwrite)
+        return
+    tree.check(env)
+    target = env.locate(file, Kind.FILE)
+    span = _read_span(start_range, end_range)
+    path, beside = inputs.choose_places(to, result, env.out.query)
+    conditions = env.conditions(target)
+    with env.out.progress_bar(f"get {target}", is_beside_content=path is None) as progress:
+        if path is None:
+            got, lineage = download.to_stream(target, conditions, span, inputs.stdout(), env.deadline, progress.at)
+            place = deliveries.to_stream(inputs.stdout(), got.length)
+        else:
+            admit = partial(env.reads.check_copy, target, path, overwrites=overwrite)
+            got, lineage = download.to_file(target, conditions, span, path, env.deadline, progress.at, admit=admit)
+            place = deliveries.to_file(path, got.inode)
+    if place.is_kept and span.is_whole:
+        env.reads.record(target, got, place.copy, lineage)
+    if beside is not None:
+        inputs.write_json(beside, got)
+    # Without a file the content itself went to stdout.
+    if path is not None:
+        env.out.show(got)
+
+
+def _refuse_of_one(given: Mapping[str, str | None]) -> None:
+    for option, value in given.items():
+        if value is not None:
+            raise UsageError(f"{option} is for one file, and --recursive is for many", hint=f"leave {option} out")
+
+
+def _read_span(start: str | None, end: str | None) -> "Span":
+    from azguard.files.download import Span
+
+    begin = 0 if start is None else values.whole(start, "--start-range", 0, _LARGEST)
+    last = None if end is None else values.whole(end, "--end-range", 0, _LARGEST)
+    if last is not None and last < begin:
+        raise UsageError("--end-range is before --start-range", hint="both are counted from 0, and included")
+    return Span(begin, None if last is None else last + 1)
+
+
+@app.command(spec=options.operation(operations.FILE_RENAME))
+def put(
+    ctx: typer.Context,
+    path: file_options.File,
+    to: Annotated[
+        str | None,
+        typer.Argument(metavar="SHARE/PREFIX/", help="With --recursive: where the folder before it goes."),
+    ] = None,
+    *,
+    given: FilePutOptions,
+    tree: FileTreePutOptions,
+) -> None:
+    """Write a file, but only over the version you have seen, and whole or not at all.
+
+    If you never read the file, put creates it; if it exists, the exit status is 45. If the file changed since you read
+    it, the exit status is 42. The content goes to a temporary file in the same directory, which is then renamed. Until
+    then readers see the old file. A temporary file that a crash leaves has a name that begins with .azguard-.
+
+    The service does not compare the ETag. So azguard takes a lease, compares, renames. An unchanged ETag does not prove
+    that no program has the file open over SMB; the lease does: it is not granted then (exit 49).
+
+    A put replaces metadata and content headers. Attributes, the creation time and the permission stay, unless you
+    set them. Under your own --lease-id the new version is leased as the old one was.
+
+    Empty input is refused (exit 2), because the command before the pipe may have failed. --allow-empty accepts it. An
+    empty file that -f names is accepted too. A file that changes while it is read is refused (exit 42), because it
+    could be half old and half new.
+
+    Examples:
+        azguard file put team/new.txt -f config.json
+        azguard file get team/plan.txt > plan.txt
+        azguard file put team/plan.txt -f plan.txt
+        azguard file put dist team/v1/ --recursive
+
+    Topics: files, conditions, trees
+    """
+    from azguard.files import uploads
+    from azguard.requests.lineage import fresh_op
+
+    env = context.of(ctx)
+    if tree.recursive:
+        _put_tree(env, (path, to), given, tree)
+        return
+    tree.check(env, second=to)
+    target = env.locate(path, Kind.FILE, writable=True)
+    skip = lifecycle_options.skips(env, given.if_exists)
+    headers, smb = given.check(target.address.name)
+    with inputs.content(given.file, takes_folders=True) as stream:
+        copy, size = inputs.copy(stream), inputs.size(stream)
+        upload = uploads.FileUpload(
+            target=target,
+            headers=headers,
+            smb=smb,
+            metadata=given.read_metadata(),
+            conditions=uploads.create_only(target) if skip else env.conditions(target, copy),
+            deadline=env.deadline,
+            op=fresh_op(),
+        )
+        guarding = file_options.guarding(env)
+        with env.out.progress_bar(f"put {target}", size) as progress:
+            written = _write(
+                upload,
+                lambda: uploads.put(upload, stream, size, guarding, progress.at, allow_empty=given.takes_empty),
+                skip=skip,
+            )
+    lineage = getattr(written, "lineage", None)
+    env.reads.follow_parts(target, upload.conditions.expected_etag, written.etag, lineage)
+    # A file of another size was read from its middle, or changed meanwhile.
+    whole = copy if size == getattr(written, "content_length", None) else None
+    env.reads.record(target, written, whole, lineage)
+    env.out.show(written)
+
+
+def _put_tree(
+    env: context.Environment, words: tuple[str, str | None], given: FilePutOptions, tree: FileTreePutOptions
+) -> None:
+    from azguard.cli import tree_plans, tree_stores
+    from azguard.files.trees import FileSettings
+
+    metadata = given.read_metadata()
+    open_store = partial(tree_stores.files, env, settings=lambda name: FileSettings(*given.check(name), metadata))
+    tree_plans.put(env, words, given, tree, open_store, keeps_folders=tree.keep_directories)
+
+
+def _write(upload: "FileUpload", write: "Callable[[], Any]", *, skip: bool) -> Any:
+    """Write, or tell of what is there already."""
+    from azguard.files import writes
+    from azguard.resources import existence
+
+    return existence.create(write, lambda: writes.find_existing(upload.target, upload.op, upload.deadline), skip=skip)
+
+
+@range_app.command("put", spec=options.operation(operations.FILE_PUT_RANGE))
+def put_range(
+    ctx: typer.Context,
+    path: file_options.File,
+    file: Annotated[
+        str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Write this file; by default, stdin.")
+    ] = None,
+    offset: _Offset = "0",
+) -> None:
+    """Write content over a range of a file, if it is still the version that you read.
+
+    The file keeps its length; to write behind its end, first make it longer with azguard file resize. Other ranges stay
+    as they are.
+
+    More than 4 MiB are written in several pieces, under one lease. If that stops in the middle, the exit status is 20,
+    and the error says at which byte to go on. A reader may see some of the pieces without the others.
+
+    Examples:
+        azguard file range put team/disk.img -f boot.img --last-writer-wins
+
+    Topics: files
+    """
+    from azguard.files import ranges
+
+    env = context.of(ctx)
+    write = _plan(env, path, offset)
+    with inputs.content(file) as stream, env.out.progress_bar(f"put {write.target}", inputs.size(stream)) as progress:
+        done = ranges.put_range(write, stream, progress.at)
+    file_options.record_written(env, write.target, write.conditions, done)
+    env.out.show(done)
+
+
+@range_app.command("clear", spec=options.operation(operations.FILE_PUT_RANGE))
+def clear_range(
+    ctx: typer.Context,
+    file: file_options.File,
+    length: Annotated[
+        str | None,
+        typer.Option("--length", metavar="BYTES", help="Clear this many bytes, a multiple of 512; always needed."),
+    ] = None,
+    offset: _Offset = "0",
+) -> None:
+    """Clear a range of a file, so that it holds zeros and takes no room.
+
+    Whole blocks of 512 bytes are cleared. Elsewhere, write zeros with azguard file range put.
+
+    Examples:
+        azguard file range clear team/disk.img --length 1KiB --last-writer-wins
+
+    Topics: files
+    """
+    from azguard.files import ranges
+
+    env = context.of(ctx)
+    write = _plan(env, file, offset)
+    if length is None:
+        raise UsageError("--length is missing", hint="how many bytes to clear: --length 512")
+    done = ranges.clear_range(write, values.size(length, "--length", least=1))
+    file_options.record_written(env, write.target, write.conditions, done)
+    env.out.show(done)
+
+
+@range_app.command(name="list", spec=options.operation(operations.FILE_LIST_RANGES))
+def list_ranges(
+    ctx: typer.Context,
+    file: file_options.File,
+    previous_snapshot: Annotated[
+        str | None,
+        typer.Option("--previous-snapshot", metavar="TIME", help="Show only what differs from this snapshot."),
+    ] = None,
+    offset: Annotated[str | None, typer.Option("--offset", metavar="BYTES", help="Begin at this byte.")] = None,
+    length: Annotated[str | None, typer.Option("--length", metavar="BYTES", help="List this many bytes.")] = None,
+) -> None:
+    """List the ranges of a file that hold data; the rest is zeros.
+
+    Examples:
+        azguard file range list team/disk.img
+        azguard file range list team/disk.img --offset 0 --length 1KiB
+        azguard file range list team/disk.img --query '[].start' -o tsv
+
+    Topics: files
+    """
+    from azguard.files import ranges
+
+    env, target = context.locate(ctx, file, Kind.FILE)
+    asked = ranges.RangesAsked(
+        offset=None if offset is None else values.size(offset, "--offset"),
+        length=None if length is None else values.size(length, "--length", least=1),
+        previous=_read_snapshot(previous_snapshot, target.address.container),
+    )
+    env.out.show_each(ranges.list_ranges(target, asked, env.conditions(target), env.deadline))
+
+
+def _read_snapshot(text: str | None, share: str) -> str | None:
+    if values.not_empty(text, "--previous-snapshot") is None or is_snapshot_time(str(text)):
+        return text
+    raise UsageError(
+        f"--previous-snapshot: {text!r} is not the time of a snapshot",
+        hint=f"azguard share list --include-snapshots --prefix {share}",
+    )
+
+
+def _plan(env: Environment, file: str, offset: str) -> "RangeWrite":
+    """Return the write of a range, under the conditions of this run."""
+    from azguard.files.ranges import RangeWrite
+
+    target = env.locate(file, Kind.FILE, writable=True)
+    begin = values.size(offset, "--offset")
+    return RangeWrite(target, env.conditions(target), file_options.guarding(env), env.deadline, begin)

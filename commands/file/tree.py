@@ -1,0 +1,372 @@
+"""``azguard file``: show, exists, list, delete, prune, copy, abort-copy, rename, resize, set-properties, metadata."""
+
+from datetime import timedelta
+from typing import Annotated
+
+import typer
+
+from azguard.address import Kind
+from azguard.cli import (
+    completers,
+    context,
+    copy_options,
+    file_copy_options,
+    file_options,
+    lifecycle_options,
+    options,
+    part_options,
+    values,
+)
+from azguard.cli.file_copy_options import FileCopyOptions
+from azguard.cli.file_property_options import FilePropertyOptions
+from azguard.cli.file_tree_options import FileTreeDeleteOptions
+from azguard.cli.groups import group
+from azguard.cli.lifecycle_options import Noun, declare_exists
+from azguard.conditions import operations
+from azguard.conditions.operations import Part
+from azguard.conditions.resolve import Conditions
+from azguard.errors import UsageError
+from azguard.files import entries, files
+
+_Destination = Annotated[
+    str, typer.Argument(metavar="SHARE/PATH", help="The destination, or its URL.", autocompletion=completers.files)
+]
+
+app = group(
+    "A file in its directory: show, exists, list, delete, prune, copy, rename, resize, set-properties, metadata."
+)
+_FILE = Noun(Kind.FILE, "file", file_options.File, "team/plan.txt", "files")
+metadata_app = part_options.declare(
+    app, _FILE, Part.METADATA, operations.FILE_GET_PROPERTIES, file_options.read_metadata
+)
+
+
+@app.command(spec=options.operation(operations.FILE_GET_PROPERTIES))
+def show(ctx: typer.Context, file: file_options.File) -> None:
+    """Show a file's properties and metadata.
+
+    Examples:
+        azguard file show team/plan.txt
+        azguard file show team/plan.txt --query content_length -o tsv
+
+    Topics: files
+    """
+    env, target = context.locate(ctx, file, Kind.FILE)
+    env.out.show(files.show(target, env.conditions(target), env.deadline))
+
+
+declare_exists(
+    app, _FILE, operations.FILE_GET_PROPERTIES, files.show, " Where its share does not exist, an error says so (44)."
+)
+
+
+@app.command(name="list", spec=options.remote("List Directories and Files honours no conditions"))
+def list_(
+    ctx: typer.Context,
+    folder: file_options.Folder,
+    prefix: options.Prefix = None,
+    num_results: options.Limit = None,
+) -> None:
+    """List the directories and files in a share or directory, not those below its directories.
+
+    Examples:
+        azguard file list team
+        azguard file list team/reports --prefix 2026
+        azguard file list team --query "[?type=='file'].name" -o tsv
+
+    Topics: files
+    """
+    env = context.of(ctx)
+    target = file_options.locate_folder(env, folder)
+    limit = values.count(num_results, "--num-results")
+    env.out.show_each(entries.list_entries(target, env.deadline, prefix=prefix, limit=limit))
+
+
+@app.command(spec=options.operation(operations.FILE_DELETE))
+def delete(ctx: typer.Context, file: file_options.File, *, tree: FileTreeDeleteOptions) -> None:
+    """Delete a file, if it is still the version that you read.
+
+    The service does not compare the ETag. So azguard takes a lease, compares, deletes. An unchanged ETag does not
+    prove that no program has the file open over SMB; the lease does: it is not granted then (exit 49).
+
+    With --recursive all files below a directory are deleted, each under its guard, then the directories that are
+    empty.
+
+    Examples:
+        azguard file delete team/plan.txt
+        azguard file delete team/plan.txt --last-writer-wins
+        azguard file delete team/reports/ --recursive
+
+    Topics: files, trees
+    """
+    env = context.of(ctx)
+    if tree.recursive:
+        from azguard.cli import tree_plans, tree_stores
+
+        tree_plans.delete(env, lambda: tree_stores.files(env, file), tree, keeps_folders=tree.keep_directories)
+        return
+    tree.check(env)
+    target = env.locate(file, Kind.FILE, writable=True)
+    conditions = env.conditions(target)
+    guarding = file_options.guarding(env)
+    env.out.show(env.reads.delete(target, conditions, lambda: files.delete(target, conditions, guarding, env.deadline)))
+
+
+@app.command(spec=options.remote("each temporary file is deleted as the version that was judged"))
+def prune(
+    ctx: typer.Context,
+    folder: file_options.Folder,
+    older_than: Annotated[
+        str | None,
+        typer.Option("--older-than", metavar="DURATION", help="Delete also those that were not written for this long."),
+    ] = None,
+    recursive: Annotated[bool, typer.Option("--recursive", help="Include the directories below.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be deleted; delete nothing.")] = False,
+) -> None:
+    """Delete the temporary files that killed writes left in a share or directory.
+
+    A command that writes a whole file, such as file put or safe-update, first writes a temporary file beside it, whose
+    name begins with .azguard-. If azguard is killed, the temporary file stays. prune deletes those whose process on
+    this machine has ended. The next file put in the directory does the same.
+
+    Another machine may still be writing the others, so they are kept, and shown. With --older-than they are deleted if
+    they were not written for this long, by the clock of the service. Choose a time that is longer than any pause of an
+    upload. A file that is written or leased meanwhile stays.
+
+    Examples:
+        azguard file prune team --recursive --dry-run
+        azguard file prune team --recursive
+        azguard file prune team/reports --older-than 7d
+
+    Topics: files
+    """
+    from azguard.files import leftovers
+
+    env = context.of(ctx)
+    target = file_options.locate_folder(env, folder, writable=True)
+    age = None if older_than is None else timedelta(seconds=values.duration(older_than, "--older-than"))
+    pruning = leftovers.Pruning(file_options.guarding(env), env.deadline, older_than=age, only_tells=dry_run)
+    env.out.show_each(leftovers.prune(target, pruning, recursive=recursive))
+
+
+@app.command(spec=options.operation(operations.FILE_RENAME))
+def copy(
+    ctx: typer.Context,
+    path: _Destination,
+    given: FileCopyOptions,
+    second: Annotated[str | None, typer.Argument(hidden=True, help="Refused: see --source.")] = None,
+) -> None:
+    """Copy a file or a blob over the version you have seen, or to where nothing is.
+
+    The argument is the destination, and --source is what is copied: a file, blob:CONTAINER/NAME in the same account,
+    one in a snapshot, or a URL. For a source in another account the URL has a SAS, or --source-sas has it.
+
+    The service copies into a temporary file beside the destination. azguard waits for the end, and then renames that
+    file. So the destination is never a part of the copy. It is guarded as by azguard file put: exit status 45 if it
+    exists and you never read it, 42 if it changed since. Only the rename is done under a lease.
+
+    The copy belongs to this command. Within an account it usually ends at once; from another account it may take hours.
+    Ctrl-C, TERM and --timeout stop it, and nothing is written. Without --timeout azguard waits as long as the copy goes
+    on, and gives up (exit 75) when no byte came for an hour. After kill -9 a temporary file remains, whose name begins
+    with .azguard-, and a pending copy goes on into it. The next copy or put in the directory on this machine stops and
+    deletes it, and so does azguard file prune.
+
+    The service compares no version of the source. azguard reads its ETag before and after the copy; if it changed, the
+    exit status is 42 and nothing is written. A program that has the source open over SMB may move the ETag later: copy
+    from a snapshot of the share then.
+
+    Content headers are those of the source, and so are the metadata, unless you give --metadata. Attributes, the
+    creation time and the permission are those of the version that is replaced, unless you set them or preserve those
+    of the source.
+
+    Examples:
+        azguard file copy team/copy.txt --source team/plan.txt
+        azguard file copy team/copy.txt --source team/plan.txt --if-exists skip
+        azguard file copy team/old.txt --source team/plan.txt --preserve-info
+
+    Topics: files, conditions
+    """
+    from azguard.files import copies, uploads, writes
+    from azguard.files.copy_runs import FileCopy
+    from azguard.requests.lineage import fresh_op
+    from azguard.resources import existence
+
+    env = context.of(ctx)
+    copy_options.refuse_order(path, second, given.source, "file", "SHARE/PATH")
+    target = env.locate(path, Kind.FILE, writable=True)
+    skip = lifecycle_options.skips(env, given.if_exists)
+    source = file_copy_options.locate_source(env, target, given)
+    timeout = env.shared.get("timeout")
+    plan = FileCopy(
+        target=target,
+        source=source,
+        source_etag=given.read_source_etag(env, source),
+        settings=given.check(source),
+        conditions=uploads.create_only(target) if skip else env.conditions(target),
+        deadline=env.deadline,
+        patience=env.patience(timeout, copy_options.WAIT_SECONDS),
+        is_strict=timeout is not None,
+        op=fresh_op(),
+    )
+    guarding = file_options.guarding(env)
+    with env.out.progress_bar(f"copy {target}") as progress:
+        copied = existence.create(
+            lambda: copies.copy(plan, guarding, progress.at),
+            lambda: writes.find_existing(target, plan.op, env.deadline),
+            skip=skip,
+        )
+    lineage = getattr(copied, "lineage", None)
+    env.reads.follow_parts(target, plan.conditions.expected_etag, copied.etag, lineage)
+    env.reads.record(target, copied, lineage=lineage)
+    env.out.show(copied)
+
+
+@app.command("abort-copy", spec=options.operation(operations.FILE_ABORT_COPY))
+def abort_copy(
+    ctx: typer.Context,
+    path: _Destination,
+    copy_id: Annotated[
+        str | None, typer.Option("--copy-id", metavar="ID", help="Stop this copy; by default, the pending one.")
+    ] = None,
+) -> None:
+    """Stop a copy that is pending. The destination is then an empty file.
+
+    It is for copies that other programs began, such as az storage file copy start. azguard file copy stops its own copy
+    when it is interrupted. If azguard was killed on another machine, azguard file list SHARE --prefix .azguard- shows
+    its temporary file: stop the copy into it, and delete it.
+
+    If the copy was stopped before, the exit status is 0 and the outcome is unchanged. If it has ended otherwise, the
+    exit status is 42: there is nothing to stop, and the destination stays as it is.
+
+    Examples:
+        azguard file abort-copy team/copy.txt
+        azguard file abort-copy team/copy.txt --copy-id "$COPY_ID"
+
+    Topics: files
+    """
+    from azguard.files import copies
+
+    env, target = context.locate(ctx, path, Kind.FILE, writable=True)
+    named = values.not_empty(copy_id, "--copy-id")
+    done = copies.abort(target, named, env.conditions(target), env.deadline)
+    env.reads.forget(target)
+    env.out.show(done)
+
+
+@app.command(spec=options.operation(operations.FILE_RENAME))
+def rename(
+    ctx: typer.Context,
+    file: file_options.File,
+    new: Annotated[str, typer.Argument(metavar="SHARE/PATH", help="Its new address.", autocompletion=completers.files)],
+    source_lease_id: Annotated[
+        str | None, typer.Option("--source-lease-id", metavar="ID", help="The lease of the file that is renamed.")
+    ] = None,
+) -> None:
+    """Rename a file inside its share; nothing is replaced that you did not read.
+
+    What is at the new address stays, and the exit status is 45: of several that rename to one address, one succeeds. If
+    you read the file there, or name its version with --etag, that version is replaced. If you read the file that is
+    renamed, its version is compared, too. azguard holds a lease on both files meanwhile. With --last-writer-wins it
+    holds no lease, and replaces what is there.
+
+    The conditions and --lease-id are those of the new address. A lease of the file stays with it.
+
+    Examples:
+        azguard file rename team/plan.txt team/reports/plan.txt
+
+    Topics: files
+    """
+    env = context.of(ctx)
+    source = env.locate(file, Kind.FILE, writable=True)
+    target = env.locate(new, Kind.FILE, writable=True)
+    last = env.reads.find_last(source)
+    lease_id = env.reads.choose_lease_id(source, values.not_empty(source_lease_id, "--source-lease-id"))
+    given = files.FileRename(
+        source=source,
+        target=target,
+        conditions=env.conditions(target),
+        on_source=Conditions(guard="lease", expected_etag=None if last is None else last.etag, lease_id=lease_id),
+        guarding=file_options.guarding(env),
+        deadline=env.deadline,
+    )
+    done = files.rename_file(given)
+    env.reads.forget(source)
+    if last is None:
+        env.reads.forget(target)
+    else:
+        env.reads.record(target, done)
+    env.out.show(done)
+
+
+@app.command(spec=options.operation(operations.FILE_SET_PROPERTIES))
+def resize(
+    ctx: typer.Context,
+    file: file_options.File,
+    size: Annotated[str | None, typer.Option("--size", metavar="BYTES", help="The new length; always needed.")] = None,
+) -> None:
+    """Set the length of a file, if it is still the version that you read.
+
+    Bytes that are cut off are lost. Bytes that are added are zeros and take no room.
+
+    Examples:
+        azguard file resize team/plan.txt --size 1MiB --last-writer-wins
+
+    Topics: files
+    """
+    from azguard.files import ranges
+
+    env, target = context.locate(ctx, file, Kind.FILE, writable=True)
+    if size is None:
+        raise UsageError("--size is missing", hint="how long the file is to be: --size 1MiB")
+    length = values.size(size, "--size")
+    if length > ranges.MOST_BYTES:
+        raise UsageError(f"--size {size}: a file has at most 4 TiB")
+    conditions = env.conditions(target)
+    done = ranges.resize_file(target, length, conditions, file_options.guarding(env), env.deadline)
+    file_options.record_written(env, target, conditions, done)
+    env.out.show(done)
+
+
+@app.command(name="set-properties", spec=options.operation(operations.FILE_SET_PROPERTIES))
+def set_properties(ctx: typer.Context, file: file_options.File, given: FilePropertyOptions) -> None:
+    """Change content headers, attributes and times of a file, but only of the version you have seen.
+
+    What you do not name stays. The service does not compare the ETag here. So azguard takes a lease, compares, writes.
+
+    Examples:
+        azguard file set-properties team/plan.txt --content-type text/plain
+        azguard file set-properties team/plan.txt --attributes 'Hidden|Archive'
+
+    Topics: files
+    """
+    from azguard.files import properties
+
+    env, target = context.locate(ctx, file, Kind.FILE, writable=True)
+    wanted = given.check()
+    conditions = env.conditions(target)
+    done = properties.change_file(target, wanted, conditions, file_options.guarding(env), env.deadline)
+    env.reads.follow(target, conditions.expected_etag, done.etag, None)
+    env.out.show(done)
+
+
+@metadata_app.command(name="set", spec=options.operation(operations.FILE_SET_METADATA))
+def set_metadata(
+    ctx: typer.Context,
+    file: file_options.File,
+    metadata: options.Metadata = None,
+    file_: part_options.File = None,
+) -> None:
+    """Replace all metadata of a file, if they are still those that you read. azguard keeps its own entry.
+
+    The service does not compare the ETag here. So azguard takes a lease, compares, writes. The ETag changes, the
+    content does not. So a file that you read with file get can still be put.
+
+    Examples:
+        azguard file metadata set team/plan.txt --metadata owner=ops
+        azguard file metadata get team/plan.txt > metadata.json
+        azguard file metadata set team/plan.txt -f metadata.json
+
+    Topics: files
+    """
+    env, target = context.locate(ctx, file, Kind.FILE, writable=True)
+    file_options.replace_metadata(env, target, metadata, file_)
