@@ -56,7 +56,6 @@ _RARE = (
 # What the put of one small file has no use for.
 _NOT_FOR_A_PUT = (
     "azguard.blobs.listing",
-    "azguard.cli.tree_get_options",
     "azguard.resources.existence",
     "azguard.trees",
 )
@@ -142,7 +141,6 @@ def test_a_run_under_a_lock_imports_the_blob_sdk_only_and_nothing_to_make_locks_
     making = (
         "azguard.blobs.content.put_blob",
         "azguard.blobs.containers",
-        "azguard.cli.breaking",
         "azguard.locks.listing",
     )
     packages = ("azure.storage.blob", *others, *slow, *making)
