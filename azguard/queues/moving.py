@@ -21,9 +21,8 @@ from azguard.processes import clock
 from azguard.queues import encodings, messages, queues
 from azguard.queues.lifetimes import choose_life
 from azguard.queues.message_results import Received
-from azguard.requests import commits
 from azguard.requests.deadline import Deadline
-from azguard.requests.pool import FAILED, UNKNOWN, Done, StoppableClock, Tally, conclude, run_each
+from azguard.requests.pool import FAILED, UNKNOWN, Done, StoppableClock, conclude, run_phases
 
 #: The queue of the messages of a queue that failed has its name and this.
 POISON_SUFFIX = "-poison"
@@ -128,24 +127,15 @@ def run(move: Move, on_end: Callable[[QueueMoved], None]) -> None:
         AzguardError: no message could be moved, and why.
     """
     under_way = _Run(move)
-    tally = Tally()
-    error: BaseException | None = None
     try:
-        run_each(under_way.jobs(), _JOBS, tally, under_way.note, under_way.stop)
-        commits.announce()
-    except BaseException as interruption:
-        # From here on signals are ignored, so that the messages are visible again and the result is reported.
-        commits.announce()
+        ended = run_phases([under_way.jobs()], _JOBS, under_way.note, under_way.stop)
+    finally:
+        # Signals are ignored by now, so that the messages are visible again and the result is reported.
         under_way.release()
-        if not tally.counts:  # There is nothing to report.
-            raise
-        error = interruption
-    else:
-        under_way.release()
-    result = under_way.result(tally.counts)
+    result = under_way.result(ended.counts)
     on_end(result)
-    if error is not None and not (tally.is_complete and isinstance(error, KeyboardInterrupt)):
-        raise _explain(error, result)
+    if ended.interruption is not None:
+        raise _explain(ended.interruption, result)
     under_way.check(result)
 
 

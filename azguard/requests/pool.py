@@ -8,14 +8,15 @@ import _thread
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from azguard.accounts.exchanges import CONNECTIONS
 from azguard.errors import AzguardError, OutcomeUnknown
+from azguard.requests import commits
 
 # More threads would wait for each other: Python runs one at a time.
 DEFAULT_JOBS = 16
@@ -199,6 +200,54 @@ def run_each(
         raise
     if tally.failure is not None:
         raise tally.failure
+
+
+class PoolEnd(NamedTuple):
+    """How a run of jobs ended, to be told before its interruption goes on."""
+
+    #: How many jobs ended in each way.
+    counts: Counter[str]
+    #: What interrupted the run; None if nothing did, or Ctrl-C did after the last job.
+    interruption: BaseException | None
+
+
+def run_phases(
+    phases: Sequence[Iterable[Job]],
+    width: int,
+    on_end: Callable[[Done], None],
+    stop: Callable[[], None],
+    *,
+    goes_on: Callable[[Counter[str]], bool] = lambda counts: True,
+) -> PoolEnd:
+    """Run the jobs of each phase as ``run_each`` does, while ``goes_on`` agrees to what the phases before came to.
+
+    When it returns, signals are ignored, so that what was committed is told.
+
+    Raises:
+        BaseException: what interrupted it before the first job; there is nothing to tell.
+    """
+    tallies: list[Tally] = []
+    is_complete = False
+    try:
+        for phase in phases:
+            if not goes_on(_sum(tallies)):
+                break
+            tallies.append(Tally())
+            run_each(phase, width, tallies[-1], on_end, stop)
+        is_complete = True
+        commits.announce()
+    except BaseException as interruption:
+        commits.announce()
+        counts = _sum(tallies)
+        if not counts:
+            raise
+        is_complete |= len(tallies) == len(phases) and tallies[-1].is_complete
+        return PoolEnd(counts, None if is_complete and isinstance(interruption, KeyboardInterrupt) else interruption)
+    return PoolEnd(_sum(tallies), None)
+
+
+def _sum(tallies: Iterable[Tally]) -> Counter[str]:
+    return sum((each.counts for each in tallies), Counter[str]())
 
 
 def _drive(jobs: Iterable[Job], width: int, tally: Tally, stop: Callable[[], None]) -> None:

@@ -16,9 +16,8 @@ from pathlib import Path
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.errors import Partial, Unavailable
-from azguard.requests import commits
 from azguard.requests.deadline import Deadline
-from azguard.requests.pool import FAILED, UNKNOWN, Done, StoppableClock, Tally, run_each
+from azguard.requests.pool import FAILED, UNKNOWN, Done, StoppableClock, run_phases
 from azguard.tables import calls, filters, ledger
 from azguard.tables.calls import Stored
 from azguard.tables.edm import PARTITION_KEY, ROW_KEY
@@ -165,7 +164,6 @@ def update_all(
         Partial: some failed, or their outcome is unknown.
     """
     clock = StoppableClock()
-    tally = Tally()
     created: dict[str, None] = {}
 
     def report(done: Done) -> None:
@@ -173,21 +171,11 @@ def update_all(
         if done.error is not None:
             on_failure(done)
 
-    error: BaseException | None = None
-    try:
-        run_each(many.updates(clock), jobs, tally, report, clock.stop)
-        commits.announce()
-    except BaseException as interruption:
-        # From here on signals are ignored, so that the summary of what was committed is reported.
-        commits.announce()
-        if not tally.counts:  # There is nothing to report: the query itself failed.
-            raise
-        error = interruption
-    summary = Summary.of(many.table, tally.counts, created)
+    ended = run_phases([many.updates(clock)], jobs, report, clock.stop)
+    summary = Summary.of(many.table, ended.counts, created)
     on_end(summary)
-    # An interruption that came after the last update has interrupted nothing.
-    if error is not None and not (tally.is_complete and isinstance(error, KeyboardInterrupt)):
-        raise _explain(error, summary, many.key)
+    if ended.interruption is not None:
+        raise _explain(ended.interruption, summary, many.key)
     try:
         summary.check(many.table)
     except Partial as failure:

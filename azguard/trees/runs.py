@@ -13,9 +13,9 @@ from functools import partial
 from azguard.accounts.target import Target
 from azguard.errors import AzguardError, GaveUp, Locked, Partial, Unavailable
 from azguard.leases import state as lease_state
-from azguard.requests import commits
+from azguard.requests import pool
 from azguard.requests.deadline import Deadline
-from azguard.requests.pool import DEFAULT_JOBS, FAILED, Done, Job, StoppableClock, Tally, conclude, run_each
+from azguard.requests.pool import DEFAULT_JOBS, FAILED, Done, Job, StoppableClock, conclude
 from azguard.trees.items import NOT_TRIED, ROUNDS, SKIPPED, Failures, Outage, TreeItem, TreeSummary
 
 # Each is a request more. A tree of thousands of files that are all leased is not looked at file by file.
@@ -188,37 +188,21 @@ def run_phases(
         Partial: some failed, or their outcome is unknown.
     """
     failures = Failures()
-    tallies: list[Tally] = []
-    is_complete = False
-    error: BaseException | None = None
-    try:
-        for phase in phases:
-            if TreeSummary.of(address, _count(tallies)).wrong:
-                break
-            tallies.append(Tally())
-            run_each(phase, width, tallies[-1], _count_each(control, failures, on_end), control.stop)
-        is_complete = True
-        commits.announce()
-    except BaseException as interruption:
-        # From here on signals are ignored, so that the summary of what was committed is reported.
-        commits.announce()
-        if not _count(tallies):  # There is nothing to report: the listing itself failed.
-            raise
-        error = interruption
-    summary = TreeSummary.of(address, _count(tallies))
-    on_summary(summary)
-    if error is not None and not (is_complete and isinstance(error, KeyboardInterrupt)):
-        raise _explain(error, address)
-    summary.check(failures)
 
-
-def _count_each(control: Control, failures: Failures, on_end: Callable[[Done], None]) -> Callable[[Done], None]:
     def tell(done: Done) -> None:
         failures.note(done)
         control.headway.count_end()
         on_end(done)
 
-    return tell
+    def goes_on(counts: Counter[str]) -> bool:
+        return not TreeSummary.of(address, counts).wrong
+
+    ended = pool.run_phases(phases, width, tell, control.stop, goes_on=goes_on)
+    summary = TreeSummary.of(address, ended.counts)
+    on_summary(summary)
+    if ended.interruption is not None:
+        raise _explain(ended.interruption, address)
+    summary.check(failures)
 
 
 def _explain(error: BaseException, address: str) -> BaseException:
@@ -234,10 +218,6 @@ def _explain(error: BaseException, address: str) -> BaseException:
         address=address,
         reason=error.reason or "some_files_failed",
     )
-
-
-def _count(tallies: Sequence[Tally]) -> Counter[str]:
-    return sum((each.counts for each in tallies), Counter[str]())
 
 
 def after(phase: Callable[[], Iterable[Job]]) -> Iterator[Job]:
