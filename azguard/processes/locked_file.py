@@ -8,13 +8,13 @@ Not guaranteed: locks on a network file system, some of which accept the call an
 import os
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 #: Whether this system has such locks; Windows has not.
 IS_SUPPORTED = os.name == "posix"
 # How often to try a lock that may be waited for only so long: the system call has no timeout.
-_POLL_SECONDS = 0.02
+_POLL_SECONDS = 0.002
 
 
 def lock(descriptor: int) -> None:
@@ -44,9 +44,22 @@ def create_locked(path: Path, flags: int = 0) -> int:
     descriptor = os.open(path, os.O_CREAT | os.O_RDWR | flags, 0o600)
     try:
         lock(descriptor)
-    except OSError:
+    except BaseException:
         os.close(descriptor)
         raise
+    return descriptor
+
+
+def open_and_try(path: Path, flags: int) -> int:
+    """Return a file that is open, and locked unless another process has it locked or this file system has no locks.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+    descriptor = os.open(path, flags, 0o600)
+    if IS_SUPPORTED:
+        with suppress(OSError):
+            try_lock(descriptor)
     return descriptor
 
 
@@ -73,8 +86,8 @@ def lock_unused(path: Path, *, if_missing: bool = False) -> Iterator[bool]:
 
 
 @contextmanager
-def hold(path: Path, at_most_seconds: float | None = None) -> Iterator[None]:
-    """Hold a lock file, which is made if need be and stays; wait for it at most so long, or for ever.
+def hold(path: Path, at_most_seconds: float | None = None) -> Iterator[int]:
+    """Hold a lock file, which is made if need be and stays, and yield it; wait for it at most so long, or for ever.
 
     Raises:
         OSError: the file cannot be opened, or this file system has no locks.
@@ -86,7 +99,7 @@ def hold(path: Path, at_most_seconds: float | None = None) -> Iterator[None]:
             lock(descriptor)
         else:
             _lock_within(descriptor, at_most_seconds)
-        yield
+        yield descriptor
     finally:
         os.close(descriptor)
 

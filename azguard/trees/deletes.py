@@ -17,10 +17,9 @@ from azguard.requests.pool import Done, Job, conclude
 from azguard.trees import items
 from azguard.trees.items import TreeItem
 from azguard.trees.names import Patterns
-from azguard.trees.runs import Control, after
+from azguard.trees.runs import Control, Task, after
 from azguard.trees.store import ListedItem, TreeFolders, TreeStore
 
-_GONE = "it was deleted there since it was listed"
 # So often a job looks whether the run is to stop while it waits for others.
 _LOOK_SECONDS = 0.1
 
@@ -120,8 +119,6 @@ class _Levels:
 
 @dataclass(frozen=True)
 class _FolderDelete:
-    """The delete of one directory, ready to run."""
-
     folders: TreeFolders
     name: str
     level: _Level
@@ -139,23 +136,16 @@ class _FolderDelete:
     def _run(self, address: str) -> TreeItem:
         self.control.check(self.name)
         if self.level.holds is not None:
-            return _keep(address, f"{self.level.holds} is in it")
+            return TreeItem(address, None, items.KEPT, reason=f"{self.level.holds} is in it")
         try:
             was_there = self.folders.delete(self.folders.locate(self.name), self.control.deadline())
         except BadRequest as error:
             if error.reason != "directory_not_empty":
                 raise
-            return _keep(address, "something has appeared in it")
-        return TreeItem(
-            address=address,
-            file=None,
-            outcome=items.DELETED if was_there else items.SKIPPED,
-            reason=None if was_there else _GONE,
-        )
-
-
-def _keep(address: str, reason: str) -> TreeItem:
-    return TreeItem(address=address, file=None, outcome=items.KEPT, reason=reason)
+            return TreeItem(address, None, items.KEPT, reason="something has appeared in it")
+        if was_there:
+            return TreeItem(address, None, items.DELETED)
+        return TreeItem(address, None, items.SKIPPED, reason=items.GONE_THERE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +161,16 @@ class Deleting:
 
     def job(self, listed: ListedItem, control: Control) -> Job:
         """Return the delete of one file, ready to run."""
-        return _Delete(self, listed, control)
+        name = self.name(listed)
+        return Task(lambda: control.conclude(name, lambda: self._delete(listed, control).done()))
+
+    def _delete(self, listed: ListedItem, control: Control) -> TreeItem:
+        target = self.store.locate(listed.name)
+        conditions = self.conditions(target, listed)
+        with control.name_holder(target):
+            deleted = self.store.delete(target, conditions, control.deadline(), listed=listed.etag)
+        self.reads.record_deleted(target, conditions.expected_etag or listed.etag)
+        return items.of_write(target, None, items.DELETED, deleted)
 
     def foresee(self, listed: ListedItem) -> Done:
         """Return what the delete of one file would do."""
@@ -185,16 +184,9 @@ class Deleting:
         target = self.store.locate(listed.name)
         conditions = self.conditions(target, listed)
         is_current = conditions.expected_etag in (None, listed.etag)
-        return TreeItem(
-            address=str(target.address),
-            file=None,
-            outcome=items.WOULD_DELETE if is_current else items.WOULD_REFUSE,
-            etag=listed.etag,
-            last_modified=listed.last_modified,
-            content_length=listed.content_length,
-            guard=conditions.guard,
-            reason=None if is_current else "it changed since it was read here",
-        )
+        outcome = items.WOULD_DELETE if is_current else items.WOULD_REFUSE
+        reason = None if is_current else items.CHANGED_SINCE
+        return items.of_listed(target, None, outcome, listed, guard=conditions.guard, reason=reason)
 
     def conditions(self, target: Target, listed: ListedItem) -> Conditions:
         """Return what guards the delete of one file.
@@ -258,24 +250,3 @@ class TreeDelete:
             patterns=self.patterns,
             control=control,
         )
-
-
-@dataclass(frozen=True)
-class _Delete:
-    """One delete, ready to run."""
-
-    deleting: Deleting
-    listed: ListedItem
-    control: Control
-
-    def run(self) -> Done:
-        return self.control.conclude(self.deleting.name(self.listed), lambda: self._run().done())
-
-    def _run(self) -> TreeItem:
-        store = self.deleting.store
-        target = store.locate(self.listed.name)
-        conditions = self.deleting.conditions(target, self.listed)
-        with self.control.name_holder(target):
-            deleted = store.delete(target, conditions, self.control.deadline(), listed=self.listed.etag)
-        self.deleting.reads.record_deleted(target, conditions.expected_etag or self.listed.etag)
-        return items.of_write(target, None, items.DELETED, deleted)

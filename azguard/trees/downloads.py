@@ -19,10 +19,9 @@ from azguard.trees import items, local_files
 from azguard.trees.items import TreeItem
 from azguard.trees.local_files import LocalFile, LocalFolder, walk
 from azguard.trees.names import NameIndex, Patterns
-from azguard.trees.runs import Control, EndedJob, after, pass_over
+from azguard.trees.runs import Control, Task, after, pass_over
 from azguard.trees.store import ListedItem, TreeStore
 
-_GONE = "it was deleted there since it was listed"
 _CHANGED = "it was changed here since it was got"
 _MARKER = "it is empty and marks a folder"
 
@@ -84,7 +83,8 @@ class TreeDownload:
         target = self.store.locate(listed.name)
         path = folder.find(listed.name.removeprefix(self.store.prefix))
         outcome = self._foresee_outcome(path, target, listed)
-        return self.build(target, path, outcome, listed, _CHANGED if outcome == items.WOULD_REFUSE else None).done()
+        reason = _CHANGED if outcome == items.WOULD_REFUSE else None
+        return items.of_listed(target, path, outcome, listed, reason=reason).done()
 
     def _foresee_outcome(self, path: Path, target: Target, listed: ListedItem) -> str:
         if self.skips_existing and path.exists():
@@ -137,26 +137,12 @@ class TreeDownload:
             return pass_over(self._address(name), None, "", error)
         return _Reading(self, target, path, listed, control)
 
-    def _pass_over_marker(self, listed: ListedItem) -> EndedJob:
+    def _pass_over_marker(self, listed: ListedItem) -> Task:
         return pass_over(self._address(listed.name.removeprefix(self.store.prefix)), None, _MARKER)
-
-    def build(
-        self, target: Target, path: Path, outcome: str, listed: ListedItem, reason: str | None = None
-    ) -> TreeItem:
-        """Return the item of a file that was left alone, or would be read."""
-        return TreeItem(
-            address=str(target.address),
-            file=str(path),
-            outcome=outcome,
-            etag=listed.etag,
-            last_modified=listed.last_modified,
-            content_length=listed.content_length,
-            reason=reason,
-        )
 
     def _delete_rest(self, listed: NameIndex) -> Iterator[Job]:
         for name, path in self._rest(listed):
-            yield _LocalDelete(self._address(name), path)
+            yield Task(partial(_delete_local, self._address(name), path))
 
     def _rest(self, listed: NameIndex) -> Iterator[tuple[str, Path]]:
         """Yield the files that azguard read from there, unchanged since, and that are there no more."""
@@ -194,8 +180,6 @@ def _is_marker(listed: ListedItem) -> bool:
 
 @dataclass(frozen=True)
 class _Reading:
-    """One file, ready to be read."""
-
     tree: TreeDownload
     target: Target
     path: Path
@@ -210,13 +194,10 @@ class _Reading:
     def _run(self) -> TreeItem:
         tree = self.tree
         if tree.skips_existing and self.path.exists():
-            return tree.build(self.target, self.path, items.EXISTS, self.listed)
-        if tree.skips_unchanged:
-            same = local_files.find_same(self.path, self.target, self.listed, tree.reads)
-            if same is not None:
-                # The file is proved to hold this version whole, as if it had just been read.
-                tree.reads.record(self.target, same, same.copy, same.lineage)
-                return tree.build(self.target, self.path, items.UNCHANGED, self.listed)
+            return items.of_listed(self.target, self.path, items.EXISTS, self.listed)
+        # The file is proved to hold this version whole, as if it had just been read.
+        if tree.skips_unchanged and local_files.record_same(self.path, self.target, self.listed, tree.reads):
+            return items.of_listed(self.target, self.path, items.UNCHANGED, self.listed)
         conditions = tree.reads.resolve_conditions(tree.store.get_operation, tree.asked, self.target)
         meter = self.control.meter(str(self.target.address))
 
@@ -238,21 +219,14 @@ class _Reading:
         except NotFound as error:
             if is_nowhere(self.target, error):
                 raise
-            return TreeItem(address=str(self.target.address), file=str(self.path), outcome=items.SKIPPED, reason=_GONE)
+            return TreeItem(str(self.target.address), str(self.path), items.SKIPPED, reason=items.GONE_THERE)
         tree.reads.record(self.target, got, copies.find_written(self.path, got.inode), lineage)
         return items.of_write(self.target, str(self.path), items.READ, got)
 
 
-@dataclass(frozen=True)
-class _LocalDelete:
-    """A file of the folder that is there no more, ready to be deleted."""
+def _delete_local(address: str, path: Path) -> Done:
+    def delete() -> Done:
+        os.unlink(path)
+        return TreeItem(address=address, file=str(path), outcome=items.DELETED).done()
 
-    address: str
-    path: Path
-
-    def run(self) -> Done:
-        return conclude(self.address, self._run)
-
-    def _run(self) -> Done:
-        os.unlink(self.path)
-        return TreeItem(address=self.address, file=str(self.path), outcome=items.DELETED).done()
+    return conclude(address, delete)

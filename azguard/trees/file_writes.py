@@ -80,7 +80,7 @@ class Writing:
         if _creates_only(conditions) and known is not None:
             return build(items.WOULD_REFUSE, "it exists, and was never read here")
         if conditions.expected_etag is not None and (known is None or known.etag != conditions.expected_etag):
-            return build(items.WOULD_REFUSE, "it changed since it was read here")
+            return build(items.WOULD_REFUSE, items.CHANGED_SINCE)
         return build(items.WOULD_CREATE if known is None else items.WOULD_REPLACE)
 
     def conditions(self, target: Target, copy: Copy) -> Conditions:
@@ -111,8 +111,6 @@ class Writing:
 
 @dataclass(frozen=True)
 class _Write:
-    """One file, ready to be written."""
-
     writing: Writing
     file: LocalFile
     target: Target
@@ -124,18 +122,9 @@ class _Write:
 
     def _run(self) -> TreeItem:
         known = self.known if self.writing.skips_unchanged else None
-        same = None if known is None else local_files.find_same(self.file.path, self.target, known, self.writing.reads)
-        if same is not None:
-            # The file is proved to hold this version whole: an earlier put may have been killed before it recorded it.
-            self.writing.reads.record(self.target, same, same.copy, same.lineage)
-            return TreeItem(
-                address=str(self.target.address),
-                file=str(self.file.path),
-                outcome=items.UNCHANGED,
-                etag=same.etag,
-                last_modified=same.last_modified,
-                content_length=same.content_length,
-            )
+        # The file is proved to hold this version whole: an earlier put may have been killed before it recorded it.
+        if known is not None and local_files.record_same(self.file.path, self.target, known, self.writing.reads):
+            return items.of_listed(self.target, self.file.path, items.UNCHANGED, known)
         delivered = self._leave_delivered()
         if delivered is not None:
             return delivered

@@ -4,12 +4,14 @@ import threading
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.target import Target
 from azguard.errors import AzguardError, Changed, OutcomeUnknown, Partial, Unavailable
 from azguard.requests.pool import FAILED, UNKNOWN, Done
+from azguard.trees.store import ListedItem
 
 CREATED = "created"
 REPLACED = "replaced"
@@ -22,6 +24,10 @@ DELETED = "deleted"
 SKIPPED = "skipped"
 #: Why a file is skipped that was not changed here, while another wrote it there.
 NEWER_THERE = "theirs is newer"
+#: Why a file would be refused.
+CHANGED_SINCE = "it changed since it was read here"
+#: Why what was listed is skipped.
+GONE_THERE = "it was deleted there since it was listed"
 #: A directory that is not empty.
 KEPT = "kept"
 #: The service did not answer any more for those before it.
@@ -75,6 +81,28 @@ def of_write(target: Target, file: str | None, outcome: str, written: Any) -> Tr
         last_modified=written.last_modified,
         content_length=getattr(written, "content_length", None),
         guard=getattr(written, "guard", None),
+    )
+
+
+def of_listed(
+    target: Target,
+    file: Path | None,
+    outcome: str,
+    listed: ListedItem,
+    *,
+    guard: str | None = None,
+    reason: str | None = None,
+) -> TreeItem:
+    """Return the item of a file that is left alone in the version that was listed, or would be read or deleted."""
+    return TreeItem(
+        address=str(target.address),
+        file=None if file is None else str(file),
+        outcome=outcome,
+        etag=listed.etag,
+        last_modified=listed.last_modified,
+        content_length=listed.content_length,
+        guard=guard,
+        reason=reason,
     )
 
 

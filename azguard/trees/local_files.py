@@ -226,7 +226,6 @@ def _normalize(name: str, *, case: bool) -> str:
 
 @contextmanager
 def _refusing(name: str) -> Iterator[None]:
-    """Refuse a name for which the disk has an error: it is too long, or its folder cannot be read or written to."""
     try:
         yield
     except OSError as error:
@@ -234,7 +233,6 @@ def _refusing(name: str) -> Iterator[None]:
 
 
 def _is_folder(path: Path, name: str) -> bool:
-    """Return whether a folder is there; False if nothing is."""
     mode = _find_mode(path, name)
     if mode is not None and not stat.S_ISDIR(mode):
         raise _refuse(name, f"{path} is no folder")
@@ -259,7 +257,6 @@ def _find_mode(path: Path, name: str) -> int | None:
 
 
 def _split(name: str) -> list[str]:
-    """Return the parts of a name."""
     parts = name.split("/")
     if any(part in ("", ".", "..") for part in parts):
         raise _refuse(name, "it has an empty, '.' or '..' part")
@@ -301,8 +298,7 @@ def is_same(file: Path, target: Target, listed: ListedItem, reads: Reads) -> boo
     return False
 
 
-def find_same(file: Path, target: Target, listed: ListedItem, reads: Reads) -> SameVersion | None:
-    """Return the version that was listed, if a file holds it: see ``is_same``."""
+def _find_same(file: Path, target: Target, listed: ListedItem, reads: Reads) -> SameVersion | None:
     with suppress(OSError):
         if _may_be_same(file, listed):
             with open(file, "rb") as stream:
@@ -314,6 +310,14 @@ def find_same(file: Path, target: Target, listed: ListedItem, reads: Reads) -> S
             if (md5 == wanted) if known is None else (sha256 == known.sha256):
                 return _build(listed, known or KnownContent(sha256, None, getattr(listed, "blob_type", None)), copy)
     return None
+
+
+def record_same(file: Path, target: Target, listed: ListedItem, reads: Reads) -> bool:
+    """Record the version that was listed as read into a file that holds it; return whether it does: see ``is_same``."""
+    same = _find_same(file, target, listed, reads)
+    if same is not None:
+        reads.record(target, same, same.copy, same.lineage)
+    return same is not None
 
 
 def is_version(file: Path, target: Target, etag: str, reads: Reads) -> bool:

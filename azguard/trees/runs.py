@@ -91,21 +91,18 @@ class Headway:
 
 
 @dataclass(frozen=True)
-class EndedJob:
-    """A job that is over before it begins."""
+class Task:
+    """A job that a function does."""
 
-    done: Done
-
-    def run(self) -> Done:
-        """Return how it ended."""
-        return self.done
+    #: Raises nothing: see ``pool.conclude``.
+    run: Callable[[], Done]
 
 
-def pass_over(address: str, file: str | None, reason: str, error: AzguardError | None = None) -> EndedJob:
+def pass_over(address: str, file: str | None, reason: str, error: AzguardError | None = None) -> Task:
     """Return the job of a file that is left out, or that failed before anything was sent."""
     if error is not None:
-        return EndedJob(Done(address, FAILED, error.but(address=address)))
-    return EndedJob(TreeItem(address=address, file=file, outcome=SKIPPED, reason=reason).done())
+        return Task(lambda: Done(address, FAILED, error.but(address=address)))
+    return Task(TreeItem(address=address, file=file, outcome=SKIPPED, reason=reason).done)
 
 
 @dataclass

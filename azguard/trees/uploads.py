@@ -124,7 +124,6 @@ class TreeUpload:
         )
 
     def _find_meant(self) -> Iterator[LocalFile | PassedOver]:
-        """Yield what is meant in the folder."""
         for file in walk(self.folder, follows_links=self.follows_links):
             if not self.patterns.selects(file.name):
                 continue
@@ -160,7 +159,6 @@ class TreeUpload:
         return self._writing.job(file, target, control, known)
 
     def _locate(self, file: LocalFile, taken: TakenNames) -> Target:
-        """Return where a file goes."""
         target = self.store.locate_new(self.store.prefix + file.name)
         if not taken.take(file.name):
             raise UsageError(

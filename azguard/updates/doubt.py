@@ -165,7 +165,6 @@ def supersede(run: UpdateRun, lease: UpdateLease) -> UpdateResult | None:
 
 
 def _find_obstacle(run: UpdateRun, state: CurrentVersion, patience: Deadline) -> str | None:
-    """Return why the version that is there cannot be replaced so that the attempt in doubt never lands."""
     if state.etag is None and state.in_ledger is None:
         return "nothing is there, and a create that was delivered late could still make it"
     if run.doubted is run.unledgered:
@@ -199,7 +198,6 @@ def judge_by_versions(history: Sequence[KeptVersion], op: str, parent: str | Non
 
 
 def _end_by_own_op(run: UpdateRun, state: CurrentVersion, applied: Applied) -> UpdateResult:
-    """End because our op is in the lineage: we, or another run with the same key, committed it."""
     where = "ledger" if state.in_ledger else "lineage"
     _check_change(run, state, applied)
     if not run.attempts:

@@ -21,9 +21,9 @@ from azguard.processes import locked_file
 from azguard.processes.file_command import ScratchFile
 from azguard.requests.deadline import Deadline
 from azguard.times import iso
-from azguard.updates.plan import RAW_OP
+from azguard.updates.plan import UpdateResult
 from azguard.updates.recording import LocalRecords, MergedVersion, UpdateReport, UpdateRequest, update_and_record
-from azguard.updates.resource import CurrentVersion, find_applied
+from azguard.updates.resource import CommittedVersion, CurrentVersion, find_applied
 from azguard.updates.run import check_fence, require_existing
 
 # As large as the content of an update may be.
@@ -199,10 +199,8 @@ class EditSession:
     def _mark_in_use(self) -> None:
         """Keep the version locked until ``close``, so that no other process deletes the files as old."""
         assert self._file is not None
-        if locked_file.IS_SUPPORTED:
-            with suppress(OSError):
-                self._locked = os.open(_base_of(self._file.path), os.O_RDONLY)
-                locked_file.try_lock(self._locked)
+        with suppress(OSError):
+            self._locked = locked_file.open_and_try(_base_of(self._file.path), os.O_RDONLY)
 
     def _make_file(self, content: bytes) -> ScratchFile:
         try:
@@ -212,7 +210,6 @@ class EditSession:
         return ScratchFile.make(self._tools.name, content, self._tools.folder)
 
     def _edit(self) -> bytes:
-        """Open the editor until what is in the file can be written."""
         assert self._file is not None
         while True:
             self._tools.run_editor(self._file.path)
@@ -285,7 +282,8 @@ def _run(
         source = plan.create if state.etag is None and plan.create is not None else state.source
         session.open(source, state.content_type)
         if state.etag is None and not session.is_changed:
-            return _report_nothing(request)
+            nothing = UpdateResult(CommittedVersion(None), "unchanged", guard="if-none-match")
+            return UpdateReport.of(request.target, plan.op, nothing, has_length=False)
     changed = replace(
         request, plan=replace(plan, transform=session.change, see=session.see), keep=lambda content: session.path
     )
@@ -297,24 +295,6 @@ def _run(
         else:
             merged = report.merged_with or MergedVersion.of(session.merged)
             return replace(report, merged_with=merged if report.outcome == "committed" else None)
-
-
-def _report_nothing(request: UpdateRequest) -> UpdateReport:
-    """Return the report of a session in which nothing was there, and nothing was typed."""
-    return UpdateReport(
-        address=str(request.target.address),
-        etag=None,
-        last_modified=None,
-        version_id=None,
-        content_length=None,
-        guard="if-none-match",
-        attempts=0,
-        conflicts=0,
-        doubts=0,
-        outcome="unchanged",
-        created=False,
-        op_id=f"{RAW_OP}{request.plan.op}",
-    )
 
 
 def check_resumable(path: Path) -> None:

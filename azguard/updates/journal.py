@@ -98,10 +98,7 @@ class WriteJournal:
 
     def _open(self, flags: int) -> None:
         self.close()
-        self._descriptor = os.open(self._path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
-        if locked_file.IS_SUPPORTED:
-            with suppress(OSError):
-                locked_file.try_lock(self._descriptor)
+        self._descriptor = locked_file.open_and_try(self._path, flags | getattr(os, "O_NOFOLLOW", 0))
 
     def forget(self) -> None:
         """Delete the record, because the outcome of every write is known."""

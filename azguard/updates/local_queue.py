@@ -11,7 +11,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -24,8 +24,6 @@ from azguard.requests.deadline import Deadline
 _PART_OF_DEADLINE = 0.5
 # How often to see whether the process ahead was stopped. It costs 60 µs, and nothing else happens while waiting.
 _LOOK_SECONDS = 0.5
-# The counter is locked for microseconds.
-_COUNTER_PAUSE_SECONDS = 0.002
 
 
 class LocalQueue(AbstractContextManager["LocalQueue"]):
@@ -62,39 +60,25 @@ class LocalQueue(AbstractContextManager["LocalQueue"]):
             return
         number, handle = self._ticket
         self._ticket = None
-        # Delete the ticket before unlocking it, so that the next waiter finds no ticket ahead of its own.
-        try:
+        # Deleted before it is unlocked, so that the next waiter finds no ticket ahead of its own. One that stays is
+        # passed over.
+        with suppress(OSError):
             self._path(number).unlink(missing_ok=True)
-        except OSError:
-            pass  # The next writer finds it unlocked and passes it over.
         os.close(handle)
 
     def _take(self, patience: Deadline) -> tuple[int, int] | None:
-        """Return the next number and the locked ticket of that number."""
         if not locked_file.IS_SUPPORTED:
             return None
         make_private(self._folder)
-        counter = os.open(self._folder / "next", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            self._lock(counter, patience)
+        with locked_file.hold(self._folder / "next", patience.remaining) as counter:
             number = self._next(os.read(counter, 20))
             # Written first: a full disk then leaves no ticket behind, and an unused number does no harm.
             os.pwrite(counter, b"%019d" % (number + 1), 0)
             handle = locked_file.create_locked(self._path(number))
-        finally:
-            os.close(counter)
-        try:
+        # Where the disk is full, others cannot see whether we were stopped.
+        with suppress(OSError):
             os.write(handle, b"%d" % os.getpid())
-        except OSError:
-            pass  # The disk is full. Others cannot see then whether we were stopped.
         return number, handle
-
-    def _lock(self, counter: int, patience: Deadline) -> None:
-        """Lock the counter. It is held for microseconds, unless its holder was stopped right there."""
-        while not locked_file.try_lock(counter):
-            if patience.passed:
-                raise TimeoutError
-            patience.pause(_COUNTER_PAUSE_SECONDS)
 
     def _next(self, counted: bytes) -> int:
         """Return the next number; where the counter is damaged, one after every ticket there is."""
@@ -115,7 +99,6 @@ class LocalQueue(AbstractContextManager["LocalQueue"]):
             self._tell(f"local queue: ours after {patience.clock() - began:.3f} s")
 
     def _wait_for(self, number: int, patience: Deadline) -> bool:
-        """Wait until a ticket is unlocked; return False when patience ended first."""
         try:
             handle = os.open(self._path(number), os.O_RDWR)
         except FileNotFoundError:
@@ -148,7 +131,6 @@ class LocalQueue(AbstractContextManager["LocalQueue"]):
         return True
 
     def _is_stopped(self, number: int) -> bool:
-        """Return whether the owner of a ticket is known to be stopped, by a signal or a debugger (Linux only)."""
         from azguard.processes import identity
 
         try:

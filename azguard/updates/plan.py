@@ -119,17 +119,17 @@ class UpdateResult(NamedTuple):
     #: ``committed``, ``unchanged``, or ``applied_before`` by an earlier run of the op.
     outcome: str
     guard: str
-    attempts: int
-    conflicts: int
-    doubts: int
+    attempts: int = 0
+    conflicts: int = 0
+    doubts: int = 0
     #: The content made from the version ``base``; None if it was never computed.
-    content: bytes | None
-    lineage: str | None
-    created: bool
+    content: bytes | None = None
+    lineage: str | None = None
+    created: bool = False
     #: The ETag of the version that the content was made from.
-    base: str | None
+    base: str | None = None
     #: The bytes of that version; None where there was none.
-    base_length: int | None
+    base_length: int | None = None
     #: What the earlier run did.
     applied: Applied | None = None
     #: What ``UpdatePlan.list_created`` found in what was written.

@@ -181,11 +181,8 @@ def _save(request: UpdateRequest, records: LocalRecords, error: AzguardError, co
     told = error.but(values={**error.values, "leaves_trace": request.plan.leaves_trace})
     if content is None:
         return told
-
-    if request.keep is not None:
-        path = request.keep(content)
-    else:
-        path = save_unwritten_content(records.folders.kept, request.target, content, records.now())
+    keep = request.keep or (lambda it: save_unwritten_content(records.folders.kept, request.target, it, records.now()))
+    path = keep(content)
     if path is None:
         return told
     detail = (*error.detail, f"the new content is kept in {path}")
@@ -220,7 +217,6 @@ def save_unwritten_content(folder: Path, target: Target, content: bytes, now: da
 
 
 def _try_to_write(folder: Path | None, name: str, content: bytes) -> Path | None:
-    """Write a new file in a folder, or in the temporary one; return its path, or None if that fails."""
     try:
         if folder is not None:
             make_private(folder)

@@ -81,7 +81,6 @@ class UpdateRun:
         self.tell(f"an earlier run sent a write over {self.doubted.etag or 'nothing'}: settling that first")
 
     def _check_pending(self, journal: WriteJournal | None) -> None:
-        """Refuse a key with which an earlier run sent another change, whose outcome is not known."""
         change = self.plan.compared_change
         sent = None if journal is None else journal.change
         if journal is None or change is None or sent in (None, change.digest):
@@ -198,7 +197,6 @@ class UpdateRun:
 
     @property
     def _final_guard(self) -> str:
-        """Return the name of what guarded the update."""
         if self.plan.fence is not None:
             return "fence"
         if self.plan.guard_name is not None:

@@ -170,7 +170,6 @@ class Loop:
         return proved
 
     def _acquire_lease(self, state: CurrentVersion) -> bool:
-        """Acquire the lease; return whether we hold it now. If not, wait as the answer requires."""
         asked = self.lease.acquire(state)
         if asked.outcome is not CallOutcome.COMMITTED:
             self._handle_failure(state, asked)
@@ -242,7 +241,6 @@ class Loop:
     # Failures of a step.
 
     def _handle_failure(self, state: CurrentVersion, sent: CallResult[CommittedVersion] | CallResult[None]) -> None:
-        """Wait as the failure requires, or raise if it is permanent."""
         run = self.run
         error = sent.error
         assert error is not None
