@@ -20,7 +20,7 @@ from azguard.documents import policies as rules
 from azguard.documents.policies import Policies, PolicyRules
 from azguard.errors import Changed, NotFound, OutcomeUnknown
 from azguard.requests.calls import read, write_timeouts
-from azguard.requests.commits import Verdict, WriteResult, look_under
+from azguard.requests.commits import Verdict, look_under
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources.access_policies import parse_answer, parse_version
@@ -109,14 +109,7 @@ def replace(
         if not is_compared:
             raise
         raise _to_changed(target, conditions.expected_etag, None) from error
-    written = WriteResult(
-        address=str(target.address),
-        etag=settled.answer["etag"],
-        last_modified=settled.answer["last_modified"],
-        guard=conditions.guard,
-        attempts=settled.attempts,
-    )
-    return Rewritten(written, found.etag if is_compared else None, None)
+    return Rewritten.of(target, conditions.guard, settled, found.etag if is_compared else None, None)
 
 
 def _to_changed(target: Target, expected: str | None, current: str | None) -> Changed:

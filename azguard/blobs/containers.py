@@ -179,7 +179,6 @@ def _delete(
 
 
 def _find_create_outcome(target: Target, op: str, stamped: Mapping[str, str], patience: Deadline) -> Finding[Any]:
-    """Return whether the container that is there is the one we made."""
     try:
         found = fetch(target, Conditions(), patience)
     except NotFound:

@@ -343,7 +343,6 @@ def abort_copy(target: Target, copy_id: str | None, conditions: Conditions, dead
 
 
 def _fetch(target: Target, begun: BlobCopied, deadline: Deadline) -> Any:
-    """Return the properties of the destination."""
     try:
         found = properties.fetch(target, Conditions(), deadline)
     except NotFound as error:

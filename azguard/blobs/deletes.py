@@ -5,7 +5,7 @@ from typing import NamedTuple
 from azguard.accounts.target import Target
 from azguard.blobs import fenced_writes, properties
 from azguard.conditions.resolve import Conditions
-from azguard.errors import Changed, NotFound, UsageError
+from azguard.errors import Changed, UsageError
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict, WriteResult, without_time
 from azguard.requests.deadline import Deadline
@@ -56,13 +56,8 @@ def _look_before(target: Target, conditions: Conditions, listed: str | None, dea
     if listed is not None and conditions.lease_id is None:
         return BlobBefore(listed)
     under = Conditions(lease_id=conditions.lease_id)
-    try:
+    with properties.explain_gone(target, conditions.expected_etag):
         found = existence.look_before(lambda: properties.fetch(target, under, deadline))
-    except NotFound as error:
-        expected = conditions.expected_etag
-        if expected is None or error.service_code == "ContainerNotFound":
-            raise
-        raise properties.to_gone(target, expected, error) from error
     if found is None:
         return BlobBefore(None)
     # An infinite lease cannot expire meanwhile; breaking it is taking over by force.

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 from azguard.accounts.target import Target
 from azguard.blobs import properties, write_checks
@@ -30,6 +30,16 @@ class Rewritten:
     #: The ETag of the version that it replaced; None if that is not known.
     before: str | None
     lineage: str | None
+
+    @classmethod
+    def of(
+        cls, target: Target, guarded_by: str, settled: Settled[Any], before: str | None, lineage: str | None
+    ) -> Self:
+        """Describe a write by the answer to it."""
+        answer = settled.answer
+        address, attempts = str(target.address), settled.attempts
+        written = WriteResult(address, answer.get("etag"), answer.get("last_modified"), guarded_by, attempts)
+        return cls(written, before, lineage)
 
 
 def rewrite(
@@ -119,24 +129,14 @@ def _rewrite_under_lease(
 
 
 def _read(target: Target, conditions: Conditions, deadline: Deadline) -> Any:
-    try:
+    with properties.explain_gone(target, conditions.expected_etag):
         return properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline)
-    except NotFound as error:
-        if conditions.expected_etag is None or error.service_code == "ContainerNotFound":
-            raise
-        raise properties.to_gone(target, conditions.expected_etag, error) from error
 
 
 def _build_result(target: Target, conditions: Conditions, found: Any, settled: Settled[Any], refused: int) -> Rewritten:
-    written = WriteResult(
-        address=str(target.address),
-        etag=settled.answer.get("etag"),
-        last_modified=settled.answer.get("last_modified"),
-        guard=conditions.guard,
-        attempts=settled.attempts + refused,
-        conflicts=refused,
-    )
-    return Rewritten(written, found.etag, settled.answer.get("lineage"))
+    made = Rewritten.of(target, conditions.guard, settled, found.etag, settled.answer.get("lineage"))
+    written = replace(made.written, attempts=settled.attempts + refused, conflicts=refused)
+    return replace(made, written=written)
 
 
 def change_headers(

@@ -89,7 +89,6 @@ def show(target: Target, conditions: Conditions, deadline: Deadline) -> BlobShow
 
 
 def _describe_blob(address: Address, found: Any) -> BlobShown:
-    """Return the SDK's properties as a plain value; azguard's own metadata key stays out."""
     settings = found.content_settings
     return BlobShown(
         address=str(address),

@@ -20,7 +20,7 @@ from azguard.errors import NotFound
 from azguard.leases.owners import OF_LOCK
 from azguard.leases.recorded import LeaseRecords
 from azguard.requests.calls import write_timeouts
-from azguard.requests.commits import Verdict, WriteResult, verdict_from_lineage
+from azguard.requests.commits import Verdict, verdict_from_lineage
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
@@ -157,14 +157,7 @@ def replace_container_metadata(
         resend=False,
     )
     settled: Settled[Any] = send_until_settled(request, deadline)
-    written = WriteResult(
-        address=str(target.address),
-        etag=settled.answer.get("etag"),
-        last_modified=settled.answer.get("last_modified"),
-        guard=conditions.guard,
-        attempts=settled.attempts,
-    )
-    return Rewritten(written, found.etag if is_compared else None, stamped[KEY])
+    return Rewritten.of(target, conditions.guard, settled, found.etag if is_compared else None, stamped[KEY])
 
 
 def find_outcome(target: Target, op: str, stamped: Mapping[str, str], patience: Deadline) -> Finding[Any]:

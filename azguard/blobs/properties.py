@@ -99,6 +99,21 @@ def explain_stale_read(target: Target, conditions: Conditions, deadline: Deadlin
         raise describe_conflict(known, target, deadline) from error.__cause__
 
 
+@contextmanager
+def explain_gone(target: Target, expected_etag: str | None) -> Iterator[None]:
+    """Say of a missing blob that its version is gone, if one is expected.
+
+    Raises:
+        Gone: it is; NotFound: none is expected, or the container is missing.
+    """
+    try:
+        yield
+    except NotFound as error:
+        if expected_etag is None or error.service_code == "ContainerNotFound":
+            raise
+        raise to_gone(target, expected_etag, error) from error
+
+
 def to_gone(target: Target, expected_etag: str, refusal: AzguardError) -> Gone:
     """Return the error for a write that was refused because the blob is not there any more."""
     return Gone(

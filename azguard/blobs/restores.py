@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from azguard.accounts.target import Target
 from azguard.address import Address
 from azguard.blobs import properties
-from azguard.blobs.content.download import Download
+from azguard.blobs.content.download import read_whole
 from azguard.blobs.content.upload import Settings
 from azguard.blobs.copies import BlobCopy
 from azguard.blobs.listing import order_in_time
@@ -15,7 +15,7 @@ from azguard.blobs.snapshots import list_kept
 from azguard.conditions import fences
 from azguard.conditions.resolve import Conditions
 from azguard.documents import diffs
-from azguard.errors import Changed, NotFound, UsageError
+from azguard.errors import NotFound, UsageError
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict, WriteResult
 from azguard.requests.deadline import Deadline
@@ -148,16 +148,8 @@ def preview(plan: BlobCopy) -> RestorePreview:
 
 
 def _read(target: Target, deadline: Deadline) -> _Whole:
-    while True:
-        download = Download(target, Conditions(), lambda: deadline)
-        try:
-            content = b"".join(download)
-        except (Changed, NotFound):
-            # Another version, or none any more: that is read next.
-            if deadline.passed:
-                raise
-            continue
-        return _Whole(content, _describe(target, download.properties, deadline), download.properties)
+    content, found = read_whole(target, Conditions(), deadline)
+    return _Whole(content, _describe(target, found, deadline), found)
 
 
 def _describe(target: Target, found: Any, deadline: Deadline) -> bytes:

@@ -152,7 +152,6 @@ def _to_changed(error: NotModified, given: Snapshot) -> Changed:
 
 
 def _find_outcome(pinned: Snapshot, patience: Deadline) -> Finding[_Answer]:
-    """Return our snapshot, if it is in the list."""
     if KEY not in (pinned.metadata or {}):
         return Finding(Verdict.UNKNOWN)
     for item in list_kept(pinned.target, ["snapshots", "metadata"], patience):

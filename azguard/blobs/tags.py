@@ -101,19 +101,16 @@ def replace_all(
             address=str(target.address),
             reason="version_not_leasable",
         )
-    try:
-        if is_free:
-            return _write(target, tags, conditions, deadline, is_own=False)
-        with guard.hold(target, conditions.lease_id, records, deadline) as held:
-            under = replace(conditions, lease_id=held.lease_id)
-            done = _write(target, tags, under, held.patience, is_own=held.is_own)
-            return done if under.fence is None else _exclude_lower_fences(target, done, held, records)
-    except NotFound as error:
-        if conditions.expected_etag is None or error.service_code == "ContainerNotFound":
-            raise
-        raise properties.to_gone(target, conditions.expected_etag, error) from error
-    except Changed as error:
-        raise error if error.current_etag else properties.describe_conflict(error, target, deadline) from error
+    with properties.explain_gone(target, conditions.expected_etag):
+        try:
+            if is_free:
+                return _write(target, tags, conditions, deadline, is_own=False)
+            with guard.hold(target, conditions.lease_id, records, deadline) as held:
+                under = replace(conditions, lease_id=held.lease_id)
+                done = _write(target, tags, under, held.patience, is_own=held.is_own)
+                return done if under.fence is None else _exclude_lower_fences(target, done, held, records)
+        except Changed as error:
+            raise error if error.current_etag else properties.describe_conflict(error, target, deadline) from error
 
 
 def _exclude_lower_fences(
@@ -190,7 +187,6 @@ def _compare(target: Target, expected: str | None, current: TagsRead) -> None:
 def _carry_fence(
     target: Target, tags: Mapping[str, str], before: Mapping[str, str], conditions: Conditions
 ) -> tuple[Mapping[str, str], str | None]:
-    """Return the tags to write, the fence among them, and the condition to send."""
     condition = conditions.headers.get(Condition.IF_TAGS.header)
     if conditions.fence is not None:
         theirs = fences.read_fence(before, target)

@@ -65,17 +65,13 @@ class TierChange:
             OutcomeUnknown: the answer was lost. A tier does not tell who chose it; only a lease does.
         Source: https://learn.microsoft.com/rest/api/storageservices/set-blob-tier
         """
-        try:
-            return self._make(records)
-        except NotFound as error:
-            expected = self.conditions.expected_etag
-            if expected is None or error.service_code == "ContainerNotFound":
-                raise
-            raise properties.to_gone(self.target, expected, error) from error
-        except Changed as error:
-            if error.current_etag is not None:
-                raise
-            raise properties.describe_conflict(error, self.target, self.deadline) from error
+        with properties.explain_gone(self.target, self.conditions.expected_etag):
+            try:
+                return self._make(records)
+            except Changed as error:
+                if error.current_etag is not None:
+                    raise
+                raise properties.describe_conflict(error, self.target, self.deadline) from error
 
     def _make(self, records: LeaseRecords) -> TierSet:
         if self.conditions.expected_etag is None or self.target.address.snapshot or self.target.address.version:

@@ -3,16 +3,17 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from azguard.accounts.target import Target
 from azguard.blobs import properties
 from azguard.blobs.content import put_blob
-from azguard.blobs.content.download import Download
+from azguard.blobs.content.download import read_whole
 from azguard.blobs.content.upload import Settings, Upload
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
-from azguard.errors import BadRequest, Changed, NotFound
+from azguard.errors import BadRequest, NotFound
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage
@@ -20,6 +21,10 @@ from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersi
 
 if TYPE_CHECKING:
     from azguard.blobs.snapshots import VersionKeeper
+
+
+#: Sends a write under the lease id given, or under none.
+Commit = Callable[[str | None], CommittedVersion]
 
 
 @dataclass(frozen=True)
@@ -37,9 +42,7 @@ class LeasableBlob(ABC):
         """Return the current version."""
 
     @abstractmethod
-    def mark(
-        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[str | None], CommittedVersion]:
+    def mark(self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline) -> Commit:
         """Return a write that changes nothing but the ETag and the lineage."""
 
     def fence(
@@ -134,20 +137,12 @@ class BlobContent(LeasableBlob):
             BadRequest: it is an append or page blob.
             Changed: it is overwritten faster than it can be read before the deadline.
         """
+        under = Conditions(lease_id=self.lease_id)
         while True:
             try:
-                download = Download(self.target, Conditions(lease_id=self.lease_id), lambda: deadline)
+                content, found = read_whole(self.target, under, deadline, partial(_refuse_other_types, self.target))
             except NotFound as error:
                 return to_missing_version(error, b"", _Preserved(Settings.guess(self.target)))
-            found = download.properties
-            _refuse_other_types(self.target, found)
-            try:
-                content = b"".join(download)
-            except (Changed, NotFound):
-                # Another version, or none any more: that is read next.
-                if deadline.passed:
-                    raise
-                continue
             settings = Settings.of_blob(found, drop_lineage(found.metadata))
             state = to_current_version(content, found, _Preserved(settings, found.tag_count), settings.content_type)
             if self.lock_fence is None:
@@ -159,7 +154,7 @@ class BlobContent(LeasableBlob):
 
     def prepare(
         self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[str | None], CommittedVersion]:
+    ) -> Commit:
         """Return the Put Blob, or the Put Block List after the blocks were staged."""
         kept: _Preserved = state.preserved
         tags = self._find_tags(kept, deadline)
@@ -180,9 +175,7 @@ class BlobContent(LeasableBlob):
         self._keep(state, lease_id, deadline)
         return lambda held: CommittedVersion.of(commit(_condition_on(state, held)))
 
-    def mark(
-        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[str | None], CommittedVersion]:
+    def mark(self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline) -> Commit:
         """Return a Set Blob Metadata that changes nothing but the ETag and the lineage."""
         kept: _Preserved = state.preserved
         if lineage is not None and not state.lineage.entries:
@@ -230,7 +223,6 @@ class BlobContent(LeasableBlob):
 
 
 def _condition_on(state: CurrentVersion, lease_id: str | None) -> Conditions:
-    """Return the condition that the blob is still the version read, or still missing."""
     headers = {"If-None-Match": "*"} if state.etag is None else {"If-Match": state.etag}
     return Conditions(
         headers=headers,
@@ -278,7 +270,6 @@ def add_lineage(metadata: Mapping[str, str], state: CurrentVersion, lineage: Lin
 
 
 def _refuse_other_types(target: Target, found: Any) -> None:
-    """Refuse a blob that is not a block blob."""
     kind = properties.type_of(found)
     if kind != "BlockBlob":
         raise BadRequest(

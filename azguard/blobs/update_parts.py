@@ -11,7 +11,7 @@ from http import HTTPStatus
 
 from azguard.blobs import containers, fenced_writes, properties, tags, update_content
 from azguard.blobs.content.upload import Settings
-from azguard.blobs.update_content import LeasableBlob
+from azguard.blobs.update_content import Commit, LeasableBlob
 from azguard.conditions import fences
 from azguard.conditions.resolve import Conditions
 from azguard.documents import metadata as rules
@@ -44,7 +44,7 @@ class BlobMetadata(LeasableBlob):
 
     def prepare(
         self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[str | None], CommittedVersion]:
+    ) -> Commit:
         """Return the Set Blob Metadata."""
         if state.etag is None:
             raise NotFound(f"there is no blob {self.target}", address=str(self.target.address))
@@ -52,9 +52,7 @@ class BlobMetadata(LeasableBlob):
         self._keep(state, lease_id, deadline)
         return lambda held: self._set_metadata(state, metadata, lineage, held, deadline)
 
-    def mark(
-        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[str | None], CommittedVersion]:
+    def mark(self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline) -> Commit:
         """Return a Set Blob Metadata that changes nothing but the ETag and the lineage."""
         metadata: dict[str, str] = json.loads(state.content)
         return lambda held: self._set_metadata(state, metadata, lineage, held, deadline)
@@ -118,7 +116,7 @@ class BlobTags(LeasableBlob):
 
     def prepare(
         self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[str | None], CommittedVersion]:
+    ) -> Commit:
         """Return the Set Blob Tags."""
         if state.etag is None:
             raise NotFound(f"there is no blob {self.target}", address=str(self.target.address))
@@ -136,9 +134,7 @@ class BlobTags(LeasableBlob):
 
         return send if self.lease_id is None else lambda held: self.single.send(lambda: send(held))
 
-    def mark(
-        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[str | None], CommittedVersion]:
+    def mark(self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline) -> Commit:
         """Return the write of the same tags, which hold no lineage."""
         return self.prepare(state, state.content, lineage, lease_id, deadline)
 
@@ -147,7 +143,6 @@ class BlobTags(LeasableBlob):
         return 0
 
     def _exclude_lower_fences(self, etag: str, lease_id: str | None, deadline: Deadline) -> str:
-        """Return the version of the tags, once no holder with a lower fence can replace them any more."""
         moved = tags.move_version(self.target, lease_id, deadline)
         if self.reads is not None:
             self.reads.follow(self.target, moved.before, moved.after, moved.lineage)

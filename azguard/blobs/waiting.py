@@ -51,9 +51,9 @@ class BlobWaited:
     until: str
     exists: bool
     #: This and the others are None where there is no blob.
-    etag: str | None
-    last_modified: datetime | None
-    lease_state: str | None
+    etag: str | None = None
+    last_modified: datetime | None = None
+    lease_state: str | None = None
 
 
 @dataclass(frozen=True)
@@ -151,14 +151,7 @@ def _look_for_absence(target: Target, _: Conditions, deadline: Deadline) -> Blob
     except NotFound as error:
         if is_nowhere(target, error):
             raise
-        return BlobWaited(
-            address=str(target.address),
-            until=Until.ABSENT.value,
-            exists=False,
-            etag=None,
-            last_modified=None,
-            lease_state=None,
-        )
+        return BlobWaited(str(target.address), Until.ABSENT.value, exists=False)
     return None
 
 

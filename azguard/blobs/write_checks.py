@@ -45,7 +45,6 @@ def check_type(target: Target, conditions: Conditions, deadline: Deadline) -> No
 
 
 def _refuse_type(target: Target, found: str | None) -> None:
-    """Refuse a type that is not a block blob's; None is nothing there."""
     if found in (None, BLOCK_BLOB):
         return
     raise BadRequest(
@@ -56,7 +55,6 @@ def _refuse_type(target: Target, found: str | None) -> None:
 
 
 def _fetch_type(target: Target, deadline: Deadline) -> str | None:
-    """Return the type of what is there now, None if nothing is."""
     try:
         found = properties.fetch(target, Conditions(), deadline)
     except NotFound:

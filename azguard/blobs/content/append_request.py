@@ -178,16 +178,21 @@ def build_unknown(given: Append, end: End, length: int, done: int) -> OutcomeUnk
     )
 
 
+def build_interrupted(
+    target: Target, signal: KeyboardInterrupt, told: str, facts: Mapping[str, Any], reason: str | None = None
+) -> Interrupted:
+    """Return the error of a write that a signal ended: what is ``told`` was done."""
+    status = getattr(signal, "status", Interrupted.exit_code)
+    return Interrupted(
+        f"interrupted: {told}", str(target.address), facts=dict(facts), reason=reason, exit_status=status
+    )
+
+
 def build_created(given: Append, error: AzguardError | KeyboardInterrupt) -> AzguardError:
     """Return the error that the blob was created, and nothing is known to be appended to it."""
     told = f"{given.target} was created for it, and stays"
     if isinstance(error, KeyboardInterrupt):
-        return Interrupted(
-            f"interrupted: {told}, and nothing was appended",
-            address=str(given.target.address),
-            facts={"created": True},
-            exit_status=getattr(error, "status", Interrupted.exit_code),
-        )
+        return build_interrupted(given.target, error, f"{told}, and nothing was appended", {"created": True})
     return error.but(detail=(*error.detail, told), facts={**error.facts, "created": True})
 
 
@@ -197,14 +202,7 @@ def build_partial(given: Append, error: AzguardError | KeyboardInterrupt, begun:
     facts = {"position": begun, "appended_bytes": done, "next_position": end}
     told = f"{done:,} bytes were appended to {given.target}, and the rest was not"
     if isinstance(error, KeyboardInterrupt):
-        status = getattr(error, "status", Interrupted.exit_code)
-        return Interrupted(
-            f"interrupted: {told}",
-            address=str(given.target.address),
-            facts=facts,
-            reason="append_incomplete",
-            exit_status=status,
-        )
+        return build_interrupted(given.target, error, told, facts, reason="append_incomplete")
     if isinstance(error, OutcomeUnknown):
         return error
     return Partial(

@@ -146,7 +146,6 @@ class _AppendRun:
             self.lease = self._acquire(until)
 
     def _acquire(self, until: ExitStack) -> GuardLease:
-        """Return a lease of our own on the very version whose end was found."""
         given = self.given
         patience = given.deadline.restart(seconds=given.contention_seconds)
         while True:

@@ -176,7 +176,6 @@ def _find_blocks(upload: Upload, chosen: Sequence[str]) -> dict[str, Block]:
 
 
 def _keep_settings(upload: Upload) -> Upload:
-    """Return the upload with what it does not name taken over from the version that is there."""
     lease_id, given = upload.conditions.lease_id, upload.settings
     try:
         found = properties.fetch(upload.target, Conditions(lease_id=lease_id), upload.deadline)

@@ -20,7 +20,7 @@ from azguard.accounts.target import Target
 from azguard.blobs import properties as blob_properties
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
-from azguard.errors import BadRequest, Unavailable
+from azguard.errors import BadRequest, Changed, NotFound, Unavailable
 from azguard.requests import delivery
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
@@ -229,6 +229,28 @@ class Download:
             detail=(detail,),
             reason="wrong_range",
         )
+
+
+def read_whole(
+    target: Target, conditions: Conditions, deadline: Deadline, check: Callable[[Any], None] = lambda found: None
+) -> tuple[bytes, Any]:
+    """Read one version whole, and return its content and properties; another one if it is overwritten meanwhile.
+
+    ``check`` is given the properties before the content is read, and may raise.
+
+    Raises:
+        Changed: it is overwritten faster than it can be read before the deadline.
+        NotFound: there is none.
+    """
+    while True:
+        download = Download(target, conditions, lambda: deadline)
+        check(download.properties)
+        try:
+            return b"".join(download), download.properties
+        except (Changed, NotFound):
+            # Another version, or none any more: that is read next.
+            if deadline.passed:
+                raise
 
 
 def _is_answer_to(asked: re.Match[str], response: Any) -> bool:

@@ -14,11 +14,11 @@ from typing import Any, BinaryIO, cast
 
 from azguard.blobs import copy_sources, properties
 from azguard.blobs.content import append_end, page_blob
-from azguard.blobs.content.append_request import mark_last
+from azguard.blobs.content.append_request import build_interrupted, mark_last
 from azguard.blobs.content.page_blob import PAGE_BLOB, PAGE_BYTES, PIECE_BYTES, PagesWritten, PageWrite, check_range
 from azguard.blobs.copy_sources import SourcePiece
 from azguard.conditions.resolve import Conditions
-from azguard.errors import AzguardError, Changed, Interrupted, NotFound, OutcomeUnknown, Partial, UsageError
+from azguard.errors import AzguardError, Changed, NotFound, OutcomeUnknown, Partial, UsageError
 from azguard.leases import guard
 from azguard.leases.guard import GuardLease
 from azguard.leases.recorded import LeaseRecords
@@ -222,7 +222,6 @@ def _send(given: PageWrite, piece: _Pages, under: Conditions, deadline: Deadline
 def _find_outcome(
     given: PageWrite, piece: _Pages, etag: str, lease: GuardLease | None, patience: Deadline
 ) -> Finding[Answer]:
-    """Return whether pages were written over the version ``etag``."""
     target = given.target
     try:
         lease_id = None if lease is None else lease.lease_id
@@ -261,10 +260,8 @@ def _build_partial(given: PageWrite, error: AzguardError | KeyboardInterrupt, ru
     facts = {"offset": given.offset, "written_bytes": done, "next_offset": given.offset + done}
     told = f"{done:,} bytes of {given.target} were written, and the rest was not"
     told = told if done else f"{given.target} was created, and no page of it was written"
-    address = str(given.target.address)
     if isinstance(error, KeyboardInterrupt):
-        status = getattr(error, "status", Interrupted.exit_code)
-        return Interrupted(f"interrupted: {told}", address, facts=facts, reason="pages_incomplete", exit_status=status)
+        return build_interrupted(given.target, error, told, facts, reason="pages_incomplete")
     if isinstance(error, OutcomeUnknown):
         return error
     shown = replace(error).as_kind(Partial, message=f"{told}: {error.message}")

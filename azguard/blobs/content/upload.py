@@ -260,7 +260,6 @@ def _is_as_sent(upload: Upload, found: Any) -> bool:
 
 
 def _equals(upload: Upload, found: Any) -> bool:
-    """Return whether the content that is there equals ours, for an upload without a lineage."""
     theirs = found.content_settings.content_md5
     return upload.stamp is None and upload.md5 is not None and theirs is not None and bytes(theirs) == upload.md5
 
