@@ -71,7 +71,14 @@ def create(
         look=lambda patience: _find_create_outcome(target, op, stamped, patience),
     )
     settled = send_until_settled(request, deadline)
-    return _to_write_result(target, settled.answer, "if-none-match", settled.attempts)
+    etag = settled.answer["etag"]
+    return WriteResult(
+        address=str(target.address),
+        etag=None if etag is None else quote(etag),
+        last_modified=settled.answer["last_modified"],
+        guard="if-none-match",
+        attempts=settled.attempts,
+    )
 
 
 def fetch(target: Target, conditions: Conditions, deadline: Deadline) -> Any:
@@ -230,16 +237,6 @@ def _describe(target: Target, found: Any) -> ContainerShown:
         has_immutability_policy=found.has_immutability_policy,
         has_legal_hold=found.has_legal_hold,
         metadata=drop_lineage(found.metadata),
-    )
-
-
-def _to_write_result(target: Target, answer: Mapping[str, Any], name: str, attempts: int) -> WriteResult:
-    return WriteResult(
-        address=str(target.address),
-        etag=None if answer["etag"] is None else quote(answer["etag"]),
-        last_modified=answer["last_modified"],
-        guard=name,
-        attempts=attempts,
     )
 
 

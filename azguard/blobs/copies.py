@@ -115,7 +115,7 @@ class BlobCopy:
         """
         if self.conditions.fence is not None:
             fences.check_tags(self.settings.tags or {})
-        if self._has_tags_condition and self.has_lineage and self.settings.metadata is None:
+        if not self.pins and self.has_lineage and self.settings.metadata is None:
             # The service is not known to evaluate it together with the ETag that ties the metadata to the content.
             raise UsageError(
                 "the metadata of the source cannot be read and copied as one under a condition on its tags",
@@ -126,11 +126,7 @@ class BlobCopy:
     @property
     def pins(self) -> bool:
         """Return whether it names the version of the source that it takes."""
-        return not self._has_tags_condition
-
-    @property
-    def _has_tags_condition(self) -> bool:
-        return Condition.SOURCE_IF_TAGS.header in self.conditions.source_headers
+        return Condition.SOURCE_IF_TAGS.header not in self.conditions.source_headers
 
 
 def copy(given: BlobCopy) -> BlobCopied:
@@ -147,7 +143,7 @@ def copy(given: BlobCopy) -> BlobCopied:
     given.check()
     moved = 0
     while True:
-        pinned = _pin(given)
+        pinned = copy_sources.pin(given.source, given.conditions.source_headers, given.deadline) if given.pins else None
         try:
             with write_checks.explain_refusal(given.target, given.conditions, given.deadline):
                 settled, under = _write(given, pinned)
@@ -161,17 +157,12 @@ def copy(given: BlobCopy) -> BlobCopied:
         return _to_result(given, pinned, settled, under, moved)
 
 
-def _pin(given: BlobCopy) -> PinnedSource | None:
-    if not given.pins:
-        return None
-    return copy_sources.pin(given.source, given.conditions.source_headers, given.deadline)
-
-
 def _write(given: BlobCopy, pinned: PinnedSource | None) -> tuple[Settled[Mapping[str, Any]], Conditions]:
     settings = given.settings
     if settings.keeps_tags and pinned is not None and pinned.has_tags:
         tags = properties.fetch_tags(given.source, None, given.deadline)
-        settings = replace(settings, tags={**_without_fence(tags), **(settings.tags or {})})
+        tags.pop(fences.TAG, None)
+        settings = replace(settings, tags={**tags, **(settings.tags or {})})
     ready = replace(given, settings=replace(settings, metadata=_choose_metadata(given, pinned)))
 
     def attempt(under: Conditions) -> Settled[Mapping[str, Any]]:
@@ -189,10 +180,6 @@ def _choose_metadata(given: BlobCopy, pinned: PinnedSource | None) -> Mapping[st
     if not pinned.has_lineage:
         return None
     return pinned.metadata or {KEY: _NO_HISTORY}
-
-
-def _without_fence(tags: Mapping[str, str]) -> dict[str, str]:
-    return {key: value for key, value in tags.items() if key != fences.TAG}
 
 
 def _attempt(

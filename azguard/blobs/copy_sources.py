@@ -1,4 +1,4 @@
-"""The source of a copy: how the service is told of it, which version of it is copied, and what refuses it.
+"""The source of a copy, an append or pages: how the service is told of it, its version, and what refuses it.
 
 The version is chosen by a read of its properties, which carries the conditions on the source. The copy then names
 this version alone. So each condition held for what is copied, and the metadata that is sent belongs to the content.
@@ -162,11 +162,7 @@ def read_pieces(source: Target, conditions: Mapping[str, str], deadline: Deadlin
 
 @contextmanager
 def explain_piece(piece: object, conditions: Conditions, deadline: Deadline) -> Iterator[None]:
-    """Say of a refusal which side was refused, if the piece is of a source.
-
-    Raises:
-        AzguardError: the refusal.
-    """
+    """Say of a refusal which side was refused, if the piece is of a source."""
     try:
         yield
     except AzguardError as error:

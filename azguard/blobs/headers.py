@@ -1,4 +1,9 @@
-"""The content headers of a blob: changing some of them. The service clears each one that is not sent."""
+"""The content headers of a blob, and all writes that replace what the service keeps together.
+
+Set Blob Metadata replaces all metadata, Set Blob Properties all content headers. They read first what is to stay, and
+the write is guarded by the ETag of that very read. Only one condition can be sent: where the caller has another one, a
+lease keeps other writers out between the read and the write.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -43,11 +48,7 @@ class Rewritten:
 
 
 def rewrite(
-    target: Target,
-    conditions: Conditions,
-    records: LeaseRecords,
-    deadline: Deadline,
-    attempt: Attempt,
+    target: Target, conditions: Conditions, records: LeaseRecords, deadline: Deadline, attempt: Attempt
 ) -> Rewritten:
     """Read the properties of a blob and write over the version that was read.
 

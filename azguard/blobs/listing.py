@@ -1,4 +1,4 @@
-"""A container's blobs, listed page by page in constant memory."""
+"""Blobs as commands show them: one, or those of a container page by page; and their names alone, for trees."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -199,12 +199,6 @@ class ListedBlob(NamedTuple):
     blob_type: str | None = None
 
 
-class _Page(NamedTuple):
-    blobs: list[ListedBlob]
-    #: Where the next page begins; empty after the last one.
-    marker: str
-
-
 def list_names(target: Target, deadline: Deadline, prefix: str) -> Iterator[ListedBlob]:
     """Yield a container's blobs in order of name, page by page, in constant memory; no directories.
 
@@ -216,17 +210,17 @@ def list_names(target: Target, deadline: Deadline, prefix: str) -> Iterator[List
     marker, markers = "", Markers(target)
     while True:
         try:
-            page = read(lambda _: _fetch(target, deadline, prefix, marker), target, deadline.fresh())  # noqa: B023  # called at once
+            blobs, marker = read(lambda _: _fetch(target, deadline, prefix, marker), target, deadline.fresh())  # noqa: B023  # called at once
         except NotFound as error:
             raise error.but(message=f"there is no container {target.address.container}") from error.__cause__
-        marker = page.marker
         markers.note(marker)
-        yield from page.blobs
+        yield from blobs
         if not marker:
             return
 
 
-def _fetch(target: Target, deadline: Deadline, prefix: str, marker: str) -> _Page:
+def _fetch(target: Target, deadline: Deadline, prefix: str, marker: str) -> tuple[list[ListedBlob], str]:
+    """Fetch a page, and where the next one begins; that is empty after the last one."""
     from xml.etree import ElementTree as ET
 
     from azure.core.exceptions import DecodeError
@@ -241,7 +235,7 @@ def _fetch(target: Target, deadline: Deadline, prefix: str, marker: str) -> _Pag
         if answer.status != HTTPStatus.OK or blobs is None:
             raise DecodeError("the answer is no list of blobs")
         found = [each for each in map(_parse, blobs.iter("Blob")) if each is not None]
-        return _Page(found, root.findtext("NextMarker") or "")
+        return found, root.findtext("NextMarker") or ""
     except (ET.ParseError, ValueError) as error:
         raise DecodeError(f"the answer is no list of blobs: {error}") from error
 

@@ -1,6 +1,9 @@
-"""The metadata of a blob: reading them, and replacing all of them.
+"""The metadata of a blob or a container: reading them, and replacing all of them.
 
 azguard's own keys stay: the lineage, to which each write adds its op, and what a lock keeps on its blob.
+
+Of a container the service compares no version, and a lease keeps no writer of its metadata out. So azguard can only
+compare and then write, and another writer can come in between. The lineage tells whose a write was.
 """
 
 from collections.abc import Mapping
@@ -62,11 +65,7 @@ def describe(target: Target, found: Any) -> tuple[MetadataRead, str | None]:
 
 
 def replace_all(
-    target: Target,
-    metadata: Mapping[str, str],
-    conditions: Conditions,
-    records: LeaseRecords,
-    deadline: Deadline,
+    target: Target, metadata: Mapping[str, str], conditions: Conditions, records: LeaseRecords, deadline: Deadline
 ) -> Rewritten:
     """Replace the metadata of a blob.
 

@@ -1,4 +1,4 @@
-"""The properties and tags of one blob: thin calls into the SDK. Content goes through uploads and downloads."""
+"""The properties and tags of one blob: thin calls into the SDK. For content see ``content``."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

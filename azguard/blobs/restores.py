@@ -1,4 +1,4 @@
-"""What a restore of a blob would change: its content, headers, metadata and index tags; nothing is written."""
+"""What the service keeps of a blob: found, brought back, and compared with what is there; a preview writes nothing."""
 
 import json
 from dataclasses import dataclass, replace
@@ -54,6 +54,7 @@ def undelete(target: Target, deadline: Deadline) -> WriteResult:
     Raises:
         NotFound: nothing of it is kept; or only snapshots and versions are, and there is no current blob.
         BadRequest: the service, such as the emulator, cannot do it.
+    Source: https://learn.microsoft.com/rest/api/storageservices/undelete-blob
     """
     client = target.account.blob(target.address)
     request: WriteRequest[None] = WriteRequest(

@@ -1,10 +1,13 @@
-"""Snapshots of a blob, and what the service keeps of a deleted one.
+"""Snapshots of a blob, and those that a write makes of the version that it replaces.
 
 A snapshot may name metadata of its own; else the service gives it that of the blob. Ours names what the blob has, and
 a lineage with the id of this snapshot. By that id a snapshot whose answer was lost is found in the list of snapshots.
 The blob itself does not change.
 
-Source: https://learn.microsoft.com/rest/api/storageservices/snapshot-blob and /undelete-blob
+A write that keeps what it replaces names the ETag that its snapshot named. If another comes between them, nothing is
+replaced, and the snapshot is of a version that the other has replaced.
+
+Source: https://learn.microsoft.com/rest/api/storageservices/snapshot-blob
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -269,7 +272,7 @@ class VersionKeeper:
 
 
 def write_keeping(upload: Upload, write: Callable[[Upload], Any]) -> Any:
-    """Return the result of a put that keeps what it replaces, with the snapshot.
+    """Put and keep what is replaced; the result names the snapshot.
 
     Raises:
         UsageError: the put is for no one version: then what is kept may not be what is replaced.
@@ -292,11 +295,7 @@ def write_keeping(upload: Upload, write: Callable[[Upload], Any]) -> Any:
 
 
 def update_keeping(request: UpdateRequest, records: LocalRecords) -> UpdateReport:
-    """Return the report of an update that keeps what it replaces, with the snapshot.
-
-    Raises:
-        AzguardError: as ``recording.update_and_record`` says.
-    """
+    """Update and keep what is replaced; the report names the snapshot. Raises as ``recording.update_and_record``."""
     keeper: VersionKeeper = request.resource.keeper  # type: ignore[attr-defined]  # of blobs alone
     with keeper.name_in_errors():
         report = recording.update_and_record(request, records)

@@ -4,7 +4,9 @@ Tags have no version in the service: a write of them moves no ETag, and no condi
 makes a version of its own, of the blob's ETag and of the tags, and compares it under a lease, without which the service
 writes no tags of a leased blob.
 
-The tag that carries the fence of a lock stays, because without it a holder of the past could write the blob.
+The tag that carries the fence of a lock stays, because without it a holder of the past could write the blob. After
+tags were written under a fence, the blob gets another version of the same content under the same lease: else a holder
+with a lower fence, whose write is bound to the version that it compared the fence on, could still replace the blob.
 """
 
 import hashlib
@@ -79,11 +81,7 @@ def compute_etag(blob_etag: str, tags: Mapping[str, str]) -> str:
 
 
 def replace_all(
-    target: Target,
-    tags: Mapping[str, str],
-    conditions: Conditions,
-    records: LeaseRecords,
-    deadline: Deadline,
+    target: Target, tags: Mapping[str, str], conditions: Conditions, records: LeaseRecords, deadline: Deadline
 ) -> WriteResult:
     """Replace the index tags of a blob.
 
@@ -137,18 +135,8 @@ def move_etag(etag: str, blob_etag: str) -> str:
     return f"{quote(blob_etag)[:-1]}{_MARK}{etag.rpartition(_MARK)[2]}"
 
 
-def _is_of_tags(etag: str) -> bool:
-    """Return whether an ETag is one that azguard made of tags, and not the blob's own."""
-    return _MARK in etag
-
-
 def _write(
-    target: Target,
-    tags: Mapping[str, str],
-    conditions: Conditions,
-    deadline: Deadline,
-    *,
-    is_own: bool,
+    target: Target, tags: Mapping[str, str], conditions: Conditions, deadline: Deadline, *, is_own: bool
 ) -> WriteResult:
     """Compare, then write; ``is_own`` says that the lease was acquired for this write alone."""
     current = get(target, Conditions(lease_id=conditions.lease_id), deadline)
@@ -171,7 +159,7 @@ def _write(
 
 
 def _compare(target: Target, expected: str | None, current: TagsRead) -> None:
-    there = current.etag if expected is not None and _is_of_tags(expected) else current.blob_etag
+    there = current.etag if expected is not None and _MARK in expected else current.blob_etag
     if expected in (None, there):
         return
     what = "the tags of " if current.blob_etag[:-1] + _MARK == str(expected).rpartition(_MARK)[0] + _MARK else ""

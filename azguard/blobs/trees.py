@@ -1,20 +1,19 @@
-"""Blobs under a prefix, as trees of files see them."""
+"""Blobs under a prefix, as trees of files see them. A small blob takes one request, and no model of the SDK."""
 
 import hashlib
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from azguard import naming
 from azguard.accounts import direct
 from azguard.accounts.account import SINGLE_BYTES
-from azguard.accounts.direct import ChallengeReceived, DirectAnswer
+from azguard.accounts.direct import ChallengeReceived
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.blobs import containers, deletes, listing, properties
@@ -179,18 +178,6 @@ class BlobTree:
         return deletes.delete(target, conditions, self.snapshots, deadline, listed=listed)
 
 
-class _SmallBlob(NamedTuple):
-    """One version of a blob, read whole."""
-
-    content: bytes
-    etag: str
-    last_modified: datetime
-    content_type: str | None
-    blob_type: str | None
-    #: The lineage included.
-    metadata: dict[str, str]
-
-
 def _read_small_to_file(
     target: Target,
     conditions: Conditions,
@@ -211,32 +198,19 @@ def _read_small_to_file(
         found = calls.read(lambda timeouts: _read(target, headers, timeouts), target, deadline)
     if found is None:
         return None
-    progress(len(found.content))
-    content_hash = f"sha256:{hashlib.sha256(found.content).hexdigest()}"
+    content, got, lineage = found
+    progress(len(content))
     with delivery.replace_file(file, mode) as stream:
-        stream.write(found.content)
+        stream.write(content)
         inode = delivery.find_inode(stream)
-        admit(content_hash)
-    return _describe(target, found, file, content_hash, inode), found.metadata.get(KEY)
+        admit(got.content_hash)
+    return replace(got, file=str(file), inode=inode), lineage
 
 
-def _describe(target: Target, found: _SmallBlob, file: Path, content_hash: str, inode: delivery.Inode) -> BlobGot:
-    return BlobGot(
-        address=str(target.address),
-        etag=found.etag,
-        last_modified=found.last_modified,
-        content_length=len(found.content),
-        content_type=found.content_type,
-        blob_type=found.blob_type,
-        content_hash=content_hash,
-        file=str(file),
-        metadata=drop_lineage(found.metadata),
-        inode=inode,
-    )
-
-
-def _read(target: Target, headers: Mapping[str, str], timeouts: Mapping[str, Any]) -> _SmallBlob | None:
-    """Return a blob from one answer; None if it has no bytes, or more than one request reads, or its answer is odd.
+def _read(
+    target: Target, headers: Mapping[str, str], timeouts: Mapping[str, Any]
+) -> tuple[bytes, BlobGot, str | None] | None:
+    """Read a blob and its lineage from one answer; None if it is empty, larger than one request reads, or odd.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/get-blob
     """
@@ -244,24 +218,23 @@ def _read(target: Target, headers: Mapping[str, str], timeouts: Mapping[str, Any
         answer = direct.send(target.account, "GET", target.address, {"x-ms-range": _RANGE, **headers}, timeouts)
     except ChallengeReceived:
         return None
-    found = answer.headers
-    size = len(answer.content)
-    is_whole = found.get("Content-Range") == f"bytes 0-{size - 1}/{size}"
+    found, content = answer.headers, answer.content
+    is_whole = found.get("Content-Range") == f"bytes 0-{len(content) - 1}/{len(content)}"
     etag, modified = found.get("ETag"), found.get("Last-Modified")
     if answer.status != HTTPStatus.PARTIAL_CONTENT or not is_whole or not etag or not modified:
         return None
+    metadata = {name[len(_METADATA) :]: value for name, value in found.items() if name.lower().startswith(_METADATA)}
     with suppress(ValueError):
-        return _build(answer, etag, listing.parse_date(modified))
+        got = BlobGot(
+            address=str(target.address),
+            etag=etag,
+            last_modified=listing.parse_date(modified),
+            content_length=len(content),
+            content_type=found.get("Content-Type"),
+            blob_type=found.get("x-ms-blob-type"),
+            content_hash=f"sha256:{hashlib.sha256(content).hexdigest()}",
+            file=None,
+            metadata=drop_lineage(metadata),
+        )
+        return content, got, metadata.get(KEY)
     return None
-
-
-def _build(answer: DirectAnswer, etag: str, modified: datetime) -> _SmallBlob:
-    found = answer.headers
-    return _SmallBlob(
-        content=answer.content,
-        etag=etag,
-        last_modified=modified,
-        content_type=found.get("Content-Type"),
-        blob_type=found.get("x-ms-blob-type"),
-        metadata={name[len(_METADATA) :]: value for name, value in found.items() if name.lower().startswith(_METADATA)},
-    )

@@ -224,12 +224,7 @@ class BlobContent(LeasableBlob):
 
 def _condition_on(state: CurrentVersion, lease_id: str | None) -> Conditions:
     headers = {"If-None-Match": "*"} if state.etag is None else {"If-Match": state.etag}
-    return Conditions(
-        headers=headers,
-        guard="if-match",
-        expected_etag=state.etag,
-        lease_id=lease_id,
-    )
+    return Conditions(headers, "if-match", state.etag, lease_id=lease_id)
 
 
 def to_current_version(

@@ -1,7 +1,7 @@
-"""The adapters of safe-update for the index tags of a blob, and for the metadata of a container.
+"""The adapters of safe-update for metadata and index tags of a blob, and for the metadata of a container.
 
-The service compares no version of either. Tags are compared under a lease of our own, without which the service writes
-none. A lease on a container keeps no writer of its metadata out, so that they are only compared.
+The service compares no version of tags, nor of a container. Tags are compared under a lease of our own, without which
+the service writes none. A lease on a container keeps no writer of its metadata out, so that they are only compared.
 """
 
 import json

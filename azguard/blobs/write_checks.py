@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from azguard.blobs.content.upload import Upload
 
 
+_SAME_ON_A_READ = ("If-Match", "If-Unmodified-Since", "x-ms-if-tags")
 _WORDS = {BLOCK_BLOB: "a block blob", "AppendBlob": "an append blob", "PageBlob": "a page blob"}
 
 
@@ -86,19 +87,17 @@ def check_creatable(target: Target, conditions: Conditions, missing: NotFound) -
 
 
 def check_early(upload: "Upload") -> None:
-    """Ask before the first block whether the commit would fail.
-
-    Raises:
-        AzguardError: it would, for the reason that the commit would be given.
-    """
+    """Raise before the first block what the commit would raise."""
     conditions = upload.conditions
     if conditions.fence is not None:
         from azguard.blobs import fenced_writes
 
         fenced_writes.bind_to_what_is_there(upload.target, conditions, upload.deadline, creates=True)
         return
+    # Those that mean on a read what they mean on the commit: they fail with 412 there.
+    headers = {key: value for key, value in conditions.headers.items() if key in _SAME_ON_A_READ}
     try:
-        found = properties.fetch(upload.target, replace(conditions, headers=_on_a_read(conditions)), upload.deadline)
+        found = properties.fetch(upload.target, replace(conditions, headers=headers), upload.deadline)
     except NotFound as error:
         if error.service_code == "ContainerNotFound":
             raise
@@ -116,40 +115,23 @@ def check_early(upload: "Upload") -> None:
         _refuse_type(upload.target, properties.type_of(found))
 
 
-def _on_a_read(conditions: Conditions) -> dict[str, str]:
-    """Return the conditions that mean on a read what they mean on the commit: those that fail with 412 there."""
-    return {
-        key: value
-        for key, value in conditions.headers.items()
-        if key in ("If-Match", "If-Unmodified-Since", "x-ms-if-tags")
-    }
-
-
 @contextmanager
 def explain_refusal(target: Target, conditions: Conditions, deadline: Deadline) -> Iterator[None]:
-    """Add to the refusal of a write what is there now, or that this scope never read it.
-
-    Raises:
-        Changed, Exists, Locked: the refusal.
-    """
+    """Add to the refusal of a write what is there now, or that this scope never read it."""
     try:
         yield
     except Changed as error:
         raise properties.describe_conflict(error, target, deadline) from error
     except Exists as error:
-        raise _explain_unread(error, target, conditions) from error
+        if not conditions.never_read:
+            raise
+        message = f"{target} exists, and this scope never read it"
+        raise error.but(message=message, reason="put_never_read", address=str(target.address)) from error
     except Locked as error:
         # The live service looks at the lease before it looks whether the blob exists.
         if not conditions.never_read:
             raise
         raise error.but(detail=(*error.detail, "and it was never read here: read it before you write")) from error
-
-
-def _explain_unread(error: Exists, target: Target, conditions: Conditions) -> Exists:
-    if not conditions.never_read:
-        return error
-    message = f"{target} exists, and this scope never read it"
-    return error.but(message=message, reason="put_never_read", address=str(target.address))
 
 
 def to_gave_up(target: Target, refused: int) -> GaveUp:

@@ -1,8 +1,12 @@
-"""The end of an append blob: found, or made by creating the blob."""
+"""The end of an append blob: found, made by creating the blob, sealed, and looked at after a lost answer.
+
+An Append Block is tied to its position. While the blob ends there, the block is not committed, and two transmissions of
+it exclude each other. Once something else stands there, it never can be, because an append blob only grows. Equal bytes
+prove nothing by themselves: two writers may append equal lines.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, ClassVar
 
 from azguard import columns
@@ -10,7 +14,7 @@ from azguard.accounts.target import Target
 from azguard.blobs import properties, write_checks
 from azguard.blobs.content import append_request
 from azguard.blobs.content.append_request import APPEND_BLOB, MOST_BLOCKS, Append, End, Proof
-from azguard.blobs.content.upload import ContentHeaders
+from azguard.blobs.content.upload import BlobWritten, ContentHeaders
 from azguard.blobs.copy_sources import SourcePiece
 from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
@@ -24,13 +28,9 @@ Answer = Mapping[str, Any]
 
 
 def find_or_create_end(given: Append, deadline: Deadline) -> tuple[End, bool]:
-    """Return the end of the blob, and whether the blob was created for it.
+    """Return the end of the blob, and whether the blob was created for it. Raises as ``append`` does.
 
-    Raises:
-        BadRequest: it is no append blob, it is sealed, or it has all the blocks that it can have.
-        Changed: it is not the version, or does not end at the place, that the append is for.
-        Forbidden: it may be appended to, and not be looked at.
-        NotFound: there is none, and none is to be created.
+    Forbidden, too: it may be appended to, and not be looked at.
     """
     created = False
     while True:
@@ -130,7 +130,9 @@ def find_append_outcome(
             return Finding(Verdict.UNKNOWN, seen=found)
         if found.size == end.position:
             return Finding(Verdict.NOT_YET, seen=found)
-        theirs = _read_theirs(target, end.position, piece, found.size, patience)
+        theirs: bytes | SourcePiece = piece  # What a source holds is not known here, and taken for equal.
+        if isinstance(piece, bytes):
+            theirs = read_range(target, end.position, min(len(piece), found.size - end.position), patience)
     except NotFound:
         return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
     except Changed:
@@ -140,15 +142,6 @@ def find_append_outcome(
     if proof is Proof.CONTENT or (proof is Proof.LEASE and _is_held(target, lease_id, patience)):
         return Finding(Verdict.COMMITTED, {"blob_append_offset": str(end.position)})
     return Finding(Verdict.UNKNOWN, seen=found, same=True)
-
-
-def _read_theirs(
-    target: Target, position: int, piece: bytes | SourcePiece, size: int, patience: Deadline
-) -> bytes | SourcePiece:
-    """Return the bytes that stand where a piece belongs; those of a source are not known here, and taken for equal."""
-    if isinstance(piece, SourcePiece):
-        return piece
-    return read_range(target, position, min(len(piece), size - position), patience)
 
 
 def _is_another(found: Any, end: End) -> bool:
@@ -181,14 +174,11 @@ def _is_held(target: Target, lease_id: str | None, patience: Deadline) -> bool:
 
 
 @dataclass(frozen=True)
-class BlobSealed:
+class BlobSealed(BlobWritten):
     """What sealing a blob did."""
 
     COLUMNS: ClassVar = (columns.ADDRESS, columns.CONTENT_LENGTH, columns.ETAG)
 
-    address: str
-    etag: str | None
-    last_modified: datetime | None
     blob_type: str
     content_length: int
     sealed: bool

@@ -1,4 +1,4 @@
-"""One append to an append blob: what it is tied to, what proves that it is ours, and what it did."""
+"""One append to an append blob: what it is tied to, its pieces, what proves that it is ours, and how it can fail."""
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, ClassVar, TypeVar
 from azguard import columns
 from azguard.accounts.target import Target
 from azguard.blobs import properties
-from azguard.blobs.content.upload import Settings
+from azguard.blobs.content.upload import BlobWritten, Settings
 from azguard.conditions.operations import DATES, Condition
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, BadRequest, Changed, GaveUp, Interrupted, OutcomeUnknown, Partial
@@ -41,15 +41,11 @@ class Proof(StrEnum):
 
 
 @dataclass(frozen=True)
-class AppendDone:
+class AppendDone(BlobWritten):
     """What an append wrote."""
 
     COLUMNS: ClassVar = (columns.ADDRESS, columns.POSITION, columns.APPENDED_BYTES, columns.ETAG)
 
-    address: str
-    #: None where a lost answer was settled: another writer may have written since.
-    etag: str | None
-    last_modified: datetime | None
     blob_type: str
     #: Where the first byte stands.
     position: int | None

@@ -164,11 +164,7 @@ class _AppendRun:
                 return lease
 
     def add(self, piece: Piece) -> None:
-        """Append one piece.
-
-        Raises:
-            AzguardError: it was not appended.
-        """
+        """Append one piece."""
         given = self.given
         until = given.deadline.restart(seconds=given.contention_seconds)
         others = given.deadline.restart(seconds=_OTHERS_SECONDS)
@@ -290,11 +286,7 @@ class TextEdits:
 
 
 def update_text(request: UpdateRequest, records: LocalRecords, text: TextEdits) -> UpdateReport:
-    """Apply the edits exactly once, whatever the type of the blob.
-
-    Raises:
-        AzguardError: as ``recording.update_and_record`` and ``appends.append`` say.
-    """
+    """Apply the edits exactly once, whatever the type. Raises as ``recording.update_and_record`` and ``append`` do."""
     try:
         return recording.update_and_record(request, records)
     except BadRequest as error:

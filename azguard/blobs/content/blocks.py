@@ -8,7 +8,6 @@ import base64
 import binascii
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any, BinaryIO, ClassVar
 
 from azguard import columns
@@ -16,7 +15,7 @@ from azguard.accounts.target import Target
 from azguard.blobs import properties
 from azguard.blobs.content import put_blob
 from azguard.blobs.content.put_blob import StagingPlace, stage_stream
-from azguard.blobs.content.upload import Settings, Upload
+from azguard.blobs.content.upload import BlobWritten, Settings, Upload
 from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Changed, NotFound, UsageError
 from azguard.requests.calls import read
@@ -44,15 +43,11 @@ class Block:
 
 
 @dataclass(frozen=True)
-class BlocksCommitted:
+class BlocksCommitted(BlobWritten):
     """What a commit of blocks wrote."""
 
     COLUMNS: ClassVar = (columns.ADDRESS, columns.CONTENT_LENGTH, columns.ETAG)
 
-    address: str
-    #: None where a lost answer was settled, but later writes hide the ETag.
-    etag: str | None
-    last_modified: datetime | None
     version_id: str | None
     content_length: int
     content_type: str | None
@@ -97,7 +92,13 @@ def stage(
         put_blob.stage_block(place, decode_id(block), first)
         yield Block(block, len(first), UNCOMMITTED)
     except Changed as error:
-        raise _explain_refusal(error, target) from error
+        if error.service_code != "InvalidBlobOrBlock":
+            raise
+        raise error.as_kind(
+            BadRequest,
+            message=f"{target} has staged blocks whose ids have another length",
+            reason="blocks_of_other_length",
+        ) from error
 
 
 def list_blocks(target: Target, conditions: Conditions, kind: str, deadline: Deadline) -> list[Block]:
@@ -193,14 +194,6 @@ def _fill(given: Settings, kept: Settings) -> Settings:
         kept,
         content_type=given.content_type or kept.content_type,
         metadata=kept.metadata if given.metadata is None else given.metadata,
-    )
-
-
-def _explain_refusal(error: Changed, target: Target) -> Exception:
-    if error.service_code != "InvalidBlobOrBlock":
-        return error
-    return error.as_kind(
-        BadRequest, message=f"{target} has staged blocks whose ids have another length", reason="blocks_of_other_length"
     )
 
 

@@ -1,14 +1,13 @@
-"""One write of pages: where, under which conditions, and what it wrote. Pages are ranges of 512 bytes."""
+"""A page blob: found, created, its ranges; and one write of pages as a value. A page is a range of 512 bytes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.target import Target
 from azguard.blobs import properties, write_checks
-from azguard.blobs.content.upload import Settings
+from azguard.blobs.content.upload import BlobWritten, Settings
 from azguard.conditions.operations import SEQUENCE
 from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Changed, Exists, GaveUp, NotFound, UsageError
@@ -28,15 +27,11 @@ MOST_BYTES = 8 * 1024**4
 
 
 @dataclass(frozen=True)
-class PagesWritten:
+class PagesWritten(BlobWritten):
     """What a write of pages did."""
 
     COLUMNS: ClassVar = (columns.ADDRESS, columns.OFFSET, columns.WRITTEN_BYTES, columns.ETAG)
 
-    address: str
-    #: None where a lost answer was settled without learning it.
-    etag: str | None
-    last_modified: datetime | None
     blob_type: str
     #: The byte at which the first page begins.
     offset: int
@@ -99,13 +94,6 @@ def check_range(offset: int, length: int | None, argument: str = "length") -> No
             )
 
 
-class Found(NamedTuple):
-    """A page blob: its version, and whether it was created just now."""
-
-    etag: str
-    created: bool
-
-
 @dataclass(frozen=True)
 class PageRange:
     """A range of a page blob."""
@@ -120,14 +108,11 @@ class PageRange:
     cleared: bool
 
 
-def find_or_create(given: PageWrite, end: int, deadline: Deadline) -> Found:
-    """Return the page blob that is written to; ``end`` is behind the last byte of the first piece.
+def find_or_create(given: PageWrite, end: int, deadline: Deadline) -> tuple[str, bool]:
+    """Return the ETag of the page blob to write to, and whether it was created for the write.
 
-    Raises:
-        BadRequest: it is of another type, or too short.
-        Exists: it was never read, so that it could only be created.
-        Changed: it is no longer the version that the write is for.
-        NotFound: there is none, and none is to be created.
+    ``end`` is behind the last byte of the first piece. Raises as ``page_write.put`` does, and Exists: the blob was
+    never read, so that it could only be created.
     """
     target, expected = given.target, given.conditions.expected_etag
     try:
@@ -136,7 +121,7 @@ def find_or_create(given: PageWrite, end: int, deadline: Deadline) -> Found:
         if given.create_bytes is None or error.service_code == "ContainerNotFound":
             raise error if error.reason else error.but(reason="pages_of_nothing") from error
         write_checks.check_creatable(target, given.conditions, error)
-        return Found(_create(given, given.create_bytes, deadline), created=True)
+        return _create(given, given.create_bytes, deadline), True
     address = str(target.address)
     if given.conditions.never_read:
         raise _build_never_read(target)
@@ -150,7 +135,7 @@ def find_or_create(given: PageWrite, end: int, deadline: Deadline) -> Found:
     if expected is not None and found.etag != expected:
         refusal = Changed(f"{target} changed since you read it", address, expected_etag=expected, seen=found)
         raise properties.describe_conflict(refusal, target, deadline)
-    return Found(found.etag, created=False)
+    return found.etag, False
 
 
 def _check_type(target: Target, found: Any) -> None:
@@ -209,11 +194,6 @@ def _build_never_read(target: Target) -> Exists:
     return Exists(f"{target} exists, and this scope never read it", str(target.address), reason="pages_never_read")
 
 
-def _build_changing(target: Target) -> GaveUp:
-    message = f"{target} changes faster than its ranges can be listed"
-    return GaveUp(message, str(target.address), reason="pages_keep_changing")
-
-
 def list_ranges(
     target: Target,
     conditions: Conditions,
@@ -247,7 +227,8 @@ def list_ranges(
             ranges = list(pages(listed, target, deadline))
         except Changed as error:
             if deadline.passed:
-                raise _build_changing(target) from error
+                told = f"{target} changes faster than its ranges can be listed"
+                raise GaveUp(told, str(target.address), reason="pages_keep_changing") from error
         else:
             break
     for each in ranges:

@@ -69,21 +69,18 @@ def clear(given: PageWrite, length: int, records: LeaseRecords) -> PagesWritten:
 
 
 def _read_pages(source: BinaryIO | Iterator[SourcePiece], offset: int) -> Iterator[_Pages]:
-    for content in _read(source):
+    contents: Iterator[bytes | SourcePiece]
+    if isinstance(source, Iterator) and not hasattr(source, "read"):
+        contents = source
+    else:
+        contents = iter(lambda: read_up_to(cast("BinaryIO", source), PIECE_BYTES), b"")
+    for content in contents:
         if len(content) % PAGE_BYTES:
             raise UsageError(
                 f"the content ends in the middle of a page of {PAGE_BYTES} bytes", reason="content_not_whole_pages"
             )
         yield _Pages(offset, len(content), content)
         offset += len(content)
-
-
-def _read(source: BinaryIO | Iterator[SourcePiece]) -> Iterator[bytes | SourcePiece]:
-    if isinstance(source, Iterator) and not hasattr(source, "read"):
-        yield from source
-        return
-    while content := read_up_to(cast("BinaryIO", source), PIECE_BYTES):
-        yield content
 
 
 def _write(
@@ -130,12 +127,12 @@ class _PageRun:
         while True:
             # The pages are still to come, so that a signal must still be heeded.
             with commits.step():
-                found = page_blob.find_or_create(given, first.offset + first.length, given.deadline.fresh())
-                self.created = self.created or found.created
-            self.etag = found.etag
+                end = first.offset + first.length
+                self.etag, created = page_blob.find_or_create(given, end, given.deadline.fresh())
+                self.created = self.created or created
             if given.is_unconditional or given.conditions.lease_id is not None:
                 return
-            held = guard.hold(given.target, None, self.records, given.deadline.fresh(), found.etag)
+            held = guard.hold(given.target, None, self.records, given.deadline.fresh(), self.etag)
             try:
                 self.lease = until.enter_context(held)
             except Changed:

@@ -165,11 +165,7 @@ def prepare(upload: Upload, content: bytes) -> Callable[[Conditions], Mapping[st
 def commit_list(upload: Upload, ids: Sequence[str]) -> _Committed:
     """Make the blob of blocks that are staged or committed already, in this order.
 
-    Raises:
-        Changed: it is no longer the version the condition names, or a block is not there any more.
-        Exists: create-only, and it exists.
-        LockLost: a holder with a higher fence has written it.
-        OutcomeUnknown: the answer was lost, and it cannot be known whether it was applied.
+    Raises as ``put`` does, and Changed where a block is not there any more.
     """
     _check_tags(upload)
     with write_checks.explain_refusal(upload.target, upload.conditions, upload.deadline):
@@ -178,12 +174,7 @@ def commit_list(upload: Upload, ids: Sequence[str]) -> _Committed:
 
 
 def _to_place(upload: Upload, patience: Callable[[], Deadline]) -> StagingPlace:
-    return StagingPlace(
-        target=upload.target,
-        lease_id=upload.conditions.lease_id,
-        op=upload.op,
-        patience=patience,
-    )
+    return StagingPlace(upload.target, upload.conditions.lease_id, upload.op, patience)
 
 
 def _put_blocks(

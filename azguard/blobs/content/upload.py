@@ -102,15 +102,21 @@ class Settings(ContentHeaders):
 
 
 @dataclass(frozen=True)
-class BlobPut:
-    """What a put wrote."""
-
-    COLUMNS: ClassVar = (columns.ADDRESS, columns.CONTENT_LENGTH, columns.ETAG)
+class BlobWritten:
+    """What was written, and the version that it made."""
 
     address: str
     #: None where a lost answer was settled, but later writes hide the ETag.
     etag: str | None
     last_modified: datetime | None
+
+
+@dataclass(frozen=True)
+class BlobPut(BlobWritten):
+    """What a put wrote."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.CONTENT_LENGTH, columns.ETAG)
+
     version_id: str | None
     content_length: int
     content_type: str | None
