@@ -131,7 +131,7 @@ def find_append_outcome(
         if found.size == end.position:
             return Finding(Verdict.NOT_YET, seen=found)
         theirs: bytes | SourcePiece = piece  # What a source holds is not known here, and taken for equal.
-        if isinstance(piece, bytes):
+        if not isinstance(piece, SourcePiece):
             theirs = read_range(target, end.position, min(len(piece), found.size - end.position), patience)
     except NotFound:
         return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
