@@ -70,12 +70,7 @@ def write(
                 raise  # The blocks that were to be committed are gone.
             refused += 1
             if refused > _LOOKS or deadline.passed:
-                raise GaveUp(
-                    f"{target} was written or deleted by others without a fence between each look at it and the write, "
-                    f"{refused} times; nothing was applied",
-                    address=str(target.address),
-                    reason="written_without_fence",
-                ) from error
+                raise _build_gave_up(target, refused) from error
         else:
             return settled._replace(attempts=settled.attempts + refused), conditions
 
@@ -125,3 +120,12 @@ def explain_fence(error: AzguardError) -> AzguardError:
     if error.service_code in _NO_TAGS:
         return error.but(reason="fence_needs_tags")
     return error
+
+
+def _build_gave_up(target: Target, refused: int) -> GaveUp:
+    return GaveUp(
+        f"{target} was written or deleted by others without a fence between each look at it and the write, "
+        f"{refused} times; nothing was applied",
+        address=str(target.address),
+        reason="written_without_fence",
+    )
