@@ -1,31 +1,21 @@
 """Notes about runs of a command, which tell the next run on this machine whether an earlier one is over.
 
-A note is a file that all processes of a run keep open and locked. The kernel unlocks it when the last of them has
-ended, however it ended. So a note that can be locked is of a run that is over.
-
-A note of another machine, as in a cache that was copied, tells nothing: it is not locked here, and its run may go on.
+The file of a note is kept open and locked by all processes of a run: it is over when the last of them has ended. For
+what a note of another machine tells, as in a cache that was copied, see ``processes.notes``.
 
 Not guaranteed: a program that closes the files it was handed, such as sudo, keeps no note locked.
 """
 
-import json
 import os
-import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from azguard.errors import ConfigError
-from azguard.folders import make_private
 from azguard.processes import locked_file
-from azguard.processes.notes import Machine
-
-_ENDING = ".json"
-_LONGEST_NOTE = 64 * 1024
-# A note is written when the waiting is over; a run that was killed before that leaves an empty file.
-_EMPTY_SECONDS = 24 * 3600.0
+from azguard.processes.notes import ProcessNote, ProcessNotes
 
 
 @dataclass(frozen=True)
@@ -39,18 +29,15 @@ class RunNote:
     #: When its command began, by this machine's clock, ISO 8601.
     began: str
     #: The id of the lock info that was there before; None if there was none.
-    before: str | None
-    #: The machine that it runs on, whose kernel keeps the note locked.
-    machine: Machine
+    before: str | None = None
 
 
 @dataclass
 class RunFile:
     """The file of one note."""
 
-    path: Path
-    #: The open file, which keeps the note locked; None if it is closed.
-    descriptor: int | None = None
+    file: ProcessNote
+    #: None until the waiting is over and the command begins.
     note: RunNote | None = None
 
     def write(self, note: RunNote) -> None:
@@ -60,29 +47,21 @@ class RunFile:
             ConfigError: it cannot be written.
         """
         self.note = note
-        if self.descriptor is not None:
-            with _explain_unwritable(self.path):
-                os.pwrite(self.descriptor, json.dumps(asdict(note)).encode(), 0)
+        with _explain_unwritable(self.file.path):
+            self.file.write(**{name: value for name, value in asdict(note).items() if value is not None})
 
     def close(self) -> None:
         """Close the file. The note stays locked as long as another process of the run lives."""
-        if self.descriptor is not None:
-            os.close(self.descriptor)
-            self.descriptor = None
-
-    def is_about(self, address: str, endpoint: str) -> bool:
-        """Return whether the note is about this resource."""
-        return self.note is not None and (self.note.address, self.note.endpoint) == (address, endpoint)
+        self.file.close(is_done=False)
 
     def is_over(self) -> bool:
         """Return whether all processes of the run have ended; to be asked after ``close``."""
-        with locked_file.lock_unused(self.path, if_missing=True) as is_over:
+        with locked_file.lock_unused(self.file.path, if_missing=True) as is_over:
             return is_over
 
     def remove(self) -> None:
         """Delete the file; one that cannot be deleted stays, and is over."""
-        with suppress(OSError):
-            self.path.unlink(missing_ok=True)
+        self.file.close(is_done=True)
 
 
 @dataclass(frozen=True)
@@ -90,7 +69,6 @@ class RunNotes:
     """The folder of the notes."""
 
     folder: Path
-    machine: Machine = field(default_factory=Machine.find)
 
     def open(self) -> RunFile:
         """Return a new file, which all processes that are started from now on keep locked.
@@ -98,31 +76,23 @@ class RunNotes:
         Raises:
             ConfigError: it cannot be made.
         """
-        file = RunFile(self.folder / f"{uuid.uuid4()}{_ENDING}")
+        notes = ProcessNotes(self.folder)
         with _explain_unwritable(self.folder):
-            make_private(self.folder)
-            if locked_file.IS_SUPPORTED:
-                file.descriptor = locked_file.create_locked(file.path, os.O_EXCL)
+            file = notes.make(str(uuid.uuid4()))
+            if file.descriptor is not None:
                 os.set_inheritable(file.descriptor, True)  # noqa: FBT003  # it takes no keyword
-        return file
+            file.write(**notes.machine.facts)
+        return RunFile(file)
 
     def find_over(self, address: str, endpoint: str) -> Iterator[RunFile]:
         """Yield the notes about a resource whose runs on this machine are over."""
-        for path in sorted(self.folder.glob(f"*{_ENDING}")):
-            file = RunFile(path)
-            try:
-                content = path.read_bytes()[:_LONGEST_NOTE]
-                is_forgotten = not content and time.time() - path.stat().st_mtime > _EMPTY_SECONDS
-            except OSError:
-                continue
-            file.note = _parse(content)
-            if is_forgotten and file.is_over():
+        for found in ProcessNotes(self.folder).find_abandoned():
+            file = RunFile(found, _parse(found))
+            if file.note is None:
+                # The run was killed before its command began.
                 file.remove()
-            elif file.is_about(address, endpoint) and self._is_of_here(file) and file.is_over():
+            elif (file.note.address, file.note.endpoint) == (address, endpoint):
                 yield file
-
-    def _is_of_here(self, file: RunFile) -> bool:
-        return file.note is not None and self.machine.runs(file.note.machine)
 
 
 @contextmanager
@@ -133,9 +103,9 @@ def _explain_unwritable(path: Path) -> Iterator[None]:
         raise ConfigError(f"{path} cannot be written: {error.strerror}", reason="run_not_recorded") from error
 
 
-def _parse(content: bytes) -> RunNote | None:
+def _parse(found: ProcessNote) -> RunNote | None:
+    facts = {each.name: found.facts[each.name] for each in fields(RunNote) if each.name in found.facts}
     try:
-        found = json.loads(content)
-        return RunNote(**{**found, "machine": Machine(**found["machine"])})
-    except (ValueError, TypeError, KeyError):
+        return RunNote(**facts)
+    except TypeError:
         return None

@@ -85,7 +85,6 @@ class StateGuard:
                     who=f"{getpass.getuser()}@{socket.gethostname()}",
                     began=datetime.now(UTC).isoformat(),
                     before=None if before is None else before.id,
-                    machine=self.notes.machine,
                 )
             )
 

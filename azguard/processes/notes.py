@@ -13,7 +13,7 @@ import os
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from azguard.folders import make_private
@@ -42,6 +42,11 @@ class Machine:
             installation = _MACHINE_ID.read_text("ascii").strip() or None
         return cls(socket.gethostname(), identity.find_boot(), installation)
 
+    @property
+    def facts(self) -> dict[str, str]:
+        """Return what a note says of the machine of its process."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
     def runs(self, other: "Machine") -> bool:
         """Return whether what a process of the other says of its locks, or its end, is known here."""
         if self.boot is not None and self.boot == other.boot:
@@ -64,12 +69,20 @@ class ProcessNote:
     #: Whether it is left even if all is done, because something of it may still come late.
     is_left: bool = False
 
-    def add(self, **facts: str) -> None:
-        """Add facts, before what they tell of is begun; raise no error."""
+    def write(self, **facts: str) -> None:
+        """Add facts, before what they tell of is begun.
+
+        Raises:
+            OSError: they cannot be written.
+        """
         self.facts |= facts
         if self.descriptor is not None:
-            with suppress(OSError):
-                os.write(self.descriptor, f"{json.dumps(facts)}\n".encode())
+            os.write(self.descriptor, f"{json.dumps(facts)}\n".encode())
+
+    def add(self, **facts: str) -> None:
+        """Add facts as ``write`` does, and raise no error."""
+        with suppress(OSError):
+            self.write(**facts)
 
     def close(self, *, is_done: bool) -> None:
         """Let go of the note: delete it, or leave it for the next process because something may be left.
@@ -93,14 +106,26 @@ class ProcessNotes:
 
     def open(self, name: str, facts: Mapping[str, str]) -> ProcessNote:
         """Note what is about to be done. Where the folder cannot be written, it is not noted."""
-        note = ProcessNote(self.folder / f"{name}{_ENDING}", {})
-        if locked_file.IS_SUPPORTED:
-            with suppress(OSError):
-                make_private(self.folder)
-                note.descriptor = locked_file.create_locked(note.path, os.O_APPEND)
-        here = {"host": self.machine.host, "boot": self.machine.boot, "installation": self.machine.installation}
-        note.add(**facts, **{name: value for name, value in here.items() if value is not None})
+        note = ProcessNote(self._find_path(name), {})
+        with suppress(OSError):
+            note = self.make(name)
+        note.add(**facts, **self.machine.facts)
         return note
+
+    def make(self, name: str) -> ProcessNote:
+        """Make a note that says nothing yet.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
+        note = ProcessNote(self._find_path(name), {})
+        make_private(self.folder)
+        if locked_file.IS_SUPPORTED:
+            note.descriptor = locked_file.create_locked(note.path, os.O_APPEND)
+        return note
+
+    def _find_path(self, name: str) -> Path:
+        return self.folder / f"{name}{_ENDING}"
 
     def find_abandoned(self) -> Iterator[ProcessNote]:
         """Yield the notes of processes on this machine that have ended."""
@@ -108,11 +133,11 @@ class ProcessNotes:
 
     def find(self, name: str) -> ProcessNote | None:
         """Return the note of that name, if it is of a process on this machine that has ended."""
-        return self._read_abandoned(self.folder / f"{name}{_ENDING}")
+        return self._read_abandoned(self._find_path(name))
 
     def is_running(self, name: str) -> bool:
         """Return whether the process lives that opened the note of that name."""
-        path = self.folder / f"{name}{_ENDING}"
+        path = self._find_path(name)
         with locked_file.lock_unused(path) as is_over:
             return path.exists() and not is_over
 
