@@ -1,1 +1,5 @@
-"""What each command does: one flat file per noun."""
+"""What each command does: a file for each noun, or a folder where one file is not enough.
+
+``about``        demo, help, version, completion
+``safe_update``  safe-update, edit
+"""

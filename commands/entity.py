@@ -82,12 +82,7 @@ def query(
 
 
 @app.command(spec=options.operation(operations.TABLE_ENTITY_INSERT))
-def insert(
-    ctx: typer.Context,
-    entity: Entity,
-    given: EntityOptions,
-    if_exists: options.IfExists = None,
-) -> None:
+def insert(ctx: typer.Context, entity: Entity, given: EntityOptions, if_exists: options.IfExists = None) -> None:
     """Create an entity; if it exists, it stays as it is (exit 45, or 0 with --if-exists skip).
 
     Not guaranteed: if the network delivers an insert late, it can create an entity again that was deleted meanwhile.
@@ -104,11 +99,7 @@ def insert(
 
 
 @app.command(spec=options.operation(operations.TABLE_ENTITY_UPDATE))
-def replace(
-    ctx: typer.Context,
-    entity: Entity,
-    given: EntityOptions,
-) -> None:
+def replace(ctx: typer.Context, entity: Entity, given: EntityOptions) -> None:
     """Replace an entity, but only the version you have seen; properties that you do not name are removed.
 
     If the JSON has the "odata.etag" that azguard entity get prints, or the "etag" that az prints, that version guards
@@ -127,11 +118,7 @@ def replace(
 
 
 @app.command(spec=options.operation(operations.TABLE_ENTITY_MERGE))
-def merge(
-    ctx: typer.Context,
-    entity: Entity,
-    given: EntityOptions,
-) -> None:
+def merge(ctx: typer.Context, entity: Entity, given: EntityOptions) -> None:
     """Set properties of an entity, but only of the version you have seen; the others stay as they are.
 
     A merge removes no property, even if its new value is null. If you never read the entity, or it changed since, the

@@ -147,11 +147,7 @@ def release(ctx: typer.Context, address: _Leasable, lease_id: _HeldLease = "@hel
 
 
 @app.command(name="break", spec=options.operation(operations.BLOB_LEASE_BREAK))
-def break_(
-    ctx: typer.Context,
-    address: _Leasable,
-    given: BreakOptions,
-) -> None:
+def break_(ctx: typer.Context, address: _Leasable, given: BreakOptions) -> None:
     """Break the lease of another holder, after showing who that is.
 
     By default a finite lease runs to its end, and cannot be renewed. So its holder notices before the next holder

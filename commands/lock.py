@@ -237,11 +237,7 @@ def log(
 
 
 @app.command(spec=options.remote("lock show only looks"))
-def show(
-    ctx: typer.Context,
-    address: lock_names.Lock,
-    lock_container: options.LockContainer = None,
-) -> None:
+def show(ctx: typer.Context, address: lock_names.Lock, lock_container: options.LockContainer = None) -> None:
     """Show who holds a lock, since when, and with which fence; if it is free, who held it last (last_owner).
 
     last_owner has the record of an earlier holder too, where another program holds the lock. A lock with several slots

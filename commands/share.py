@@ -1,6 +1,6 @@
 """``azguard share``: create, show, exists, list, delete, snapshot, stats, quota, metadata, acl."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -17,17 +17,12 @@ from azguard.resources.contents import require_empty
 _TIERS = ("TransactionOptimized", "Hot", "Cool", "Premium")
 _MOST_GIBIBYTES = 262_144
 
-
-def _read_policies(*asked: Any) -> Any:
-    return shares.get_policies(*asked)
-
-
 app = group("File shares: create, show, exists, list, delete, snapshot, stats, quota, metadata, acl.")
 _SHARE = Noun(Kind.SHARE, "share", file_options.Share, "team", "files")
 metadata_app = part_options.declare(
     app, _SHARE, Part.METADATA, operations.SHARE_GET_PROPERTIES, file_options.read_metadata
 )
-acl_app = part_options.declare(app, _SHARE, Part.ACL, operations.SHARE_GET_ACL, _read_policies)
+acl_app = part_options.declare(app, _SHARE, Part.ACL, operations.SHARE_GET_ACL, shares.get_policies)
 
 
 @app.command(spec=options.operation(operations.SHARE_CREATE))

@@ -9,7 +9,6 @@ from azguard.cli import completers, context, options, values
 from azguard.cli.groups import group
 from azguard.cli.tree_options import TreeOptions
 from azguard.conditions import operations
-from azguard.conditions.operations import BLOB_GET_PROPERTIES
 from azguard.errors import NotFound, UsageError
 from azguard.requests.commits import WriteResult
 
@@ -192,7 +191,7 @@ def wait(
     target = env.locate(blob, Kind.BLOB)
     conditions = Conditions()
     if which is waiting.Until.CHANGED:
-        conditions = wait_options.resolve_change(env, target, BLOB_GET_PROPERTIES, if_none_match)
+        conditions = wait_options.resolve_change(env, target, operations.BLOB_GET_PROPERTIES, if_none_match)
     elif if_none_match is not None:
         raise UsageError(f"--if-none-match means nothing with --until {which}", hint="--until changed")
     env.out.show(

@@ -81,12 +81,7 @@ def set_metadata(
 
 
 @tags_app.command(name="set", spec=options.operation(operations.BLOB_SET_TAGS))
-def set_tags(
-    ctx: typer.Context,
-    blob: options.Blob,
-    tags: options.Tags = None,
-    file: part_options.File = None,
-) -> None:
+def set_tags(ctx: typer.Context, blob: options.Blob, tags: options.Tags = None, file: part_options.File = None) -> None:
     """Replace all index tags of a blob, but only those you have seen, on the version you have seen.
 
     A file that tags get printed names its version, which guards the write. Without such a file, what tags get read last
