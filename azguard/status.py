@@ -149,14 +149,14 @@ def _current(target: Target, deadline: Deadline) -> tuple[str | None, datetime |
     """Return the ETag, the time of the last change and the state of the lease, as far as there are such."""
     if target.kind is Kind.ENTITY:
         from azguard.tables import edm
-        from azguard.tables import reads as table_reads
+        from azguard.tables import entities as table_reads
 
-        stored = table_reads.get(target, edm.KEYS, deadline)
+        stored = table_reads.get_selected(target, edm.KEYS, deadline)
         return stored.etag, table_reads.read_timestamp(stored), None
     if target.kind is Kind.TABLE:
-        from azguard.tables import acl
+        from azguard.tables import tables
 
-        return acl.get(target, deadline).etag, None, None
+        return tables.get_policies(target, deadline).etag, None, None
     if target.kind is Kind.DIR:
         from azguard.files import directories
 

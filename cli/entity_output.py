@@ -10,15 +10,15 @@ from azguard.cli import deliveries, layout
 from azguard.cli.context import Environment
 from azguard.cli.output import Output
 from azguard.cli.plain_values import plain
-from azguard.tables import reads
-from azguard.tables.calls import Stored
+from azguard.tables import entities
+from azguard.tables.entities import Stored
 
 _Row = Mapping[str, object]
 
 
 def deliver_one(env: Environment, target: Target, stored: Stored, select: Sequence[str]) -> None:
     """Print an entity and record its version, if all of it was delivered."""
-    row = _row(env.out, reads.as_printed(stored, select))
+    row = _row(env.out, entities.as_printed(stored, select))
     env.out.show(row)
     env.out.flush()
     if env.out.shows_whole(row) and deliveries.to_stream(sys.stdout).is_kept:
@@ -32,7 +32,7 @@ def deliver(env: Environment, table: Target, pages: Iterable[Sequence[Stored]], 
     """
     batches = pages if _streams(env.out) else [[each for page in pages for each in page]]
     for page in batches:
-        rows = [_row(env.out, reads.as_printed(each, select)) for each in page]
+        rows = [_row(env.out, entities.as_printed(each, select)) for each in page]
         _show(env.out, rows)
         env.out.flush()
         whole = _shows_whole(env.out, rows)
@@ -47,7 +47,7 @@ def _streams(out: Output) -> bool:
 
 def _row(out: Output, row: _Row) -> _Row:
     """Return an entity as this format shows it: for people and as TSV without its types and ETag."""
-    return reads.without_types(row) if out.query is None and out.format in ("table", "tsv") else row
+    return entities.drop_types(row) if out.query is None and out.format in ("table", "tsv") else row
 
 
 def _show(out: Output, rows: Sequence[_Row]) -> None:
@@ -76,7 +76,7 @@ def _shows_whole(out: Output, rows: Sequence[_Row]) -> list[bool]:
 
 def _record_reads(env: Environment, table: Target, delivered: Iterable[Stored], select: Sequence[str]) -> None:
     """Record the versions of entities of one table that were just delivered, with all or only some properties."""
-    found = ((reads.find_address(table, each), reads.to_seen_version(each)) for each in delivered)
+    found = ((entities.find_address(table, each), entities.to_seen_version(each)) for each in delivered)
     names = ",".join(sorted(set(select))) or None
     env.cache.record_all(
         ((Key(table.endpoint, str(address)), seen) for address, seen in found if address is not None),

@@ -10,7 +10,7 @@ from azguard.address import Kind
 from azguard.cli import completers, inputs, values
 from azguard.cli.context import Environment
 from azguard.errors import UsageError
-from azguard.queues import encodings
+from azguard.queues import message_results
 
 _DAY_SECONDS = 86_400
 _LONGEST_SECONDS = 7 * _DAY_SECONDS
@@ -58,7 +58,7 @@ class MessagePutOptions:
     file: Annotated[
         str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Read this file; by default, stdin.")
     ] = None
-    encoding: Encoding = encodings.TEXT
+    encoding: Encoding = message_results.TEXT
     time_to_live: Annotated[
         str | None,
         typer.Option("--time-to-live", metavar="DURATION|-1", help="Keep it this long; -1: for ever; by default, 7d."),
@@ -115,7 +115,7 @@ class ChangeOptions:
 
     content: Content = None
     file: ContentFile = None
-    encoding: Encoding = encodings.TEXT
+    encoding: Encoding = message_results.TEXT
     visibility_timeout: VisibilityTimeout = None
     visible: Annotated[bool, typer.Option("--visible", help="Let it be received at once.")] = False
     pop_receipt: PopReceipt = None
@@ -156,7 +156,7 @@ class ChangeOptions:
 def _check_content(content: str | None, file: str | None, encoding: str) -> None:
     if content is not None and file is not None:
         raise UsageError("--content and --file do not go together", hint="leave one of them out")
-    values.choice(encoding, "--encoding", encodings.ENCODINGS)
+    values.choice(encoding, "--encoding", message_results.ENCODINGS)
 
 
 def _read_text(content: str | None, file: str | None, encoding: str, *, allow_empty: bool) -> str:
@@ -164,15 +164,15 @@ def _read_text(content: str | None, file: str | None, encoding: str, *, allow_em
         read = content.encode("utf-8", "surrogateescape")
     else:
         with inputs.source(file, typed="--content TEXT") as stream:
-            read = stream.read(encodings.MOST_BYTES + 1)
-        if len(read) > encodings.MOST_BYTES:
+            read = stream.read(message_results.MOST_BYTES + 1)
+        if len(read) > message_results.MOST_BYTES:
             raise UsageError(
-                f"the content has more than {encodings.MOST_BYTES:,} bytes, which is all that a message holds",
+                f"the content has more than {message_results.MOST_BYTES:,} bytes, which is all that a message holds",
                 reason="message_too_large",
             )
     if not read and not allow_empty:
         raise UsageError("there is nothing to put: the content is empty", hint="if that is meant: --allow-empty")
-    return encodings.encode(read, encoding)
+    return message_results.encode(read, encoding)
 
 
 def number(text: str) -> int:

@@ -12,9 +12,9 @@ from azguard.cli import deliveries, inputs, values
 from azguard.cli.context import Environment
 from azguard.conditions.seen import SeenVersion
 from azguard.errors import NotFound, OutputFailed, UsageError
-from azguard.queues import encodings
+from azguard.queues import message_results
 from azguard.queues.message_results import MessageReceived, MessageWritten, Received
-from azguard.queues.receipts import Receipt, choose_receipt
+from azguard.queues.messages import Receipt, choose_receipt
 from azguard.times import iso
 
 # What comes of a message that is not base64.
@@ -23,7 +23,7 @@ _POISONED = "Azure Functions, unless it is told otherwise, would move it to its 
 
 def warn_of_readers(env: Environment, text: str | None, encoding: str) -> None:
     """Warn of a message that is sent as encoded already, and is not what readers of base64 decode."""
-    if text is not None and encoding == encodings.RAW and encodings.Body.of(text).decoded is None:
+    if text is not None and encoding == message_results.RAW and message_results.Body.of(text).decoded is None:
         env.out.warn(f"the content is not base64: {_POISONED}")
 
 
@@ -90,7 +90,7 @@ def deliver(env: Environment, received: Sequence[Received], encoding: str, body:
         env.out.flush()
         raise _build_not_found(body)
     for each in received:
-        if encoding != encodings.TEXT and not each.shown.is_base64:
+        if encoding != message_results.TEXT and not each.shown.is_base64:
             env.out.warn(f"{each.target} is not base64: {_POISONED}")
     is_whole = env.out.format != "none" and env.out.query is None and deliveries.to_stream(sys.stdout).is_kept
     if is_whole or body is not None:

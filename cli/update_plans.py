@@ -163,15 +163,14 @@ def resource(env: Environment, target: Target, given: UpdateOptions, plan: Updat
     """Return what is updated, as the core knows it."""
     lease_id = plan.lease_id
     if target.kind is Kind.ENTITY:
-        from azguard.tables.ledger import LedgeredEntity
-        from azguard.tables.updating import VersionedEntity
+        from azguard.tables.updates import LedgeredEntity, VersionedEntity
 
         if not given.by_ledger:
             return VersionedEntity(target)
         change = None if plan.change is None else plan.change.digest
         return LedgeredEntity(target, op=plan.op, asks=plan.is_keyed, change=change)
     if target.kind is Kind.QUEUE:
-        from azguard.queues.updating import QueueMetadataUpdate
+        from azguard.queues.queues import QueueMetadataUpdate
 
         return QueueMetadataUpdate(target)
     if target.kind in (Kind.SHARE, Kind.DIR, Kind.FILE):

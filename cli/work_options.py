@@ -17,7 +17,7 @@ from azguard.cli import command_line, ending, message_options, values
 from azguard.cli.context import Environment
 from azguard.cli.message_options import Encoding
 from azguard.errors import UsageError
-from azguard.queues import encodings
+from azguard.queues import message_results
 from azguard.worker.settings import MAX_DEQUEUE, MAX_POISON, POISON_STATUS, WorkSettings
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _LONGEST_NAME = 63
 class WorkOptions:
     """The options of queue work, as typed."""
 
-    encoding: Encoding = encodings.TEXT
+    encoding: Encoding = message_results.TEXT
     jobs: Annotated[str, typer.Option("--jobs", metavar="N", help="Run N commands at a time.")] = "1"
     drain: Annotated[bool, typer.Option("--drain", help="End when the queue is empty.")] = False
     max_messages: Annotated[str | None, typer.Option("--max-messages", metavar="N", help="End after N messages.")] = (
@@ -125,7 +125,7 @@ class WorkOptions:
             queue=queue,
             poison=_find_poison(queue, poison),
             command=(),
-            encoding=values.named(self.encoding, "--encoding", encodings.ENCODINGS),
+            encoding=values.named(self.encoding, "--encoding", message_results.ENCODINGS),
             visibility=message_options.visibility(self.visibility_timeout, 1),
             retry_visibility=values.seconds(self.retry_visibility, "--retry-visibility", 0, _LONGEST_SECONDS),
             max_dequeue=values.whole(self.max_dequeue, "--max-dequeue", 1, _MOST),

@@ -14,11 +14,10 @@ from azguard.cli.lock_options import TableLock
 from azguard.conditions import operations
 from azguard.requests.lineage import fresh_op
 from azguard.resources import existence
-from azguard.tables import entity_input, filters, reads, transactions, typed_values, writes
-from azguard.tables.entity_input import EntityCopy
-from azguard.tables.existing import find_entity
+from azguard.tables import edm, entities, entity_json, filters, transactions, writes
+from azguard.tables.entity_json import EntityCopy
 from azguard.tables.transaction_lines import LineReader
-from azguard.tables.write import EntityWrite, Verb
+from azguard.tables.writes import EntityWrite, Verb, find_existing
 
 app = group("Entities of tables: get, query, insert, replace, merge, upsert, delete, transaction.")
 
@@ -42,7 +41,7 @@ def get(ctx: typer.Context, entity: Entity, select: Select = None) -> None:
     env, target = context.locate(ctx, entity, Kind.ENTITY)
     env.conditions(target)
     names = values.parse_names(select)
-    entity_output.deliver_one(env, target, reads.get(target, names, env.deadline), names)
+    entity_output.deliver_one(env, target, entities.get_selected(target, names, env.deadline), names)
 
 
 @app.command(spec=options.operation(operations.TABLE_ENTITY_QUERY))
@@ -77,7 +76,7 @@ def query(
     env.conditions(target)
     names, most = values.parse_names(select), values.count(top, "--top")
     bound = filters.bind_parameters(values.not_empty(filter_, "--filter"), param or ())
-    pages = reads.query(target, bound, names, most, env.deadline)
+    pages = entities.query(target, bound, names, most, env.deadline)
     entity_output.deliver(env, target, pages, names)
 
 
@@ -217,7 +216,7 @@ def transaction(
         stamps=not no_lineage,
     )
     with inputs.source(file) as stream:
-        items = lines.read(iter(lambda: stream.readline(entity_input.MOST_BYTES + 1), b""))
+        items = lines.read(iter(lambda: stream.readline(entity_json.MOST_BYTES + 1), b""))
     if dry_run:
         env.out.show(transactions.preview(items))
         return
@@ -260,7 +259,7 @@ def _write(
         with env.reads.explain_deleted(target, made.conditions):
             done = existence.create(
                 lambda: writes.write(made, env.deadline.fresh()),
-                lambda: find_entity(made, env.deadline),
+                lambda: find_existing(made, env.deadline),
                 skip=skip,
             )
     writes.record_write(env.reads, made, done)
@@ -270,16 +269,16 @@ def _write(
 def _copy(target: Target, given: EntityOptions) -> EntityCopy:
     """Return the entity to write: of words such as ``n:int64=5``, of a file or of stdin."""
     if given.properties:
-        return entity_input.with_keys_of(target, typed_values.parse_entity(given.properties))
+        return entity_json.with_keys_of(target, edm.parse_entity(given.properties))
     with inputs.source(given.file, typed="properties such as status=new") as stream:
-        found = entity_input.parse(
-            stream.read(entity_input.MOST_BYTES + 1), inputs.show_name(given.file), '{"status": "new"}'
+        found = entity_json.parse_input(
+            stream.read(entity_json.MOST_BYTES + 1), inputs.show_name(given.file), '{"status": "new"}'
         )
-    return entity_input.with_keys_of(target, found)
+    return entity_json.with_keys_of(target, found)
 
 
 def _copy_to_delete(target: Target, file: str | None) -> EntityCopy:
     """Return the keys of an entity, and the version that a copy of it was read as."""
     if file is None:
-        return entity_input.with_keys_of(target, {})
-    return entity_input.for_delete(target, _copy(target, EntityOptions(file=file)), file)
+        return entity_json.with_keys_of(target, {})
+    return entity_json.for_delete(target, _copy(target, EntityOptions(file=file)), file)

@@ -10,7 +10,7 @@ from azguard.cli import context, lifecycle_options, message_options, message_rec
 from azguard.cli.groups import group
 from azguard.cli.message_options import ChangeOptions, Encoding, Message, MessagePutOptions, Number, PopReceipt
 from azguard.conditions import operations
-from azguard.queues import contents, encodings, messages
+from azguard.queues import message_results, messages, queues
 from azguard.resources.contents import require_empty
 
 app = group("Messages of queues: put, get, peek, update, delete, clear.")
@@ -54,7 +54,7 @@ def get(
     visibility_timeout: Annotated[
         str, typer.Option("--visibility-timeout", metavar="DURATION", help="Hide them this long: 1s to 7d.")
     ] = "30s",
-    encoding: Encoding = encodings.TEXT,
+    encoding: Encoding = message_results.TEXT,
     file: Annotated[
         str | None, typer.Option("--file", "-f", metavar="FILE", help="Write the body of the message to this file.")
     ] = None,
@@ -78,7 +78,7 @@ def get(
     """
     env, target = context.locate(ctx, queue, Kind.QUEUE)
     env.conditions(target)
-    values.choice(encoding, "--encoding", encodings.ENCODINGS)
+    values.choice(encoding, "--encoding", message_results.ENCODINGS)
     number, seconds = message_options.number(num_messages), message_options.visibility(visibility_timeout, 1)
     body = message_receipts.body_file(file, number)
     received = messages.receive(target, number, seconds, encoding, env.deadline)
@@ -172,5 +172,5 @@ def clear(ctx: typer.Context, queue: options.Queue, with_contents: options.WithC
     conditions = env.conditions(target)
     if not with_contents:
         confirm = lifecycle_options.confirm_clear(target)
-        require_empty(contents.count, target, env.deadline.fresh(), confirm, stays=True)
+        require_empty(queues.count_messages, target, env.deadline.fresh(), confirm, stays=True)
     env.out.show(messages.clear(target, conditions.guard, env.deadline.fresh()))

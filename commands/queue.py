@@ -25,8 +25,8 @@ from azguard.cli.lifecycle_options import Noun, declare_exists, declare_list
 from azguard.cli.work_options import WorkOptions
 from azguard.conditions import operations
 from azguard.conditions.operations import Part
-from azguard.queues import contents, queues
-from azguard.queues.existing import find_queue
+from azguard.queues import queues
+from azguard.queues.queues import find_existing
 from azguard.requests.deadline import Deadline
 from azguard.resources.contents import require_empty
 
@@ -41,15 +41,15 @@ Destination = Annotated[
 
 
 def _read_metadata(target: Target, _: object, deadline: Deadline) -> Any:
-    from azguard.queues import metadata
+    from azguard.queues import queues
 
-    return metadata.get(target, deadline)
+    return queues.get_metadata(target, deadline)
 
 
 def _read_policies(target: Target, _: object, deadline: Deadline) -> Any:
-    from azguard.queues import acl
+    from azguard.queues import queues
 
-    return acl.get(target, deadline)
+    return queues.get_policies(target, deadline)
 
 
 app = group("Queues: create, show, exists, list, delete, work, move, poison, metadata, acl.")
@@ -87,7 +87,7 @@ def create(
         env,
         if_exists,
         lambda op: queues.create(target, stamps, env.deadline, op),
-        lambda op: find_queue(target, op, env.deadline),
+        lambda op: find_existing(target, op, env.deadline),
     )
     env.out.show(result)
 
@@ -133,7 +133,7 @@ def delete(ctx: typer.Context, queue: options.Queue, with_contents: options.With
     env, target = context.locate(ctx, queue, Kind.QUEUE)
     conditions = env.conditions(target)
     if not with_contents:
-        require_empty(contents.count, target, env.deadline.fresh(), lifecycle_options.confirm_delete(target))
+        require_empty(queues.count_messages, target, env.deadline.fresh(), lifecycle_options.confirm_delete(target))
     result = queues.delete(target, conditions, env.deadline.fresh())
     env.reads.forget(target)
     env.out.show(result)
@@ -333,11 +333,11 @@ def set_metadata(
 
     Topics: queues
     """
-    from azguard.queues.metadata import replace_all
+    from azguard.queues.queues import replace_metadata
 
     env, target = context.locate(ctx, queue, Kind.QUEUE)
     wanted, seen = part_options.read_metadata(metadata, file)
-    done = replace_all(target, wanted, env.conditions(target, seen), env.deadline)
+    done = replace_metadata(target, wanted, env.conditions(target, seen), env.deadline)
     env.reads.record_part(target, Part.METADATA, done)
     env.out.show(done)
 
@@ -354,10 +354,10 @@ def set_policies(ctx: typer.Context, queue: options.Queue, file: part_options.Fi
 
     Topics: queues
     """
-    from azguard.queues.acl import RULES, replace
+    from azguard.queues.queues import POLICY_RULES, replace_policies
 
     env, target = context.locate(ctx, queue, Kind.QUEUE)
-    policies, seen = part_options.read_policies(file, RULES)
-    done = replace(target, policies, env.conditions(target, seen), env.deadline)
+    policies, seen = part_options.read_policies(file, POLICY_RULES)
+    done = replace_policies(target, policies, env.conditions(target, seen), env.deadline)
     env.reads.record_part(target, Part.ACL, done)
     env.out.show(done)

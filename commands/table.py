@@ -12,8 +12,7 @@ from azguard.cli.lifecycle_options import Noun, declare_list
 from azguard.conditions import operations
 from azguard.resources import existence
 from azguard.resources.contents import require_empty
-from azguard.tables import acl, contents, tables
-from azguard.tables.existing import find_table
+from azguard.tables import tables
 
 app = group("Tables: create, list, delete, and their access policies.")
 _TABLE = Noun(Kind.TABLE, "table", options.Table, "Orders", "tables")
@@ -35,7 +34,11 @@ def create(ctx: typer.Context, table: options.Table, if_exists: options.IfExists
     env, target = context.locate(ctx, table, Kind.TABLE)
     env.conditions(target)
     skip = lifecycle_options.skips(env, if_exists)
-    env.out.show(existence.create(lambda: tables.create(target, env.deadline), lambda: find_table(target), skip=skip))
+    env.out.show(
+        existence.create(
+            lambda: tables.create(target, env.deadline), lambda: existence.leave_alone(target, None, None), skip=skip
+        )
+    )
 
 
 declare_list(app, _TABLE, options.operation(operations.TABLE_QUERY_TABLES), tables.list_tables)
@@ -61,7 +64,7 @@ def delete(ctx: typer.Context, table: options.Table, with_contents: options.With
     env, target = context.locate(ctx, table, Kind.TABLE)
     conditions = env.conditions(target)
     if not with_contents:
-        require_empty(contents.count, target, env.deadline.fresh(), lifecycle_options.confirm_delete(target))
+        require_empty(tables.count_entities, target, env.deadline.fresh(), lifecycle_options.confirm_delete(target))
     env.out.show(tables.delete(target, conditions, env.deadline.fresh()))
     env.reads.forget(target)
 
@@ -78,7 +81,7 @@ def get(ctx: typer.Context, table: options.Table) -> None:
     """
     env, target = context.locate(ctx, table, Kind.TABLE)
     env.conditions(target)
-    found = acl.get(target, env.deadline)
+    found = tables.get_policies(target, env.deadline)
     env.out.show(found)
     env.out.flush()
     # What was shown in part, or went to /dev/null, was not read.
@@ -106,7 +109,7 @@ def set_(
     """
     env, target = context.locate(ctx, table, Kind.TABLE)
     # Read first: where acl get is at the other end of the pipe, what guards this is recorded only then.
-    wanted = acl.parse_policies(inputs.read_json(file))
-    written = acl.replace(target, wanted, env.conditions(target), env.deadline)
+    wanted = tables.parse_policies(inputs.read_json(file))
+    written = tables.replace_policies(target, wanted, env.conditions(target), env.deadline)
     env.reads.record(target, written)
     env.out.show(written)

@@ -4,12 +4,16 @@ A message that was received is hidden for a time, and has a receipt that ends wi
 receipt is its version: with it a write is of the message as it was received, or is refused.
 """
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from azguard.accounts.target import Target
+from azguard.conditions import seen
+from azguard.conditions.seen import Remembered
 from azguard.errors import AzguardError, BadRequest, Changed, NotFound, OutcomeUnknown
-from azguard.queues import bodies
 from azguard.queues.message_results import (
     MessageDeleted,
     MessagePeeked,
@@ -26,7 +30,7 @@ from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import Answers
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
-from azguard.resources.access_policies import replace_body
+from azguard.resources.access_policies import escape, replace_body
 
 T = TypeVar("T")
 #: What one request receives or looks at.
@@ -40,6 +44,8 @@ _MISMATCH = "PopReceiptMismatch"
 _STALE = (NOT_FOUND, _MISMATCH)
 # The clocks of the service's machines differ by a second in its recorded answers, and its times have no fractions.
 _CLOCKS = timedelta(seconds=5)
+#: Asks for what this scope knows of a message.
+Recall = Callable[[Target], Remembered]
 
 
 def put(queue: Target, text: str, visibility: int, time_to_live: int | None, deadline: Deadline) -> MessagePut:
@@ -57,7 +63,7 @@ def put(queue: Target, text: str, visibility: int, time_to_live: int | None, dea
             "",
             visibility_timeout=visibility,
             time_to_live=time_to_live,
-            raw_request_hook=replace_body(bodies.build_message(text)),
+            raw_request_hook=replace_body(_build_message(text)),
             **write_timeouts(deadline),
         ),
         look=lambda _: Finding(Verdict.UNKNOWN),
@@ -133,7 +139,7 @@ def update(target: Target, receipt: str, text: str | None, visibility: int, dead
     Source: https://learn.microsoft.com/rest/api/storageservices/update-message
     """
     client = target.account.queue(target.address)
-    body: dict[str, Any] = {} if text is None else {"raw_request_hook": replace_body(bodies.build_message(text))}
+    body: dict[str, Any] = {} if text is None else {"raw_request_hook": replace_body(_build_message(text))}
     request = WriteRequest[Any](
         target=target,
         send=lambda: client.update_message(
@@ -259,3 +265,52 @@ def _settle(request: WriteRequest[T], receipt: str, deadline: Deadline) -> Settl
             expected_etag=receipt,
             reason="receipt_stale",
         ) from error
+
+
+def _build_message(text: str) -> str:
+    return f"<QueueMessage><MessageText>{escape(text)}</MessageText></QueueMessage>"
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """A receipt, and until when no one else could get another one."""
+
+    text: str
+    #: By the service's clock; None where that is not known, or where this scope has a later receipt.
+    hidden_until: datetime | None = None
+    #: When this scope deleted the message with this receipt; None where it did not.
+    deleted: str | None = None
+
+    @contextmanager
+    def explain_deleted(self, target: Target) -> Iterator[None]:
+        """Say of a message that is not found that this scope deleted it, if it did. No message gets its id again.
+
+        Raises:
+            NotFound: in the place of the error that says that the receipt is stale.
+        """
+        try:
+            yield
+        except Changed as error:
+            if self.deleted is None or error.service_code != NOT_FOUND:
+                raise
+            raise seen.deleted_here(error, target, self.deleted) from error
+
+
+def choose_receipt(target: Target, given: str | None, recall: Recall) -> Receipt:
+    """Return the receipt that was given; None and ``@last`` are the one that this scope has, or deleted it with.
+
+    Raises:
+        Changed: it has none.
+    """
+    known = recall(target)
+    found = known.last or known.deleted
+    if found is not None and given in (None, "@last", found.etag):
+        return Receipt(found.etag, found.hidden_until, found.deleted)
+    if given is not None and given != "@last":
+        return Receipt(given)
+    raise Changed(
+        f"{target} was never received here, so there is no receipt",
+        address=str(target.address),
+        reason="never_received",
+        values={"container": target.address.container},
+    )

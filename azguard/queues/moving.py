@@ -18,8 +18,7 @@ from azguard.accounts.target import Target
 from azguard.address import Kind, parse
 from azguard.errors import AzguardError, Forbidden, OutcomeUnknown, Partial, Unavailable, UsageError
 from azguard.processes import clock
-from azguard.queues import encodings, messages, queues
-from azguard.queues.lifetimes import choose_life
+from azguard.queues import message_results, messages, queues
 from azguard.queues.message_results import Received
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import FAILED, UNKNOWN, Done, StoppableClock, conclude, run_phases
@@ -39,6 +38,10 @@ _JOBS = 8
 # So many doubts are no accident: the network is ill, and each of them may have made a duplicate.
 _MOST_DOUBTS = 10
 _LAST_ANSWER_SECONDS = 5.0
+_DEFAULT_LIFE_SECONDS = 7 * 86_400
+_FOREVER = -1
+# The service says of a message that never ends that it ends in this year.
+_LAST_YEAR = 9999
 
 
 @dataclass(frozen=True)
@@ -171,7 +174,7 @@ class _Run:
             begun = clock.now()
             most = min(messages.MOST_MESSAGES, left)
             with self.receiving:
-                batch = messages.receive(self.move.source, most, HIDDEN_SECONDS, encodings.TEXT, self._deadline())
+                batch = messages.receive(self.move.source, most, HIDDEN_SECONDS, message_results.TEXT, self._deadline())
                 self.held |= {str(each.target.address): each for each in batch}
             for each in batch:
                 # Received once more, after its time was over: put once more it could be there twice.
@@ -198,7 +201,7 @@ class _Run:
         address = str(message.target.address)
         if self.is_stopped or clock.now() - begun > _LATEST_START_SECONDS:
             return Done(address, LEFT)
-        life = choose_life(message, HIDDEN_SECONDS, self.move.time_to_live)
+        life = _choose_life(message, HIDDEN_SECONDS, self.move.time_to_live)
         try:
             messages.put(self.move.destination, message.body.text, 0, life, self._deadline())
         except OutcomeUnknown as error:
@@ -285,3 +288,18 @@ class _Job:
         """Move it and return how that ended."""
         address = str(self.message.target.address)
         return conclude(address, lambda: self.run_.put_and_delete(self.message, self.begun))
+
+
+def _choose_life(message: Received, hidden: int, wanted: int | None) -> int:
+    """Return for how many seconds a message is kept: what is wanted, else 7 days, or what was left if that is more.
+
+    ``hidden`` is for how many seconds it was hidden when it was received.
+    """
+    if wanted is not None:
+        return wanted
+    shown = message.shown
+    if shown.expiration_time.year >= _LAST_YEAR:
+        return _FOREVER
+    # By the service's clock, which said when the message is visible again.
+    left = (shown.expiration_time - shown.time_next_visible).total_seconds() + hidden
+    return max(_DEFAULT_LIFE_SECONDS, round(left))

@@ -1,5 +1,8 @@
 """Queues: thin calls into the SDK, frozen values out. A queue has metadata, and neither ETag nor lease."""
 
+import hashlib
+import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -10,15 +13,23 @@ from azguard.accounts.account import Account
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.conditions.resolve import Conditions
-from azguard.errors import NotFound
+from azguard.documents import metadata as rules
+from azguard.documents.policies import Policies, PolicyRules
+from azguard.errors import Changed, Forbidden, NotFound
 from azguard.requests.calls import page_timeouts, pages, read, write_timeouts
 from azguard.requests.commits import Verdict, WriteResult, without_time
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage, drop_lineage
-from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.resources import existence
+from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage
+from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
+from azguard.resources import access_policies, existence
+from azguard.resources.access_policies import AccessPolicies
+from azguard.resources.contents import Contents
+from azguard.resources.existence import leave_alone
+from azguard.updates.compared import ComparedMetadata, StampedMetadata
+from azguard.updates.resource import CommittedVersion
 
 _PAGE = 5000
+POLICY_RULES = PolicyRules("a queue", re.compile(r"r?a?u?p?"), "of r (read), a (add), u (update), p (process)")
 
 
 @dataclass(frozen=True)
@@ -129,3 +140,165 @@ def _find_create_outcome(target: Target, op: str, patience: Deadline) -> Finding
         return Finding(Verdict.NOT_YET)
     is_ours = op in Lineage.parse((found.metadata or {}).get(KEY))
     return Finding(Verdict.COMMITTED if is_ours else Verdict.UNKNOWN)
+
+
+def get_policies(target: Target, deadline: Deadline) -> AccessPolicies:
+    """Read the access policies of a queue.
+
+    Raises:
+        NotFound: there is no such queue.
+    Source: https://learn.microsoft.com/rest/api/storageservices/get-queue-acl
+    """
+    client = target.account.queue(target.address)
+    return access_policies.fetch(target, client.get_queue_access_policy, deadline)
+
+
+def replace_policies(target: Target, policies: Policies, conditions: Conditions, deadline: Deadline) -> WriteResult:
+    """Replace all access policies of a queue.
+
+    Raises:
+        Changed: they are no longer those the ETag is of.
+        OutcomeUnknown: the answer was lost. Even the same policies there now do not tell whose they are.
+    Source: https://learn.microsoft.com/rest/api/storageservices/set-queue-acl
+    """
+    if conditions.expected_etag is not None:
+        access_policies.require_version(conditions.expected_etag, get_policies(target, deadline))
+    return access_policies.replace(
+        target, policies, conditions.guard, lambda: _set_policies(target, policies, deadline), deadline
+    )
+
+
+def _set_policies(target: Target, policies: Policies, deadline: Deadline) -> None:
+    client = target.account.queue(target.address)
+    body = access_policies.replace_body(access_policies.build_policies(policies))
+    client.set_queue_access_policy({}, raw_request_hook=body, **write_timeouts(deadline))
+
+
+@dataclass(frozen=True)
+class QueueMetadata:
+    """The metadata of a queue; the ETag is azguard's own, of their content."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.ETAG)
+
+    address: str
+    etag: str
+    last_modified: None
+    metadata: Mapping[str, str]
+
+
+def get_metadata(target: Target, deadline: Deadline) -> QueueMetadata:
+    """Return the metadata of a queue.
+
+    Raises:
+        NotFound: there is no such queue.
+    """
+    stamped = fetch_metadata(target, deadline)
+    return QueueMetadata(
+        address=str(target.address),
+        etag=compute_etag(stamped),
+        last_modified=None,
+        metadata=drop_lineage(stamped),
+    )
+
+
+def replace_metadata(
+    target: Target, wanted: Mapping[str, str], conditions: Conditions, deadline: Deadline
+) -> WriteResult:
+    """Replace the metadata of a queue.
+
+    Raises:
+        Changed: they are not those that the ETag is of.
+        UsageError: they are too large together with azguard's own.
+        OutcomeUnknown: the answer was lost, and the write is not found. It may still arrive.
+    Source: https://learn.microsoft.com/rest/api/storageservices/set-queue-metadata
+    """
+    before = fetch_metadata(target, deadline)
+    current = compute_etag(before)
+    if conditions.expected_etag not in (None, current):
+        raise Changed(
+            f"the metadata of {target} changed since you read them",
+            address=str(target.address),
+            expected_etag=conditions.expected_etag,
+            current_etag=current,
+            reason="metadata_changed",
+        )
+    op = fresh_op()
+    stamped = with_lineage(wanted, Lineage.find(before).after(op, current))
+    rules.check_size(stamped, own=(KEY,))
+    request = WriteRequest[object](
+        target=target,
+        send=lambda: set_metadata(target, stamped, deadline),
+        look=lambda patience: find_metadata_outcome(target, op, patience),
+        # Nothing keeps a copy that comes late from undoing what another writes meanwhile.
+        resend=False,
+    )
+    settled = send_until_settled(request, deadline)
+    return without_time(target, conditions.guard, settled.attempts, compute_etag(stamped))
+
+
+def fetch_metadata(target: Target, deadline: Deadline) -> dict[str, str]:
+    """Return the metadata of a queue with azguard's own entry."""
+    return dict(fetch(target, deadline).metadata or {})
+
+
+def set_metadata(target: Target, stamped: Mapping[str, str], deadline: Deadline) -> None:
+    """Send the metadata of a queue once."""
+    target.account.queue(target.address).set_queue_metadata(dict(stamped), **write_timeouts(deadline))
+
+
+def compute_etag(stamped: Mapping[str, str]) -> str:
+    """Return the ETag that azguard makes of metadata with its own entry: no two writes of azguard have the same one."""
+    canonical = sorted((name.lower(), value) for name, value in stamped.items())
+    return f'"metadata-{hashlib.sha256(json.dumps(canonical).encode()).hexdigest()[:32]}"'
+
+
+def find_metadata_outcome(target: Target, op: str, patience: Deadline) -> Finding[object]:
+    """Return whether a write of the metadata is found. That it is not proves nothing: it depends on no version."""
+    try:
+        found = fetch_metadata(target, patience)
+    except NotFound:
+        return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
+    return Finding(Verdict.COMMITTED if op in Lineage.parse(found.get(KEY)) else Verdict.UNKNOWN)
+
+
+@dataclass(frozen=True)
+class QueueMetadataUpdate(ComparedMetadata):
+    """The metadata of a queue, as a JSON object of strings; their version is azguard's own, of their content."""
+
+    def fetch(self, deadline: Deadline) -> StampedMetadata:
+        """Return the metadata and the ETag that azguard makes of them."""
+        stamped = fetch_metadata(self.target, deadline)
+        return StampedMetadata(stamped, compute_etag(stamped))
+
+    def send(self, stamped: Mapping[str, str], lease_id: str | None, deadline: Deadline) -> CommittedVersion:
+        """Send Set Queue Metadata once; no lease of a queue exists."""
+        set_metadata(self.target, stamped, deadline)
+        return CommittedVersion(compute_etag(stamped))
+
+
+def find_existing(target: Target, op: str, deadline: Deadline) -> WriteResult:
+    """Return the queue that is there: ours, if the network sent the create twice."""
+    try:
+        found = fetch(target, deadline.fresh())
+    except NotFound:  # deleted since
+        return leave_alone(target, None, None)
+    if op in Lineage.parse((found.metadata or {}).get(KEY)):
+        return without_time(target, "if-none-match", 1)
+    return leave_alone(target, None, None)
+
+
+def count_messages(target: Target, deadline: Deadline) -> Contents:
+    """Return about how many messages are in a queue, hidden ones included: there may be fewer, never more.
+
+    Raises:
+        Forbidden: its metadata may not be read.
+        NotFound: it is not there.
+    """
+    try:
+        found = show(target, deadline).approximate_message_count
+    except Forbidden as error:
+        raise error.but(
+            message=f"{error.message}: so it is not known whether {target} is empty",
+            reason="contents_not_listed",
+        ) from error
+    return Contents(found, "message" if found == 1 else "messages")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from azguard.errors import UsageError
-from azguard.tables import edm, typed_values
+from azguard.tables import edm
 
 # A literal with what belongs to it, a placeholder, or one character of anything else. In a literal '' is a quote.
 _TOKEN = re.compile(r"(?P<literal>'(?:[^']|'')*')|@(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<other>.)", re.DOTALL)
@@ -103,7 +103,7 @@ def quote(text: str) -> str:
 def _parse_literals(parameters: Iterable[str]) -> Mapping[str, str]:
     found: dict[str, str] = {}
     for text in parameters:
-        name, kind, value = typed_values.split(text)
+        name, kind, value = edm.split_typed(text)
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
             raise UsageError(f"{name!r} is not a name", argument=_PARAMETER, reason="filter_parameter_name_malformed")
         if name in found:
@@ -114,7 +114,7 @@ def _parse_literals(parameters: Iterable[str]) -> Mapping[str, str]:
                 values={"name": name},
             )
         kind = kind or edm.STRING
-        found[name] = to_literal(name, kind, typed_values.parse_value(name, kind, value))
+        found[name] = to_literal(name, kind, edm.parse_value(name, kind, value))
     return found
 
 

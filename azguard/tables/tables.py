@@ -12,17 +12,22 @@ from azguard.accounts.account import Account
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.conditions.resolve import Conditions
+from azguard.documents import policies as rules
+from azguard.documents.policies import Policies, PolicyRules
 from azguard.errors import Exists
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.commits import Verdict, WriteResult, without_time
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.resources import existence
-from azguard.tables import calls
+from azguard.resources import access_policies, existence
+from azguard.resources.access_policies import AccessPolicies
+from azguard.resources.contents import Contents, count_first_page
+from azguard.tables import entities
 
 _PAGE = 1000
 # The character after "z", so that the names from "Ord" to "Ord{" are those that begin with "Ord".
 _BEHIND_LETTERS = "{"
+_POLICY_RULES = PolicyRules("a table", re.compile(r"r?a?u?d?"), "of r (read), a (add), u (update), d (delete)")
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ def exists(target: Target, deadline: Deadline) -> bool:
 
 def _require(target: Target, deadline: Deadline) -> Target:
     """Ask for at most one entity of a table, and return the table."""
-    next(calls.pages(target, deadline, "PartitionKey eq ''", "PartitionKey", 1), None)
+    next(entities.read_pages(target, deadline, "PartitionKey eq ''", "PartitionKey", 1), None)
     return target
 
 
@@ -128,3 +133,61 @@ def _delete(target: Target, deadline: Deadline) -> None:
     # The SDK hides that there was no table.
     if answers and answers[-1].status_code == HTTPStatus.NOT_FOUND:
         raise ResourceNotFoundError(response=answers[-1])
+
+
+def get_policies(target: Target, deadline: Deadline) -> AccessPolicies:
+    """Read the access policies of a table.
+
+    Raises:
+        NotFound: there is no such table.
+    Source: https://learn.microsoft.com/rest/api/storageservices/get-table-acl
+    """
+    client = target.account.table(target.address)
+    return access_policies.fetch(target, client.get_table_access_policy, deadline)
+
+
+def replace_policies(target: Target, policies: Policies, conditions: Conditions, deadline: Deadline) -> WriteResult:
+    """Replace all access policies of a table.
+
+    Raises:
+        Changed: they are no longer those the ETag is of.
+        OutcomeUnknown: the answer was lost. Even the same policies there now do not tell whose they are.
+    Source: https://learn.microsoft.com/rest/api/storageservices/set-table-acl
+    """
+    if conditions.expected_etag is not None:
+        access_policies.require_version(conditions.expected_etag, get_policies(target, deadline))
+    return access_policies.replace(
+        target, policies, conditions.guard, lambda: _set_policies(target, policies, deadline), deadline
+    )
+
+
+def parse_policies(value: Any) -> Policies:
+    """Return the access policies of a JSON value: as ``table acl get`` or ``az storage table policy list`` prints them.
+
+    Raises:
+        UsageError: they are not, or the service would refuse them; names the policy.
+    """
+    return rules.parse(value, _POLICY_RULES)
+
+
+def _set_policies(target: Target, policies: Policies, deadline: Deadline) -> None:
+    from azure.data.tables import TableAccessPolicy
+
+    made = {name: TableAccessPolicy(**policy) if any(policy.values()) else None for name, policy in policies.items()}
+    target.account.table(target.address).set_table_access_policy(made, **write_timeouts(deadline))
+
+
+# The most that one page holds.
+
+
+def count_entities(target: Target, deadline: Deadline) -> Contents:
+    """Count the entities of a table, up to the end of the first page that has any.
+
+    Raises:
+        Forbidden: it may not be queried.
+        NotFound: it is not there.
+    Source: https://learn.microsoft.com/rest/api/storageservices/query-entities
+    """
+    client = target.account.table(target.address)
+    asked = {"select": "PartitionKey", "results_per_page": _PAGE, **page_timeouts(deadline)}
+    return count_first_page(client.list_entities(**asked).by_page(), target, deadline, "entity", "entities")

@@ -11,9 +11,9 @@ from azguard.conditions.operations import Operation
 from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.seen import Remembered, SeenVersion
 from azguard.errors import AzguardError, UsageError
-from azguard.tables import entity_input, transactions, writes
+from azguard.tables import entity_json, transactions, writes
 from azguard.tables.transactions import Item
-from azguard.tables.write import EntityWrite, Verb
+from azguard.tables.writes import EntityWrite, Verb
 
 _TEXTS = ("etag", "if_match")
 _FLAGS = ("last_writer_wins",)
@@ -44,7 +44,7 @@ class LineReader:
         items: list[Item] = []
         for line, text in enumerate(lines, 1):
             try:
-                made = self._write(entity_input.parse(text, "the line", EXAMPLE))
+                made = self._write(entity_json.parse_input(text, "the line", EXAMPLE))
             except AzguardError as error:
                 raise error.at_line(line) from error
             items.append(Item(line, made.add_lineage() if self.stamps else made))
@@ -59,9 +59,9 @@ class LineReader:
         verb = Verb(found["op"])
         merges = verb is Verb.UPSERT and found.get("mode", "merge") == "merge"
         target = self.locate(found["address"])
-        copy = entity_input.with_keys_of(target, found.get("entity", {}))
+        copy = entity_json.with_keys_of(target, found.get("entity", {}))
         if verb is Verb.DELETE and "entity" in found:
-            copy = entity_input.for_delete(target, copy, '"entity"')
+            copy = entity_json.for_delete(target, copy, '"entity"')
         asked = RequestedConditions(**{name: found[name] for name in (*_TEXTS, *_FLAGS) if name in found})
         operation = verb.operation(merges=merges)
         known = self.recall(target, operation, asked, copy.version)

@@ -4,9 +4,10 @@ Source: https://learn.microsoft.com/rest/api/storageservices/performing-entity-g
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from azguard import columns
@@ -18,17 +19,76 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import service_code, status, translate
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources.existence import look_before
-from azguard.tables import calls, edm, limits, write_outcome, writes
-from azguard.tables.transaction_outcome import ItemVerdict, tells_of_all, verdict_from_items
-from azguard.tables.write import EntityWrite, Verb
-from azguard.tables.write_outcome import fetch_current, judge
+from azguard.tables import edm, entities, limits, writes
+from azguard.tables.writes import EntityWrite, Verb, fetch_current, judge_outcome
 
 if TYPE_CHECKING:
-    from azguard.tables.calls import Stored
+    from azguard.tables.entities import Stored
+
 
 MOST_ITEMS = 100
 MOST_BYTES = 4 * 1024 * 1024
 _INDEX = re.compile(r"(\d+):")
+
+
+class Evidence(Enum):
+    """What an item says about the transaction where nothing is certain."""
+
+    UNTOUCHED = "the version that it would replace is still there"
+    ABSENT = "the entity that it would insert is not there"
+    REPLACED = "another version is there, and nothing tells whose"
+    NONE = "it has no condition, so that what is there tells nothing"
+
+
+@dataclass(frozen=True)
+class ItemVerdict:
+    """What a look says about one item."""
+
+    verdict: Verdict
+    #: Whether it makes the entity.
+    inserts: bool
+    #: Whether of two transmissions of it only one can commit.
+    excludes_itself: bool
+
+    @classmethod
+    def of(cls, write: EntityWrite, verdict: Verdict) -> "ItemVerdict":
+        """Return a verdict on one write."""
+        return cls(verdict, inserts=write.inserts, excludes_itself=write.excludes_itself)
+
+    @property
+    def evidence(self) -> Evidence:
+        """Return what it says where it is not certain."""
+        if not self.excludes_itself:
+            return Evidence.NONE
+        if self.verdict is Verdict.UNKNOWN:
+            return Evidence.REPLACED
+        return Evidence.ABSENT if self.inserts else Evidence.UNTOUCHED
+
+
+def tells_of_all(refused: EntityWrite, verdict: Verdict) -> bool:
+    """Return whether the verdict on an item that was refused is one on all.
+
+    That what it would insert is not there does not tell: our insert may have been committed, and deleted since.
+    """
+    if verdict is Verdict.NOT_YET:
+        return not refused.inserts
+    return verdict is not Verdict.UNKNOWN
+
+
+def verdict_from_items(items: Iterable[ItemVerdict]) -> Verdict:
+    """Return what is known of a whole transaction: what is certain of one item is certain of all.
+
+    Of an insert it is never certain that it was not applied, because what it made may have been deleted. So it is
+    believed only where no other item is against it. Items after the first certain one are not asked for.
+    """
+    found = set()
+    for item in items:
+        if item.verdict in (Verdict.COMMITTED, Verdict.NEVER):
+            return item.verdict
+        found.add(item.evidence)
+    if Evidence.UNTOUCHED in found or (Evidence.ABSENT in found and Evidence.REPLACED not in found):
+        return Verdict.NOT_YET
+    return Verdict.UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -169,7 +229,7 @@ class _Transaction:
 
     def _look_before(self, item: Item) -> None:
         try:
-            self._was_there = look_before(lambda: calls.get(item.write.target, self._deadline)) is not None
+            self._was_there = look_before(lambda: entities.get(item.write.target, self._deadline)) is not None
         except NotFound as error:
             raise self._explain(error, item) from error
 
@@ -197,7 +257,7 @@ class _Transaction:
         for item in sorted(self._items, key=lambda item: item.write.stamp is not None):
             found = fetch_current(item.write, patience)
             self._found[item.line] = found
-            verdict = judge(item.write, found)
+            verdict = judge_outcome(item.write, found)
             if verdict is Verdict.NEVER:
                 self._superseded = item
             yield ItemVerdict.of(item.write, verdict)
@@ -230,7 +290,7 @@ class _Transaction:
 
     def _look_at(self, item: Item, patience: Deadline) -> Finding[str | None]:
         found = self._found[item.line] = fetch_current(item.write, patience)
-        return write_outcome.to_finding(item.write, found)
+        return writes.to_finding(item.write, found)
 
     def _find_etags(self, patience: Deadline) -> list[str | None]:
         """Return the ETags that were made, where they can be learnt."""
@@ -240,7 +300,7 @@ class _Transaction:
                 found = self._found[item.line] if item.line in self._found else fetch_current(item.write, patience)
             except AzguardError:
                 found = None  # The transaction is committed, even if this item cannot be read.
-            etags.append(write_outcome.find_etag(item.write, found))
+            etags.append(writes.find_etag(item.write, found))
         return etags
 
     def _name_item(self, error: AzguardError) -> AzguardError:
@@ -288,7 +348,7 @@ def _to_sdk_operation(made: EntityWrite) -> tuple[str, dict[str, Any], dict[str,
     mode = {"mode": UpdateMode.MERGE if made.partial else UpdateMode.REPLACE}
     if made.verb is Verb.UPSERT:
         return "upsert", entity, mode
-    condition = calls.to_condition(made.version)
+    condition = entities.to_condition(made.version)
     if made.verb is Verb.DELETE:
         return "delete", entity, condition
     return "update", entity, {**mode, **condition}

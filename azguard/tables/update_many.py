@@ -15,20 +15,53 @@ from pathlib import Path
 
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.errors import Partial, Unavailable
+from azguard.errors import NotFound, Partial, TransformFailed, Unavailable
 from azguard.requests.deadline import Deadline
-from azguard.requests.pool import FAILED, UNKNOWN, Done, StoppableClock, run_phases
-from azguard.tables import calls, filters, ledger
-from azguard.tables.calls import Stored
+from azguard.requests.pool import FAILED, UNKNOWN, Done, StoppableClock, conclude, run_phases
+from azguard.tables import entities, filters
 from azguard.tables.edm import PARTITION_KEY, ROW_KEY
-from azguard.tables.ledger import LedgeredEntity
-from azguard.tables.update_jobs import APPLIED_BEFORE, SKIPPED, UNCHANGED, UPDATED, NoLongerMatches, Update
-from azguard.tables.updating import VersionedEntity
+from azguard.tables.entities import Stored
+from azguard.tables.updates import LedgeredEntity, VersionedEntity, is_row
 from azguard.updates import update as updates
 from azguard.updates.journal import WriteJournal
 from azguard.updates.plan import UpdateHooks, UpdatePlan, choose_op
 from azguard.updates.resource import Change
 from azguard.updates.update import Preview
+
+UPDATED = "updated"
+UNCHANGED = "unchanged"
+APPLIED_BEFORE = "applied_before"
+SKIPPED = "skipped"
+
+
+class NoLongerMatches(TransformFailed):
+    """Another writer changed the entity, so that it is not to be updated any more."""
+
+
+@dataclass(frozen=True)
+class _EntityUpdate:
+    """One entity's update, ready to run."""
+
+    resource: VersionedEntity
+    plan: UpdatePlan
+    deadline: Deadline
+    tools: UpdateHooks
+
+    def run(self) -> Done:
+        """Make the update and return how it ended."""
+        address = str(self.resource.target.address)
+        return conclude(address, lambda: self._run(address))
+
+    def _run(self, address: str) -> Done:
+        try:
+            ended = updates.update(self.resource, self.plan, self.deadline, self.tools)
+        except NoLongerMatches:
+            return Done(address, SKIPPED)
+        except NotFound as error:
+            if error.service_code is not None:
+                raise
+            return Done(address, SKIPPED)  # It was deleted meanwhile.
+        return Done(address, UPDATED if ended.outcome == "committed" else ended.outcome, result=ended.created_keys)
 
 
 @dataclass(frozen=True)
@@ -110,12 +143,12 @@ class ManyUpdates:
     #: Called with what the caller has to know although an update ended well.
     warn: Callable[[str], None] = lambda text: None
 
-    def updates(self, clock: StoppableClock) -> Iterator[Update]:
+    def updates(self, clock: StoppableClock) -> Iterator[_EntityUpdate]:
         """Yield the update of each entity; its deadline goes by the clock."""
         for target, found in find_matches(self.table, self.where, self.query_deadline):
             deadline = self.patience.restart_on(clock)
             resource, plan = self.prepare(target, found, deadline)
-            yield Update(
+            yield _EntityUpdate(
                 resource=resource,
                 plan=plan,
                 deadline=deadline,
@@ -220,7 +253,7 @@ class Matched:
             return found
         again = self._read_again(target, deadline)
         self.matches = again is not None
-        return again or calls.get(target, deadline)
+        return again or entities.get(target, deadline)
 
     def guard(self, transform: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
         """Return the transform, which then fails for an entity that does not match any more."""
@@ -237,14 +270,14 @@ class Matched:
         mine = (
             f"{PARTITION_KEY} eq {filters.quote(partition)} and {ROW_KEY} eq {filters.quote(row)} and ({self._where})"
         )
-        found = (each for page in calls.pages(target, deadline, mine) for each in page)
+        found = (each for page in entities.read_pages(target, deadline, mine) for each in page)
         return next(found, None)
 
 
 def find_matches(table: Target, where: str, deadline: Deadline) -> Iterator[tuple[Target, Stored]]:
     """Yield the entities of a table that match a filter, in constant memory; the rows of a ledger stay out."""
-    for page in calls.pages(table, deadline, where):
+    for page in entities.read_pages(table, deadline, where):
         for found in page:
-            if not ledger.is_row(found.entity):
+            if not is_row(found.entity):
                 parts = (table.address.container, found.entity[PARTITION_KEY], found.entity[ROW_KEY])
                 yield Target(table.account, Address(Kind.ENTITY, parts)), found

@@ -8,23 +8,116 @@ was deleted meanwhile. Where entities get deleted, keep an empty one instead.
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from azguard.accounts.target import Target
+from azguard.conditions import operations
+from azguard.conditions.operations import Condition, Operation
+from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, Exists, NotFound, UsageError
 from azguard.requests.calls import write_timeouts
-from azguard.requests.commits import WriteResult
+from azguard.requests.commits import Verdict, WriteResult, verdict_from_lineage
 from azguard.requests.deadline import Deadline
-from azguard.requests.settle import NOTHING_THERE, WriteRequest, send_until_settled
-from azguard.resources.existence import look_before
-from azguard.tables import calls, limits, write_outcome
-from azguard.tables.edm import ANNOTATION
-from azguard.tables.write import EntityWrite, Verb
+from azguard.requests.lineage import KEY, UNSEEN, Lineage
+from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
+from azguard.resources.existence import judge_version, leave_alone, look_before
+from azguard.tables import edm, entities, limits
+from azguard.tables.edm import ANNOTATION, Entity
+from azguard.tables.entities import Stored
 
 if TYPE_CHECKING:
     from azguard.cache.reads import Reads
 
+
 _MODIFIED = re.compile(r"""W/"datetime'(\d{4}-\d\d-\d\dT\d\d%3A\d\d%3A\d\d)(?:\.(\d+))?Z'\"""", re.IGNORECASE)
+
+
+class Verb(StrEnum):
+    """What a write does to an entity; the value is the command's name."""
+
+    INSERT = "insert"
+    REPLACE = "replace"
+    MERGE = "merge"
+    UPSERT = "upsert"
+    DELETE = "delete"
+
+    def operation(self, *, merges: bool = False) -> Operation:
+        """Return its row in the table of operations; ``merges`` is about an upsert."""
+        if self is Verb.UPSERT and merges:
+            return operations.TABLE_ENTITY_INSERT_OR_MERGE
+        return _OPERATIONS[self]
+
+
+_OPERATIONS = {
+    Verb.INSERT: operations.TABLE_ENTITY_INSERT,
+    Verb.REPLACE: operations.TABLE_ENTITY_UPDATE,
+    Verb.MERGE: operations.TABLE_ENTITY_MERGE,
+    Verb.UPSERT: operations.TABLE_ENTITY_INSERT_OR_REPLACE,
+    Verb.DELETE: operations.TABLE_ENTITY_DELETE,
+}
+
+
+@dataclass(frozen=True)
+class EntityWrite:
+    """One write that is not sent yet."""
+
+    target: Target
+    verb: Verb
+    #: With its keys; for a delete only they.
+    entity: Entity
+    conditions: Conditions
+    op: str
+    #: Whether an upsert merges.
+    merges: bool = False
+    #: The lineage that it carries; None without one.
+    stamp: str | None = None
+
+    def add_lineage(self) -> "EntityWrite":
+        """Return the write with the lineage of the version it is guarded by, carried on; a delete leaves none."""
+        if self.verb is Verb.DELETE:
+            return self
+        parent = self.conditions.expected_etag
+        if parent is None and not self.inserts:
+            parent = UNSEEN
+        return replace(self, stamp=str(Lineage.parse(self.conditions.lineage).after(self.op, parent)))
+
+    @property
+    def sent(self) -> Entity:
+        """Return the entity as it is sent, the lineage included."""
+        return {**self.entity, **({KEY: self.stamp} if self.stamp else {})}
+
+    @property
+    def leaves_lineage(self) -> bool:
+        """Return whether its lineage tells of it afterwards; a delete leaves nothing that could be taken for it."""
+        return self.stamp is not None or self.verb is Verb.DELETE
+
+    @property
+    def version(self) -> str:
+        """Return the value of If-Match, without which a replace or a merge would create what is missing."""
+        return self.conditions.headers[Condition.IF_MATCH.header]
+
+    @property
+    def inserts(self) -> bool:
+        """Return whether it is for an entity that does not exist yet."""
+        return self.verb is Verb.INSERT
+
+    @property
+    def partial(self) -> bool:
+        """Return whether properties that it does not name stay as they are."""
+        return self.verb is Verb.MERGE or self.merges
+
+    @property
+    def excludes_itself(self) -> bool:
+        """Return whether of two transmissions only one can commit, so that sending again is safe."""
+        return self.conditions.expected_etag is not None or self.inserts
+
+    @property
+    def leaves_unseen(self) -> bool:
+        """Return whether the entity then has properties that were never read here: no version to be guarded by."""
+        return self.partial and self.conditions.expected_etag is None
 
 
 def check(made: EntityWrite) -> None:
@@ -53,11 +146,11 @@ def write(made: EntityWrite, deadline: Deadline) -> WriteResult:
         OutcomeUnknown: the answer was lost, or a delete was refused, and it cannot be known whether it was applied.
     """
     try:
-        before = look_before(lambda: calls.get(made.target, deadline)) if made.verb is Verb.DELETE else None
+        before = look_before(lambda: entities.get(made.target, deadline)) if made.verb is Verb.DELETE else None
         request = WriteRequest(
             target=made.target,
             send=lambda: _send(made, write_timeouts(deadline)),
-            look=lambda patience: write_outcome.find_outcome(made, patience, before),
+            look=lambda patience: find_outcome(made, patience, before),
             expected_etag=made.conditions.expected_etag,
             resend=made.excludes_itself,
         )
@@ -117,7 +210,7 @@ def explain_refusal(error: AzguardError, made: EntityWrite, deadline: Deadline) 
     if not isinstance(error, Changed):
         return error
     try:
-        current = error.seen or calls.get(made.target, deadline.restart(seconds=min(2.0, deadline.seconds)))
+        current = error.seen or entities.get(made.target, deadline.restart(seconds=min(2.0, deadline.seconds)))
     except Exception:  # noqa: BLE001  # the explanation is optional; report the conflict even if it fails
         return error
     if current is NOTHING_THERE:
@@ -134,10 +227,77 @@ def _list_properties(made: EntityWrite) -> str:
 def _send(made: EntityWrite, timeouts: Mapping[str, Any]) -> str | None:
     """Send the one request and return the new ETag."""
     if made.inserts:
-        return calls.insert(made.target, made.sent, timeouts)
+        return entities.insert(made.target, made.sent, timeouts)
     if made.verb is Verb.UPSERT:
-        return calls.upsert(made.target, made.sent, merge=made.merges, timeouts=timeouts)
+        return entities.upsert(made.target, made.sent, merge=made.merges, timeouts=timeouts)
     if made.verb is Verb.DELETE:
-        calls.delete(made.target, made.version, timeouts)
+        entities.delete(made.target, made.version, timeouts)
         return None
-    return calls.write(made.target, made.sent, made.version, merge=made.verb is Verb.MERGE, timeouts=timeouts)
+    return entities.write(made.target, made.sent, made.version, merge=made.verb is Verb.MERGE, timeouts=timeouts)
+
+
+def find_outcome(made: EntityWrite, patience: Deadline, before: Stored | None = None) -> Finding[str | None]:
+    """Return what is known about a write, with the ETag it made if that is known; ``before`` was there before it."""
+    return to_finding(made, fetch_current(made, patience), before)
+
+
+def to_finding(made: EntityWrite, found: Stored | None, before: Stored | None = None) -> Finding[str | None]:
+    """Return what is known about a write from what is there now, and that itself."""
+    verdict = judge_outcome(made, found)
+    # What was there before a delete, and is not there after it was refused, its first copy may have deleted.
+    is_replaced = before is not None and (found is None or found.etag != before.etag)
+    return Finding(
+        verdict,
+        find_etag(made, found) if verdict is Verdict.COMMITTED else None,
+        seen=NOTHING_THERE if found is None else found,
+        same=verdict is Verdict.UNKNOWN and (is_replaced or _equals(made, found)),
+    )
+
+
+def fetch_current(made: EntityWrite, patience: Deadline) -> Stored | None:
+    """Return what is there now, None if nothing is."""
+    try:
+        return entities.get(made.target, patience)
+    except NotFound:
+        return None
+
+
+def judge_outcome(made: EntityWrite, found: Stored | None) -> Verdict:
+    """Return what is known about a write from what is there now."""
+    if found is None:
+        # A missing entity does not prove our delete: another writer could have deleted it.
+        return Verdict.NOT_YET if made.inserts else Verdict.UNKNOWN
+    return verdict_from_lineage(found.lineage, made.op, made.conditions.expected_etag, found.etag)
+
+
+def find_etag(made: EntityWrite, found: Stored | None) -> str | None:
+    """Return the ETag that a write made, if what is there is known to be that very version.
+
+    Another writer's merge keeps our lineage and makes another version. After a write of the whole entity, equal content
+    shows that it is ours; after a merge nothing does, so its ETag is not known.
+    """
+    if found is None or made.partial or not found.lineage.entries or found.lineage.entries[0][0] != made.op:
+        return None
+    return found.etag if _to_values(found.entity) == _to_values(made.entity) else None
+
+
+def _equals(made: EntityWrite, found: Stored | None) -> bool:
+    """Return whether the entity that is there equals ours, for a write without a lineage."""
+    if found is None or made.leaves_lineage:
+        return False
+    ours = _to_values(made.entity)
+    theirs = _to_values(found.entity)
+    return ours.items() <= theirs.items() if made.partial else ours == theirs
+
+
+def _to_values(entity: Entity) -> dict[str, tuple[str, object]]:
+    return {name: (kind, value) for name, kind, value in edm.iterate_properties(entity)}
+
+
+def find_existing(made: EntityWrite, deadline: Deadline) -> WriteResult:
+    """Return the entity that is there."""
+    try:
+        found = entities.get(made.target, deadline.fresh())
+    except NotFound:  # deleted since
+        return leave_alone(made.target, None, None)
+    return judge_version(made.target, found.etag, parse_timestamp(found.etag), found.lineage, made.op)

@@ -36,10 +36,10 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op
 from azguard.requests.service_clock import ServiceClock
 from azguard.requests.service_codes import Answers
-from azguard.tables import calls, reads, writes
-from azguard.tables.calls import Stored
+from azguard.tables import entities, writes
 from azguard.tables.edm import PARTITION_KEY, ROW_KEY, Entity
-from azguard.tables.write import EntityWrite, Verb
+from azguard.tables.entities import Stored
+from azguard.tables.writes import EntityWrite, Verb
 from azguard.worker.settings import Claimed, DoneBefore, HeldByAnother, MessageFacts
 
 CLAIMED = "claimed"
@@ -93,7 +93,7 @@ class OnceTable:
         """
         answers = Answers()
         try:
-            calls.get(self._locate("-", "-"), deadline, hear=answers.hear)
+            entities.get(self._locate("-", "-"), deadline, hear=answers.hear)
         except NotFound as error:
             if error.service_code == _NO_TABLE:
                 raise self._missing(error) from error
@@ -193,7 +193,7 @@ class OnceTable:
             return DoneBefore(key, str(row.get("message", "")) if is_other else None)
         if row.get("state") != CLAIMED or self._is_unused(found):
             return None
-        written = reads.read_timestamp(found) or writes.parse_timestamp(found.etag) or now
+        written = entities.read_timestamp(found) or writes.parse_timestamp(found.etag) or now
         if written is None:
             raise Unavailable(f"the service does not tell when the claim of {key!r} was written")
         try:
@@ -275,7 +275,7 @@ def _own(claimed: Claimed) -> OnceClaim:
 def _read(target: Target, deadline: Deadline) -> Stored | None:
     """Return a row; None if there is none."""
     try:
-        return calls.get(target, deadline)
+        return entities.get(target, deadline)
     except NotFound as error:
         if error.service_code == _NO_TABLE:
             raise

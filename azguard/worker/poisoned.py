@@ -25,9 +25,9 @@ from azguard.queues.message_results import MessagePeeked
 from azguard.queues.moving import POISON_SUFFIX
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op
-from azguard.tables import calls, filters, tables, writes
+from azguard.tables import entities, filters, tables, writes
 from azguard.tables.edm import PARTITION_KEY, ROW_KEY, Entity
-from azguard.tables.write import EntityWrite, Verb
+from azguard.tables.writes import EntityWrite, Verb
 from azguard.worker.once import POISONED, find_partition
 
 # How much of a body is shown.
@@ -148,7 +148,7 @@ def _read_rows(table: Target, queue: str, wanted: set[str], deadline: Deadline) 
     query = f"PartitionKey eq {filters.quote(find_partition(queue))} and state eq {filters.quote(POISONED)}"
     found = {}
     try:
-        for page in calls.pages(table, deadline, query):
+        for page in entities.read_pages(table, deadline, query):
             for each in page:
                 if (copy := each.entity.get(_COPY)) in wanted:
                     found[str(copy)] = {**each.entity, "id": each.entity.get("message")}
@@ -228,7 +228,7 @@ def read_reasons(poison: Target, wanted: Iterable[str]) -> dict[str, dict[str, A
     found, deadline = {}, Deadline(_SECONDS)
     for each in wanted:
         try:
-            row = calls.get(_locate(poison, each), deadline).entity
+            row = entities.get(_locate(poison, each), deadline).entity
         except NotFound as error:
             if error.service_code == _NO_TABLE:
                 break

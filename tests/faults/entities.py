@@ -10,7 +10,7 @@ from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
-from azguard.tables.updating import VersionedEntity
+from azguard.tables.updates import VersionedEntity
 from azguard.updates import update
 from azguard.updates.plan import UpdatePlan
 from tests.faults.matrix import Rival

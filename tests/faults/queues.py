@@ -7,7 +7,7 @@ from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.errors import Exists
 from azguard.queues import queues
-from azguard.queues.updating import QueueMetadataUpdate
+from azguard.queues.queues import QueueMetadataUpdate
 from azguard.requests.deadline import Deadline
 from azguard.updates import update
 from azguard.updates.plan import UpdatePlan

@@ -26,11 +26,11 @@ from azguard.conditions.operations import BLOB_PUT_BLOCK_BLOB, Part
 from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.resolve import POSITION, Conditions, resolve
 from azguard.conditions.seen import SeenVersion
-from azguard.queues import encodings, messages, metadata, queues
+from azguard.queues import message_results, messages, queues
 from azguard.queues.message_results import MessageReceived, MessageWritten
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op
-from azguard.tables.updating import VersionedEntity
+from azguard.tables.updates import VersionedEntity
 from azguard.updates import update
 from azguard.updates.plan import UpdatePlan
 from tests.support.no_records import NoRecords
@@ -102,7 +102,7 @@ class ScopeStage:
 
     def make_queue(self) -> None:
         target = self._make_queue(self.queue)
-        self.reads.record_part(self._behind_proxy(target), Part.METADATA, metadata.get(target, Deadline()))
+        self.reads.record_part(self._behind_proxy(target), Part.METADATA, queues.get_metadata(target, Deadline()))
 
     def put_message(self) -> None:
         put = messages.put(self._locate(self.queue, Kind.QUEUE), "old", 0, None, Deadline())
@@ -115,7 +115,7 @@ class ScopeStage:
     def receive_message(self) -> None:
         self.put_message()
         queue = self._locate(self.queue, Kind.QUEUE)
-        for each in messages.receive(queue, 1, _HIDDEN_SECONDS, encodings.TEXT, Deadline()):
+        for each in messages.receive(queue, 1, _HIDDEN_SECONDS, message_results.TEXT, Deadline()):
             self._record_receipt(each.shown)
 
     def make_poison(self) -> None:

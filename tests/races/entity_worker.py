@@ -17,8 +17,7 @@ from azguard.errors import AzguardError
 from azguard.folders import Folders
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import new_op
-from azguard.tables.ledger import LedgeredEntity
-from azguard.tables.updating import VersionedEntity
+from azguard.tables.updates import LedgeredEntity, VersionedEntity
 from azguard.updates import update
 from azguard.updates.local_queue import LocalQueue
 from azguard.updates.plan import UpdateHooks, UpdatePlan

@@ -16,7 +16,7 @@ from azguard.documents import policies
 from azguard.errors import AzguardError, BadRequest, Exists, Locked, NotFound, Unavailable
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import translate
-from azguard.tables import acl, calls, reads, tables
+from azguard.tables import entities, tables
 from tests.support.places import DATA
 
 RECORDINGS = DATA / "recordings"
@@ -82,7 +82,7 @@ def recorded(name: str, method: str, status: int) -> str:
         ("test_table.test_delete_table_with_non_existing_table_fail_not_exist", "DELETE", 404, "table:Orders",
          lambda target: tables.delete(target, Conditions(), Deadline(0)), NotFound, "there is no table Orders"),
         ("test_table_entity.test_get_entity_not_existing", "GET", 404, "entity:Orders/eu/1",
-         lambda target: reads.get(target, (), Deadline(0)), NotFound, "there is no entity Orders/eu/1"),
+         lambda target: entities.get_selected(target, (), Deadline(0)), NotFound, "there is no entity Orders/eu/1"),
     ],
 )  # fmt: skip
 def test_a_refusal_of_the_live_service_is_told_by_its_meaning(
@@ -120,7 +120,7 @@ def test_a_code_of_the_table_service_has_words_and_a_way_out(
     body = json.dumps({"odata.error": {"code": code, "message": {"lang": "en-US", "value": "As the service says."}}})
     target = answering("entity:Orders/eu/1", status, body)
     with pytest.raises(Exception) as caught:  # noqa: PT011  # which class the SDK picks is what must not matter
-        calls.insert(target, {"PartitionKey": "eu", "RowKey": "1"}, {})
+        entities.insert(target, {"PartitionKey": "eu", "RowKey": "1"}, {})
     error = in_words(translate(caught.value, target))
     told = (type(error), error.service_code, words in error.message, (error.hint or "").startswith(hint))
     assert told == (kind, code, True, True)
@@ -128,8 +128,8 @@ def test_a_code_of_the_table_service_has_words_and_a_way_out(
 
 def test_special_doubles_are_read_as_the_live_service_writes_them(answering: Answering) -> None:
     body = recorded("test_table_entity.test_get_entity_with_special_doubles", "GET", 200)
-    stored = reads.get(answering("entity:Orders/eu/1", 200, body), (), Deadline(0))
-    assert reads.as_printed(stored, ("inf", "nan")) == {
+    stored = entities.get_selected(answering("entity:Orders/eu/1", 200, body), (), Deadline(0))
+    assert entities.as_printed(stored, ("inf", "nan")) == {
         "odata.etag": "W/\"datetime'2017-11-10T02%3A46%3A53.636692Z'\"",
         "PartitionKey": "pk65ff1655", "RowKey": "rk65ff1655",
         "inf": "Infinity", "inf@odata.type": "Edm.Double", "nan": "NaN", "nan@odata.type": "Edm.Double",
@@ -138,7 +138,7 @@ def test_special_doubles_are_read_as_the_live_service_writes_them(answering: Ans
 
 def test_access_policies_are_the_same_however_the_service_spells_their_times(answering: Answering) -> None:
     body = recorded("test_table.test_set_table_acl_with_signed_identifiers", "GET", 200)
-    found = acl.get(answering("table:Orders", 200, body), Deadline(0))
+    found = tables.get_policies(answering("table:Orders", 200, body), Deadline(0))
     times = {"start": "2011-10-11T00:00:00.0000000Z", "expiry": "2011-10-12T00:00:00.0000000Z", "permission": "r"}
     assert found.policies == {"testid": times}
     assert found.etag == policies.compute_etag(
@@ -150,6 +150,6 @@ def test_access_policies_are_the_same_however_the_service_spells_their_times(ans
 @pytest.mark.parametrize("body", ["{}", "[]", "null", '{"value": {}}', '{"value": [{"PartitionKey": "eu"}]}'])
 def test_what_holds_no_entities_is_neither_an_entity_nor_an_empty_list(answering: Answering, body: str) -> None:
     with pytest.raises(Unavailable, match="cannot be read"):
-        reads.get(answering("entity:Orders/eu/1", 200, body), (), Deadline(0))
+        entities.get_selected(answering("entity:Orders/eu/1", 200, body), (), Deadline(0))
     with pytest.raises(Unavailable, match="cannot be read"):
-        list(reads.query(answering("table:Orders", 200, body), None, (), None, Deadline(0)))
+        list(entities.query(answering("table:Orders", 200, body), None, (), None, Deadline(0)))

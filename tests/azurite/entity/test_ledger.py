@@ -10,7 +10,7 @@ from azure.data.tables import TableClient, UpdateMode
 
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Chosen, Decide, Fault, Request
-from azguard.tables.ledger import PREFIX
+from azguard.tables.updates import PREFIX
 from tests.faults.rules import Rule, by_rules, operation
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until

@@ -14,7 +14,18 @@ from azguard.address import Address, Kind
 from azguard.faultproxy import proxy
 from azguard.faultproxy.proxy import Fault, Request
 from azguard.requests.deadline import Deadline
-from azguard.tables import calls, filters, reads
+from azguard.tables import filters
+from azguard.tables.entities import (
+    Stored,
+    as_printed,
+    delete,
+    find_address,
+    get_selected,
+    insert,
+    query,
+    read_pages,
+    write,
+)
 from tests.support import table_world, thorough
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
@@ -36,7 +47,7 @@ KEYS = ["eu", "a b", "O'Brien", "''", "100%", "%2F", "a+b&c=d", "ü名😀", "x;
 def put(cli: CliWorld, table: str, row: str, partition: str = "eu", **properties: Any) -> str:
     """Insert an entity past the command line and return its address."""
     address = Address(Kind.ENTITY, (table, partition, row))
-    calls.insert(target(cli, address), {"PartitionKey": partition, "RowKey": row, **properties}, {})
+    insert(target(cli, address), {"PartitionKey": partition, "RowKey": row, **properties}, {})
     return address.short
 
 
@@ -212,7 +223,7 @@ def test_a_page_is_asked_for_when_the_one_before_has_been_taken(cli: CliWorld, t
 
     with proxy.running(table_world.port(cli), decide) as between:
         here = Target(emulator({"table": between.port}), address)
-        pages = calls.pages(here, Deadline(), None, None, 3)
+        pages = read_pages(here, Deadline(), None, None, 3)
         seen = [(len(asked), [each.entity["n"] for each in page]) for page in pages]
     assert seen == [(1, [0, 1, 2]), (2, [3, 4, 5]), (3, [6])]
 
@@ -228,7 +239,7 @@ def test_a_page_that_failed_is_asked_for_again(cli: CliWorld, table: str, fault:
 
     with proxy.running(table_world.port(cli), decide) as between:
         here = Target(emulator({"table": between.port}), Address(Kind.TABLE, (table,)))
-        found = [each.entity["n"] for page in calls.pages(here, Deadline(), None, None, 1) for each in page]
+        found = [each.entity["n"] for page in read_pages(here, Deadline(), None, None, 1) for each in page]
     assert found == [0, 1, 2, 3]
 
 
@@ -262,8 +273,8 @@ def test_status_tells_which_entities_changed_or_vanished(cli: CliWorld, table: s
         put(cli, table, row, n=1)
     cli.call("entity", "query", table)
     here = target(cli, Address(Kind.ENTITY, (table, "eu", "b")))
-    etag = calls.write(here, {"PartitionKey": "eu", "RowKey": "b"}, "*", merge=False, timeouts={})
-    calls.delete(target(cli, Address(Kind.ENTITY, (table, "eu", "c"))), "*", {})
+    etag = write(here, {"PartitionKey": "eu", "RowKey": "b"}, "*", merge=False, timeouts={})
+    delete(target(cli, Address(Kind.ENTITY, (table, "eu", "c"))), "*", {})
     ran = cli.call("status")
     found = {each["address"][-1]: (each["state"], each["current_etag"]) for each in ran.json}
     assert ran.code == 42
@@ -297,17 +308,17 @@ def test_any_entity_comes_back_byte_for_byte(shared: tuple[CliWorld, str], rows:
     for number, entity in enumerate(rows):
         mine = {**entity, "PartitionKey": partition, "RowKey": f"{number}{entity['RowKey']}"}
         here = target(world, Address(Kind.ENTITY, (table, partition, mine["RowKey"])))
-        etag = calls.insert(here, mine, {})
+        etag = insert(here, mine, {})
         sent[here.address] = json.dumps({"odata.etag": etag, **mine}, sort_keys=True)
-        got[here.address] = written(reads.get(here, (), Deadline()))
+        got[here.address] = written(get_selected(here, (), Deadline()))
     mine_only = filters.bind_parameters("PartitionKey eq @p", [f"p={partition}"])
-    pages = reads.query(whole, mine_only, (), None, Deadline())
-    found = {reads.find_address(whole, each): written(each) for page in pages for each in page}
+    pages = query(whole, mine_only, (), None, Deadline())
+    found = {find_address(whole, each): written(each) for page in pages for each in page}
     assert (got, found) == (sent, sent)
 
 
-def written(stored: calls.Stored) -> str:
+def written(stored: Stored) -> str:
     """Return an entity as it is printed, without the time at which the service wrote it."""
-    shown = dict(reads.as_printed(stored, ()))
+    shown = dict(as_printed(stored, ()))
     shown.pop("Timestamp")
     return json.dumps(shown, sort_keys=True)

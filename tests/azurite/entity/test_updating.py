@@ -17,7 +17,7 @@ from azguard.errors import NotFound, TransformFailed, UsageError
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage
 from azguard.tables import entity_edits, entity_json
-from azguard.tables.updating import VersionedEntity
+from azguard.tables.updates import VersionedEntity
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.table_world import table

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from azguard.blobs.update_parts import BlobTags, ContainerMetadata
-from azguard.queues.updating import QueueMetadataUpdate
+from azguard.queues.queues import QueueMetadataUpdate
 from azguard.requests.lineage import KEY, Lineage
 from tests.support import queue_world
 from tests.support.blob_world import client, make

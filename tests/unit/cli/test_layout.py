@@ -11,7 +11,7 @@ from azguard.blobs.listing import BlobPrefix, BlobShown
 from azguard.cli import layout, rendering, terminal
 from azguard.cli.layout import Layout
 from azguard.files.ranges import FileRange
-from azguard.tables.reads import PrintedEntity
+from azguard.tables.entities import PrintedEntity
 from tests.support.cases import cases
 from tests.unit.test_layers import MODULES
 

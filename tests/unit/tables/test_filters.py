@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from azguard.cli.hints import in_words
 from azguard.errors import UsageError
-from azguard.tables import edm, filters, typed_values
+from azguard.tables import edm, filters
 from tests.support.cases import cases
 from tests.support.entity_strategies import values
 
-_SUFFIXES = {kind: suffix for suffix, kind in typed_values.SUFFIXES.items()}
+_SUFFIXES = {kind: suffix for suffix, kind in edm.SUFFIXES.items()}
 
 
 @cases(

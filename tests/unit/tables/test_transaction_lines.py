@@ -13,9 +13,9 @@ from azguard.conditions.operations import Operation
 from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.seen import Remembered, SeenVersion
 from azguard.errors import AzguardError, UsageError
-from azguard.tables import entity_input
+from azguard.tables import entity_json
 from azguard.tables.transaction_lines import LineReader
-from azguard.tables.write import Verb
+from azguard.tables.writes import Verb
 from tests.support.cases import cases
 
 ETAG = "W/\"datetime'2026-11-21T10%3A00%3A00.1234567Z'\""
@@ -83,4 +83,4 @@ def test_a_hint_for_a_line_names_its_keys(op: str, hint: str) -> None:
 
 
 def test_a_byte_order_mark_is_no_part_of_the_json() -> None:
-    assert entity_input.parse(b'\xef\xbb\xbf{"n": 1}', "stdin", "{}") == {"n": 1}
+    assert entity_json.parse_input(b'\xef\xbb\xbf{"n": 1}', "stdin", "{}") == {"n": 1}

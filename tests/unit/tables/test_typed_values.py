@@ -8,14 +8,14 @@ from hypothesis import given
 
 from azguard.cli.hints import in_words
 from azguard.errors import UsageError
-from azguard.tables import edm, typed_values
+from azguard.tables import edm
 from tests.support.cases import cases
 from tests.support.entity_strategies import entities
 
 
 def texts(entity: dict[str, Any]) -> list[str]:
     """Return an entity as it is typed."""
-    suffixes = {kind: suffix for suffix, kind in typed_values.SUFFIXES.items()}
+    suffixes = {kind: suffix for suffix, kind in edm.SUFFIXES.items()}
     made = []
     for name, value in entity.items():
         if not name.endswith(edm.ANNOTATION):
@@ -26,7 +26,7 @@ def texts(entity: dict[str, Any]) -> list[str]:
 
 @given(entities())
 def test_any_entity_can_be_typed(entity: dict[str, Any]) -> None:
-    assert json.dumps(typed_values.parse_entity(texts(entity))) == json.dumps(entity)
+    assert json.dumps(edm.parse_entity(texts(entity))) == json.dumps(entity)
 
 
 @cases(
@@ -52,7 +52,7 @@ def test_any_entity_can_be_typed(entity: dict[str, Any]) -> None:
     ],
 )  # fmt: skip
 def test_a_property_is_read_as_its_type(given: list[str], entity: dict[str, Any]) -> None:
-    assert json.dumps(typed_values.parse_entity(given)) == json.dumps(entity)
+    assert json.dumps(edm.parse_entity(given)) == json.dumps(entity)
 
 
 @cases(
@@ -72,6 +72,6 @@ def test_a_property_is_read_as_its_type(given: list[str], entity: dict[str, Any]
 )
 def test_what_is_no_property_is_refused_by_name(given: list[str], words: str) -> None:
     with pytest.raises(UsageError) as refused:
-        typed_values.parse_entity(given)
+        edm.parse_entity(given)
     told = in_words(refused.value)
     assert (told.message, bool(told.hint)) == (words, True)

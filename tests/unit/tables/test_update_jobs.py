@@ -18,8 +18,7 @@ from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import Done, StoppableClock, Tally
 from azguard.tables import update_many
-from azguard.tables.update_jobs import NoLongerMatches, Update
-from azguard.tables.update_many import ManyUpdates, Summary
+from azguard.tables.update_many import ManyUpdates, NoLongerMatches, Summary, _EntityUpdate
 from azguard.updates import update as updates
 from azguard.updates.resource import Change
 
@@ -45,12 +44,12 @@ class Orders:
     def __post_init__(self) -> None:
         self.go.set()
 
-    def updates(self, _clock: StoppableClock) -> Iterator[Update]:
+    def updates(self, _clock: StoppableClock) -> Iterator[_EntityUpdate]:
         for row, _ in enumerate(self.ends):
             target = Target(emulator(), Address(Kind.ENTITY, ("orders", "eu", str(row))))
             anything: Any = None
             resource: Any = SimpleNamespace(target=target)
-            yield Update(resource, anything, anything, anything)
+            yield _EntityUpdate(resource, anything, anything, anything)
         if self.failure is not None:
             raise self.failure
 

@@ -8,7 +8,7 @@ from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.errors import ConfigError
 from azguard.requests.lineage import Lineage
-from azguard.tables.calls import Stored
+from azguard.tables.entities import Stored
 from azguard.worker.handling import ClaimHold
 from azguard.worker.once import OnceTable
 from azguard.worker.settings import Claimed, DoneBefore, HeldByAnother, MessageFacts

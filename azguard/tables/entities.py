@@ -5,22 +5,29 @@ missing entity is an error here: the SDK hides it, so that two clients that clai
 succeed.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from azguard.accounts.exchanges import TRUNCATED
 from azguard.accounts.target import Target
+from azguard.address import Address, Kind
+from azguard.conditions.seen import SeenVersion
 from azguard.requests.calls import page_timeouts, read, walk
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
 from azguard.tables import edm
-from azguard.tables.edm import Entity
+from azguard.tables.edm import ANNOTATION, KEYS, PARTITION_KEY, ROW_KEY, TIMESTAMP, Entity
 
 T = TypeVar("T")
 # Without If-Match the service would create what is missing; this means any version.
 ANY_VERSION = "*"
+# The most that the service puts into one page.
+_PAGE = 1000
+# The service uses this name too; no property can have a dot in its name.
+ETAG = "odata.etag"
 
 
 @dataclass(frozen=True)
@@ -66,7 +73,7 @@ def get(
     return answers[-1]
 
 
-def pages(
+def read_pages(
     target: Target, deadline: Deadline, query: str | None, select: str | None = None, page: int | None = None
 ) -> Iterator[list[Stored]]:
     """Yield what a query finds, page by page, each asked for again on transient failures.
@@ -161,3 +168,79 @@ def _keep(answers: list[T], parse: Callable[[Any], T]) -> Any:
             answers.append(parse(response.http_response.json()))
 
     return keep
+
+
+class PrintedEntity(dict[str, Any]):
+    """An entity as it is printed."""
+
+    #: Its properties have names of the user's own.
+    IS_VERBATIM: ClassVar = True
+
+
+def get_selected(target: Target, select: Sequence[str], deadline: Deadline) -> Stored:
+    """Read an entity, with all properties or those of ``select``.
+
+    Raises:
+        NotFound: there is no such entity, or no such table.
+    """
+    return get(target, deadline, _select_properties(select))
+
+
+def query(
+    target: Target, filter_: str | None, select: Sequence[str], top: int | None, deadline: Deadline
+) -> Iterator[Sequence[Stored]]:
+    """Yield the entities of a table that a filter finds, page by page, in constant memory.
+
+    Raises:
+        NotFound: there is no such table.
+        BadRequest: the service does not understand the filter.
+    """
+    left = top
+    page = None if top is None else min(top, _PAGE)
+    for found in read_pages(target, deadline, filter_, _select_properties(select), page):
+        yield found if left is None else found[:left]
+        if left is not None and (left := left - len(found)) <= 0:
+            return
+
+
+def as_printed(stored: Stored, select: Sequence[str]) -> PrintedEntity:
+    """Return an entity as it is printed: its ETag beside its properties, so that it can be written back as it is.
+
+    A property of ``select`` that this entity does not have is null. The lineage, which is none of the caller's, is
+    printed only if it is named.
+    """
+    if not select:
+        return PrintedEntity({ETAG: stored.etag, **stored.entity})
+    found = PrintedEntity({ETAG: stored.etag})
+    for name in dict.fromkeys((*KEYS, *select)):
+        found[name] = str(stored.lineage) or None if name == KEY else stored.entity.get(name)
+        if name + ANNOTATION in stored.entity:
+            found[name + ANNOTATION] = stored.entity[name + ANNOTATION]
+    return found
+
+
+def drop_types(row: Mapping[str, Any]) -> PrintedEntity:
+    """Return an entity for people, or for columns: the values alone."""
+    return PrintedEntity((name, value) for name, value in row.items() if name != ETAG and not name.endswith(ANNOTATION))
+
+
+def to_seen_version(stored: Stored) -> SeenVersion:
+    """Return what guards the next write of an entity that was read."""
+    return SeenVersion(stored.etag, str(stored.lineage) or None, stored.entity.get(TIMESTAMP))
+
+
+def find_address(table: Target, stored: Stored) -> Address | None:
+    """Return the address of an entity of a table, or None: an empty key is legal, but no part of an address."""
+    keys = (stored.entity[PARTITION_KEY], stored.entity[ROW_KEY])
+    return Address(Kind.ENTITY, (table.address.container, *keys)) if all(keys) else None
+
+
+def read_timestamp(stored: Stored) -> datetime | None:
+    """Return when an entity was last written, to the microsecond."""
+    moment = stored.entity.get(TIMESTAMP)
+    return None if moment is None else datetime.fromisoformat(moment).astimezone(UTC)
+
+
+def _select_properties(select: Sequence[str]) -> str | None:
+    """Return the value of $select: also the keys, the time and the lineage, which a write afterwards needs."""
+    return ",".join(dict.fromkeys((*KEYS, TIMESTAMP, *select, KEY))) if select else None

@@ -9,6 +9,7 @@ When an op is given up, its row is written and marked as void; then no attempt o
 Not guaranteed: once a row is deleted, its op is forgotten. Rows are never deleted by azguard.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -20,13 +21,15 @@ from azguard.address import Address, Kind
 from azguard.errors import NotFound, UsageError
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import AppliedKey, Lineage
-from azguard.tables import calls, edm
-from azguard.tables.edm import ANNOTATION, DATETIME, PARTITION_KEY, ROW_KEY, Entity
-from azguard.tables.updating import VersionedEntity, add_lineage, to_lineage_property
+from azguard.requests.lineage import KEY, AppliedKey, Lineage
+from azguard.tables import edm, entities, entity_json, limits
+from azguard.tables.edm import ANNOTATION, DATETIME, KEYS, PARTITION_KEY, ROW_KEY, Entity
+from azguard.tables.entities import Stored
 from azguard.times import iso
-from azguard.updates.resource import CommittedVersion, CurrentVersion
+from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion
 
+# A missing entity is no error here; a missing table is.
+_NO_TABLE = "TableNotFound"
 # Sorts behind the usual row keys, and no user chooses it by chance.
 PREFIX = "~op~"
 # The row key of the entity.
@@ -37,6 +40,110 @@ _VOID = "void"
 _TIME = "time"
 _CHANGE = "change"
 _Change = tuple[str, dict[str, Any], dict[str, Any]]
+
+
+@dataclass
+class VersionedEntity:
+    """An entity as JSON with OData annotations, compared by types and values; its lineage is one of its properties.
+
+    The Table service has neither leases nor kept versions: if a writer drops the lineage, the outcome stays unknown.
+    """
+
+    target: Target
+    #: Reads the entity.
+    fetch: Callable[[Target, Deadline], Stored] = entities.get
+
+    @property
+    def leases(self) -> None:
+        """Return None: the service has no leases on entities."""
+        return None
+
+    def read(self, deadline: Deadline) -> CurrentVersion:
+        """Read properties, ETag and lineage from one response.
+
+        Raises:
+            NotFound: there is no such table.
+        """
+        try:
+            return to_current_version(self.fetch(self.target, deadline))
+        except NotFound as error:
+            if error.service_code == _NO_TABLE:
+                raise
+            return CurrentVersion(b"", None, Lineage())
+
+    def read_unleased(self, deadline: Deadline) -> CurrentVersion:
+        """Read as ``read`` does, without the caller's lease id, whose lease may have ended."""
+        return self.read(deadline)
+
+    def prepare(
+        self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[str | None], CommittedVersion]:
+        """Return the Update Entity, which replaces it, or the Insert Entity where there is none."""
+        entity = add_lineage(content, state, lineage)
+        return lambda _: self._write(entity, state, deadline)
+
+    def mark(
+        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[str | None], CommittedVersion]:
+        """Return a Merge Entity that changes nothing but the ETag and the lineage."""
+        touch = self.fence(state, lineage, lease_id, deadline)
+        return lambda _: touch()
+
+    def count_room(self, state: CurrentVersion, content: bytes) -> int:
+        """Return how many characters the lineage may have beside the other properties."""
+        return limits.count_room(json.loads(content), KEY)
+
+    def fence(
+        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[], CommittedVersion]:
+        """Return a Merge Entity that changes nothing but the ETag and the lineage."""
+        touch: Entity = self.keys | to_lineage_property(state, lineage)
+        etag = str(state.etag)
+        return lambda: CommittedVersion(
+            entities.write(self.target, touch, etag, merge=True, timeouts=write_timeouts(deadline))
+        )
+
+    def list_versions(self, deadline: Deadline) -> list[KeptVersion]:
+        """Return nothing: the service keeps no versions of entities."""
+        return []
+
+    def canonicalize(self, content: bytes) -> bytes:
+        """Return what the transform gave in the canonical spelling."""
+        return entity_json.canonicalize(content, self.target.address)
+
+    @property
+    def keys(self) -> Entity:
+        """Return the two properties that name the entity."""
+        return dict(zip(KEYS, self.target.address.parts[1:], strict=True))
+
+    def _write(self, entity: Entity, state: CurrentVersion, deadline: Deadline) -> CommittedVersion:
+        timeouts = write_timeouts(deadline)
+        if state.etag is None:
+            return CommittedVersion(entities.insert(self.target, entity, timeouts))
+        return CommittedVersion(entities.write(self.target, entity, state.etag, merge=False, timeouts=timeouts))
+
+
+def to_current_version(found: Stored) -> CurrentVersion:
+    """Return an entity that was read as a version for the update loop."""
+    return CurrentVersion(
+        content=entity_json.encode_canonical(found.entity),
+        etag=found.etag,
+        lineage=found.lineage,
+        last_modified=entities.read_timestamp(found),
+        transform_input=entity_json.encode(found.entity),
+    )
+
+
+def add_lineage(content: bytes, state: CurrentVersion, lineage: Lineage | None) -> Entity:
+    """Return the entity to send, with the lineage on it."""
+    entity: Entity = json.loads(content)
+    return entity | to_lineage_property(state, lineage)
+
+
+def to_lineage_property(state: CurrentVersion, lineage: Lineage | None) -> Entity:
+    """Return the property of the lineage: the new one, or the current one if ``lineage`` is None."""
+    kept = str(state.carry_on(lineage))
+    return {KEY: kept} if kept else {}
 
 
 def is_row(entity: Mapping[str, Any]) -> bool:
@@ -95,8 +202,8 @@ class LedgeredEntity(VersionedEntity):
         def write() -> CommittedVersion:
             timeouts = write_timeouts(deadline)
             if void is None:
-                return CommittedVersion(calls.insert(self.target, row, timeouts))
-            return CommittedVersion(calls.write(self.target, row, void, merge=False, timeouts=timeouts))
+                return CommittedVersion(entities.insert(self.target, row, timeouts))
+            return CommittedVersion(entities.write(self.target, row, void, merge=False, timeouts=timeouts))
 
         return write
 
@@ -104,7 +211,7 @@ class LedgeredEntity(VersionedEntity):
         table, partition, _ = self.target.address.parts
         row = Target(self.target.account, Address(Kind.ENTITY, (table, partition, PREFIX + self.op)))
         try:
-            found = calls.get(row, deadline)
+            found = entities.get(row, deadline)
         except NotFound:
             self._void = self._key = None
             return False
@@ -154,7 +261,7 @@ def _change(entity: Entity, etag: str | None, *, merges: bool = False) -> _Chang
     if etag is None:
         return "create", edm.for_sdk(entity), {}
     mode = UpdateMode.MERGE if merges else UpdateMode.REPLACE
-    return "update", edm.for_sdk(entity), {"mode": mode, **calls.to_condition(etag)}
+    return "update", edm.for_sdk(entity), {"mode": mode, **entities.to_condition(etag)}
 
 
 def _transaction(target: Target, changes: Sequence[_Change], deadline: Deadline) -> str:
