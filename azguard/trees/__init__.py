@@ -5,8 +5,7 @@
 ``names``         which names are meant, listed, or taken for one: for trees of any size
 ``items``         how each file ended, the summary, and whether the service is gone
 ``runs``          the phases of a run, a few files at a time, and how far it came
-``uploads``       a folder into a service
-``file_writes``   how each of its files is written
+``uploads``       a folder into a service, and how each of its files is written
 ``downloads``     out of a service into a folder
 ``deletes``       what a service keeps under a prefix, and the directories that are empty then
 """

@@ -5,8 +5,9 @@ if any writer puts something into it meanwhile.
 """
 
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from azguard.accounts.target import Target
 from azguard.cache.reads import Reads
@@ -68,13 +69,14 @@ class FolderDeleting:
         """Yield the deletes. That of a directory waits for those in it, all of which are yielded before."""
         if self.folders is None:
             return
-        levels = _Levels()
+        # Those in which the walk is: few at any time, however many there are.
+        levels = defaultdict[str, _Level](_Level)
         for each in self.folders.walk(self.control.patience.fresh()):
-            above = levels.find_above(each.name)
+            above = levels[each.name.rpartition("/")[0]]
             if not each.is_folder:
                 above.holds = above.holds or each.name
                 continue
-            level = levels.pop(each.name)
+            level = levels.pop(each.name, None) or _Level()
             if self._is_meant(each.name):
                 above.begin()
                 yield _FolderDelete(self.folders, each.name, level, above, self.control)
@@ -85,12 +87,12 @@ class FolderDeleting:
         """Yield which directories would be deleted, if of the files only those are there then that stay."""
         if self.folders is None:
             return
-        levels = _Levels()
+        levels = defaultdict[str, _Level](_Level)
         for each in self.folders.walk(self.control.patience.fresh()):
-            above = levels.find_above(each.name)
+            above = levels[each.name.rpartition("/")[0]]
             if not each.is_folder:
                 above.holds = each.name if stays(each) else above.holds
-            elif levels.pop(each.name).holds is None and self._is_meant(each.name):
+            elif (levels.pop(each.name, None) or _Level()).holds is None and self._is_meant(each.name):
                 address = str(self.folders.locate(each.name).address)
                 yield TreeItem(address=address, file=None, outcome=items.WOULD_DELETE).done()
             else:
@@ -102,19 +104,6 @@ class FolderDeleting:
             return not self.patterns.include and not self.patterns.exclude and not self.keeps("")
         relative = name.removeprefix(self.prefix)
         return self.patterns.selects(f"{relative}/") and not self.keeps(relative)
-
-
-@dataclass(frozen=True)
-class _Levels:
-    """The directories in which a walk is: few at any time, however many there are."""
-
-    _of: dict[str, _Level] = field(default_factory=dict)
-
-    def find_above(self, name: str) -> _Level:
-        return self._of.setdefault(name.rpartition("/")[0], _Level())
-
-    def pop(self, name: str) -> _Level:
-        return self._of.pop(name, None) or _Level()
 
 
 @dataclass(frozen=True)

@@ -175,7 +175,7 @@ def test_a_container_that_may_not_be_listed_is_named_and_the_status_is_20(
     cli: CliWorld, site: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from azguard.errors import Forbidden
-    from azguard.leases import state
+    from azguard.leases import holdings, state
 
     list_states = state.list_states
 
@@ -184,7 +184,7 @@ def test_a_container_that_may_not_be_listed_is_named_and_the_status_is_20(
             raise Forbidden("no right to list", address=str(target.address), reason="not_allowed")
         return list_states(target, *rest)
 
-    monkeypatch.setattr(state, "list_states", refuse_one)
+    monkeypatch.setattr(holdings, "list_states", refuse_one)
     ran = cli.call("lock", "list", "--account", "--prefix", site)
     assert (ran.code, len(rows(ran.out))) == (20, 4)
     assert f"warning: container:{site}b could not be listed: no right to list" in ran.err

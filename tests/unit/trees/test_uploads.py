@@ -5,7 +5,7 @@ from typing import Any
 
 from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.resolve import Conditions
-from azguard.trees.file_writes import Writing
+from azguard.trees.uploads import FileWrites
 from tests.support.cases import cases
 from tests.support.fake_resource import TARGET
 
@@ -19,14 +19,12 @@ def choose(
 ) -> str:
     store: Any = SimpleNamespace(describe_settings=lambda _: settings)
     reads: Any = None
-    writing = Writing(
+    writing = FileWrites(
         store=store,
         reads=reads,
         asked=RequestedConditions(),
         scope=scope,
         skips_existing=skips,
-        skips_unchanged=False,
-        skips_delivered=False,
     )
     source: Any = SimpleNamespace(state=state)
     return writing.choose_op(TARGET, conditions, source)
