@@ -4,59 +4,22 @@ The way of one run:
 
 ``app``              the front door: which commands there are, and how a run ends
 ``registry``         the commands by name: their modules and their summaries
-``groups``           the Typer classes that commands are made of
-``command_spec``     what a command says of itself, so that it gets the options that it takes
 ``context``          what a command is handed: the account, the cache, the conditions, the output
-``run_keys``         under which keys a run keeps its facts
 ``output``           results as text, the one place
 ``errors``           every exception as an exit status and words, the one place
 ``signals``          what a signal does to a run
-``command_missing``  a group that was typed without a command
 
-Options that several commands share:
+Rooms:
 
-``options``          those declared once for many commands
-``shared_options``   of the account, the output, the conditions
-``option_classes``   many options as one frozen dataclass
-``values``           text as typed → what the core takes
-``accounts``         which account is meant
-``secret_files``     secrets as ``@FILE``
-``inputs``           files and streams that are named
-``ending``           credentials that end before the work may
-``asking``           questions on the terminal
-``command_line``     the words as they were typed
-``plain``            values without pydantic
+``parsing``          from the words of a command line to the call of a command
+``options``          the options of commands, and what the core is asked for by them
+``input``            what a command line names: values, accounts, addresses, files and streams
 
-Options of a noun or of one command, and what of them goes together:
-
-``append_options`` ``block_options`` ``copy_options`` ``page_options`` ``property_options`` ``put_options``
-``snapshot_options`` ``source_options`` ``tree_get_options`` ``wait_options``
-                     of blobs
-``file_options`` ``file_copy_options`` ``file_lock_options`` ``file_property_options`` ``file_put_options``
-``file_tree_options``
-                     of shares, directories and files
-``content_options``  of content and its headers, in blobs and files
-``part_options``     of metadata, tags and policies
-``lifecycle_options``  of what creates and deletes
-``tree_options`` ``tree_plans`` ``tree_stores`` ``tree_output``
-                     of trees of files, and what a run over one shows
-``entity_options`` ``entity_output``
-                     of entities, and how they are printed
-``message_options`` ``message_receipts``
-                     of messages, and which receipt is meant
-``work_options`` ``work_view``
-                     of ``queue work``, and its line on a terminal
-``lease_options`` ``lease_list_options`` ``breaking``
-                     of leases, and how one is broken
-``guarded_options``  of every command that runs another one under a lock
-``lock_options`` ``lock_names`` ``hold_options`` ``step_locks`` ``step_variables``
-                     of locks, and of those that are held for later steps
-``holdings_view``    who holds what: once, or again and again
-``update_options`` ``update_parts`` ``update_plans`` ``update_changes`` ``edit_options``
-                     of ``safe-update``, and its built-in edits
-``editor_options`` ``editing``
-                     of ``edit``
 ``demo_view``        the demonstration as people see it
+``holdings_view``    who holds what: once, or again and again
+``entity_output``    how entities are printed
+``work_view``        the line of ``queue work`` on a terminal
+``tree_output``      what a run over a tree shows
 
 What is shown:
 
@@ -95,5 +58,4 @@ Completion:
 ``completion``       what a shell is answered
 ``completion_scripts``  what each shell needs to ask
 ``completers``       what may stand in the place of a value
-``typed_line``       the unfinished line
 """

@@ -12,7 +12,8 @@ import typer
 from typer.main import get_command
 
 from azguard import __version__
-from azguard.cli import groups, run_keys, shared_options
+from azguard.cli.options import common
+from azguard.cli.parsing import command_spec, groups
 from azguard.cli.registry import COMMANDS, ROOT, find_module, list_modules
 from azguard.errors import OutputFailed
 
@@ -42,10 +43,10 @@ class Root(groups.Group):
             formatter.write_text(", ".join(TOPICS))
 
     def invoke(self, ctx: Any) -> Any:
-        shared = ctx.meta.setdefault(run_keys.SHARED, {})
+        shared = ctx.meta.setdefault(command_spec.SHARED, {})
         for name in [name for name in ctx.params if name in _GENERAL]:
             shared[name] = ctx.params.pop(name)
-        if set(ctx.meta[run_keys.ARGV]) <= {"--"}:
+        if set(ctx.meta[command_spec.ARGV]) <= {"--"}:
             from azguard.cli import help_text
 
             typer.echo(help_text.emphasize(ctx.get_help(), sys.stdout))
@@ -53,7 +54,7 @@ class Root(groups.Group):
         return super().invoke(ctx)
 
 
-_GENERAL = {param.name for param in shared_options.general_params()}
+_GENERAL = {param.name for param in common.general_params()}
 
 
 def _version(value: bool) -> None:
@@ -86,7 +87,7 @@ def _root() -> Any:
 
     command = get_command(app)
     command.name = ROOT
-    command.params = [*command.params, *shared_options.general_params()]
+    command.params = [*command.params, *common.general_params()]
     return command
 
 
@@ -103,7 +104,7 @@ def run(argv: list[str]) -> int:
         signals.end_in_order()
         context = command.make_context(ROOT, list(argv))
         meta = context.meta
-        meta[run_keys.ARGV] = tuple(argv)
+        meta[command_spec.ARGV] = tuple(argv)
         with context:
             command.invoke(context)
         errors.deliver(sys.stdout)

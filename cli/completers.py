@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from azguard.cli.typed_line import TypedLine
+    from azguard.cli.parsing.command_line import TypedLine
 
 #: A value, and what it is.
 Candidate = tuple[str, str]
@@ -148,7 +148,7 @@ def _in_time(listing: Listing, line: "TypedLine", incomplete: str) -> list[Candi
 
 
 def _account(line: "TypedLine") -> Any:
-    from azguard.cli import accounts
+    from azguard.cli.input import accounts
     from azguard.folders import Folders
 
     folders = Folders.of(line.environ)

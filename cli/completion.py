@@ -15,8 +15,8 @@ from typer.core import TyperGroup
 
 from azguard.cli.completers import Candidate
 from azguard.cli.completion_scripts import LINE, SHELL, WORD
+from azguard.cli.parsing.command_line import TypedLine
 from azguard.cli.registry import COMMANDS, ROOT
-from azguard.cli.typed_line import TypedLine
 
 #: Answered where a command of the user's follows: the shell completes it as if it stood alone.
 COMMAND_OF_SHELL = "--"

@@ -1,7 +1,8 @@
 """What a command is handed: the account, the cache, the conditions and the output of this run."""
 
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -13,14 +14,15 @@ from azguard import address
 from azguard.accounts.account import Account, Auth
 from azguard.accounts.target import Target
 from azguard.address import Kind, Location
-from azguard.cli import values
+from azguard.cli.input import values
 from azguard.cli.output import Output
-from azguard.cli.run_keys import ARGV, OPERATION, SHARED
+from azguard.cli.parsing.command_spec import ARGV, OPERATION, SHARED
 from azguard.conditions.operations import Operation
 from azguard.conditions.requested import RequestedConditions
 from azguard.errors import AzguardError, UsageError
 from azguard.folders import Folders
 from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
+from azguard.times import iso, span
 
 if TYPE_CHECKING:
     from azguard.cache.copies import Copy
@@ -98,7 +100,7 @@ class Environment:
     @cached_property
     def account(self) -> Account:
         """Return the account this run means."""
-        from azguard.cli import accounts
+        from azguard.cli.input import accounts
 
         found = accounts.choose(
             self.shared,
@@ -112,7 +114,7 @@ class Environment:
         return found
 
     def _warn_of_http(self, account: Account) -> None:
-        from azguard.cli import accounts
+        from azguard.cli.input import accounts
 
         if unencrypted := accounts.find_unencrypted(account):
             self.out.warn(unencrypted)
@@ -186,9 +188,7 @@ class Environment:
     def warn_of_end(self, target: Target, deadline: Deadline) -> None:
         """Warn if the credential of a target ends before a deadline."""
         if target.account.auth.may_end:
-            from azguard.cli import ending
-
-            ending.warn(target, deadline.seconds, self.out.warn_once)
+            warn_of_end(target, deadline.seconds, self.out.warn_once)
 
     def conditions(
         self,
@@ -232,3 +232,37 @@ def locate(ctx: typer.Context, text: str, kind: Kind, *, writable: bool = False)
     """
     env = of(ctx)
     return env, env.locate(text, kind, writable=writable)
+
+
+def warn_of_end(target: Target, seconds: float, tell: Callable[[str], None]) -> None:
+    """Warn by ``tell`` if the credential that proves who is asking ends within so many seconds.
+
+    Of a login that is known only when it is asked for its first token, so the warning comes then. This machine's clock
+    may be wrong, so the work begins all the same; of what has ended already the service itself says so.
+    """
+    until = time.time() + seconds
+    if target.account.auth is Auth.SAS:
+        from azguard.accounts import credentials
+
+        ends = credentials.read_sas(target.account.secret or "").ends
+        if ends is not None:
+            _warn(tell, "the SAS", ends.timestamp(), until, "make one that is valid for longer")
+    elif target.account.auth is Auth.LOGIN:
+        target.account.watch_login(lambda ends, reason: _warn_of_token(tell, ends, until, reason))
+
+
+def _warn_of_token(tell: Callable[[str], None], ends: float, until: float, reason: str) -> None:
+    from azguard.cli.hint_table import HINTS  # hundreds of words, for errors and warnings alone
+
+    _warn(tell, "the login's token", ends, until, str(HINTS[reason]))
+
+
+def _warn(tell: Callable[[str], None], what: str, ends: float, until: float, way_out: str) -> None:
+    left = ends - time.time()
+    if left > 0 and ends <= until:
+        times = f"ends at {_format_time(ends)}, in {span(left)}"
+        tell(f"{what} {times}; this may last until {_format_time(until)}; {way_out}")
+
+
+def _format_time(moment: float) -> str | None:
+    return iso(datetime.fromtimestamp(int(moment), UTC))

@@ -9,7 +9,9 @@ from typing import Any, TextIO
 
 import typer
 
-from azguard.cli import asking, run_keys, signals, terminal
+from azguard.cli import signals, terminal
+from azguard.cli.input import streams
+from azguard.cli.parsing import command_spec
 from azguard.cli.result_stream import silence, tell_of_read
 from azguard.documents import controls
 from azguard.errors import AzguardError, Changed, ConfigError, Gone, Interrupted, OutputFailed, UsageError
@@ -63,17 +65,18 @@ def _words(
     error: BaseException, known: AzguardError, meta: Mapping[str, Any], argv: Sequence[str], environ: Mapping[str, str]
 ) -> str:
     # Hundreds of words, for errors alone.
-    from azguard.cli import command_line, help_text, hint_account, hints, redaction
-    from azguard.cli.command_missing import CommandMissing
+    from azguard.cli import help_text, hint_account, hints, redaction
+    from azguard.cli.parsing import command_line
+    from azguard.cli.parsing.groups import CommandMissing
 
-    shared = meta.get(run_keys.SHARED, {})
+    shared = meta.get(command_spec.SHARED, {})
     text = ""
     if shared.get("debug") or "--debug" in argv:
         import traceback
 
         text = "".join(traceback.format_exception(error))
-    command, params = meta.get(run_keys.COMMAND, ("", {}))
-    operation = meta.get(run_keys.OPERATION)
+    command, params = meta.get(command_spec.COMMAND, ("", {}))
+    operation = meta.get(command_spec.OPERATION)
     if isinstance(known, OutputFailed) and operation is not None and not operation.writes:
         known = tell_of_read(known)
     known = hints.in_words(known, argv)
@@ -149,7 +152,7 @@ def _usage(error: Any, argv: Sequence[str]) -> UsageError:
 
 def _for_people(error: AzguardError, *, quiet: bool) -> str:
     # To decline a question is a choice, and no error.
-    lines = [error.message if error.reason == asking.DECLINED else f"error: {error.message}"]
+    lines = [error.message if error.reason == streams.DECLINED else f"error: {error.message}"]
     # No service tells another's receipt, and what is said of it says all.
     if isinstance(error, Changed) and error.expected_etag and error.reason != "receipt_stale":
         now = f"it is now {error.current_etag}" if error.current_etag else "that is no longer the current version"

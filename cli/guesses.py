@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
-from azguard.cli import command_line
 from azguard.cli.foreign_words import (
     ADDRESSES,
     COMMANDS,
@@ -26,6 +25,7 @@ from azguard.cli.foreign_words import (
     VERBS_OF_OTHERS,
     Ours,
 )
+from azguard.cli.parsing import command_line
 
 # Below it, words are more often strangers than misspelt: --overwrite and --verbose are at 0.59.
 _NEAR = 0.75

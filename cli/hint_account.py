@@ -6,7 +6,7 @@ Without it a line that is typed as it was printed would be about another account
 import re
 from collections.abc import Sequence
 
-from azguard.cli import command_line
+from azguard.cli.parsing import command_line
 from azguard.cli.registry import COMMANDS
 
 _LOCAL = ("profile", "emulator", "demo", "help", "version", "completion")

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from azguard.address import Kind, parse
-from azguard.cli import command_line
 from azguard.cli.hint_table import HINTS, WORDS
+from azguard.cli.parsing import command_line
 from azguard.cli.words import Words
 from azguard.errors import AzguardError, Changed, Gone, Locked, NotFound, OutcomeUnknown, UsageError
 

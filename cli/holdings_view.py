@@ -12,8 +12,9 @@ import typer
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.cli import line_query, terminal, values
+from azguard.cli import line_query, terminal
 from azguard.cli.context import Environment
+from azguard.cli.input import values
 from azguard.cli.plain_values import plain
 from azguard.errors import AzguardError, UsageError
 

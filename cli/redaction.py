@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from azguard.accounts import endpoints
-from azguard.cli import command_line
+from azguard.cli.parsing import command_line
 
 STARS = "***"
 #: A secret shorter than this would tear up the words around it.

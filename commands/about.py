@@ -10,7 +10,7 @@ import typer
 from azguard import __version__
 from azguard.cli import completion, completion_scripts, help_text, topics
 from azguard.cli.completers import Candidate
-from azguard.cli.groups import Group, group
+from azguard.cli.parsing.groups import Group, group
 from azguard.errors import UsageError
 
 _WRITERS, _INCREMENTS = "8", "25"
@@ -39,7 +39,8 @@ def demo(
         azguard demo
         azguard demo --writers 4 --increments 10
     """
-    from azguard.cli import context, demo_view, values
+    from azguard.cli import context, demo_view
+    from azguard.cli.input import values
     from azguard.demo import race
     from azguard.emulators.azurite_install import check_system
 

@@ -9,9 +9,11 @@ import typer
 
 from azguard import folders
 from azguard.cache import etag_cache
-from azguard.cli import asking, completers, context, inputs, options, terminal, values
+from azguard.cli import completers, context, terminal
 from azguard.cli.context import Environment
-from azguard.cli.groups import group
+from azguard.cli.input import streams, values
+from azguard.cli.options import common
+from azguard.cli.parsing.groups import group
 from azguard.errors import UsageError
 from azguard.times import span
 
@@ -27,8 +29,8 @@ app = group("The ETags this machine remembers, and for whom.")
 @app.command(name="list")
 def list_(
     ctx: typer.Context,
-    prefix: options.Prefix = None,
-    all_scopes: options.AllScopes = False,
+    prefix: common.Prefix = None,
+    all_scopes: common.AllScopes = False,
     kept: Annotated[
         bool, typer.Option("--kept", help="List the files that azguard keeps on this machine instead.")
     ] = False,
@@ -87,7 +89,7 @@ def forget(
         list[str],
         typer.Argument(metavar="ADDRESS...", help="The resources to forget.", autocompletion=completers.addresses),
     ],
-    all_scopes: options.AllScopes = False,
+    all_scopes: common.AllScopes = False,
 ) -> None:
     """Forget what was read; the next write then needs a condition.
 
@@ -102,9 +104,9 @@ def forget(
 @app.command()
 def clear(
     ctx: typer.Context,
-    all_scopes: options.AllScopes = False,
+    all_scopes: common.AllScopes = False,
     kept: Annotated[bool, typer.Option("--kept", help="Delete the files of cache list --kept, too.")] = False,
-    yes: options.Yes = False,
+    yes: common.Yes = False,
     dry_run: _DryRun = False,
 ) -> None:
     """Forget everything that this scope has read.
@@ -154,7 +156,7 @@ def prune(
 
 
 @app.command()
-def export(ctx: typer.Context, all_scopes: options.AllScopes = False) -> None:
+def export(ctx: typer.Context, all_scopes: common.AllScopes = False) -> None:
     """Print what was read as JSON lines, for the next CI job to import.
 
     Examples:
@@ -176,11 +178,11 @@ def import_(
         azguard cache export | azguard cache import
     """
     env = context.of(ctx)
-    if file == "-" and inputs.stdin_is_terminal():
+    if file == "-" and streams.stdin_is_terminal():
         raise UsageError("nothing to import: stdin is a terminal", hint="azguard cache import FILE")
     if not file.strip():
         raise UsageError("FILE is empty", hint="an unset shell variable looks like this; leave it out for stdin")
-    _show_change(env, imported=env.cache.import_records(inputs.json_lines(file)))
+    _show_change(env, imported=env.cache.import_records(streams.json_lines(file)))
 
 
 @app.command()
@@ -219,12 +221,12 @@ def _confirm(env: Environment, chosen: list["KeptItem"]) -> None:
     """
     unused = [each for each in chosen if not each.in_use]
     _tell(env, unused, "to delete")
-    if not asking.on_terminal():
+    if not streams.on_terminal():
         raise UsageError(
             f"{terminal.count(len(unused), 'kept file')} would be deleted, and there is no terminal to ask on",
             hint="to delete them all the same: --yes",
         )
-    asking.confirm("delete them?", "nothing was deleted or forgotten")
+    streams.confirm("delete them?", "nothing was deleted or forgotten")
 
 
 def _end(env: Environment, forgotten: int, chosen: list["KeptItem"], *, is_dry_run: bool) -> None:

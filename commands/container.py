@@ -6,9 +6,11 @@ import typer
 
 from azguard.address import Kind
 from azguard.blobs import containers
-from azguard.cli import context, lifecycle_options, options, part_options, values
-from azguard.cli.groups import group
-from azguard.cli.lifecycle_options import Noun, declare_exists, declare_list
+from azguard.cli import context
+from azguard.cli.input import values
+from azguard.cli.options import common, resources
+from azguard.cli.options.resources import Noun, declare_exists, declare_list
+from azguard.cli.parsing.groups import group
 from azguard.conditions import operations
 from azguard.conditions.operations import Part
 from azguard.requests.commits import WriteResult
@@ -28,21 +30,21 @@ def _read_policies(*asked: Any) -> Any:
 
 
 app = group("Containers: create, show, exists, list, delete, metadata, acl.")
-_CONTAINER = Noun(Kind.CONTAINER, "container", options.Container, "site", "conditions")
-metadata_app = part_options.declare(app, _CONTAINER, Part.METADATA, operations.CONTAINER_GET_PROPERTIES, _read_metadata)
-acl_app = part_options.declare(app, _CONTAINER, Part.ACL, operations.CONTAINER_GET_ACL, _read_policies)
+_CONTAINER = Noun(Kind.CONTAINER, "container", common.Container, "site", "conditions")
+metadata_app = resources.declare(app, _CONTAINER, Part.METADATA, operations.CONTAINER_GET_PROPERTIES, _read_metadata)
+acl_app = resources.declare(app, _CONTAINER, Part.ACL, operations.CONTAINER_GET_ACL, _read_policies)
 
 
-@app.command(spec=options.operation(operations.CONTAINER_CREATE))
+@app.command(spec=common.operation(operations.CONTAINER_CREATE))
 def create(
     ctx: typer.Context,
-    container: options.Container,
-    metadata: options.Metadata = None,
+    container: common.Container,
+    metadata: common.Metadata = None,
     public_access: Annotated[
         str | None,
         typer.Option("--public-access", metavar="off|blob|container", help="Let others read it; by default, off."),
     ] = None,
-    if_exists: options.IfExists = None,
+    if_exists: common.IfExists = None,
 ) -> None:
     """Create a container; one that exists is left alone (exit 45, or 0 with --if-exists skip).
 
@@ -56,7 +58,7 @@ def create(
     chosen = values.choice(public_access, "--public-access", ("off", "blob", "container"))
     access = None if chosen == "off" else chosen
     stamps = values.metadata(metadata)
-    result = lifecycle_options.create(
+    result = resources.create(
         env,
         if_exists,
         lambda op: containers.create(target, stamps, access, env.deadline, op),
@@ -66,8 +68,8 @@ def create(
     env.out.show(result)
 
 
-@app.command(spec=options.operation(operations.CONTAINER_GET_PROPERTIES))
-def show(ctx: typer.Context, container: options.Container) -> None:
+@app.command(spec=common.operation(operations.CONTAINER_GET_PROPERTIES))
+def show(ctx: typer.Context, container: common.Container) -> None:
     """Show a container's properties and metadata.
 
     Examples:
@@ -79,11 +81,11 @@ def show(ctx: typer.Context, container: options.Container) -> None:
 
 
 declare_exists(app, _CONTAINER, operations.CONTAINER_GET_PROPERTIES, containers.show)
-declare_list(app, _CONTAINER, options.remote("List Containers honours no conditions"), containers.list_containers)
+declare_list(app, _CONTAINER, common.remote("List Containers honours no conditions"), containers.list_containers)
 
 
-@app.command(spec=options.operation(operations.CONTAINER_DELETE))
-def delete(ctx: typer.Context, container: options.Container, with_contents: options.WithContents = False) -> None:
+@app.command(spec=common.operation(operations.CONTAINER_DELETE))
+def delete(ctx: typer.Context, container: common.Container, with_contents: common.WithContents = False) -> None:
     """Delete a container, if it is empty and unchanged.
 
     A container with blobs in it is not deleted (exit 42) unless you give --with-contents. On a terminal azguard asks.
@@ -100,27 +102,25 @@ def delete(ctx: typer.Context, container: options.Container, with_contents: opti
 
     Topics: conditions
     """
-    from azguard.cli.lease_options import CacheRecords
+    from azguard.cli.options.leases import CacheRecords
 
     env, target = context.locate(ctx, container, Kind.CONTAINER)
     conditions = env.conditions(target)
 
     def send() -> WriteResult:
         if not with_contents:
-            require_empty(
-                containers.count_blobs, target, env.deadline.fresh(), lifecycle_options.confirm_delete(target)
-            )
+            require_empty(containers.count_blobs, target, env.deadline.fresh(), resources.confirm_delete(target))
         return containers.delete(target, conditions, CacheRecords(env), env.deadline.fresh())
 
     env.out.show(env.reads.delete(target, conditions, send))
 
 
-@metadata_app.command(name="set", spec=options.operation(operations.CONTAINER_SET_METADATA))
+@metadata_app.command(name="set", spec=common.operation(operations.CONTAINER_SET_METADATA))
 def set_metadata(
     ctx: typer.Context,
-    container: options.Container,
-    metadata: options.Metadata = None,
-    file: part_options.File = None,
+    container: common.Container,
+    metadata: common.Metadata = None,
+    file: resources.File = None,
 ) -> None:
     """Replace all metadata of a container. azguard keeps its own entry.
 
@@ -138,16 +138,16 @@ def set_metadata(
     from azguard.blobs.metadata import replace_container_metadata
 
     env, target = context.locate(ctx, container, Kind.CONTAINER)
-    wanted, seen = part_options.read_metadata(metadata, file)
+    wanted, seen = resources.read_metadata(metadata, file)
     done = replace_container_metadata(target, wanted, env.conditions(target, seen), env.deadline)
-    part_options.record_replaced(env, target, Part.METADATA, done)
+    resources.record_replaced(env, target, Part.METADATA, done)
 
 
-@acl_app.command(name="set", spec=options.operation(operations.CONTAINER_SET_ACL))
+@acl_app.command(name="set", spec=common.operation(operations.CONTAINER_SET_ACL))
 def set_policies(
     ctx: typer.Context,
-    container: options.Container,
-    file: part_options.File = None,
+    container: common.Container,
+    file: resources.File = None,
     public_access: Annotated[
         str | None,
         typer.Option("--public-access", metavar="off|blob|container", help="Choose who may read it without a SAS."),
@@ -174,6 +174,6 @@ def set_policies(
     env, target = context.locate(ctx, container, Kind.CONTAINER)
     access = values.choice(public_access, "--public-access", ACCESS)
     stays = file is None and access is not None
-    policies, seen = (None, None) if stays else part_options.read_policies(file, RULES)
+    policies, seen = (None, None) if stays else resources.read_policies(file, RULES)
     done = replace(target, policies, access, env.conditions(target, seen), env.deadline)
-    part_options.record_replaced(env, target, Part.ACL, done)
+    resources.record_replaced(env, target, Part.ACL, done)

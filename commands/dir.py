@@ -5,27 +5,29 @@ from typing import Annotated
 import typer
 
 from azguard.address import Kind
-from azguard.cli import completers, context, file_options, lifecycle_options, options, part_options, values
-from azguard.cli.file_property_options import SmbPropertyOptions
-from azguard.cli.groups import group
-from azguard.cli.lifecycle_options import Noun, declare_exists
+from azguard.cli import completers, context
+from azguard.cli.input import addresses, values
+from azguard.cli.options import common, resources
+from azguard.cli.options.content import SmbPropertyOptions
+from azguard.cli.options.resources import Noun, declare_exists
+from azguard.cli.parsing.groups import group
 from azguard.conditions import operations
 from azguard.conditions.operations import Part
 from azguard.files import directories, entries, writes
 
 app = group("Directories: create, show, exists, list, delete, rename, set-properties, metadata.")
-_DIRECTORY = Noun(Kind.DIR, "dir", file_options.Directory, "team/reports", "files", "directory")
-metadata_app = part_options.declare(
-    app, _DIRECTORY, Part.METADATA, operations.DIRECTORY_GET_PROPERTIES, file_options.read_metadata
+_DIRECTORY = Noun(Kind.DIR, "dir", addresses.Directory, "team/reports", "files", "directory")
+metadata_app = resources.declare(
+    app, _DIRECTORY, Part.METADATA, operations.DIRECTORY_GET_PROPERTIES, addresses.read_metadata
 )
 
 
-@app.command(spec=options.operation(operations.DIRECTORY_CREATE))
+@app.command(spec=common.operation(operations.DIRECTORY_CREATE))
 def create(
     ctx: typer.Context,
-    directory: file_options.Directory,
-    metadata: options.Metadata = None,
-    if_exists: options.IfExists = None,
+    directory: addresses.Directory,
+    metadata: common.Metadata = None,
+    if_exists: common.IfExists = None,
 ) -> None:
     """Create a directory; one that exists is left alone (exit 45, or 0 with --if-exists skip).
 
@@ -40,7 +42,7 @@ def create(
     env, target = context.locate(ctx, directory, Kind.DIR, writable=True)
     env.conditions(target)
     stamps = values.metadata(metadata)
-    result = lifecycle_options.create(
+    result = resources.create(
         env,
         if_exists,
         lambda op: directories.create(target, stamps, env.deadline, op),
@@ -50,8 +52,8 @@ def create(
     env.out.show(result)
 
 
-@app.command(spec=options.operation(operations.DIRECTORY_GET_PROPERTIES))
-def show(ctx: typer.Context, directory: file_options.Directory) -> None:
+@app.command(spec=common.operation(operations.DIRECTORY_GET_PROPERTIES))
+def show(ctx: typer.Context, directory: addresses.Directory) -> None:
     """Show a directory's properties and metadata.
 
     Examples:
@@ -70,12 +72,12 @@ declare_exists(
 )
 
 
-@app.command(name="list", spec=options.remote("List Directories and Files honours no conditions"))
+@app.command(name="list", spec=common.remote("List Directories and Files honours no conditions"))
 def list_(
     ctx: typer.Context,
-    folder: file_options.Folder,
-    prefix: options.Prefix = None,
-    num_results: options.Limit = None,
+    folder: addresses.Folder,
+    prefix: common.Prefix = None,
+    num_results: common.Limit = None,
 ) -> None:
     """List the directories in a share or directory. For files too, see azguard file list.
 
@@ -86,13 +88,13 @@ def list_(
     Topics: files
     """
     env = context.of(ctx)
-    target = file_options.locate_folder(env, folder)
+    target = addresses.locate_folder(env, folder)
     limit = values.count(num_results, "--num-results")
     env.out.show_each(entries.list_entries(target, env.deadline, prefix=prefix, limit=limit, kind=Kind.DIR))
 
 
-@app.command(spec=options.operation(operations.DIRECTORY_DELETE))
-def delete(ctx: typer.Context, directory: file_options.Directory) -> None:
+@app.command(spec=common.operation(operations.DIRECTORY_DELETE))
+def delete(ctx: typer.Context, directory: addresses.Directory) -> None:
     """Delete a directory, if it is empty.
 
     A directory that is not empty is never deleted (exit 40). The service cannot guard the version of a directory:
@@ -110,10 +112,10 @@ def delete(ctx: typer.Context, directory: file_options.Directory) -> None:
     env.out.show(env.reads.delete(target, conditions, lambda: directories.delete(target, conditions, env.deadline)))
 
 
-@app.command(spec=options.operation(operations.DIRECTORY_RENAME))
+@app.command(spec=common.operation(operations.DIRECTORY_RENAME))
 def rename(
     ctx: typer.Context,
-    directory: file_options.Directory,
+    directory: addresses.Directory,
     new: Annotated[str, typer.Argument(metavar="SHARE/PATH", help="Its new address.", autocompletion=completers.files)],
 ) -> None:
     """Rename a directory with all that is in it, inside its share, and replace nothing.
@@ -142,8 +144,8 @@ def rename(
     env.out.show(result)
 
 
-@app.command(name="set-properties", spec=options.operation(operations.DIRECTORY_SET_PROPERTIES))
-def set_properties(ctx: typer.Context, directory: file_options.Directory, given: SmbPropertyOptions) -> None:
+@app.command(name="set-properties", spec=common.operation(operations.DIRECTORY_SET_PROPERTIES))
+def set_properties(ctx: typer.Context, directory: addresses.Directory, given: SmbPropertyOptions) -> None:
     """Change attributes and times of a directory. What you do not name stays.
 
     A directory has no lease that could guard this write. With --allow-race azguard compares the version with the one
@@ -164,12 +166,12 @@ def set_properties(ctx: typer.Context, directory: file_options.Directory, given:
     env.out.show(done)
 
 
-@metadata_app.command(name="set", spec=options.operation(operations.DIRECTORY_SET_METADATA))
+@metadata_app.command(name="set", spec=common.operation(operations.DIRECTORY_SET_METADATA))
 def set_metadata(
     ctx: typer.Context,
-    directory: file_options.Directory,
-    metadata: options.Metadata = None,
-    file_: part_options.File = None,
+    directory: addresses.Directory,
+    metadata: common.Metadata = None,
+    file_: resources.File = None,
 ) -> None:
     """Replace all metadata of a directory, if they are still those that you read. azguard keeps its own entry.
 
@@ -184,4 +186,4 @@ def set_metadata(
     Topics: files
     """
     env, target = context.locate(ctx, directory, Kind.DIR, writable=True)
-    file_options.replace_metadata(env, target, metadata, file_)
+    addresses.replace_metadata(env, target, metadata, file_)

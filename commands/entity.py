@@ -6,11 +6,12 @@ import typer
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.cli import context, entity_output, inputs, lifecycle_options, lock_options, options, values
+from azguard.cli import context, entity_output
 from azguard.cli.context import Environment
-from azguard.cli.entity_options import Entity, EntityOptions, Select
-from azguard.cli.groups import group
-from azguard.cli.lock_options import TableLock
+from azguard.cli.input import streams, values
+from azguard.cli.options import common, locks, resources
+from azguard.cli.options.locks import Entity, EntityOptions, Select, TableLock
+from azguard.cli.parsing.groups import group
 from azguard.conditions import operations
 from azguard.requests.lineage import fresh_op
 from azguard.resources import existence
@@ -22,7 +23,7 @@ from azguard.tables.writes import EntityWrite, Verb, find_existing
 app = group("Entities of tables: get, query, insert, replace, merge, upsert, delete, transaction.")
 
 
-@app.command(spec=options.operation(operations.TABLE_ENTITY_GET))
+@app.command(spec=common.operation(operations.TABLE_ENTITY_GET))
 def get(ctx: typer.Context, entity: Entity, select: Select = None) -> None:
     """Read an entity and remember its version, which guards the next write.
 
@@ -44,10 +45,10 @@ def get(ctx: typer.Context, entity: Entity, select: Select = None) -> None:
     entity_output.deliver_one(env, target, entities.get_selected(target, names, env.deadline), names)
 
 
-@app.command(spec=options.operation(operations.TABLE_ENTITY_QUERY))
+@app.command(spec=common.operation(operations.TABLE_ENTITY_QUERY))
 def query(
     ctx: typer.Context,
-    table: options.Table,
+    table: common.Table,
     filter_: Annotated[
         str | None, typer.Option("--filter", metavar="ODATA", help="Read only the entities that match this filter.")
     ] = None,
@@ -80,8 +81,8 @@ def query(
     entity_output.deliver(env, target, pages, names)
 
 
-@app.command(spec=options.operation(operations.TABLE_ENTITY_INSERT))
-def insert(ctx: typer.Context, entity: Entity, given: EntityOptions, if_exists: options.IfExists = None) -> None:
+@app.command(spec=common.operation(operations.TABLE_ENTITY_INSERT))
+def insert(ctx: typer.Context, entity: Entity, given: EntityOptions, if_exists: common.IfExists = None) -> None:
     """Create an entity; if it exists, it stays as it is (exit 45, or 0 with --if-exists skip).
 
     Not guaranteed: if the network delivers an insert late, it can create an entity again that was deleted meanwhile.
@@ -94,10 +95,10 @@ def insert(ctx: typer.Context, entity: Entity, given: EntityOptions, if_exists: 
     Topics: tables
     """
     env = context.of(ctx)
-    _write(env, entity, Verb.INSERT, given, skip=lifecycle_options.skips(env, if_exists))
+    _write(env, entity, Verb.INSERT, given, skip=resources.skips(env, if_exists))
 
 
-@app.command(spec=options.operation(operations.TABLE_ENTITY_UPDATE))
+@app.command(spec=common.operation(operations.TABLE_ENTITY_UPDATE))
 def replace(ctx: typer.Context, entity: Entity, given: EntityOptions) -> None:
     """Replace an entity, but only the version you have seen; properties that you do not name are removed.
 
@@ -116,7 +117,7 @@ def replace(ctx: typer.Context, entity: Entity, given: EntityOptions) -> None:
     _write(context.of(ctx), entity, Verb.REPLACE, given)
 
 
-@app.command(spec=options.operation(operations.TABLE_ENTITY_MERGE))
+@app.command(spec=common.operation(operations.TABLE_ENTITY_MERGE))
 def merge(ctx: typer.Context, entity: Entity, given: EntityOptions) -> None:
     """Set properties of an entity, but only of the version you have seen; the others stay as they are.
 
@@ -133,7 +134,7 @@ def merge(ctx: typer.Context, entity: Entity, given: EntityOptions) -> None:
     _write(context.of(ctx), entity, Verb.MERGE, given)
 
 
-@app.command(spec=options.operation(operations.TABLE_ENTITY_INSERT_OR_REPLACE))
+@app.command(spec=common.operation(operations.TABLE_ENTITY_INSERT_OR_REPLACE))
 def upsert(
     ctx: typer.Context,
     entity: Entity,
@@ -158,7 +159,7 @@ def upsert(
     _write(context.of(ctx), entity, Verb.UPSERT, given, merges=merges)
 
 
-@app.command(spec=options.operation(operations.TABLE_ENTITY_DELETE))
+@app.command(spec=common.operation(operations.TABLE_ENTITY_DELETE))
 def delete(
     ctx: typer.Context,
     entity: Entity,
@@ -185,13 +186,13 @@ def delete(
     _write(context.of(ctx), entity, Verb.DELETE, EntityOptions(file=file, lock=lock))
 
 
-@app.command(spec=options.operation(operations.TABLE_BATCH))
+@app.command(spec=common.operation(operations.TABLE_BATCH))
 def transaction(
     ctx: typer.Context,
     file: Annotated[str, typer.Argument(metavar="FILE|-", help="The file: JSON lines, one write on each.")],
     lock: TableLock,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything; send nothing.")] = False,
-    no_lineage: options.NoLineage = False,
+    no_lineage: common.NoLineage = False,
 ) -> None:
     """Write up to 100 entities of one partition, all or none, each under its own condition.
 
@@ -215,12 +216,12 @@ def transaction(
         lambda target, _operation, _asked, version: env.reads.recall(target, version),
         stamps=not no_lineage,
     )
-    with inputs.source(file) as stream:
+    with streams.source(file) as stream:
         items = lines.read(iter(lambda: stream.readline(entity_json.MOST_BYTES + 1), b""))
     if dry_run:
         env.out.show(transactions.preview(items))
         return
-    with lock_options.around_write(env, items[0].write.target, lock) as check:
+    with locks.around_write(env, items[0].write.target, lock) as check:
         check()
         done = transactions.submit(items, env.deadline.fresh())
     for item, result in zip(items, done, strict=True):
@@ -254,7 +255,7 @@ def _write(
     )
     made = made if given.no_lineage else made.add_lineage()
     writes.check(made)
-    with lock_options.around_write(env, target, given.lock) as check:
+    with locks.around_write(env, target, given.lock) as check:
         check()
         with env.reads.explain_deleted(target, made.conditions):
             done = existence.create(
@@ -270,9 +271,9 @@ def _copy(target: Target, given: EntityOptions) -> EntityCopy:
     """Return the entity to write: of words such as ``n:int64=5``, of a file or of stdin."""
     if given.properties:
         return entity_json.with_keys_of(target, edm.parse_entity(given.properties))
-    with inputs.source(given.file, typed="properties such as status=new") as stream:
+    with streams.source(given.file, typed="properties such as status=new") as stream:
         found = entity_json.parse_input(
-            stream.read(entity_json.MOST_BYTES + 1), inputs.show_name(given.file), '{"status": "new"}'
+            stream.read(entity_json.MOST_BYTES + 1), streams.show_name(given.file), '{"status": "new"}'
         )
     return entity_json.with_keys_of(target, found)
 

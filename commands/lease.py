@@ -7,11 +7,12 @@ import typer
 
 from azguard.address import Kind
 from azguard.cache.records import HeldLease
-from azguard.cli import breaking, completers, context, holdings_view, lease_list_options, lease_options, options, values
-from azguard.cli.breaking import BreakOptions
+from azguard.cli import completers, context, holdings_view
 from azguard.cli.context import Environment
-from azguard.cli.groups import group
-from azguard.cli.lease_list_options import LeaseListOptions
+from azguard.cli.input import values
+from azguard.cli.options import common, leases
+from azguard.cli.options.leases import BreakOptions, LeaseListOptions
+from azguard.cli.parsing.groups import group
 from azguard.conditions import operations
 from azguard.leases import own as held_leases
 from azguard.leases import shown
@@ -46,18 +47,18 @@ _HOW_ENDED = {
 app = group("Leases of blobs, containers, shares and files: acquire, renew, change, release, break, show, list, wait.")
 
 
-@app.command(spec=options.operation(operations.BLOB_LEASE_ACQUIRE))
+@app.command(spec=common.operation(operations.BLOB_LEASE_ACQUIRE))
 def acquire(
     ctx: typer.Context,
     address: _Leasable,
-    lease_duration: options.LeaseDuration = None,
+    lease_duration: common.LeaseDuration = None,
     infinite: Annotated[bool, typer.Option("--infinite", help="Keep it until it is released or broken.")] = False,
     proposed_lease_id: _ProposedLeaseId = None,
     wait: Annotated[
         str | None,
         typer.Option("--wait", metavar="DURATION", help="Wait this long for the lease; then exit 75."),
     ] = None,
-    reason: options.Reason = None,
+    reason: common.Reason = None,
 ) -> None:
     """Acquire a lease, which keeps others from writing or deleting.
 
@@ -82,19 +83,19 @@ def acquire(
     Topics: leases
     """
     env = context.of(ctx)
-    target = lease_options.locate(env, address)
-    seconds = lease_options.term(lease_duration, infinite=infinite)
-    lease_id = lease_options.new_id(proposed_lease_id)
-    patience = lease_options.patience(env, wait)
-    owner = lease_options.owner(env, target, reason)
-    lease = lease_options.build_kept_lease(env, target)
-    conditions = lease_options.conditions(env, target, Action.ACQUIRE)
+    target = leases.locate(env, address)
+    seconds = leases.term(lease_duration, infinite=infinite)
+    lease_id = leases.new_id(proposed_lease_id)
+    patience = leases.patience(env, wait)
+    owner = leases.owner(env, target, reason)
+    lease = leases.build_kept_lease(env, target)
+    conditions = leases.conditions(env, target, Action.ACQUIRE)
     request = LeaseRequest(lease_id, seconds, conditions, owner, is_named=proposed_lease_id is not None)
     done = lease.acquire(request) if patience is None else lease.acquire_when_free(request, patience)
     env.out.show(done, alone="lease_id")
 
 
-@app.command(spec=options.operation(operations.BLOB_LEASE_RENEW))
+@app.command(spec=common.operation(operations.BLOB_LEASE_RENEW))
 def renew(ctx: typer.Context, address: _Leasable, lease_id: _HeldLease = "@held") -> None:
     """Renew a lease for its own term from now.
 
@@ -103,12 +104,12 @@ def renew(ctx: typer.Context, address: _Leasable, lease_id: _HeldLease = "@held"
         azguard lease renew blob:site/config.json --lease-id @held
     """
     env = context.of(ctx)
-    target = lease_options.locate(env, address)
-    conditions = lease_options.conditions(env, target, Action.RENEW, lease_id)
-    env.out.show(lease_options.build_kept_lease(env, target).renew(conditions))
+    target = leases.locate(env, address)
+    conditions = leases.conditions(env, target, Action.RENEW, lease_id)
+    env.out.show(leases.build_kept_lease(env, target).renew(conditions))
 
 
-@app.command(spec=options.operation(operations.BLOB_LEASE_CHANGE))
+@app.command(spec=common.operation(operations.BLOB_LEASE_CHANGE))
 def change(
     ctx: typer.Context,
     address: _Leasable,
@@ -121,13 +122,13 @@ def change(
         azguard lease change blob:site/config.json
     """
     env = context.of(ctx)
-    target = lease_options.locate(env, address)
-    proposed = lease_options.new_id(proposed_lease_id)
-    conditions = lease_options.conditions(env, target, Action.CHANGE, lease_id)
-    env.out.show(lease_options.build_kept_lease(env, target).change(conditions, proposed), alone="lease_id")
+    target = leases.locate(env, address)
+    proposed = leases.new_id(proposed_lease_id)
+    conditions = leases.conditions(env, target, Action.CHANGE, lease_id)
+    env.out.show(leases.build_kept_lease(env, target).change(conditions, proposed), alone="lease_id")
 
 
-@app.command(spec=options.operation(operations.BLOB_LEASE_RELEASE))
+@app.command(spec=common.operation(operations.BLOB_LEASE_RELEASE))
 def release(ctx: typer.Context, address: _Leasable, lease_id: _HeldLease = "@held") -> None:
     """Release a lease, so that others can acquire it at once.
 
@@ -142,11 +143,11 @@ def release(ctx: typer.Context, address: _Leasable, lease_id: _HeldLease = "@hel
         azguard lease release blob:site/config.json --lease-id @held
     """
     env = context.of(ctx)
-    target = lease_options.locate(env, address)
-    env.out.show(lease_options.release(env, target, lease_id))
+    target = leases.locate(env, address)
+    env.out.show(leases.release(env, target, lease_id))
 
 
-@app.command(name="break", spec=options.operation(operations.BLOB_LEASE_BREAK))
+@app.command(name="break", spec=common.operation(operations.BLOB_LEASE_BREAK))
 def break_(ctx: typer.Context, address: _Leasable, given: BreakOptions) -> None:
     """Break the lease of another holder, after showing who that is.
 
@@ -167,10 +168,10 @@ def break_(ctx: typer.Context, address: _Leasable, given: BreakOptions) -> None:
     Topics: leases, locks
     """
     env = context.of(ctx)
-    env.out.show(breaking.break_lease(env, lease_options.locate(env, address), given))
+    env.out.show(leases.break_lease(env, leases.locate(env, address), given))
 
 
-@app.command(spec=options.operation(operations.BLOB_GET_PROPERTIES))
+@app.command(spec=common.operation(operations.BLOB_GET_PROPERTIES))
 def show(ctx: typer.Context, address: _Leasable) -> None:
     """Show the state of a lease, who holds it and since when, as azguard's owner record or Terraform's lock info says.
 
@@ -183,13 +184,13 @@ def show(ctx: typer.Context, address: _Leasable) -> None:
         azguard lease show blob:site/config.json --query state -o tsv
     """
     env = context.of(ctx)
-    target = lease_options.locate(env, address)
-    asked = lease_options.conditions(env, target, None)
+    target = leases.locate(env, address)
+    asked = leases.conditions(env, target, None)
     env.out.show(shown.summarize(lease_state.look(target, env.deadline, asked.lease_id, asked)))
 
 
-@app.command(name="list", spec=options.operation(operations.CONTAINER_LIST_BLOBS))
-def list_(ctx: typer.Context, container: lease_list_options.Container = None, *, given: LeaseListOptions) -> None:
+@app.command(name="list", spec=common.operation(operations.CONTAINER_LIST_BLOBS))
+def list_(ctx: typer.Context, container: leases.Container = None, *, given: LeaseListOptions) -> None:
     """List the leased blobs of a container, or with --mine the leases that this scope has not released.
 
     Leased and breaking ones by default; --state chooses others. To find them, the service lists all blobs. With --mine
@@ -218,7 +219,7 @@ def list_(ctx: typer.Context, container: lease_list_options.Container = None, *,
         env.out.show_each(_list_own(env, None if given.all_scopes else env.scope))
         return
     target = None if given.account else env.locate(str(container), Kind.CONTAINER)
-    states = lease_options.states(given.state)
+    states = leases.states(given.state)
     limit = values.count(given.num_results, "--num-results")
     if target is not None:
         env.conditions(target)
@@ -231,7 +232,7 @@ def list_(ctx: typer.Context, container: lease_list_options.Container = None, *,
     view.watch() if given.watch else view.show()
 
 
-@app.command(spec=options.remote("lease wait only looks, until the lease is free"))
+@app.command(spec=common.remote("lease wait only looks, until the lease is free"))
 def wait(
     ctx: typer.Context,
     address: _Leasable,
@@ -249,10 +250,8 @@ def wait(
         azguard lease wait blob:site/config.json --timeout 10m && echo free
     """
     env = context.of(ctx)
-    target = lease_options.locate(env, address)
-    env.out.show(
-        shown.summarize(lease_options.wait_free(env, target, env.patience(timeout, lease_options.WAIT_SECONDS)))
-    )
+    target = leases.locate(env, address)
+    env.out.show(shown.summarize(leases.wait_free(env, target, env.patience(timeout, leases.WAIT_SECONDS))))
 
 
 def _list_own(env: Environment, scope: str | None) -> Iterator[OwnLeaseStatus]:

@@ -5,23 +5,14 @@ from typing import Annotated
 import typer
 
 from azguard.address import Kind
-from azguard.cli import (
-    breaking,
-    completers,
-    context,
-    guarded_options,
-    hold_options,
-    holdings_view,
-    lock_names,
-    lock_options,
-    options,
-    signals,
-    values,
-)
-from azguard.cli.breaking import BreakOptions
-from azguard.cli.groups import group
-from azguard.cli.hold_options import HoldOptions
-from azguard.cli.lock_options import LockOptions
+from azguard.cli import completers, context, holdings_view, signals
+from azguard.cli.input import values
+from azguard.cli.input.addresses import FILES, Lock, choose_container, lock
+from azguard.cli.options import common, guarded_runs, holds, leases, locks
+from azguard.cli.options.holds import HoldOptions
+from azguard.cli.options.leases import BreakOptions
+from azguard.cli.options.locks import LockOptions
+from azguard.cli.parsing.groups import group
 from azguard.conditions import operations
 from azguard.locks import run as core
 
@@ -37,7 +28,7 @@ _MOST = 1_000_000
 app = group("Locks: hold one for a command or for many steps; see and break them.")
 
 
-@app.command(spec=options.remote("the lease of the lock is what guards it"))
+@app.command(spec=common.remote("the lease of the lock is what guards it"))
 def run(
     ctx: typer.Context,
     words: Annotated[
@@ -98,12 +89,12 @@ def run(
     Topics: locks, fences
     """
     env = context.of(ctx)
-    addresses, command = guarded_options.split(words, env.argv, needs_lock=given.terraform is None)
-    raise typer.Exit(core.run(lock_options.plan(env, addresses, command, given)))
+    addresses, command = guarded_runs.split(words, env.argv, needs_lock=given.terraform is None)
+    raise typer.Exit(core.run(locks.plan(env, addresses, command, given)))
 
 
-@app.command(spec=options.remote("the lease of the lock is what guards it"))
-def hold(ctx: typer.Context, address: lock_names.Lock, given: HoldOptions) -> None:
+@app.command(spec=common.remote("the lease of the lock is what guards it"))
+def hold(ctx: typer.Context, address: Lock, given: HoldOptions) -> None:
     """Take a lock for the steps that follow, and leave a small process that renews it.
 
     The command returns when the lock is held. The process, lock-holder, renews the lease. It releases the lock and ends
@@ -137,12 +128,12 @@ def hold(ctx: typer.Context, address: lock_names.Lock, given: HoldOptions) -> No
     """
     env = context.of(ctx)
     with signals.until_committed():
-        done = hold_options.hold(env, address, given)
+        done = holds.hold(env, address, given)
     env.out.show(done)
 
 
-@app.command(spec=options.remote("lock check only looks"))
-def check(ctx: typer.Context, address: _OwnLock = None, lock_container: options.LockContainer = None) -> None:
+@app.command(spec=common.remote("lock check only looks"))
+def check(ctx: typer.Context, address: _OwnLock = None, lock_container: common.LockContainer = None) -> None:
     """Check that this job still holds its lock, or exit with 77.
 
     The locks are those in AZGUARD_LOCK, and those that this scope took with lock hold, in CI in this job. azguard asks
@@ -159,7 +150,7 @@ def check(ctx: typer.Context, address: _OwnLock = None, lock_container: options.
     from azguard.locks import checking
 
     env = context.of(ctx)
-    found = hold_options.find_known(env, address, lock_container)
+    found = holds.find_known(env, address, lock_container)
     checked = [checking.check(each, env.deadline.fresh()) for each in found]
     if len(checked) == 1:
         env.out.show(checked[0], alone="seconds_left")
@@ -167,7 +158,7 @@ def check(ctx: typer.Context, address: _OwnLock = None, lock_container: options.
         env.out.show(checked)
 
 
-@app.command(spec=options.remote("only the lease of this job is released, by its id"))
+@app.command(spec=common.remote("only the lease of this job is released, by its id"))
 def release(
     ctx: typer.Context,
     address: _OwnLock = None,
@@ -175,8 +166,8 @@ def release(
         str | None,
         typer.Option("--lease-id", metavar="ID", help="Release the lock with this lease, wherever it was taken."),
     ] = None,
-    env_file: hold_options.EnvFile = None,
-    lock_container: options.LockContainer = None,
+    env_file: holds.EnvFile = None,
+    lock_container: common.LockContainer = None,
 ) -> None:
     """Release a lock that this job holds, and no other's.
 
@@ -191,19 +182,19 @@ def release(
     Topics: locks
     """
     env = context.of(ctx)
-    found = hold_options.find_known(env, address, lock_container, lease_id)
-    done = hold_options.release(env, found, env_file)
+    found = holds.find_known(env, address, lock_container, lease_id)
+    done = holds.release(env, found, env_file)
     env.out.show(done[0] if len(done) == 1 else done)
 
 
-@app.command(spec=options.remote("lock log only looks"))
+@app.command(spec=common.remote("lock log only looks"))
 def log(
     ctx: typer.Context,
-    address: lock_names.Lock,
+    address: Lock,
     num_results: Annotated[
         str | None, typer.Option("--num-results", metavar="N", help="Show the newest N holders; by default, all.")
     ] = None,
-    lock_container: options.LockContainer = None,
+    lock_container: common.LockContainer = None,
 ) -> None:
     """Show who held a lock, from when to when, how that ended, and why. The newest holder is last.
 
@@ -230,14 +221,14 @@ def log(
 
     env = context.of(ctx)
     count = values.count(num_results, "--num-results") or _MOST
-    found = history.read(lock_names.lock(env, address, lock_container), env.deadline, count)
+    found = history.read(lock(env, address, lock_container), env.deadline, count)
     for gap in found.gaps:
         env.out.warn(gap)
     env.out.show_each(found.lines[-count:])
 
 
-@app.command(spec=options.remote("lock show only looks"))
-def show(ctx: typer.Context, address: lock_names.Lock, lock_container: options.LockContainer = None) -> None:
+@app.command(spec=common.remote("lock show only looks"))
+def show(ctx: typer.Context, address: Lock, lock_container: common.LockContainer = None) -> None:
     """Show who holds a lock, since when, and with which fence; if it is free, who held it last (last_owner).
 
     last_owner has the record of an earlier holder too, where another program holds the lock. A lock with several slots
@@ -253,11 +244,11 @@ def show(ctx: typer.Context, address: lock_names.Lock, lock_container: options.L
     from azguard.locks import listing
 
     env = context.of(ctx)
-    found = listing.show(lock_names.lock(env, address, lock_container, also=lock_names.FILES), env.deadline)
+    found = listing.show(lock(env, address, lock_container, also=FILES), env.deadline)
     env.out.show(found[0] if len(found) == 1 else found)
 
 
-@app.command(name="list", spec=options.remote("lock list only looks"))
+@app.command(name="list", spec=common.remote("lock list only looks"))
 def list_(
     ctx: typer.Context,
     container: Annotated[
@@ -269,10 +260,10 @@ def list_(
         ),
     ] = None,
     account: holdings_view.WholeAccount = False,
-    prefix: options.Prefix = None,
+    prefix: common.Prefix = None,
     held: Annotated[bool, typer.Option("--held", help="List only what is held now.")] = False,
     mine: Annotated[bool, typer.Option("--mine", help="List only what this scope holds.")] = False,
-    num_results: options.Limit = None,
+    num_results: common.Limit = None,
     stale: holdings_view.Stale = None,
     watch: holdings_view.Watch = False,
 ) -> None:
@@ -304,7 +295,7 @@ def list_(
     holdings_view.check_place(container, account=account)
     target = None
     if not account:
-        where = lock_names.choose_container(None, env.environ) if container is None else container
+        where = choose_container(None, env.environ) if container is None else container
         target = env.locate(where, Kind.CONTAINER)
     from azguard.leases.holdings import Selection
 
@@ -318,12 +309,12 @@ def list_(
     view.watch() if watch else view.show()
 
 
-@app.command(name="break", spec=options.operation(operations.BLOB_LEASE_BREAK))
+@app.command(name="break", spec=common.operation(operations.BLOB_LEASE_BREAK))
 def break_(
     ctx: typer.Context,
-    address: lock_names.Lock,
+    address: Lock,
     given: BreakOptions,
-    lock_container: options.LockContainer = None,
+    lock_container: common.LockContainer = None,
 ) -> None:
     """Break a lock, after showing who holds it; its command is ended and exits with 77.
 
@@ -344,5 +335,5 @@ def break_(
     Topics: locks
     """
     env = context.of(ctx)
-    target = lock_names.lock(env, address, lock_container, also=lock_names.FILES)
-    env.out.show(breaking.break_lease(env, target, given))
+    target = lock(env, address, lock_container, also=FILES)
+    env.out.show(leases.break_lease(env, target, given))

@@ -6,9 +6,26 @@ import typer
 
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.cli import context, lifecycle_options, message_options, message_receipts, options, values
-from azguard.cli.groups import group
-from azguard.cli.message_options import ChangeOptions, Encoding, Message, MessagePutOptions, Number, PopReceipt
+from azguard.cli import context
+from azguard.cli.input import values
+from azguard.cli.options import common, resources
+from azguard.cli.options.messages import (
+    ChangeOptions,
+    Encoding,
+    Message,
+    MessagePutOptions,
+    Number,
+    PopReceipt,
+    body_file,
+    choose,
+    deliver,
+    note_changing,
+    read_number,
+    record_written,
+    visibility,
+    warn_of_readers,
+)
+from azguard.cli.parsing.groups import group
 from azguard.conditions import operations
 from azguard.queues import message_results, messages, queues
 from azguard.resources.contents import require_empty
@@ -16,8 +33,8 @@ from azguard.resources.contents import require_empty
 app = group("Messages of queues: put, get, peek, update, delete, clear.")
 
 
-@app.command(spec=options.operation(operations.QUEUE_PUT_MESSAGE))
-def put(ctx: typer.Context, queue: options.Queue, given: MessagePutOptions) -> None:
+@app.command(spec=common.operation(operations.QUEUE_PUT_MESSAGE))
+def put(ctx: typer.Context, queue: common.Queue, given: MessagePutOptions) -> None:
     """Put a message at the end of a queue: the content of --content, of a file or of stdin.
 
     By default the content is text, and is sent as it is. --encoding base64 sends any bytes; Azure Functions expects
@@ -39,17 +56,17 @@ def put(ctx: typer.Context, queue: options.Queue, given: MessagePutOptions) -> N
     given.check()
     life = None if given.time_to_live is None else given.life_seconds
     text = given.read_text()
-    message_receipts.warn_of_readers(env, text, given.encoding)
+    warn_of_readers(env, text, given.encoding)
     done = messages.put(target, text, given.hidden_seconds, life, env.deadline)
     message = Target(target.account, Address(Kind.MESSAGE, (target.address.container, done.id)))
-    message_receipts.record_written(env, message, done)
+    record_written(env, message, done)
     env.out.show(done)
 
 
-@app.command(spec=options.operation(operations.QUEUE_GET_MESSAGES))
+@app.command(spec=common.operation(operations.QUEUE_GET_MESSAGES))
 def get(
     ctx: typer.Context,
-    queue: options.Queue,
+    queue: common.Queue,
     num_messages: Number = "1",
     visibility_timeout: Annotated[
         str, typer.Option("--visibility-timeout", metavar="DURATION", help="Hide them this long: 1s to 7d.")
@@ -79,14 +96,14 @@ def get(
     env, target = context.locate(ctx, queue, Kind.QUEUE)
     env.conditions(target)
     values.choice(encoding, "--encoding", message_results.ENCODINGS)
-    number, seconds = message_options.number(num_messages), message_options.visibility(visibility_timeout, 1)
-    body = message_receipts.body_file(file, number)
+    number, seconds = read_number(num_messages), visibility(visibility_timeout, 1)
+    body = body_file(file, number)
     received = messages.receive(target, number, seconds, encoding, env.deadline)
-    message_receipts.deliver(env, received, encoding, body)
+    deliver(env, received, encoding, body)
 
 
-@app.command(spec=options.operation(operations.QUEUE_PEEK_MESSAGES))
-def peek(ctx: typer.Context, queue: options.Queue, num_messages: Number = "1") -> None:
+@app.command(spec=common.operation(operations.QUEUE_PEEK_MESSAGES))
+def peek(ctx: typer.Context, queue: common.Queue, num_messages: Number = "1") -> None:
     """Show the next messages without receiving them, as text and decoded from base64.
 
     Examples:
@@ -97,11 +114,11 @@ def peek(ctx: typer.Context, queue: options.Queue, num_messages: Number = "1") -
     """
     env, target = context.locate(ctx, queue, Kind.QUEUE)
     env.conditions(target)
-    number = message_options.number(num_messages)
+    number = read_number(num_messages)
     env.out.show_each(messages.peek(target, number, env.deadline))
 
 
-@app.command(spec=options.operation(operations.QUEUE_UPDATE_MESSAGE))
+@app.command(spec=common.operation(operations.QUEUE_UPDATE_MESSAGE))
 def update(ctx: typer.Context, message: Message, given: ChangeOptions) -> None:
     """Change a message that you received: how long it stays hidden, and its content.
 
@@ -121,16 +138,16 @@ def update(ctx: typer.Context, message: Message, given: ChangeOptions) -> None:
     env.conditions(target)
     given.check()
     seconds, text = given.hidden_seconds, given.read_text()
-    message_receipts.warn_of_readers(env, text, given.encoding)
-    receipt = message_receipts.choose(env, target, given.pop_receipt)
-    message_receipts.note_changing(env, target)
+    warn_of_readers(env, text, given.encoding)
+    receipt = choose(env, target, given.pop_receipt)
+    note_changing(env, target)
     with receipt.explain_deleted(target):
         done = messages.update(target, receipt.text, text, seconds, env.deadline)
-    message_receipts.record_written(env, target, done)
+    record_written(env, target, done)
     env.out.show(done)
 
 
-@app.command(spec=options.operation(operations.QUEUE_DELETE_MESSAGE))
+@app.command(spec=common.operation(operations.QUEUE_DELETE_MESSAGE))
 def delete(ctx: typer.Context, message: Message, pop_receipt: PopReceipt = None) -> None:
     """Delete a message that you received, if no one received it since.
 
@@ -149,15 +166,15 @@ def delete(ctx: typer.Context, message: Message, pop_receipt: PopReceipt = None)
     """
     env, target = context.locate(ctx, message, Kind.MESSAGE)
     env.conditions(target)
-    receipt = message_receipts.choose(env, target, pop_receipt)
+    receipt = choose(env, target, pop_receipt)
     with receipt.explain_deleted(target):
         done = messages.delete(target, receipt.text, env.deadline, hidden_until=receipt.hidden_until)
     env.reads.record_deleted(target, receipt.text)
     env.out.show(done)
 
 
-@app.command(spec=options.operation(operations.QUEUE_CLEAR_MESSAGES))
-def clear(ctx: typer.Context, queue: options.Queue, with_contents: options.WithContents = False) -> None:
+@app.command(spec=common.operation(operations.QUEUE_CLEAR_MESSAGES))
+def clear(ctx: typer.Context, queue: common.Queue, with_contents: common.WithContents = False) -> None:
     """Delete all messages of a queue. Nothing can guard that, so it has to be said: --last-writer-wins.
 
     If the queue has messages, hidden ones included, give --with-contents too (else exit 42). On a terminal azguard
@@ -171,6 +188,6 @@ def clear(ctx: typer.Context, queue: options.Queue, with_contents: options.WithC
     env, target = context.locate(ctx, queue, Kind.QUEUE)
     conditions = env.conditions(target)
     if not with_contents:
-        confirm = lifecycle_options.confirm_clear(target)
+        confirm = resources.confirm_clear(target)
         require_empty(queues.count_messages, target, env.deadline.fresh(), confirm, stays=True)
     env.out.show(messages.clear(target, conditions.guard, env.deadline.fresh()))

@@ -5,8 +5,10 @@ from typing import Annotated
 import typer
 
 from azguard.accounts import profiles
-from azguard.cli import accounts, completers, context, options
-from azguard.cli.groups import group
+from azguard.cli import completers, context
+from azguard.cli.input import accounts
+from azguard.cli.options import common
+from azguard.cli.parsing.groups import group
 from azguard.errors import NotFound, UsageError
 
 app = group("Named accounts in the configuration file.")
@@ -38,7 +40,7 @@ def show(ctx: typer.Context, name: _Name) -> None:
     env.out.show(found.shown)
 
 
-@app.command(name="set", spec=options.remote("a profile keeps the account, and no conditions"))
+@app.command(name="set", spec=common.remote("a profile keeps the account, and no conditions"))
 def set_(
     ctx: typer.Context,
     name: _Name,

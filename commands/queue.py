@@ -7,22 +7,14 @@ import typer
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.cli import (
-    completers,
-    context,
-    lifecycle_options,
-    message_options,
-    options,
-    part_options,
-    signals,
-    terminal,
-    values,
-    work_options,
-)
+from azguard.cli import completers, context, signals, terminal
 from azguard.cli.context import Environment
-from azguard.cli.groups import group
-from azguard.cli.lifecycle_options import Noun, declare_exists, declare_list
-from azguard.cli.work_options import WorkOptions
+from azguard.cli.input import values
+from azguard.cli.options import common, queue_work, resources
+from azguard.cli.options.messages import MovedLife, locate_poison, moved_life
+from azguard.cli.options.queue_work import WorkOptions
+from azguard.cli.options.resources import Noun, declare_exists, declare_list
+from azguard.cli.parsing.groups import group
 from azguard.conditions import operations
 from azguard.conditions.operations import Part
 from azguard.queues import queues
@@ -55,18 +47,18 @@ def _read_policies(target: Target, _: object, deadline: Deadline) -> Any:
 app = group("Queues: create, show, exists, list, delete, work, move, poison, metadata, acl.")
 poison_app = group("The messages that could not be handled: list.")
 app.add_typer(poison_app, name="poison")
-_QUEUE = Noun(Kind.QUEUE, "queue", options.Queue, "jobs", "queues")
+_QUEUE = Noun(Kind.QUEUE, "queue", common.Queue, "jobs", "queues")
 _NO_ETAG = "The service gives them no ETag; azguard makes the one it shows from their content."
-metadata_app = part_options.declare(app, _QUEUE, Part.METADATA, operations.QUEUE_GET_METADATA, _read_metadata, _NO_ETAG)
-acl_app = part_options.declare(app, _QUEUE, Part.ACL, operations.QUEUE_GET_ACL, _read_policies, _NO_ETAG)
+metadata_app = resources.declare(app, _QUEUE, Part.METADATA, operations.QUEUE_GET_METADATA, _read_metadata, _NO_ETAG)
+acl_app = resources.declare(app, _QUEUE, Part.ACL, operations.QUEUE_GET_ACL, _read_policies, _NO_ETAG)
 
 
-@app.command(spec=options.operation(operations.QUEUE_CREATE))
+@app.command(spec=common.operation(operations.QUEUE_CREATE))
 def create(
     ctx: typer.Context,
-    queue: options.Queue,
-    metadata: options.Metadata = None,
-    if_exists: options.IfExists = None,
+    queue: common.Queue,
+    metadata: common.Metadata = None,
+    if_exists: common.IfExists = None,
 ) -> None:
     """Create a queue; one that exists is left alone (exit 45, or 0 with --if-exists skip).
 
@@ -83,7 +75,7 @@ def create(
     env, target = context.locate(ctx, queue, Kind.QUEUE)
     env.conditions(target)
     stamps = values.metadata(metadata)
-    result = lifecycle_options.create(
+    result = resources.create(
         env,
         if_exists,
         lambda op: queues.create(target, stamps, env.deadline, op),
@@ -92,8 +84,8 @@ def create(
     env.out.show(result)
 
 
-@app.command(spec=options.operation(operations.QUEUE_GET_METADATA))
-def show(ctx: typer.Context, queue: options.Queue) -> None:
+@app.command(spec=common.operation(operations.QUEUE_GET_METADATA))
+def show(ctx: typer.Context, queue: common.Queue) -> None:
     """Show a queue's metadata and about how many messages are in it.
 
     The count includes hidden messages. There may be fewer messages than it says, never more.
@@ -110,11 +102,11 @@ def show(ctx: typer.Context, queue: options.Queue) -> None:
 
 
 declare_exists(app, _QUEUE, operations.QUEUE_GET_METADATA, lambda target, _, deadline: queues.fetch(target, deadline))
-declare_list(app, _QUEUE, options.remote("List Queues honours no conditions"), queues.list_queues)
+declare_list(app, _QUEUE, common.remote("List Queues honours no conditions"), queues.list_queues)
 
 
-@app.command(spec=options.operation(operations.QUEUE_DELETE))
-def delete(ctx: typer.Context, queue: options.Queue, with_contents: options.WithContents = False) -> None:
+@app.command(spec=common.operation(operations.QUEUE_DELETE))
+def delete(ctx: typer.Context, queue: common.Queue, with_contents: common.WithContents = False) -> None:
     """Delete a queue, if it is empty. Nothing can guard that, so it has to be said: --last-writer-wins.
 
     A queue with messages in it, hidden ones included, is not deleted (exit 42) unless you give --with-contents. On a
@@ -133,13 +125,13 @@ def delete(ctx: typer.Context, queue: options.Queue, with_contents: options.With
     env, target = context.locate(ctx, queue, Kind.QUEUE)
     conditions = env.conditions(target)
     if not with_contents:
-        require_empty(queues.count_messages, target, env.deadline.fresh(), lifecycle_options.confirm_delete(target))
+        require_empty(queues.count_messages, target, env.deadline.fresh(), resources.confirm_delete(target))
     result = queues.delete(target, conditions, env.deadline.fresh())
     env.reads.forget(target)
     env.out.show(result)
 
 
-@app.command(spec=options.remote("the receipt of each message guards what is done with it"))
+@app.command(spec=common.remote("the receipt of each message guards what is done with it"))
 def work(
     ctx: typer.Context,
     words: Annotated[
@@ -185,19 +177,19 @@ def work(
     from azguard.worker import run
 
     env = context.of(ctx)
-    settings = work_options.plan(env, words, given)
-    with work_options.live_counts(env, settings) as live:
+    settings = queue_work.plan(env, words, given)
+    with queue_work.live_counts(env, settings) as live:
         ended = run.run(live.settings, live.show)
-    work_options.finish(env, ended)
+    queue_work.finish(env, ended)
 
 
-@app.command(spec=options.remote("a message is tied to its receipt, which queue move has just got"))
+@app.command(spec=common.remote("a message is tied to its receipt, which queue move has just got"))
 def move(
     ctx: typer.Context,
-    queue: options.Queue,
+    queue: common.Queue,
     destination: Destination = None,
     count: Annotated[str | None, typer.Option("--count", metavar="N", help="Move at most N; by default, all.")] = None,
-    time_to_live: message_options.MovedLife = None,
+    time_to_live: MovedLife = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what is to be moved, and move nothing.")] = False,
 ) -> None:
     """Move messages to another queue, unchanged; without TO, from jobs-poison to jobs.
@@ -224,7 +216,7 @@ def move(
     env = context.of(ctx)
     source = env.locate(queue, Kind.QUEUE)
     target = moving.guess_destination(source) if destination is None else env.locate(destination, Kind.QUEUE)
-    life = message_options.moved_life(time_to_live)
+    life = moved_life(time_to_live)
     most = moving.prepare(source, target, env.deadline, values.count(count, "--count"))
     if dry_run:
         seen = messages.peek(source, min(most, messages.MOST_MESSAGES), env.deadline) if most else []
@@ -258,10 +250,10 @@ def _show_failure(env: Environment, done: "Done") -> None:
         env.out.warn(hints.in_words(done.error).message)
 
 
-@poison_app.command(name="list", spec=options.operation(operations.QUEUE_PEEK_MESSAGES))
+@poison_app.command(name="list", spec=common.operation(operations.QUEUE_PEEK_MESSAGES))
 def list_poison(
     ctx: typer.Context,
-    queue: options.Queue,
+    queue: common.Queue,
     once_table: Annotated[
         str | None,
         typer.Option(
@@ -301,7 +293,7 @@ def list_poison(
     file = values.not_empty(events, "--events")
     found = poisoned.list_poisoned(
         target,
-        message_options.locate_poison(env, target, poison_queue),
+        locate_poison(env, target, poison_queue),
         table,
         None if file is None else Path(file),
         env.deadline,
@@ -316,12 +308,12 @@ def list_poison(
     env.out.show_each(found.messages)
 
 
-@metadata_app.command(name="set", spec=options.operation(operations.QUEUE_SET_METADATA))
+@metadata_app.command(name="set", spec=common.operation(operations.QUEUE_SET_METADATA))
 def set_metadata(
     ctx: typer.Context,
-    queue: options.Queue,
-    metadata: options.Metadata = None,
-    file: part_options.File = None,
+    queue: common.Queue,
+    metadata: common.Metadata = None,
+    file: resources.File = None,
 ) -> None:
     """Replace all metadata of a queue. azguard keeps its own entry.
 
@@ -336,14 +328,14 @@ def set_metadata(
     from azguard.queues.queues import replace_metadata
 
     env, target = context.locate(ctx, queue, Kind.QUEUE)
-    wanted, seen = part_options.read_metadata(metadata, file)
+    wanted, seen = resources.read_metadata(metadata, file)
     done = replace_metadata(target, wanted, env.conditions(target, seen), env.deadline)
     env.reads.record_part(target, Part.METADATA, done)
     env.out.show(done)
 
 
-@acl_app.command(name="set", spec=options.operation(operations.QUEUE_SET_ACL))
-def set_policies(ctx: typer.Context, queue: options.Queue, file: part_options.File = None) -> None:
+@acl_app.command(name="set", spec=common.operation(operations.QUEUE_SET_ACL))
+def set_policies(ctx: typer.Context, queue: common.Queue, file: resources.File = None) -> None:
     """Replace all access policies of a queue by those of a JSON file, as acl get prints them.
 
     The service cannot guard this write. With --allow-race azguard compares the policies with those that you read
@@ -357,7 +349,7 @@ def set_policies(ctx: typer.Context, queue: options.Queue, file: part_options.Fi
     from azguard.queues.queues import POLICY_RULES, replace_policies
 
     env, target = context.locate(ctx, queue, Kind.QUEUE)
-    policies, seen = part_options.read_policies(file, POLICY_RULES)
+    policies, seen = resources.read_policies(file, POLICY_RULES)
     done = replace_policies(target, policies, env.conditions(target, seen), env.deadline)
     env.reads.record_part(target, Part.ACL, done)
     env.out.show(done)

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from azguard.cli import completers, context, run_keys, signals, update_plans
-from azguard.cli.command_spec import CommandSpec
+from azguard.cli import completers, context, signals
 from azguard.cli.context import Environment
-from azguard.cli.edit_options import TypedEdit
-from azguard.cli.editor_options import EditorOptions
-from azguard.cli.groups import group
-from azguard.cli.update_options import UpdateOptions
+from azguard.cli.options import update_plans
+from azguard.cli.options.update_plans import EditorOptions
+from azguard.cli.options.updates import TypedEdit, UpdateOptions
+from azguard.cli.parsing import command_spec
+from azguard.cli.parsing.command_spec import CommandSpec
+from azguard.cli.parsing.groups import group
 from azguard.errors import NotFound, OutcomeUnknown
 from azguard.times import iso, span
 from azguard.updates import update as updates
@@ -108,7 +109,7 @@ def safe_update(
     """
     env = context.of(ctx)
     given.check(env.location(address).address)
-    typed = given.edits_in(ctx.meta[run_keys.ORDER])
+    typed = given.edits_in(ctx.meta[command_spec.ORDER])
     if given.status:
         _show_status(env, address, given, typed)
     elif given.where is not None:
@@ -238,7 +239,7 @@ def edit(
 
     Topics: updates
     """
-    from azguard.cli import editing
+    from azguard.cli.options import update_plans
     from azguard.processes.child import Editor
     from azguard.updates import editing as sessions
 
@@ -251,7 +252,7 @@ def edit(
     with signals.until_committed():
         report = sessions.edit_and_record(
             request,
-            editing.tools(env, target, update, request, editor),
+            update_plans.tools(env, target, update, request, editor),
             update_plans.records(env),
             start_deadline=lambda: update_plans.deadline(env, update),
             resumed=resumed,

@@ -5,9 +5,11 @@ from typing import Annotated
 import typer
 
 from azguard.address import Kind
-from azguard.cli import context, file_options, lifecycle_options, options, part_options, values
-from azguard.cli.groups import group
-from azguard.cli.lifecycle_options import Noun, declare_exists
+from azguard.cli import context
+from azguard.cli.input import addresses, values
+from azguard.cli.options import common, resources
+from azguard.cli.options.resources import Noun, declare_exists
+from azguard.cli.parsing.groups import group
 from azguard.conditions import operations
 from azguard.conditions.operations import Part
 from azguard.files import shares, writes
@@ -18,25 +20,23 @@ _TIERS = ("TransactionOptimized", "Hot", "Cool", "Premium")
 _MOST_GIBIBYTES = 262_144
 
 app = group("File shares: create, show, exists, list, delete, snapshot, stats, quota, metadata, acl.")
-_SHARE = Noun(Kind.SHARE, "share", file_options.Share, "team", "files")
-metadata_app = part_options.declare(
-    app, _SHARE, Part.METADATA, operations.SHARE_GET_PROPERTIES, file_options.read_metadata
-)
-acl_app = part_options.declare(app, _SHARE, Part.ACL, operations.SHARE_GET_ACL, shares.get_policies)
+_SHARE = Noun(Kind.SHARE, "share", addresses.Share, "team", "files")
+metadata_app = resources.declare(app, _SHARE, Part.METADATA, operations.SHARE_GET_PROPERTIES, addresses.read_metadata)
+acl_app = resources.declare(app, _SHARE, Part.ACL, operations.SHARE_GET_ACL, shares.get_policies)
 
 
-@app.command(spec=options.operation(operations.SHARE_CREATE))
+@app.command(spec=common.operation(operations.SHARE_CREATE))
 def create(
     ctx: typer.Context,
-    share: file_options.Share,
-    metadata: options.Metadata = None,
+    share: addresses.Share,
+    metadata: common.Metadata = None,
     quota: Annotated[
         str | None, typer.Option("--quota", metavar="GIB", help="Limit the share to this many GiB.")
     ] = None,
     access_tier: Annotated[
         str | None, typer.Option("--access-tier", metavar="TIER", help="TransactionOptimized, Hot, Cool or Premium.")
     ] = None,
-    if_exists: options.IfExists = None,
+    if_exists: common.IfExists = None,
 ) -> None:
     """Create a share; one that exists is left alone (exit 45, or 0 with --if-exists skip).
 
@@ -54,7 +54,7 @@ def create(
         values.count(quota, "--quota"),
         values.choice(access_tier, "--access-tier", _TIERS),
     )
-    result = lifecycle_options.create(
+    result = resources.create(
         env,
         if_exists,
         lambda op: shares.create(target, settings, env.deadline, op),
@@ -64,8 +64,8 @@ def create(
     env.out.show(result)
 
 
-@app.command(spec=options.operation(operations.SHARE_GET_PROPERTIES))
-def show(ctx: typer.Context, share: file_options.Share) -> None:
+@app.command(spec=common.operation(operations.SHARE_GET_PROPERTIES))
+def show(ctx: typer.Context, share: addresses.Share) -> None:
     """Show a share's properties and metadata.
 
     Examples:
@@ -81,11 +81,11 @@ def show(ctx: typer.Context, share: file_options.Share) -> None:
 declare_exists(app, _SHARE, operations.SHARE_GET_PROPERTIES, shares.show)
 
 
-@app.command(name="list", spec=options.remote("List Shares honours no conditions"))
+@app.command(name="list", spec=common.remote("List Shares honours no conditions"))
 def list_(
     ctx: typer.Context,
-    prefix: options.Prefix = None,
-    num_results: options.Limit = None,
+    prefix: common.Prefix = None,
+    num_results: common.Limit = None,
     include_snapshots: Annotated[bool, typer.Option("--include-snapshots", help="Show their snapshots too.")] = False,
 ) -> None:
     """List the account's shares.
@@ -102,11 +102,11 @@ def list_(
     )
 
 
-@app.command(spec=options.operation(operations.SHARE_DELETE))
+@app.command(spec=common.operation(operations.SHARE_DELETE))
 def delete(
     ctx: typer.Context,
-    share: file_options.Share,
-    with_contents: options.WithContents = False,
+    share: addresses.Share,
+    with_contents: common.WithContents = False,
     delete_snapshots: Annotated[
         str | None, typer.Option("--delete-snapshots", metavar="include", help="Delete its snapshots too.")
     ] = None,
@@ -133,15 +133,15 @@ def delete(
 
     def send() -> WriteResult:
         if not with_contents and target.address.snapshot is None:
-            require_empty(shares.count_entries, target, env.deadline.fresh(), lifecycle_options.confirm_delete(target))
-        guarding = file_options.guarding(env)
+            require_empty(shares.count_entries, target, env.deadline.fresh(), resources.confirm_delete(target))
+        guarding = addresses.guarding(env)
         return shares.delete(target, conditions, guarding, env.deadline.fresh(), snapshots=snapshots)
 
     env.out.show(env.reads.delete(target, conditions, send))
 
 
-@app.command(spec=options.operation(operations.SHARE_SNAPSHOT))
-def snapshot(ctx: typer.Context, share: file_options.Share, metadata: options.Metadata = None) -> None:
+@app.command(spec=common.operation(operations.SHARE_SNAPSHOT))
+def snapshot(ctx: typer.Context, share: addresses.Share, metadata: common.Metadata = None) -> None:
     """Keep all that is in a share as it is now, as a snapshot that never changes.
 
     The result names it. Each address of the share and of what is in it takes ?snapshot=TIME at its end, to read from
@@ -158,8 +158,8 @@ def snapshot(ctx: typer.Context, share: file_options.Share, metadata: options.Me
     env.out.show(shares.take_snapshot(target, values.metadata(metadata), env.deadline))
 
 
-@app.command(spec=options.operation(operations.SHARE_GET_STATS))
-def stats(ctx: typer.Context, share: file_options.Share) -> None:
+@app.command(spec=common.operation(operations.SHARE_GET_STATS))
+def stats(ctx: typer.Context, share: addresses.Share) -> None:
     """Show about how many bytes a share holds.
 
     Examples:
@@ -172,10 +172,10 @@ def stats(ctx: typer.Context, share: file_options.Share) -> None:
     env.out.show(properties.count_bytes(target, env.conditions(target), env.deadline))
 
 
-@app.command(spec=options.operation(operations.SHARE_SET_PROPERTIES))
+@app.command(spec=common.operation(operations.SHARE_SET_PROPERTIES))
 def quota(
     ctx: typer.Context,
-    share: file_options.Share,
+    share: addresses.Share,
     gibibytes: Annotated[str, typer.Argument(metavar="GIB", help="The limit in GiB.")],
 ) -> None:
     """Set the quota of a share: how many GiB it can hold.
@@ -192,17 +192,17 @@ def quota(
     env, target = context.locate(ctx, share, Kind.SHARE, writable=True)
     number = values.whole(gibibytes, "GIB", 1, _MOST_GIBIBYTES)
     conditions = env.conditions(target)
-    done = properties.change_quota(target, number, conditions, file_options.guarding(env), env.deadline)
+    done = properties.change_quota(target, number, conditions, addresses.guarding(env), env.deadline)
     env.reads.follow(target, conditions.expected_etag, done.etag, None)
     env.out.show(done)
 
 
-@metadata_app.command(name="set", spec=options.operation(operations.SHARE_SET_METADATA))
+@metadata_app.command(name="set", spec=common.operation(operations.SHARE_SET_METADATA))
 def set_metadata(
     ctx: typer.Context,
-    share: file_options.Share,
-    metadata: options.Metadata = None,
-    file_: part_options.File = None,
+    share: addresses.Share,
+    metadata: common.Metadata = None,
+    file_: resources.File = None,
 ) -> None:
     """Replace all metadata of a share, if they are still those that you read. azguard keeps its own entry.
 
@@ -216,11 +216,11 @@ def set_metadata(
     Topics: files
     """
     env, target = context.locate(ctx, share, Kind.SHARE, writable=True)
-    file_options.replace_metadata(env, target, metadata, file_)
+    addresses.replace_metadata(env, target, metadata, file_)
 
 
-@acl_app.command(name="set", spec=options.operation(operations.SHARE_SET_ACL))
-def set_policies(ctx: typer.Context, share: file_options.Share, file: part_options.File = None) -> None:
+@acl_app.command(name="set", spec=common.operation(operations.SHARE_SET_ACL))
+def set_policies(ctx: typer.Context, share: addresses.Share, file: resources.File = None) -> None:
     """Replace all access policies of a share by those of a JSON file, as acl get prints them.
 
     The service does not compare the ETag here. So azguard takes a lease of 15 seconds, compares, writes. New policies
@@ -232,9 +232,9 @@ def set_policies(ctx: typer.Context, share: file_options.Share, file: part_optio
     Topics: files
     """
     env, target = context.locate(ctx, share, Kind.SHARE, writable=True)
-    policies, seen = part_options.read_policies(file, shares.POLICY_RULES)
+    policies, seen = resources.read_policies(file, shares.POLICY_RULES)
     conditions = env.conditions(target, seen)
-    done = shares.replace_policies(target, policies, conditions, file_options.guarding(env), env.deadline)
+    done = shares.replace_policies(target, policies, conditions, addresses.guarding(env), env.deadline)
     env.reads.follow(target, conditions.expected_etag, done.etag, None)
     env.reads.record_part(target, Part.ACL, done)
     env.out.show(done)

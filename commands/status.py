@@ -6,9 +6,10 @@ from typing import Annotated
 import typer
 
 from azguard import status as azguard_status
-from azguard.cli import completers, context, options
+from azguard.cli import completers, context
 from azguard.cli.context import Environment
-from azguard.cli.groups import group
+from azguard.cli.options import common
+from azguard.cli.parsing.groups import group
 from azguard.errors import Changed, Unavailable
 from azguard.status import Read
 
@@ -17,7 +18,7 @@ _FRESH = {azguard_status.UNCHANGED, azguard_status.PROPERTIES_UNCHANGED}
 app = group("What you read, and what the service has now.")
 
 
-@app.command(spec=options.remote("status compares what is there with what was read here, and writes nothing"))
+@app.command(spec=common.remote("status compares what is there with what was read here, and writes nothing"))
 def status(
     ctx: typer.Context,
     addresses: Annotated[

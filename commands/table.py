@@ -6,22 +6,24 @@ from typing import Annotated
 import typer
 
 from azguard.address import Kind
-from azguard.cli import context, deliveries, inputs, lifecycle_options, options
-from azguard.cli.groups import group
-from azguard.cli.lifecycle_options import Noun, declare_list
+from azguard.cli import context, deliveries
+from azguard.cli.input import streams
+from azguard.cli.options import common, resources
+from azguard.cli.options.resources import Noun, declare_list
+from azguard.cli.parsing.groups import group
 from azguard.conditions import operations
 from azguard.resources import existence
 from azguard.resources.contents import require_empty
 from azguard.tables import tables
 
 app = group("Tables: create, list, delete, and their access policies.")
-_TABLE = Noun(Kind.TABLE, "table", options.Table, "Orders", "tables")
+_TABLE = Noun(Kind.TABLE, "table", common.Table, "Orders", "tables")
 policies = group("The access policies of a table: get, set.")
 app.add_typer(policies, name="acl")
 
 
-@app.command(spec=options.operation(operations.TABLE_CREATE))
-def create(ctx: typer.Context, table: options.Table, if_exists: options.IfExists = None) -> None:
+@app.command(spec=common.operation(operations.TABLE_CREATE))
+def create(ctx: typer.Context, table: common.Table, if_exists: common.IfExists = None) -> None:
     """Create a table; one that exists is left alone (exit 45, or 0 with --if-exists skip).
 
     A table has no metadata that could say who created it. If the answer gets lost and the table exists afterwards, it
@@ -33,7 +35,7 @@ def create(ctx: typer.Context, table: options.Table, if_exists: options.IfExists
     """
     env, target = context.locate(ctx, table, Kind.TABLE)
     env.conditions(target)
-    skip = lifecycle_options.skips(env, if_exists)
+    skip = resources.skips(env, if_exists)
     env.out.show(
         existence.create(
             lambda: tables.create(target, env.deadline), lambda: existence.leave_alone(target, None, None), skip=skip
@@ -41,11 +43,11 @@ def create(ctx: typer.Context, table: options.Table, if_exists: options.IfExists
     )
 
 
-declare_list(app, _TABLE, options.operation(operations.TABLE_QUERY_TABLES), tables.list_tables)
+declare_list(app, _TABLE, common.operation(operations.TABLE_QUERY_TABLES), tables.list_tables)
 
 
-@app.command(spec=options.operation(operations.TABLE_DELETE))
-def delete(ctx: typer.Context, table: options.Table, with_contents: options.WithContents = False) -> None:
+@app.command(spec=common.operation(operations.TABLE_DELETE))
+def delete(ctx: typer.Context, table: common.Table, with_contents: common.WithContents = False) -> None:
     """Delete a table, if it is empty. Nothing can guard that, so it has to be said: --last-writer-wins.
 
     A table with entities in it is not deleted (exit 42) unless you give --with-contents. On a terminal azguard asks.
@@ -64,13 +66,13 @@ def delete(ctx: typer.Context, table: options.Table, with_contents: options.With
     env, target = context.locate(ctx, table, Kind.TABLE)
     conditions = env.conditions(target)
     if not with_contents:
-        require_empty(tables.count_entities, target, env.deadline.fresh(), lifecycle_options.confirm_delete(target))
+        require_empty(tables.count_entities, target, env.deadline.fresh(), resources.confirm_delete(target))
     env.out.show(tables.delete(target, conditions, env.deadline.fresh()))
     env.reads.forget(target)
 
 
-@policies.command(spec=options.operation(operations.TABLE_GET_ACL))
-def get(ctx: typer.Context, table: options.Table) -> None:
+@policies.command(spec=common.operation(operations.TABLE_GET_ACL))
+def get(ctx: typer.Context, table: common.Table) -> None:
     """Read a table's access policies and remember their version.
 
     The service gives them no ETag; azguard makes the one it shows from their content.
@@ -89,10 +91,10 @@ def get(ctx: typer.Context, table: options.Table) -> None:
         env.reads.record(target, found)
 
 
-@policies.command(name="set", spec=options.operation(operations.TABLE_SET_ACL))
+@policies.command(name="set", spec=common.operation(operations.TABLE_SET_ACL))
 def set_(
     ctx: typer.Context,
-    table: options.Table,
+    table: common.Table,
     file: Annotated[
         str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Read this file; by default, stdin.")
     ] = None,
@@ -109,7 +111,7 @@ def set_(
     """
     env, target = context.locate(ctx, table, Kind.TABLE)
     # Read first: where acl get is at the other end of the pipe, what guards this is recorded only then.
-    wanted = tables.parse_policies(inputs.read_json(file))
+    wanted = tables.parse_policies(streams.read_json(file))
     written = tables.replace_policies(target, wanted, env.conditions(target), env.deadline)
     env.reads.record(target, written)
     env.out.show(written)

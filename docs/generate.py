@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from azguard import errors
-from azguard.cli import help_text, options, topics
+from azguard.cli import help_text, topics
+from azguard.cli.options import common
 from azguard.cli.registry import COMMANDS
 from azguard.conditions.operations import FULL, Condition, Guard, Lease, Operation, Write
 from azguard.folders import KEPT, Keeping
@@ -159,7 +160,7 @@ def _section(name: str, command: Any) -> str:
             panel, record = getattr(param, "rich_help_panel", None), param.get_help_record(context)
             if record is None or "--help" in param.opts:
                 continue
-            if panel == options.CONDITIONS:
+            if panel == common.CONDITIONS:
                 conditions.append(f"`--{param.name.replace('_', '-')}`")
             elif panel is None:
                 own.append((f"`{_ARGUMENT_TYPE.sub('', record[0])}`", record[1].removesuffix("  [required]")))
@@ -184,7 +185,7 @@ def shared_options() -> str:
     put = dict(commands())["blob put"]
     text = ""
     with put.make_context("azguard blob put", [], resilient_parsing=True) as context:
-        for panel in (options.CONDITIONS, options.ACCOUNT, options.GENERAL):
+        for panel in (common.CONDITIONS, common.ACCOUNT, common.GENERAL):
             params = [param for param in put.get_params(context) if getattr(param, "rich_help_panel", None) == panel]
             records = [param.get_help_record(context) for param in params]
             rows = [(f"`{record[0]}`", record[1]) for record in records if record is not None]

@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from azguard import __version__
-from azguard.cli import app, markdown, options, topics
+from azguard.cli import app, markdown, topics
 from azguard.cli.help_text import HelpText
 from azguard.cli.markdown import TextBlock
+from azguard.cli.options import common
 from azguard.cli.registry import COMMANDS
 
 FOLDER = Path(__file__).parent / "man"
 _ARGUMENT_TYPE = re.compile(r" <[\w\[\]]+>$")
 # Whose options azguard-options(7) explains once.
-_SHARED = (options.ACCOUNT, options.GENERAL)
+_SHARED = (common.ACCOUNT, common.GENERAL)
 
 
 @cache

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from azguard.address import Kind
-from azguard.cli import context, deliveries, inputs, lifecycle_options, options
-from azguard.cli.groups import group
-from azguard.cli.put_options import BlobPutOptions
-from azguard.cli.tree_get_options import TreeGetOptions
-from azguard.cli.tree_options import TreePutOptions
-from azguard.cli.wait_options import ReadOptions
+from azguard.cli import context, deliveries
+from azguard.cli.input import streams
+from azguard.cli.options import common, resources
+from azguard.cli.options.content import BlobPutOptions, ReadOptions
+from azguard.cli.options.trees import TreeGetOptions, TreePutOptions
+from azguard.cli.parsing.groups import group
 from azguard.conditions import operations
 from azguard.errors import UsageError
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 app = group("The content of a blob: get, put.")
 
 
-@app.command(spec=options.operation(operations.BLOB_GET))
+@app.command(spec=common.operation(operations.BLOB_GET))
 def get(
     ctx: typer.Context,
-    blob: options.Blob,
+    blob: common.Blob,
     file: Annotated[
         str | None,
         typer.Option("--file", "-f", metavar="FILE", help="Write to this file; by default, to stdout."),
@@ -68,20 +68,21 @@ def get(
     deliveries.check_overwrite(file, tree.if_exists, overwrite=overwrite)
     given.check(is_tree=tree.recursive)
     if tree.recursive:
-        from azguard.cli import tree_plans, tree_stores
+        from azguard.cli.input import addresses
+        from azguard.cli.options import tree_plans
 
-        tree_plans.get(env, lambda: tree_stores.blobs(env, blob), file, tree, overwrites=overwrite)
+        tree_plans.get(env, lambda: addresses.blob_tree(env, blob), file, tree, overwrites=overwrite)
         return
     tree.check(env)
     target = env.locate(blob, Kind.BLOB)
-    path, beside = inputs.choose_places(file, result, env.out.query)
+    path, beside = streams.choose_places(file, result, env.out.query)
     conditions = given.conditions(env, target)
     with env.out.progress_bar(f"get {target}", is_beside_content=path is None) as progress:
         if path is None:
             got, lineage = download.to_stream(
-                target, conditions, inputs.stdout(), env.deadline, progress.at, validates=given.validate_content
+                target, conditions, streams.stdout(), env.deadline, progress.at, validates=given.validate_content
             )
-            place = deliveries.to_stream(inputs.stdout(), got.content_length)
+            place = deliveries.to_stream(streams.stdout(), got.content_length)
         else:
             got, lineage = download.to_file(
                 target,
@@ -96,16 +97,16 @@ def get(
     if place.is_kept:
         env.reads.record(target, got, place.copy, lineage)
     if beside is not None:
-        inputs.write_json(beside, got)
+        streams.write_json(beside, got)
     # Without a file the content itself went to stdout.
     if path is not None:
         env.out.show(got)
 
 
-@app.command(spec=options.operation(operations.BLOB_PUT_BLOCK_BLOB))
+@app.command(spec=common.operation(operations.BLOB_PUT_BLOCK_BLOB))
 def put(
     ctx: typer.Context,
-    blob: options.Blob,
+    blob: common.Blob,
     to: Annotated[
         str | None,
         typer.Argument(metavar="CONTAINER/PREFIX/", help="With --recursive: where the folder before it goes."),
@@ -149,9 +150,9 @@ def put(
         return
     tree.check(env, second=to)
     target = env.locate(blob, Kind.BLOB, writable=True)
-    skip = lifecycle_options.skips(env, given.if_exists)
-    with inputs.content(given.file, takes_folders=True) as stream:
-        copy, size = inputs.copy(stream), inputs.size(stream)
+    skip = resources.skips(env, given.if_exists)
+    with streams.content(given.file, takes_folders=True) as stream:
+        copy, size = streams.copy(stream), streams.size(stream)
         upload = Upload(
             target=target,
             settings=given.check(target.address.name),
@@ -173,14 +174,15 @@ def put(
 def _put_tree(
     env: context.Environment, words: tuple[str, str | None], given: BlobPutOptions, tree: TreePutOptions
 ) -> None:
-    from azguard.cli import tree_plans, tree_stores
+    from azguard.cli.input import addresses
+    from azguard.cli.options import tree_plans
 
     if given.snapshot_first:
         raise UsageError(
             "--snapshot-first and --recursive do not go together", hint="azguard blob snapshot keeps one blob"
         )
     open_store = partial(
-        tree_stores.blobs,
+        addresses.blob_tree,
         env,
         settings=given.check,
         stamps=not given.no_lineage,

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from azguard.address import Kind
-from azguard.cli import completers, context, copy_options, lifecycle_options, options, signals, snapshot_options, values
-from azguard.cli.copy_options import CopyOptions
-from azguard.cli.groups import group
+from azguard.cli import completers, context, signals
+from azguard.cli.input import addresses, values
+from azguard.cli.options import common, resources
+from azguard.cli.options.copies import WAIT_SECONDS, CopyOptions, locate_source, record, refuse_order, say_waiting
+from azguard.cli.parsing.groups import group
 from azguard.conditions import operations
 from azguard.requests.lineage import fresh_op
 from azguard.resources import existence
@@ -24,7 +26,7 @@ _Destination = Annotated[
 app = group("Copies and kept versions of a blob: copy, abort-copy, snapshot, restore, undelete.")
 
 
-@app.command(spec=options.operation(operations.BLOB_COPY))
+@app.command(spec=common.operation(operations.BLOB_COPY))
 def copy(
     ctx: typer.Context,
     blob: _Destination,
@@ -62,12 +64,12 @@ def copy(
     from azguard.blobs.write_checks import find_blob
 
     env = context.of(ctx)
-    copy_options.refuse_order(blob, second, given.source)
+    refuse_order(blob, second, given.source)
     target = env.locate(blob, Kind.BLOB, writable=True)
-    skip = lifecycle_options.skips(env, given.if_exists)
+    skip = resources.skips(env, given.if_exists)
     plan = copies.BlobCopy(
         target=target,
-        source=copy_options.locate_source(env, target, given.source or "", given.source_sas),
+        source=locate_source(env, target, given.source or "", given.source_sas),
         settings=given.check(),
         conditions=create_only(target) if skip else env.conditions(target),
         deadline=env.deadline,
@@ -76,15 +78,15 @@ def copy(
     )
     copied = existence.create(lambda: copies.copy(plan), lambda: find_blob(target, plan.op, plan.deadline), skip=skip)
     if given.wait and isinstance(copied, copies.BlobCopied):
-        copy_options.say_waiting(env, copied)
-        patience = env.patience(env.shared.get("timeout"), copy_options.WAIT_SECONDS)
+        say_waiting(env, copied)
+        patience = env.patience(env.shared.get("timeout"), WAIT_SECONDS)
         with signals.heed(), env.out.progress_bar(f"copy {target}") as progress:
             copied = copies.await_copy(copied, target, patience, progress.at)
-    copy_options.record(env, target, copied, plan)
+    record(env, target, copied, plan)
     env.out.show(copied)
 
 
-@app.command("abort-copy", spec=options.operation(operations.BLOB_ABORT_COPY))
+@app.command("abort-copy", spec=common.operation(operations.BLOB_ABORT_COPY))
 def abort_copy(
     ctx: typer.Context,
     blob: _Destination,
@@ -112,9 +114,9 @@ def abort_copy(
     env.out.show(done)
 
 
-@app.command(spec=options.operation(operations.BLOB_SNAPSHOT))
+@app.command(spec=common.operation(operations.BLOB_SNAPSHOT))
 def snapshot(
-    ctx: typer.Context, blob: options.Blob, metadata: options.Metadata = None, no_lineage: options.NoLineage = False
+    ctx: typer.Context, blob: common.Blob, metadata: common.Metadata = None, no_lineage: common.NoLineage = False
 ) -> None:
     """Keep a blob as it is now. The blob itself does not change.
 
@@ -145,10 +147,10 @@ def snapshot(
     env.out.show(snapshots.take_snapshot(given))
 
 
-@app.command(spec=options.operation(operations.BLOB_COPY))
+@app.command(spec=common.operation(operations.BLOB_COPY))
 def restore(
     ctx: typer.Context,
-    blob: options.Blob,
+    blob: common.Blob,
     from_: Annotated[
         str | None,
         typer.Option(
@@ -159,7 +161,7 @@ def restore(
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the difference; write nothing.")] = False,
-    no_lineage: options.NoLineage = False,
+    no_lineage: common.NoLineage = False,
 ) -> None:
     """Write a snapshot or an earlier version of a blob over the version you have seen.
 
@@ -193,12 +195,12 @@ def restore(
     )
     # Before the look for what was kept: a condition that cannot be is refused before any request.
     plan.check()
-    plan = replace(plan, source=snapshot_options.locate_kept(env, target, from_))
+    plan = replace(plan, source=addresses.locate_kept(env, target, from_))
     if dry_run:
         _show_preview(env, plan)
         return
     copied = copies.copy(plan)
-    copy_options.record(env, target, copied, plan)
+    record(env, target, copied, plan)
     env.out.show(copied)
 
 
@@ -211,8 +213,8 @@ def _show_preview(env: context.Environment, plan: "BlobCopy") -> None:
         env.out.info(f"the restore would be refused now: {found.reason}")
 
 
-@app.command(spec=options.operation(operations.BLOB_UNDELETE))
-def undelete(ctx: typer.Context, blob: options.Blob) -> None:
+@app.command(spec=common.operation(operations.BLOB_UNDELETE))
+def undelete(ctx: typer.Context, blob: common.Blob) -> None:
     """Bring back a deleted blob and its snapshots, while the account still keeps them.
 
     The account must have soft delete. A blob that is there stays as it is. Where the account keeps versions, it may

@@ -5,9 +5,11 @@ from typing import Annotated
 import typer
 
 from azguard.address import Kind
-from azguard.cli import completers, context, options, values
-from azguard.cli.groups import group
-from azguard.cli.tree_options import TreeOptions
+from azguard.cli import completers, context
+from azguard.cli.input import values
+from azguard.cli.options import common
+from azguard.cli.options.trees import TreeOptions
+from azguard.cli.parsing.groups import group
 from azguard.conditions import operations
 from azguard.errors import NotFound, UsageError
 from azguard.requests.commits import WriteResult
@@ -17,8 +19,8 @@ _UNTIL = ("exists", "absent", "changed", "unleased")
 app = group("Blobs: show, exists, list, delete, wait.")
 
 
-@app.command(spec=options.operation(operations.BLOB_GET_PROPERTIES))
-def show(ctx: typer.Context, blob: options.Blob) -> None:
+@app.command(spec=common.operation(operations.BLOB_GET_PROPERTIES))
+def show(ctx: typer.Context, blob: common.Blob) -> None:
     """Show a blob's properties, without its content.
 
     Examples:
@@ -34,8 +36,8 @@ def show(ctx: typer.Context, blob: options.Blob) -> None:
     env.out.show(listing.show(target, env.conditions(target), env.deadline))
 
 
-@app.command(spec=options.operation(operations.BLOB_GET_PROPERTIES))
-def exists(ctx: typer.Context, blob: options.Blob) -> None:
+@app.command(spec=common.operation(operations.BLOB_GET_PROPERTIES))
+def exists(ctx: typer.Context, blob: common.Blob) -> None:
     """Exit 0 if the blob exists, 44 if not. Where its container does not exist, an error says so (44).
 
     Examples:
@@ -53,11 +55,11 @@ def exists(ctx: typer.Context, blob: options.Blob) -> None:
     env.out.answer(found, 0 if found.exists else NotFound.exit_code)
 
 
-@app.command(name="list", spec=options.operation(operations.CONTAINER_LIST_BLOBS))
+@app.command(name="list", spec=common.operation(operations.CONTAINER_LIST_BLOBS))
 def list_(
     ctx: typer.Context,
-    container: options.Container,
-    prefix: options.Prefix = None,
+    container: common.Container,
+    prefix: common.Prefix = None,
     delimiter: Annotated[
         str | None,
         typer.Option("--delimiter", metavar="TEXT", help="Show one line for all names that are equal up to this text."),
@@ -70,7 +72,7 @@ def list_(
             help="Show also metadata, snapshots, versions, deleted, tags, uncommittedblobs.",
         ),
     ] = None,
-    num_results: options.Limit = None,
+    num_results: common.Limit = None,
 ) -> None:
     """List a container's blobs.
 
@@ -95,15 +97,15 @@ def list_(
     )
 
 
-@app.command(spec=options.operation(operations.BLOB_DELETE))
+@app.command(spec=common.operation(operations.BLOB_DELETE))
 def delete(
     ctx: typer.Context,
-    blob: options.Blob,
+    blob: common.Blob,
     delete_snapshots: Annotated[
         str | None,
         typer.Option("--delete-snapshots", metavar="include|only", help="Delete its snapshots too, or only those."),
     ] = None,
-    snapshot_first: options.NoSnapshotFirst = False,
+    snapshot_first: common.NoSnapshotFirst = False,
     *,
     tree: TreeOptions,
 ) -> None:
@@ -120,15 +122,16 @@ def delete(
     Topics: conditions, fences, trees
     """
     from azguard.blobs import deletes
-    from azguard.cli import snapshot_options
+    from azguard.cli.input import addresses
 
     env = context.of(ctx)
-    snapshot_options.refuse_snapshot_first(blob, given=snapshot_first)
+    addresses.refuse_snapshot_first(blob, given=snapshot_first)
     snapshots = values.choice(delete_snapshots, "--delete-snapshots", ("include", "only"))
     if tree.recursive:
-        from azguard.cli import tree_plans, tree_stores
+        from azguard.cli.input import addresses
+        from azguard.cli.options import tree_plans
 
-        tree_plans.delete(env, lambda: tree_stores.blobs(env, blob, snapshots=snapshots), tree)
+        tree_plans.delete(env, lambda: addresses.blob_tree(env, blob, snapshots=snapshots), tree)
         return
     tree.check(env)
     target = env.locate(blob, Kind.BLOB)
@@ -141,10 +144,10 @@ def delete(
     env.out.show(send() if snapshots == "only" else env.reads.delete(target, conditions, send))
 
 
-@app.command(spec=options.remote("blob wait only looks, until the blob is as you say"))
+@app.command(spec=common.remote("blob wait only looks, until the blob is as you say"))
 def wait(
     ctx: typer.Context,
-    blob: options.Blob,
+    blob: common.Blob,
     until: Annotated[
         str | None,
         typer.Option("--until", metavar="|".join(_UNTIL), help="Say what to wait for."),
@@ -181,7 +184,7 @@ def wait(
     Topics: conditions, leases
     """
     from azguard.blobs import waiting
-    from azguard.cli import wait_options
+    from azguard.cli.options import content
     from azguard.conditions.resolve import Conditions
 
     env = context.of(ctx)
@@ -191,9 +194,9 @@ def wait(
     target = env.locate(blob, Kind.BLOB)
     conditions = Conditions()
     if which is waiting.Until.CHANGED:
-        conditions = wait_options.resolve_change(env, target, operations.BLOB_GET_PROPERTIES, if_none_match)
+        conditions = content.resolve_change(env, target, operations.BLOB_GET_PROPERTIES, if_none_match)
     elif if_none_match is not None:
         raise UsageError(f"--if-none-match means nothing with --until {which}", hint="--until changed")
     env.out.show(
-        waiting.wait(target, which, conditions, wait_options.describe_wait(env, target, which, timeout, "--timeout"))
+        waiting.wait(target, which, conditions, content.describe_wait(env, target, which, timeout, "--timeout"))
     )

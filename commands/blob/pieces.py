@@ -5,11 +5,11 @@ from typing import Annotated
 import typer
 
 from azguard.address import Kind
-from azguard.cli import completers, context, inputs, options, values
-from azguard.cli.append_options import AppendOptions
-from azguard.cli.block_options import CommitOptions
-from azguard.cli.groups import group
-from azguard.cli.page_options import PagePutOptions, plan, record
+from azguard.cli import completers, context
+from azguard.cli.input import streams, values
+from azguard.cli.options import common
+from azguard.cli.options.partial_writes import AppendOptions, CommitOptions, PagePutOptions, plan, record
+from azguard.cli.parsing.groups import group
 from azguard.conditions import operations
 from azguard.errors import UsageError
 
@@ -28,7 +28,7 @@ block_app = group("Blocks of a block blob: stage, commit, list.")
 app.add_typer(block_app, name="block")
 
 
-@app.command(spec=options.operation(operations.BLOB_APPEND_BLOCK_FROM_URL, operations.BLOB_APPEND_BLOCK))
+@app.command(spec=common.operation(operations.BLOB_APPEND_BLOCK_FROM_URL, operations.BLOB_APPEND_BLOCK))
 def append(ctx: typer.Context, blob: _AppendBlob, given: AppendOptions) -> None:
     """Add content, or a line, to the end of an append blob, exactly once.
 
@@ -59,7 +59,7 @@ def append(ctx: typer.Context, blob: _AppendBlob, given: AppendOptions) -> None:
     Topics: appends, conditions
     """
     from azguard.blobs.content import append_write
-    from azguard.cli.lease_options import CacheRecords
+    from azguard.cli.options.leases import CacheRecords
 
     env, target = context.locate(ctx, blob, Kind.BLOB, writable=True)
     given.check(env)
@@ -72,7 +72,7 @@ def append(ctx: typer.Context, blob: _AppendBlob, given: AppendOptions) -> None:
     env.out.show(done)
 
 
-@app.command(name="append seal", spec=options.operation(operations.BLOB_SEAL_APPEND_BLOB))
+@app.command(name="append seal", spec=common.operation(operations.BLOB_SEAL_APPEND_BLOB))
 def seal(ctx: typer.Context, blob: _AppendBlob) -> None:
     """Seal an append blob, so that nothing can be appended any more.
 
@@ -93,7 +93,7 @@ def seal(ctx: typer.Context, blob: _AppendBlob) -> None:
     env.out.show(done)
 
 
-@page_app.command("put", spec=options.operation(operations.BLOB_PUT_PAGE_FROM_URL, operations.BLOB_PUT_PAGE))
+@page_app.command("put", spec=common.operation(operations.BLOB_PUT_PAGE_FROM_URL, operations.BLOB_PUT_PAGE))
 def put_pages(ctx: typer.Context, blob: _PageBlob, given: PagePutOptions) -> None:
     """Write content over pages, but only of the version you have seen.
 
@@ -114,11 +114,11 @@ def put_pages(ctx: typer.Context, blob: _PageBlob, given: PagePutOptions) -> Non
     Topics: conditions, leases
     """
     from azguard.blobs.content import page_write
-    from azguard.cli.lease_options import CacheRecords
+    from azguard.cli.options.leases import CacheRecords
 
     env, target = context.locate(ctx, blob, Kind.BLOB, writable=True)
     with given.open() as stream:
-        size = None if stream is None else inputs.size(stream)
+        size = None if stream is None else streams.size(stream)
         write = given.check(env, target, size)
         with env.out.progress_bar(f"put {target}", size) as progress:
             done = page_write.put(write, given.read(env, write, stream), CacheRecords(env), progress.at)
@@ -126,7 +126,7 @@ def put_pages(ctx: typer.Context, blob: _PageBlob, given: PagePutOptions) -> Non
     env.out.show(done)
 
 
-@page_app.command("clear", spec=options.operation(operations.BLOB_CLEAR_PAGE))
+@page_app.command("clear", spec=common.operation(operations.BLOB_CLEAR_PAGE))
 def clear_pages(
     ctx: typer.Context,
     blob: _PageBlob,
@@ -144,7 +144,7 @@ def clear_pages(
     Topics: conditions, leases
     """
     from azguard.blobs.content import page_write
-    from azguard.cli.lease_options import CacheRecords
+    from azguard.cli.options.leases import CacheRecords
 
     env, target = context.locate(ctx, blob, Kind.BLOB, writable=True)
     if length is None:
@@ -155,7 +155,7 @@ def clear_pages(
     env.out.show(done)
 
 
-@page_app.command("ranges", spec=options.operation(operations.BLOB_GET_PAGE_RANGES))
+@page_app.command("ranges", spec=common.operation(operations.BLOB_GET_PAGE_RANGES))
 def list_pages(
     ctx: typer.Context,
     blob: _PageBlob,
@@ -190,10 +190,10 @@ def list_pages(
     env.out.show_each(found)
 
 
-@block_app.command("stage", spec=options.operation(operations.BLOB_PUT_BLOCK))
+@block_app.command("stage", spec=common.operation(operations.BLOB_PUT_BLOCK))
 def stage_blocks(
     ctx: typer.Context,
-    blob: options.Blob,
+    blob: common.Blob,
     file: Annotated[
         str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Stage this file; by default, stdin.")
     ] = None,
@@ -219,13 +219,13 @@ def stage_blocks(
     if values.not_empty(block_id, "--block-id") is not None:
         blocks.decode_id(str(block_id))
     lease_id = env.conditions(target).lease_id
-    with inputs.content(file) as source, env.out.progress_bar(f"stage {target}", inputs.size(source)) as progress:
+    with streams.content(file) as source, env.out.progress_bar(f"stage {target}", streams.size(source)) as progress:
         staged = list(blocks.stage(target, source, block_id, lease_id, env.deadline, progress.at))
     env.out.show(staged)
 
 
-@block_app.command("commit", spec=options.operation(operations.BLOB_PUT_BLOCK_LIST))
-def commit_blocks(ctx: typer.Context, blob: options.Blob, given: CommitOptions) -> None:
+@block_app.command("commit", spec=common.operation(operations.BLOB_PUT_BLOCK_LIST))
+def commit_blocks(ctx: typer.Context, blob: common.Blob, given: CommitOptions) -> None:
     """Make a blob of staged or committed blocks, but only of the version you have seen.
 
     The blocks stand in the order in which they are named. A block that was staged again is taken as staged. Blocks that
@@ -251,10 +251,10 @@ def commit_blocks(ctx: typer.Context, blob: options.Blob, given: CommitOptions) 
     env.out.show(done)
 
 
-@block_app.command(name="list", spec=options.operation(operations.BLOB_GET_BLOCK_LIST))
+@block_app.command(name="list", spec=common.operation(operations.BLOB_GET_BLOCK_LIST))
 def list_blocks(
     ctx: typer.Context,
-    blob: options.Blob,
+    blob: common.Blob,
     state: Annotated[
         str, typer.Option("--state", metavar="committed|uncommitted|all", help="Show the blocks in this state.")
     ] = "all",

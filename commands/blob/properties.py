@@ -5,10 +5,12 @@ from typing import Annotated, Any
 import typer
 
 from azguard.address import Kind
-from azguard.cli import context, options, part_options, values
-from azguard.cli.groups import group
-from azguard.cli.lifecycle_options import Noun
-from azguard.cli.property_options import PropertyOptions
+from azguard.cli import context
+from azguard.cli.input import values
+from azguard.cli.options import common, resources
+from azguard.cli.options.content import PropertyOptions
+from azguard.cli.options.resources import Noun
+from azguard.cli.parsing.groups import group
 from azguard.conditions import operations
 from azguard.conditions.operations import Part
 from azguard.conditions.requested import RequestedConditions
@@ -28,8 +30,8 @@ def _read_tags(*asked: Any) -> Any:
 
 
 app = group("Properties of a blob: metadata, tags, set-properties, tier.")
-_BLOB = Noun(Kind.BLOB, "blob", options.Blob, "site/config.json", "conditions")
-metadata_app = part_options.declare(
+_BLOB = Noun(Kind.BLOB, "blob", common.Blob, "site/config.json", "conditions")
+metadata_app = resources.declare(
     app,
     _BLOB,
     Part.METADATA,
@@ -37,7 +39,7 @@ metadata_app = part_options.declare(
     _read_metadata,
     "What you read of the content still guards the next put.",
 )
-tags_app = part_options.declare(
+tags_app = resources.declare(
     app,
     _BLOB,
     Part.TAGS,
@@ -47,12 +49,12 @@ tags_app = part_options.declare(
 )
 
 
-@metadata_app.command(name="set", spec=options.operation(operations.BLOB_SET_METADATA))
+@metadata_app.command(name="set", spec=common.operation(operations.BLOB_SET_METADATA))
 def set_metadata(
     ctx: typer.Context,
-    blob: options.Blob,
-    metadata: options.Metadata = None,
-    file: part_options.File = None,
+    blob: common.Blob,
+    metadata: common.Metadata = None,
+    file: resources.File = None,
 ) -> None:
     """Replace all metadata of a blob, but only of the version you have seen.
 
@@ -72,16 +74,16 @@ def set_metadata(
     Topics: conditions
     """
     from azguard.blobs.metadata import replace_all
-    from azguard.cli.lease_options import CacheRecords
+    from azguard.cli.options.leases import CacheRecords
 
     env, target = context.locate(ctx, blob, Kind.BLOB, writable=True)
-    wanted, seen = part_options.read_metadata(metadata, file)
+    wanted, seen = resources.read_metadata(metadata, file)
     done = replace_all(target, wanted, env.conditions(target, seen), CacheRecords(env), env.deadline)
-    part_options.record_replaced(env, target, Part.METADATA, done)
+    resources.record_replaced(env, target, Part.METADATA, done)
 
 
-@tags_app.command(name="set", spec=options.operation(operations.BLOB_SET_TAGS))
-def set_tags(ctx: typer.Context, blob: options.Blob, tags: options.Tags = None, file: part_options.File = None) -> None:
+@tags_app.command(name="set", spec=common.operation(operations.BLOB_SET_TAGS))
+def set_tags(ctx: typer.Context, blob: common.Blob, tags: common.Tags = None, file: resources.File = None) -> None:
     """Replace all index tags of a blob, but only those you have seen, on the version you have seen.
 
     A file that tags get printed names its version, which guards the write. Without such a file, what tags get read last
@@ -106,13 +108,13 @@ def set_tags(ctx: typer.Context, blob: options.Blob, tags: options.Tags = None, 
     Topics: conditions, fences
     """
     from azguard.blobs.tags import replace_all
-    from azguard.cli.lease_options import CacheRecords
+    from azguard.cli.options.leases import CacheRecords
     from azguard.conditions import fences
 
     env, target = context.locate(ctx, blob, Kind.BLOB)
     if target.address.snapshot:
         raise UsageError(f"{target} is a snapshot, which keeps its tags", hint="leave ?snapshot=… out")
-    wanted, seen = part_options.read_tags(tags, file)
+    wanted, seen = resources.read_tags(tags, file)
     if tags and RequestedConditions.of(env.shared).fence is not None:
         fences.check_tags(wanted)
     written = replace_all(target, wanted, env.conditions(target, seen), CacheRecords(env), env.deadline)
@@ -120,8 +122,8 @@ def set_tags(ctx: typer.Context, blob: options.Blob, tags: options.Tags = None, 
     env.out.show(written)
 
 
-@app.command(name="set-properties", spec=options.operation(operations.BLOB_SET_PROPERTIES))
-def set_properties(ctx: typer.Context, blob: options.Blob, given: PropertyOptions) -> None:
+@app.command(name="set-properties", spec=common.operation(operations.BLOB_SET_PROPERTIES))
+def set_properties(ctx: typer.Context, blob: common.Blob, given: PropertyOptions) -> None:
     """Change content headers of a blob, but only of the version you have seen. The others stay.
 
     The service clears each header that is not sent. So azguard first reads the headers and sends them all, guarded by
@@ -139,7 +141,7 @@ def set_properties(ctx: typer.Context, blob: options.Blob, given: PropertyOption
     Topics: conditions
     """
     from azguard.blobs import headers
-    from azguard.cli.lease_options import CacheRecords
+    from azguard.cli.options.leases import CacheRecords
 
     env, target = context.locate(ctx, blob, Kind.BLOB, writable=True)
     wanted = given.check()
@@ -155,10 +157,10 @@ def set_properties(ctx: typer.Context, blob: options.Blob, given: PropertyOption
     env.out.show(done.written)
 
 
-@app.command(spec=options.operation(operations.BLOB_SET_TIER))
+@app.command(spec=common.operation(operations.BLOB_SET_TIER))
 def tier(
     ctx: typer.Context,
-    blob: options.Blob,
+    blob: common.Blob,
     tier: Annotated[
         str | None,
         typer.Option("--tier", metavar="Hot|Cool|Cold|Archive", help="The tier; of a premium page blob, P4 to P80."),
@@ -189,7 +191,7 @@ def tier(
     Topics: conditions
     """
     from azguard.blobs.tiers import PRIORITIES, TIERS, TierChange
-    from azguard.cli.lease_options import CacheRecords
+    from azguard.cli.options.leases import CacheRecords
 
     env, target = context.locate(ctx, blob, Kind.BLOB)
     change = TierChange(

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from azguard.address import Kind, is_snapshot_time
-from azguard.cli import context, deliveries, file_options, inputs, lifecycle_options, options, values
+from azguard.cli import context, deliveries
 from azguard.cli.context import Environment
-from azguard.cli.file_put_options import FilePutOptions
-from azguard.cli.file_tree_options import FileTreePutOptions
-from azguard.cli.groups import group
-from azguard.cli.tree_get_options import TreeGetOptions
+from azguard.cli.input import addresses, streams, values
+from azguard.cli.options import common, resources
+from azguard.cli.options.content import FilePutOptions
+from azguard.cli.options.trees import FileTreePutOptions, TreeGetOptions
+from azguard.cli.parsing.groups import group
 from azguard.conditions import operations
 from azguard.errors import UsageError
 
@@ -31,10 +32,10 @@ range_app = group("Ranges of a file: put, clear, list.")
 app.add_typer(range_app, name="range")
 
 
-@app.command(spec=options.operation(operations.FILE_GET))
+@app.command(spec=common.operation(operations.FILE_GET))
 def get(
     ctx: typer.Context,
-    file: file_options.File,
+    file: addresses.File,
     to: Annotated[
         str | None,
         typer.Option("--file", "-f", metavar="FILE", help="Write to this file; by default, to stdout."),
@@ -79,20 +80,21 @@ def get(
     env = context.of(ctx)
     deliveries.check_overwrite(to, tree.if_exists, overwrite=overwrite)
     if tree.recursive:
-        from azguard.cli import tree_plans, tree_stores
+        from azguard.cli.input import addresses
+        from azguard.cli.options import tree_plans
 
         _refuse_of_one({"--start-range": start_range, "--end-range": end_range, "--result": result})
-        tree_plans.get(env, lambda: tree_stores.files(env, file, writable=False), to, tree, overwrites=overwrite)
+        tree_plans.get(env, lambda: addresses.file_tree(env, file, writable=False), to, tree, overwrites=overwrite)
         return
     tree.check(env)
     target = env.locate(file, Kind.FILE)
     span = _read_span(start_range, end_range)
-    path, beside = inputs.choose_places(to, result, env.out.query)
+    path, beside = streams.choose_places(to, result, env.out.query)
     conditions = env.conditions(target)
     with env.out.progress_bar(f"get {target}", is_beside_content=path is None) as progress:
         if path is None:
-            got, lineage = download.to_stream(target, conditions, span, inputs.stdout(), env.deadline, progress.at)
-            place = deliveries.to_stream(inputs.stdout(), got.length)
+            got, lineage = download.to_stream(target, conditions, span, streams.stdout(), env.deadline, progress.at)
+            place = deliveries.to_stream(streams.stdout(), got.length)
         else:
             admit = partial(env.reads.check_copy, target, path, overwrites=overwrite)
             got, lineage = download.to_file(target, conditions, span, path, env.deadline, progress.at, admit=admit)
@@ -100,7 +102,7 @@ def get(
     if place.is_kept and span.is_whole:
         env.reads.record(target, got, place.copy, lineage)
     if beside is not None:
-        inputs.write_json(beside, got)
+        streams.write_json(beside, got)
     # Without a file the content itself went to stdout.
     if path is not None:
         env.out.show(got)
@@ -122,10 +124,10 @@ def _read_span(start: str | None, end: str | None) -> "Span":
     return Span(begin, None if last is None else last + 1)
 
 
-@app.command(spec=options.operation(operations.FILE_RENAME))
+@app.command(spec=common.operation(operations.FILE_RENAME))
 def put(
     ctx: typer.Context,
-    path: file_options.File,
+    path: addresses.File,
     to: Annotated[
         str | None,
         typer.Argument(metavar="SHARE/PREFIX/", help="With --recursive: where the folder before it goes."),
@@ -167,10 +169,10 @@ def put(
         return
     tree.check(env, second=to)
     target = env.locate(path, Kind.FILE, writable=True)
-    skip = lifecycle_options.skips(env, given.if_exists)
+    skip = resources.skips(env, given.if_exists)
     headers, smb = given.check(target.address.name)
-    with inputs.content(given.file, takes_folders=True) as stream:
-        copy, size = inputs.copy(stream), inputs.size(stream)
+    with streams.content(given.file, takes_folders=True) as stream:
+        copy, size = streams.copy(stream), streams.size(stream)
         upload = uploads.FileUpload(
             target=target,
             headers=headers,
@@ -180,7 +182,7 @@ def put(
             deadline=env.deadline,
             op=fresh_op(),
         )
-        guarding = file_options.guarding(env)
+        guarding = addresses.guarding(env)
         with env.out.progress_bar(f"put {target}", size) as progress:
             written = _write(
                 upload,
@@ -198,11 +200,12 @@ def put(
 def _put_tree(
     env: context.Environment, words: tuple[str, str | None], given: FilePutOptions, tree: FileTreePutOptions
 ) -> None:
-    from azguard.cli import tree_plans, tree_stores
+    from azguard.cli.input import addresses
+    from azguard.cli.options import tree_plans
     from azguard.files.trees import FileSettings
 
     metadata = given.read_metadata()
-    open_store = partial(tree_stores.files, env, settings=lambda name: FileSettings(*given.check(name), metadata))
+    open_store = partial(addresses.file_tree, env, settings=lambda name: FileSettings(*given.check(name), metadata))
     tree_plans.put(env, words, given, tree, open_store, keeps_folders=tree.keep_directories)
 
 
@@ -214,10 +217,10 @@ def _write(upload: "FileUpload", write: "Callable[[], Any]", *, skip: bool) -> A
     return existence.create(write, lambda: writes.find_existing(upload.target, upload.op, upload.deadline), skip=skip)
 
 
-@range_app.command("put", spec=options.operation(operations.FILE_PUT_RANGE))
+@range_app.command("put", spec=common.operation(operations.FILE_PUT_RANGE))
 def put_range(
     ctx: typer.Context,
-    path: file_options.File,
+    path: addresses.File,
     file: Annotated[
         str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Write this file; by default, stdin.")
     ] = None,
@@ -240,16 +243,16 @@ def put_range(
 
     env = context.of(ctx)
     write = _plan(env, path, offset)
-    with inputs.content(file) as stream, env.out.progress_bar(f"put {write.target}", inputs.size(stream)) as progress:
+    with streams.content(file) as stream, env.out.progress_bar(f"put {write.target}", streams.size(stream)) as progress:
         done = ranges.put_range(write, stream, progress.at)
-    file_options.record_written(env, write.target, write.conditions, done)
+    addresses.record_written(env, write.target, write.conditions, done)
     env.out.show(done)
 
 
-@range_app.command("clear", spec=options.operation(operations.FILE_PUT_RANGE))
+@range_app.command("clear", spec=common.operation(operations.FILE_PUT_RANGE))
 def clear_range(
     ctx: typer.Context,
-    file: file_options.File,
+    file: addresses.File,
     length: Annotated[
         str | None,
         typer.Option("--length", metavar="BYTES", help="Clear this many bytes, a multiple of 512; always needed."),
@@ -272,14 +275,14 @@ def clear_range(
     if length is None:
         raise UsageError("--length is missing", hint="how many bytes to clear: --length 512")
     done = ranges.clear_range(write, values.size(length, "--length", least=1))
-    file_options.record_written(env, write.target, write.conditions, done)
+    addresses.record_written(env, write.target, write.conditions, done)
     env.out.show(done)
 
 
-@range_app.command(name="list", spec=options.operation(operations.FILE_LIST_RANGES))
+@range_app.command(name="list", spec=common.operation(operations.FILE_LIST_RANGES))
 def list_ranges(
     ctx: typer.Context,
-    file: file_options.File,
+    file: addresses.File,
     previous_snapshot: Annotated[
         str | None,
         typer.Option("--previous-snapshot", metavar="TIME", help="Show only what differs from this snapshot."),
@@ -322,4 +325,4 @@ def _plan(env: Environment, file: str, offset: str) -> "RangeWrite":
 
     target = env.locate(file, Kind.FILE, writable=True)
     begin = values.size(offset, "--offset")
-    return RangeWrite(target, env.conditions(target), file_options.guarding(env), env.deadline, begin)
+    return RangeWrite(target, env.conditions(target), addresses.guarding(env), env.deadline, begin)

@@ -5,9 +5,11 @@ from typing import Annotated
 
 import typer
 
-from azguard.cli import completers, context, file_lock_options, file_options, options, values
-from azguard.cli.file_lock_options import FileLockOptions
-from azguard.cli.groups import group
+from azguard.cli import completers, context
+from azguard.cli.input import addresses, values
+from azguard.cli.options import common, guarded_runs
+from azguard.cli.options.guarded_runs import FileLockOptions
+from azguard.cli.parsing.groups import group
 from azguard.conditions import operations
 from azguard.errors import Partial, UsageError
 
@@ -20,12 +22,12 @@ lock_app = group("Files that are locked through SMB: run, list, break.")
 app.add_typer(lock_app, name="lock")
 
 
-@handle_app.command(name="list", spec=options.operation(operations.FILE_LIST_HANDLES))
+@handle_app.command(name="list", spec=common.operation(operations.FILE_LIST_HANDLES))
 def list_handles(
     ctx: typer.Context,
-    path: file_options.Path,
+    path: addresses.Path,
     recursive: _Recursive = False,
-    num_results: options.Limit = None,
+    num_results: common.Limit = None,
 ) -> None:
     """List the handles on a file, directory or share: which client has it open, for what, and since when.
 
@@ -41,15 +43,15 @@ def list_handles(
     from azguard.files import handles
 
     env = context.of(ctx)
-    target = file_options.locate_path(env, path)
+    target = addresses.locate_path(env, path)
     limit = values.count(num_results, "--num-results")
     env.out.show_each(handles.list_handles(target, env.deadline, recursive=recursive, limit=limit))
 
 
-@handle_app.command("close", spec=options.operation(operations.FILE_FORCE_CLOSE_HANDLES))
+@handle_app.command("close", spec=common.operation(operations.FILE_FORCE_CLOSE_HANDLES))
 def close_handles(
     ctx: typer.Context,
-    path: file_options.Path,
+    path: addresses.Path,
     handle_id: Annotated[str | None, typer.Option("--handle-id", metavar="ID", help="Close this handle.")] = None,
     close_all: Annotated[bool, typer.Option("--close-all", help="Close all handles on it.")] = False,
     recursive: _Recursive = False,
@@ -79,12 +81,12 @@ def close_handles(
     if recursive and not close_all:
         raise UsageError("--recursive is about all handles", hint="add --close-all instead of --handle-id")
     env = context.of(ctx)
-    target = file_options.locate_path(env, path)
+    target = addresses.locate_path(env, path)
     done = handles.close(target, values.not_empty(handle_id, "--handle-id"), env.deadline, recursive=recursive)
     env.out.answer(done, Partial.exit_code if done.failed else 0)
 
 
-@lock_app.command("run", spec=options.remote("the open file is what guards it"))
+@lock_app.command("run", spec=common.remote("the open file is what guards it"))
 def run_locked(
     ctx: typer.Context,
     words: Annotated[
@@ -136,11 +138,11 @@ def run_locked(
     from azguard.smb import file_lock_run as core
 
     env = context.of(ctx)
-    raise typer.Exit(core.run_locked(file_lock_options.plan(env, words, given)))
+    raise typer.Exit(core.run_locked(guarded_runs.plan(env, words, given)))
 
 
-@lock_app.command(name="list", spec=options.operation(operations.FILE_LIST_HANDLES))
-def list_holders(ctx: typer.Context, path: file_options.Path, num_results: options.Limit = None) -> None:
+@lock_app.command(name="list", spec=common.operation(operations.FILE_LIST_HANDLES))
+def list_holders(ctx: typer.Context, path: addresses.Path, num_results: common.Limit = None) -> None:
     """List who has the files of a share open through SMB: from which machine, for what, and since when.
 
     Of a directory, or a share, it lists all files below it. A lock of azguard file lock run is one of them, with the
@@ -157,14 +159,14 @@ def list_holders(ctx: typer.Context, path: file_options.Path, num_results: optio
 
     env = context.of(ctx)
     limit = values.count(num_results, "--num-results")
-    env.out.show_each(holders.list_holders(file_options.locate_path(env, path), env.deadline, limit))
+    env.out.show_each(holders.list_holders(addresses.locate_path(env, path), env.deadline, limit))
 
 
-@lock_app.command(name="break", spec=options.operation(operations.FILE_FORCE_CLOSE_HANDLES))
+@lock_app.command(name="break", spec=common.operation(operations.FILE_FORCE_CLOSE_HANDLES))
 def break_lock(
     ctx: typer.Context,
-    file: file_options.File,
-    yes: options.Yes = False,
+    file: addresses.File,
+    yes: common.Yes = False,
     if_owner: Annotated[
         str | None,
         typer.Option("--if-owner", metavar="CLIENT", help="Only if this machine, by name or IP, alone has it open."),
@@ -188,6 +190,6 @@ def break_lock(
     from azguard.smb import holders
 
     env = context.of(ctx)
-    request = file_lock_options.to_break(env, file, if_owner, yes=yes)
-    done = holders.break_after_showing(request, env.deadline, env.out.info, file_lock_options.choose_confirmation())
+    request = guarded_runs.to_break(env, file, if_owner, yes=yes)
+    done = holders.break_after_showing(request, env.deadline, env.out.info, guarded_runs.choose_confirmation())
     env.out.answer(done, Partial.exit_code if done.failed else 0)

@@ -6,22 +6,14 @@ from typing import Annotated
 import typer
 
 from azguard.address import Kind
-from azguard.cli import (
-    completers,
-    context,
-    copy_options,
-    file_copy_options,
-    file_options,
-    lifecycle_options,
-    options,
-    part_options,
-    values,
-)
-from azguard.cli.file_copy_options import FileCopyOptions
-from azguard.cli.file_property_options import FilePropertyOptions
-from azguard.cli.file_tree_options import FileTreeDeleteOptions
-from azguard.cli.groups import group
-from azguard.cli.lifecycle_options import Noun, declare_exists
+from azguard.cli import completers, context
+from azguard.cli.input import addresses, values
+from azguard.cli.options import common, resources
+from azguard.cli.options.content import FilePropertyOptions
+from azguard.cli.options.copies import WAIT_SECONDS, FileCopyOptions, locate_file_source, refuse_order
+from azguard.cli.options.resources import Noun, declare_exists
+from azguard.cli.options.trees import FileTreeDeleteOptions
+from azguard.cli.parsing.groups import group
 from azguard.conditions import operations
 from azguard.conditions.operations import Part
 from azguard.conditions.resolve import Conditions
@@ -35,14 +27,12 @@ _Destination = Annotated[
 app = group(
     "A file in its directory: show, exists, list, delete, prune, copy, rename, resize, set-properties, metadata."
 )
-_FILE = Noun(Kind.FILE, "file", file_options.File, "team/plan.txt", "files")
-metadata_app = part_options.declare(
-    app, _FILE, Part.METADATA, operations.FILE_GET_PROPERTIES, file_options.read_metadata
-)
+_FILE = Noun(Kind.FILE, "file", addresses.File, "team/plan.txt", "files")
+metadata_app = resources.declare(app, _FILE, Part.METADATA, operations.FILE_GET_PROPERTIES, addresses.read_metadata)
 
 
-@app.command(spec=options.operation(operations.FILE_GET_PROPERTIES))
-def show(ctx: typer.Context, file: file_options.File) -> None:
+@app.command(spec=common.operation(operations.FILE_GET_PROPERTIES))
+def show(ctx: typer.Context, file: addresses.File) -> None:
     """Show a file's properties and metadata.
 
     Examples:
@@ -60,12 +50,12 @@ declare_exists(
 )
 
 
-@app.command(name="list", spec=options.remote("List Directories and Files honours no conditions"))
+@app.command(name="list", spec=common.remote("List Directories and Files honours no conditions"))
 def list_(
     ctx: typer.Context,
-    folder: file_options.Folder,
-    prefix: options.Prefix = None,
-    num_results: options.Limit = None,
+    folder: addresses.Folder,
+    prefix: common.Prefix = None,
+    num_results: common.Limit = None,
 ) -> None:
     """List the directories and files in a share or directory, not those below its directories.
 
@@ -77,13 +67,13 @@ def list_(
     Topics: files
     """
     env = context.of(ctx)
-    target = file_options.locate_folder(env, folder)
+    target = addresses.locate_folder(env, folder)
     limit = values.count(num_results, "--num-results")
     env.out.show_each(entries.list_entries(target, env.deadline, prefix=prefix, limit=limit))
 
 
-@app.command(spec=options.operation(operations.FILE_DELETE))
-def delete(ctx: typer.Context, file: file_options.File, *, tree: FileTreeDeleteOptions) -> None:
+@app.command(spec=common.operation(operations.FILE_DELETE))
+def delete(ctx: typer.Context, file: addresses.File, *, tree: FileTreeDeleteOptions) -> None:
     """Delete a file, if it is still the version that you read.
 
     The service does not compare the ETag. So azguard takes a lease, compares, deletes. An unchanged ETag does not
@@ -101,21 +91,22 @@ def delete(ctx: typer.Context, file: file_options.File, *, tree: FileTreeDeleteO
     """
     env = context.of(ctx)
     if tree.recursive:
-        from azguard.cli import tree_plans, tree_stores
+        from azguard.cli.input import addresses
+        from azguard.cli.options import tree_plans
 
-        tree_plans.delete(env, lambda: tree_stores.files(env, file), tree, keeps_folders=tree.keep_directories)
+        tree_plans.delete(env, lambda: addresses.file_tree(env, file), tree, keeps_folders=tree.keep_directories)
         return
     tree.check(env)
     target = env.locate(file, Kind.FILE, writable=True)
     conditions = env.conditions(target)
-    guarding = file_options.guarding(env)
+    guarding = addresses.guarding(env)
     env.out.show(env.reads.delete(target, conditions, lambda: files.delete(target, conditions, guarding, env.deadline)))
 
 
-@app.command(spec=options.remote("each temporary file is deleted as the version that was judged"))
+@app.command(spec=common.remote("each temporary file is deleted as the version that was judged"))
 def prune(
     ctx: typer.Context,
-    folder: file_options.Folder,
+    folder: addresses.Folder,
     older_than: Annotated[
         str | None,
         typer.Option("--older-than", metavar="DURATION", help="Delete also those that were not written for this long."),
@@ -143,13 +134,13 @@ def prune(
     from azguard.files import leftovers
 
     env = context.of(ctx)
-    target = file_options.locate_folder(env, folder, writable=True)
+    target = addresses.locate_folder(env, folder, writable=True)
     age = None if older_than is None else timedelta(seconds=values.duration(older_than, "--older-than"))
-    pruning = leftovers.Pruning(file_options.guarding(env), env.deadline, older_than=age, only_tells=dry_run)
+    pruning = leftovers.Pruning(addresses.guarding(env), env.deadline, older_than=age, only_tells=dry_run)
     env.out.show_each(leftovers.prune(target, pruning, recursive=recursive))
 
 
-@app.command(spec=options.operation(operations.FILE_RENAME))
+@app.command(spec=common.operation(operations.FILE_RENAME))
 def copy(
     ctx: typer.Context,
     path: _Destination,
@@ -192,10 +183,10 @@ def copy(
     from azguard.resources import existence
 
     env = context.of(ctx)
-    copy_options.refuse_order(path, second, given.source, "file", "SHARE/PATH")
+    refuse_order(path, second, given.source, "file", "SHARE/PATH")
     target = env.locate(path, Kind.FILE, writable=True)
-    skip = lifecycle_options.skips(env, given.if_exists)
-    source = file_copy_options.locate_source(env, target, given)
+    skip = resources.skips(env, given.if_exists)
+    source = locate_file_source(env, target, given)
     timeout = env.shared.get("timeout")
     plan = FileCopy(
         target=target,
@@ -204,11 +195,11 @@ def copy(
         settings=given.check(source),
         conditions=uploads.create_only(target) if skip else env.conditions(target),
         deadline=env.deadline,
-        patience=env.patience(timeout, copy_options.WAIT_SECONDS),
+        patience=env.patience(timeout, WAIT_SECONDS),
         is_strict=timeout is not None,
         op=fresh_op(),
     )
-    guarding = file_options.guarding(env)
+    guarding = addresses.guarding(env)
     with env.out.progress_bar(f"copy {target}") as progress:
         copied = existence.create(
             lambda: copies.copy(plan, guarding, progress.at),
@@ -221,7 +212,7 @@ def copy(
     env.out.show(copied)
 
 
-@app.command("abort-copy", spec=options.operation(operations.FILE_ABORT_COPY))
+@app.command("abort-copy", spec=common.operation(operations.FILE_ABORT_COPY))
 def abort_copy(
     ctx: typer.Context,
     path: _Destination,
@@ -253,10 +244,10 @@ def abort_copy(
     env.out.show(done)
 
 
-@app.command(spec=options.operation(operations.FILE_RENAME))
+@app.command(spec=common.operation(operations.FILE_RENAME))
 def rename(
     ctx: typer.Context,
-    file: file_options.File,
+    file: addresses.File,
     new: Annotated[str, typer.Argument(metavar="SHARE/PATH", help="Its new address.", autocompletion=completers.files)],
     source_lease_id: Annotated[
         str | None, typer.Option("--source-lease-id", metavar="ID", help="The lease of the file that is renamed.")
@@ -286,7 +277,7 @@ def rename(
         target=target,
         conditions=env.conditions(target),
         on_source=Conditions(guard="lease", expected_etag=None if last is None else last.etag, lease_id=lease_id),
-        guarding=file_options.guarding(env),
+        guarding=addresses.guarding(env),
         deadline=env.deadline,
     )
     done = files.rename_file(given)
@@ -298,10 +289,10 @@ def rename(
     env.out.show(done)
 
 
-@app.command(spec=options.operation(operations.FILE_SET_PROPERTIES))
+@app.command(spec=common.operation(operations.FILE_SET_PROPERTIES))
 def resize(
     ctx: typer.Context,
-    file: file_options.File,
+    file: addresses.File,
     size: Annotated[str | None, typer.Option("--size", metavar="BYTES", help="The new length; always needed.")] = None,
 ) -> None:
     """Set the length of a file, if it is still the version that you read.
@@ -322,13 +313,13 @@ def resize(
     if length > ranges.MOST_BYTES:
         raise UsageError(f"--size {size}: a file has at most 4 TiB")
     conditions = env.conditions(target)
-    done = ranges.resize_file(target, length, conditions, file_options.guarding(env), env.deadline)
-    file_options.record_written(env, target, conditions, done)
+    done = ranges.resize_file(target, length, conditions, addresses.guarding(env), env.deadline)
+    addresses.record_written(env, target, conditions, done)
     env.out.show(done)
 
 
-@app.command(name="set-properties", spec=options.operation(operations.FILE_SET_PROPERTIES))
-def set_properties(ctx: typer.Context, file: file_options.File, given: FilePropertyOptions) -> None:
+@app.command(name="set-properties", spec=common.operation(operations.FILE_SET_PROPERTIES))
+def set_properties(ctx: typer.Context, file: addresses.File, given: FilePropertyOptions) -> None:
     """Change content headers, attributes and times of a file, but only of the version you have seen.
 
     What you do not name stays. The service does not compare the ETag here. So azguard takes a lease, compares, writes.
@@ -344,17 +335,17 @@ def set_properties(ctx: typer.Context, file: file_options.File, given: FilePrope
     env, target = context.locate(ctx, file, Kind.FILE, writable=True)
     wanted = given.check()
     conditions = env.conditions(target)
-    done = properties.change_file(target, wanted, conditions, file_options.guarding(env), env.deadline)
+    done = properties.change_file(target, wanted, conditions, addresses.guarding(env), env.deadline)
     env.reads.follow(target, conditions.expected_etag, done.etag, None)
     env.out.show(done)
 
 
-@metadata_app.command(name="set", spec=options.operation(operations.FILE_SET_METADATA))
+@metadata_app.command(name="set", spec=common.operation(operations.FILE_SET_METADATA))
 def set_metadata(
     ctx: typer.Context,
-    file: file_options.File,
-    metadata: options.Metadata = None,
-    file_: part_options.File = None,
+    file: addresses.File,
+    metadata: common.Metadata = None,
+    file_: resources.File = None,
 ) -> None:
     """Replace all metadata of a file, if they are still those that you read. azguard keeps its own entry.
 
@@ -369,4 +360,4 @@ def set_metadata(
     Topics: files
     """
     env, target = context.locate(ctx, file, Kind.FILE, writable=True)
-    file_options.replace_metadata(env, target, metadata, file_)
+    addresses.replace_metadata(env, target, metadata, file_)

@@ -24,7 +24,7 @@ from azguard.accounts.transport import PastUrllib3
 from azguard.address import Kind
 from azguard.blobs.content import put_blob
 from azguard.blobs.content.upload import Settings, Upload
-from azguard.cli import command_line
+from azguard.cli.parsing import command_line
 from azguard.conditions.resolve import Conditions
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Answer, Chosen, Fault, Request

@@ -19,7 +19,7 @@ from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.blobs.update_content import BlobContent
 from azguard.blobs.update_parts import BlobMetadata
-from azguard.cli import edit_options
+from azguard.cli.options import typed_edits
 from azguard.documents import edits
 from azguard.errors import AzguardError
 from azguard.folders import Folders
@@ -97,7 +97,7 @@ def _transform(how: How, op: str, deadline: Deadline) -> Callable[[bytes], bytes
         return lambda content: edits.apply([edits.AppendText(f"{op}\n")], content)
     option, text = _EDITS[how]
     metadata = how is How.METADATA
-    edit = edit_options.parse(option, text, lambda name: Path(name).read_bytes(), metadata=metadata)
+    edit = typed_edits.parse(option, text, lambda name: Path(name).read_bytes(), metadata=metadata)
     if metadata:
         return lambda content: edits.apply_to_metadata_text([edit], content, KEY)
     return lambda content: edits.apply([edit], content)

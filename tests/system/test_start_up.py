@@ -38,7 +38,6 @@ _SLOW = (
 
 # What a run that succeeds has no use for.
 _FOR_ERRORS = (
-    "azguard.cli.command_missing",
     "azguard.cli.explaining",
     "azguard.cli.hint_table",
     "azguard.requests.denials",
@@ -46,11 +45,9 @@ _FOR_ERRORS = (
 # What only help, completion or -v needs, a login or a profile, or a credential that ends.
 _RARE = (
     "azguard.accounts.profiles",
-    "azguard.cli.ending",
     "azguard.cli.help_text",
     "azguard.cli.topics",
     "azguard.cli.tracing",
-    "azguard.cli.typed_line",
     "azguard.conditions.fences",
 )
 # What the put of one small file has no use for.
@@ -105,7 +102,12 @@ def test_showing_a_blob_imports_the_blob_sdk_only(tmp_path: Path, connection_str
     others = ("azure.storage.queue", "azure.storage.fileshare", "azure.data.tables", "azure.identity")
     # asyncio and importlib.metadata come with the SDK itself.
     slow = ("rich", "pydantic", "sqlite3", "yaml", "jsonpatch", "json_merge_patch", "jmespath")
-    writing = ("azguard.blobs.content.put_blob", "azguard.cli.inputs", "azguard.leases", "azguard.requests.settle")
+    writing = (
+        "azguard.blobs.content.put_blob",
+        "azguard.cli.input.streams",
+        "azguard.leases",
+        "azguard.requests.settle",
+    )
     unused = (*_FOR_ERRORS, *_RARE, *_CACHE, *writing)
     packages = ("azure.storage.blob", *others, *slow, *unused)
     answer = imported("blob show start-up/empty -o json", packages, tmp_path, account)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from azguard.cli import shared_options
+from azguard.cli.options import common
 from azguard.conditions.operations import Condition, Operation
 from tests.support import thorough
 from tests.support.cases import cases
@@ -15,8 +15,8 @@ from tests.system.test_help import EVERY, command_at
 LEASE = "0f3c1111-2222-3333-4444-555566667777"
 VALUES = {
     "lease_id": LEASE, "source_lease_id": LEASE, "fence": "7", "last_writer_wins": None, "allow_race": None,
-    **{name: "2026-11-21T10:00:00Z" for name in shared_options.CONDITIONS if name.endswith("_since")},
-    **{name: "\"a\" = 'b'" for name in shared_options.CONDITIONS if name.endswith("_tags")},
+    **{name: "2026-11-21T10:00:00Z" for name in common.CONDITION_NAMES if name.endswith("_since")},
+    **{name: "\"a\" = 'b'" for name in common.CONDITION_NAMES if name.endswith("_tags")},
 }  # fmt: skip
 # An account where nothing answers: what is refused before any request is refused all the same.
 NOWHERE = "AccountName=acc;AccountKey=a2V5;" + "".join(
@@ -66,7 +66,7 @@ def refusals(offline: CliWorld, path: tuple[str, ...]) -> tuple[dict[str, Any], 
     env = {"AZURE_STORAGE_CONNECTION_STRING": NOWHERE}
     tail = ("--", "true") if path in (("lock", "run"), ("file", "lock", "run"), ("queue", "work")) else ()
     found, right = {}, {}
-    names = sorted(each for each in shared_options.CONDITIONS if not meant(command, each))
+    names = sorted(each for each in common.CONDITION_NAMES if not meant(command, each))
     for name in thorough.share(names, REMOTE.index(path)):
         ran = offline.call(*path, *words, *typed(name), "-o", "json", *tail, env=env)
         message = str(ran.error["message"])
@@ -77,7 +77,7 @@ def refusals(offline: CliWorld, path: tuple[str, ...]) -> tuple[dict[str, Any], 
 
 def test_the_walk_reaches_every_remote_command_and_every_condition() -> None:
     assert {("container", "list"), ("status",), ("lock", "run"), ("lease", "wait"), ("safe-update",)} <= set(REMOTE)
-    assert {each.replace("-", "_") for each in Condition} < shared_options.CONDITIONS
+    assert {each.replace("-", "_") for each in Condition} < common.CONDITION_NAMES
     assert all(command_at(path).spec.is_remote for path in REMOTE)
 
 

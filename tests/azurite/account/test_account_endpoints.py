@@ -8,7 +8,7 @@ import pytest
 
 from azguard.accounts.account import Auth, emulator
 from azguard.accounts.endpoints import EMULATOR_NAME
-from azguard.cli import accounts
+from azguard.cli.input import accounts
 from azguard.errors import ConfigError, UsageError
 from tests.azurite.account.test_accounts import KEY, OTHER, SAS, TEXT, choose, file
 from tests.support.cli_world import CliWorld

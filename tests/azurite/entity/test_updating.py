@@ -10,7 +10,8 @@ from azure.data.tables import EdmType, EntityProperty, TableClient
 from azguard.accounts import account
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.cli import edit_options, hints
+from azguard.cli import hints
+from azguard.cli.options import typed_edits
 from azguard.documents.edits import MergePatch
 from azguard.emulators.state import Azurite
 from azguard.errors import NotFound, TransformFailed, UsageError
@@ -44,7 +45,7 @@ def checked(content: bytes) -> Any:
 
 def edited(content: bytes, *words: str) -> Any:
     chosen: list[Edit] = [
-        edit_options.parse_for_entity(option, what, lambda name: b"") for option, what in _pairs(words)
+        typed_edits.parse_for_entity(option, what, lambda name: b"") for option, what in _pairs(words)
     ]
     return checked(entity_edits.apply(chosen, content))
 
@@ -183,12 +184,12 @@ def test_what_a_type_does_not_take_is_refused(before: dict[str, Any], words: tup
 )
 def test_what_is_no_edit_of_an_entity_is_a_usage_error(option: str, what: str) -> None:
     with pytest.raises(UsageError):
-        edit_options.parse_for_entity(option, what, lambda name: b"")
+        typed_edits.parse_for_entity(option, what, lambda name: b"")
 
 
 def test_patches_see_the_types_as_they_are() -> None:
     patch = b'{"p": "7", "q": 1, "q@odata.type": "Edm.Int64"}'
-    edit = edit_options.parse_for_entity("--merge-patch", "FILE", lambda name: patch)
+    edit = typed_edits.parse_for_entity("--merge-patch", "FILE", lambda name: patch)
     assert checked(entity_edits.apply([edit], text(**typed("5", "Int64")))) == {
         **KEYS, **typed("7", "Int64"), "q": "1", "q@odata.type": "Edm.Int64",
     }  # fmt: skip

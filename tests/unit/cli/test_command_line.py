@@ -1,6 +1,6 @@
 """The command line as it was typed."""
 
-from azguard.cli import command_line
+from azguard.cli.parsing import command_line
 from tests.support.cases import cases
 
 

@@ -4,7 +4,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
-from azguard.cli.groups import group
+from azguard.cli.parsing.groups import group
 from azguard.cli.registry import COMMANDS, find_module, list_modules
 from docs.manual import find_root
 from tests.unit.test_layers import MODULES

@@ -2,9 +2,9 @@
 
 import pytest
 
-from azguard.cli import lock_names
 from azguard.cli.context import Environment
 from azguard.cli.hints import in_words
+from azguard.cli.input import addresses
 from azguard.errors import ConfigError, UsageError
 from tests.support.cases import cases
 
@@ -27,32 +27,32 @@ def _environment(**environ: str) -> Environment:
     ],
 )
 def test_a_bare_name_is_a_blob_in_the_container_of_locks(text: str, container: str | None, address: str) -> None:
-    assert str(lock_names.lock(_environment(), text, container).address) == address
+    assert str(addresses.lock(_environment(), text, container).address) == address
 
 
 def test_the_environment_names_the_container_unless_an_option_does() -> None:
     env = _environment(AZGUARD_LOCK_CONTAINER="ours")
-    found = [str(lock_names.lock(env, "a", container).address) for container in (None, "other")]
+    found = [str(addresses.lock(env, "a", container).address) for container in (None, "other")]
     assert found == ["blob:ours/a", "blob:other/a"]
 
 
 @cases("text", ["deploy", "table:Orders"])
 def test_an_empty_container_of_the_environment_is_refused_and_not_taken_for_the_usual_one(text: str) -> None:
     with pytest.raises(ConfigError) as refused:
-        lock_names.lock(_environment(AZGUARD_LOCK_CONTAINER=""), text, None)
+        addresses.lock(_environment(AZGUARD_LOCK_CONTAINER=""), text, None)
     assert refused.value.message == "AZGUARD_LOCK_CONTAINER is set but empty"
 
 
 @cases("text", ["site/deploy", "blob:site/deploy", "http://127.0.0.1:9/acc/site/deploy"])
 def test_a_container_for_a_lock_that_names_its_own_is_refused(text: str) -> None:
     with pytest.raises(UsageError) as refused:
-        lock_names.lock(_environment(), text, "other")
+        addresses.lock(_environment(), text, "other")
     assert refused.value.message == "--lock-container is for bare names, and blob:site/deploy names its own container"
 
 
 @cases("text", ["deploy", "table:Orders"])
 def test_a_container_is_taken_where_one_of_several_locks_is_in_it(text: str) -> None:
-    found = lock_names.locks(_environment(), ["blob:site/deploy", text], "other")
+    found = addresses.locks(_environment(), ["blob:site/deploy", text], "other")
     assert [each.address.container for each in found] == ["site", "other"]
 
 
@@ -71,5 +71,5 @@ def test_a_container_is_taken_where_one_of_several_locks_is_in_it(text: str) -> 
 )
 def test_what_is_no_name_is_refused(text: str, container: str | None, message: str) -> None:
     with pytest.raises(UsageError) as refused:
-        lock_names.lock(_environment(), text, container)
+        addresses.lock(_environment(), text, container)
     assert in_words(refused.value).message == message

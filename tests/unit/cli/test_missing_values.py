@@ -2,14 +2,15 @@
 
 import typer
 
-from azguard.cli import errors, run_keys
+from azguard.cli import errors
+from azguard.cli.parsing import command_spec
 from docs.manual import find_root
 
 
 def _hint(words: list[str]) -> str | None:
     try:
         context = find_root().make_context("azguard", words)
-        context.meta[run_keys.ARGV] = tuple(words)
+        context.meta[command_spec.ARGV] = tuple(words)
         find_root().invoke(context)
     except typer.TyperException as error:
         return errors._usage(error, words).hint

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from typer.testing import CliRunner
 
-from azguard.cli.option_classes import expand
+from azguard.cli.parsing.command_spec import expand
 
 
 @dataclass(frozen=True)

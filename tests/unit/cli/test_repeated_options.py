@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from azguard.cli import command_line
+from azguard.cli.parsing import command_line
 from azguard.errors import UsageError
 from docs.manual import find_root
 from tests.support.cases import cases

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from azguard.cli.step_variables import StepVariables
+from azguard.cli.options.steps import StepVariables
 from azguard.errors import ConfigError
 
 _TWO_LINES = {"AZGUARD_LOCK": "blob:locks/a\nblob:locks/b c", "AZGUARD_FENCE": "7"}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from azguard.address import parse
-from azguard.cli.update_options import UpdateOptions
+from azguard.cli.options.updates import UpdateOptions
 from azguard.errors import UsageError
 from tests.support.cases import cases
 

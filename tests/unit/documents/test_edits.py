@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from azguard.cli import edit_options, hints
+from azguard.cli import hints
+from azguard.cli.options import typed_edits
 from azguard.documents import edits, json_text
 from azguard.documents.edits import AppendText, Edit, Increment, Set, Unset
 from azguard.errors import AzguardError, TransformFailed, UsageError
@@ -20,7 +21,7 @@ def reading(content: bytes) -> Callable[[str], bytes]:
 
 
 def edit(option: str, text: str, patch: bytes = b"", *, metadata: bool = False) -> Edit:
-    return edit_options.parse(option, text, reading(patch), metadata=metadata)
+    return typed_edits.parse(option, text, reading(patch), metadata=metadata)
 
 
 def changed(content: str, *options: str, patch: bytes = b"") -> str:
@@ -502,5 +503,5 @@ def test_a_spelled_number_is_a_number() -> None:
 def test_the_key_of_an_increment_is_told_where_there_was_none(
     before: bytes, after: bytes, is_yaml: bool, created: tuple[str, ...]
 ) -> None:
-    chosen = [edit_options.parse("--increment", "n", lambda name: b"", metadata=False, tags=False)] * 2
+    chosen = [typed_edits.parse("--increment", "n", lambda name: b"", metadata=False, tags=False)] * 2
     assert edits.list_created(chosen, before, after, is_yaml=is_yaml) == created

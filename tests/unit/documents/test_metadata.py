@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from azguard.cli import edit_options, hints
+from azguard.cli import hints
+from azguard.cli.options import typed_edits
 from azguard.documents import edits
 from azguard.documents.edits import AppendText, Edit
 from azguard.errors import AzguardError, TransformFailed, UsageError
@@ -13,7 +14,7 @@ from tests.support.cases import cases
 
 
 def edit(option: str, text: str, patch: bytes = b"") -> Edit:
-    return edit_options.parse(option, text, {"patch.json": patch}.__getitem__, metadata=True)
+    return typed_edits.parse(option, text, {"patch.json": patch}.__getitem__, metadata=True)
 
 
 def failure(kind: type[AzguardError], act: Callable[[], object]) -> str:

@@ -9,7 +9,8 @@ import yaml as plain_yaml
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from azguard.cli import edit_options, hints
+from azguard.cli import hints
+from azguard.cli.options import typed_edits
 from azguard.documents import edits, paths, yaml_tree
 from azguard.documents.formats import is_yaml
 from azguard.documents.json_text import LiteralNumber, UnreadValue
@@ -59,7 +60,7 @@ list:
 
 def change(text: str, *options: str) -> str:
     pairs = zip(options[::2], options[1::2], strict=True)
-    chosen = [edit_options.parse(option, value, lambda name: b"") for option, value in pairs]
+    chosen = [typed_edits.parse(option, value, lambda name: b"") for option, value in pairs]
     return edits.apply(chosen, text.encode(), is_yaml=True).decode()
 
 

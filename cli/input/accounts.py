@@ -1,0 +1,347 @@
+"""Which account a command line means: options, then environment, then the profile, then an error."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from azguard.accounts import credentials, endpoints
+from azguard.accounts.account import Account, Auth, emulator
+from azguard.accounts.endpoints import EMULATOR_NAME, SERVICES, is_loopback
+from azguard.errors import ConfigError, UsageError
+from azguard.folders import Folders
+from azguard.urls import same_host
+
+_FROM_ENVIRONMENT = {
+    "connection-string": "AZURE_STORAGE_CONNECTION_STRING",
+    "account-name": "AZURE_STORAGE_ACCOUNT",
+    "account-key": "AZURE_STORAGE_KEY",
+    "sas-token": "AZURE_STORAGE_SAS_TOKEN",
+    "auth-mode": "AZURE_STORAGE_AUTH_MODE",
+    **{f"{service}-endpoint": f"AZURE_STORAGE_{service.upper()}_ENDPOINT" for service in SERVICES},
+}
+_PROOF = ("account-key", "sas-token", "auth-mode")
+_SOURCES = ("emulator", "connection-string", "account-name", "profile")
+_ENDPOINTS = tuple(f"{service}-endpoint" for service in SERVICES)
+# What is accepted of endpoints; it names no account, and so goes with every source of one.
+_ACCEPTED = ("allow-http", "trust-endpoint")
+_MODES = ("login", "key", "anonymous")
+_KNOWN_MODES = "login, key or anonymous"
+_SERVICE_ENDPOINT = "AZURE_STORAGE_SERVICE_ENDPOINT"
+_TYPED = ("connection-string", "account-name", *_PROOF, "profile", *_ENDPOINTS, "endpoint-suffix")
+# A device may never end. The longest secret is a token of a few thousand letters.
+_MOST_LETTERS = 65536
+
+
+def choose(shared: Mapping[str, Any], environ: Mapping[str, str], file: Path, local: Callable[[], Account]) -> Account:
+    """Return the account; the first source that names one wins, and sources are never mixed silently.
+
+    Raises:
+        UsageError: an option is empty, or two options contradict each other.
+        ConfigError: no source names an account, or the one that does is malformed.
+    """
+    return _accept(_choose(shared, environ, file, local), _list_accepted(shared))
+
+
+def _list_accepted(shared: Mapping[str, Any]) -> dict[str, str]:
+    """Return what is accepted of the account's endpoints, as a profile keeps it."""
+    return {name: "true" for name in _ACCEPTED if shared.get(name.replace("-", "_"))}
+
+
+def _accept(account: Account, settings: Mapping[str, str]) -> Account:
+    """Return an account with what options or a profile accept of its endpoints."""
+    allows, trusts = (settings.get(name, "").lower() == "true" for name in _ACCEPTED)
+    return replace(
+        account,
+        allows_http=account.allows_http or allows,
+        trusts_endpoints=account.trusts_endpoints or trusts,
+    )
+
+
+def _choose(shared: Mapping[str, Any], environ: Mapping[str, str], file: Path, local: Callable[[], Account]) -> Account:
+    given = _add_account_name(options(shared))
+    if "profile" in given:
+        return _of_profile(file, given["profile"], local)
+    if any(source in given for source in _SOURCES):
+        return from_settings(_complete(given, environ), local)
+    from_environment = _environment(environ)
+    if "connection-string" in from_environment and not given:
+        return credentials.from_connection_string(secret(from_environment["connection-string"]))
+    if "account-name" in from_environment:
+        return from_settings(_merge_proof(given, from_environment), local)
+    if given:
+        option = next(iter(given))
+        raise UsageError(f"--{option} needs --account-name", hint="or set AZURE_STORAGE_ACCOUNT")
+    return _of_profile(file, _profile_name(environ), local)
+
+
+def find_unencrypted(account: Account) -> str | None:
+    """Return what to warn of: a key or a SAS goes over http to another machine. The emulator's key is no secret."""
+    if account.allows_http or account.name == EMULATOR_NAME or account.auth not in (Auth.KEY, Auth.SAS):
+        return None
+    plain = (each for each in account.endpoints.values() if each.startswith("http:"))
+    endpoint = next((each for each in plain if not is_loopback(urlsplit(each).hostname)), None)
+    if endpoint is None:
+        return None
+    what = "use the SAS" if account.auth is Auth.SAS else "repeat what the key signed, for 15 minutes"
+    return (
+        f"{endpoint} is not encrypted: a listener on the network can read and change what is sent, and {what}; "
+        "write https://, or accept that: --allow-http, which azguard profile set keeps"
+    )
+
+
+def find_overruled(shared: Mapping[str, Any], environ: Mapping[str, str], account: Account) -> str | None:
+    """Return what to warn of: the environment names an account, and another one by its connection string, which wins.
+
+    The name that is not used is not shown: it may be a secret in the wrong place.
+    """
+    text, name = (_FROM_ENVIRONMENT[each] for each in ("connection-string", "account-name"))
+    if options(shared) or text not in environ or environ.get(name, account.name) == account.name:
+        return None
+    return f"{text} names the account {account.name}, so {name}, which names another, is not used: unset one of them"
+
+
+def _add_account_name(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return settings with the name of the account, which an endpoint may tell as well."""
+    first = next((settings[name] for name in _ENDPOINTS if name in settings), None)
+    if first is None or "account-name" in settings or any(source in settings for source in _SOURCES):
+        return dict(settings)
+    name = endpoints.account_name(endpoints.check(first, "the endpoint"))
+    return {**settings, "account-name": name} if name else dict(settings)
+
+
+def _of_profile(file: Path, name: str | None, local: Callable[[], Account]) -> Account:
+    from azguard.accounts import profiles
+
+    profile = profiles.pick(file, name)
+    if profile is None:
+        raise ConfigError(
+            "no storage account is configured",
+            hint="export AZURE_STORAGE_CONNECTION_STRING='…', or add --account-name NAME --auth-mode login, "
+            "or try it locally: azguard emulator start, then --emulator",
+        )
+    try:
+        return from_settings(profile.settings, local)
+    except (UsageError, ConfigError) as error:
+        raise error.as_kind(ConfigError, message=f"profile {profile.name!r}: {error.message}") from None
+
+
+def options(shared: Mapping[str, Any]) -> dict[str, str]:
+    """Return the account options as typed.
+
+    Raises:
+        UsageError: an option is empty, or two options contradict each other.
+    """
+    given: dict[str, str] = {}
+    for name in _TYPED:
+        value = shared.get(name.replace("-", "_"))
+        if value is not None and not value.strip():
+            raise UsageError(
+                f"--{name} is empty",
+                hint="an unset shell variable looks like this; leave the option out or set it",
+            )
+        if value is not None:
+            given[name] = value
+    if shared.get("emulator"):
+        given["emulator"] = "true"
+    _check_sources(given)
+    return given
+
+
+def _check_sources(given: Mapping[str, str]) -> None:
+    """See that one setting alone names the account.
+
+    Raises:
+        UsageError: two do, or one does that needs no other.
+    """
+    sources = [source for source in _SOURCES if source in given]
+    if len(sources) > 1:
+        raise UsageError(f"--{sources[0]} and --{sources[1]} both name an account", hint="leave one out")
+    other = next((name for name in given if name not in sources), None)
+    if sources and "account-name" not in given and other is not None:
+        raise UsageError(f"--{sources[0]} and --{other} do not go together", hint="leave one out")
+
+
+def to_keep(shared: Mapping[str, Any]) -> dict[str, str]:
+    """Return the account options as a profile keeps them: complete by themselves, files of secrets by full path.
+
+    Raises:
+        UsageError: no option names an account, or two contradict each other.
+        ConfigError: what they name is malformed.
+    """
+    given = options(shared)
+    if "profile" in given:
+        raise UsageError("--profile names a profile, and this writes one", hint="--account-name NAME --auth-mode login")
+    if not any(source in _add_account_name(given) for source in _SOURCES):
+        raise UsageError("a profile needs an account", hint="--account-name NAME --auth-mode login")
+    given |= _list_accepted(shared)
+    kept = {key: f"@{Path(value[1:]).absolute()}" if value.startswith("@") else value for key, value in given.items()}
+    from_settings(kept, emulator)
+    return kept
+
+
+def _environment(environ: Mapping[str, str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, variable in (*_FROM_ENVIRONMENT.items(), ("service-endpoint", _SERVICE_ENDPOINT)):
+        if variable in environ:
+            if not environ[variable].strip():
+                raise ConfigError(f"{variable} is set but empty", hint=f"set it, or remove it: unset {variable}")
+            found[name] = environ[variable]
+    if (mode := found.get("auth-mode")) is not None and mode.lower() not in _MODES:
+        raise ConfigError(f"{_FROM_ENVIRONMENT['auth-mode']} {mode!r} is not known", hint=_KNOWN_MODES)
+    if (endpoint := found.pop("service-endpoint", None)) is not None:
+        found.setdefault(f"{endpoints.service_of(endpoint, _SERVICE_ENDPOINT)}-endpoint", endpoint)
+    return found if "connection-string" in found else _add_account_name(found)
+
+
+def _profile_name(environ: Mapping[str, str]) -> str | None:
+    name = environ.get("AZGUARD_PROFILE")
+    if name is not None and not name.strip():
+        raise ConfigError("AZGUARD_PROFILE is set but empty", hint="set it, or remove it: unset AZGUARD_PROFILE")
+    return name
+
+
+def _complete(given: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+    """Add to an account named by options what the environment knows of that account; nothing to any other source."""
+    if "account-name" not in given:
+        return dict(given)
+    ambient = {key: value for key, value in _environment(environ).items() if key != "connection-string"}
+    ambient = _add_account_name(ambient)
+    if ambient.get("account-name", given["account-name"]) != given["account-name"]:
+        return dict(given)
+    return _merge_proof(given, ambient)
+
+
+def _merge_proof(given: Mapping[str, str], ambient: Mapping[str, str]) -> dict[str, str]:
+    """Return both; who the options say is asking replaces whatever the environment says about that."""
+    ambient = {name: value for name, value in ambient.items() if name != "connection-string"}
+    if any(name in given for name in _PROOF):
+        ambient = {name: value for name, value in ambient.items() if name not in _PROOF}
+    elif sum(name in ambient for name in ("account-key", "sas-token")) > 1 or (
+        ambient.get("auth-mode", "").lower() in ("login", "anonymous")
+        and ("account-key" in ambient or "sas-token" in ambient)
+    ):
+        both = [_FROM_ENVIRONMENT[name] for name in _PROOF if name in ambient]
+        raise ConfigError(f"{' and '.join(both)} contradict each other", hint="unset one of them")
+    elif any(name in ambient for name in _PROOF):
+        _check_not_elsewhere(given, ambient)
+    if any(name in given for name in (*_ENDPOINTS, "endpoint-suffix")):
+        ambient = {name: value for name, value in ambient.items() if name not in _ENDPOINTS}
+    return {**ambient, **given}
+
+
+def _check_not_elsewhere(given: Mapping[str, str], ambient: Mapping[str, str]) -> None:
+    """See that what proves who is asking, of the environment, is not sent to an endpoint that only an option names.
+
+    Raises:
+        UsageError: the endpoint is not that of the environment's account, so another's secret would go there.
+    """
+    from azguard.accounts.endpoints import CLOUDS
+
+    suffix = given.get("endpoint-suffix")
+    if suffix is not None and suffix.strip(".").lower() not in CLOUDS:
+        raise _elsewhere("endpoint-suffix", ambient)
+    own = {service: ambient[f"{service}-endpoint"] for service in SERVICES if f"{service}-endpoint" in ambient}
+    name = given.get("account-name", ambient.get("account-name", ""))
+    # The emulator's account is in no cloud: only an endpoint of its own says where it is.
+    usual = endpoints.complete(name, own, suffix) if own or name != EMULATOR_NAME else {}
+    for service in SERVICES:
+        typed = given.get(f"{service}-endpoint")
+        if typed is not None and same_host(endpoints.check(typed, f"--{service}-endpoint")) != same_host(
+            usual.get(service, "")
+        ):
+            raise _elsewhere(f"{service}-endpoint", ambient)
+
+
+def _elsewhere(option: str, ambient: Mapping[str, str]) -> UsageError:
+    variable = next(_FROM_ENVIRONMENT[name] for name in _PROOF if name in ambient)
+    return UsageError(
+        f"--{option} names another place than the environment, so {variable} of the environment is not sent there",
+        hint="give the credentials by option: --account-key @FILE, --sas-token @FILE or --auth-mode login",
+    )
+
+
+def from_settings(settings: Mapping[str, str], local: Callable[[], Account]) -> Account:
+    """Return the account that settings of a profile, or of options by the same names, describe.
+
+    Raises:
+        UsageError: two settings contradict each other.
+        ConfigError: a setting is missing or malformed.
+    """
+    accepted = {name: settings[name] for name in _ACCEPTED if name in settings}
+    if accepted:
+        named = {name: value for name, value in settings.items() if name not in accepted}
+        return _accept(from_settings(named, local), accepted)
+    if settings.get("emulator", "").lower() == "false":
+        settings = {name: value for name, value in settings.items() if name != "emulator"}
+    _check_sources(settings)
+    if settings.get("emulator", "").lower() == "true":
+        return local()
+    if "connection-string" in settings:
+        return credentials.from_connection_string(secret(settings["connection-string"]))
+    settings = _add_account_name(settings)
+    if "account-name" not in settings:
+        raise ConfigError("the profile names no account", hint="give it account-name or connection-string")
+    given = {service: settings[f"{service}-endpoint"] for service in SERVICES if f"{service}-endpoint" in settings}
+    auth, proof = _proof(settings)
+    return credentials.from_name(settings["account-name"], auth, proof, given, settings.get("endpoint-suffix"))
+
+
+def _proof(settings: Mapping[str, str]) -> tuple[Auth, str | None]:
+    mode = settings.get("auth-mode", "").lower()
+    if mode not in ("", *_MODES):
+        raise UsageError(f"--auth-mode {mode!r} is not known", hint=_KNOWN_MODES)
+    if mode in ("login", "anonymous"):
+        if "account-key" in settings or "sas-token" in settings:
+            extra = "account-key" if "account-key" in settings else "sas-token"
+            raise UsageError(f"--auth-mode {mode} and --{extra} contradict each other", hint="leave one out")
+        return Auth(mode), None
+    if "account-key" in settings and "sas-token" in settings:
+        raise UsageError("--account-key and --sas-token contradict each other", hint="leave one out")
+    if "account-key" in settings:
+        return Auth.KEY, credentials.parse_key(secret(settings["account-key"]), "the account key")
+    if "sas-token" in settings:
+        return Auth.SAS, credentials.parse_sas(secret(settings["sas-token"]), "the SAS token")
+    raise ConfigError(
+        f"nothing proves who you are to account {settings['account-name']!r}",
+        hint="add --auth-mode login, or --account-key @FILE, or --sas-token @FILE",
+    )
+
+
+def local_emulator(folders: Folders) -> Account:
+    """Return the account of the emulator that runs on this machine, or of its usual ports."""
+    from azguard.accounts import account
+    from azguard.emulators import files_process, state
+
+    running = state.load(folders.emulator)
+    if running is None:
+        return account.emulator()
+    files = files_process.find_running(folders.emulator)
+    return account.emulator({**running.ports, **({} if files is None else {"file": files.port})})
+
+
+def secret(value: str) -> str:
+    """Return the value, or what stands in the file for ``@FILE``, without the line end behind it.
+
+    Raises:
+        ConfigError: there is no such file, or no text in it.
+    """
+    if not value.startswith("@"):
+        return value
+    name = value[1:]
+    if not name.strip():
+        raise ConfigError("@ names no file", hint="write @FILE, for example @/run/secrets/storage")
+    try:
+        # A file that was made on Windows may begin with a byte order mark.
+        with open(name, encoding="utf-8-sig") as file:
+            text = file.read(_MOST_LETTERS + 1).strip()
+    except OSError as error:
+        raise ConfigError(f"the secret's file {name!r} cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise ConfigError(f"the secret's file {name!r} is not text") from None
+    if len(text) > _MOST_LETTERS:
+        raise ConfigError(f"the secret's file {name!r} is longer than {_MOST_LETTERS:,} letters")
+    if not text:
+        raise ConfigError(f"the secret's file {name!r} is empty")
+    return text

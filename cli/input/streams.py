@@ -1,0 +1,295 @@
+"""Files and streams named on the command line, and questions on the terminal."""
+
+import os
+import shlex
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from azguard.atomic_files import find_descriptor, open_in_place
+from azguard.cli import signals, terminal
+from azguard.cli.input.values import not_empty
+from azguard.errors import Interrupted, UsageError
+
+if TYPE_CHECKING:
+    from azguard.cache.copies import Copy
+
+
+_STDOUT = 1
+# What is held in memory: patches, policies and the like are far shorter, and a device or a pipe may never end.
+_MOST_BYTES = 64 * 1024 * 1024
+# Names of files that are open already, as /dev/stdin is, whatever they were opened on.
+_OPEN_FILES = ("/dev/stdin", "/dev/fd/", "/proc/")
+#: The reason of a run that ends because a person declined.
+DECLINED = "declined"
+
+
+def source(
+    file: str | None, *, takes_folders: bool = False, typed: str | None = None
+) -> AbstractContextManager[BinaryIO]:
+    """Return the content to read: a file, or stdin for none or ``-``.
+
+    ``takes_folders`` is of a command that has --recursive, ``typed`` how its content can be typed instead.
+
+    Raises:
+        UsageError: the file cannot be read, or stdin is a terminal where there is no telling what to type.
+    """
+    if not_empty(file, "--file") in (None, "-"):
+        if file is None and sys.stdin is not None and sys.stdin.isatty():
+            files = "name a file with -f FILE, or pipe the content in"
+            hint = files if typed is None else f"write {typed}; or {files}"
+            raise UsageError("nothing to write: stdin is a terminal", hint=hint)
+        return _stdin()
+    assert file is not None
+    try:
+        return open(file, "rb")
+    except IsADirectoryError:
+        hint = "add --recursive to write all files below it" if takes_folders else "name a file"
+        raise UsageError(f"{file} is a folder", hint=hint) from None
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from None
+
+
+@contextmanager
+def content(file: str | None, *, takes_folders: bool = False) -> Iterator[BinaryIO]:
+    """Return the content to write, as ``source`` does; a file that is named must not change while it is read.
+
+    Raises:
+        Changed: while it is read: it was written to since it was opened, so that what was read may be a mixture.
+        UsageError: as ``source``.
+    """
+    from azguard.requests.sources import UnchangedFile, as_stream
+
+    with source(file, takes_folders=takes_folders) as stream:
+        is_named = file not in (None, "-") and size(stream) is not None
+        yield as_stream(UnchangedFile(stream, Path(str(file)), lambda: None)) if is_named else stream
+
+
+def _stdin() -> AbstractContextManager[BinaryIO]:
+    if sys.stdin is None:
+        raise UsageError("stdin is closed", hint="name a file with -f FILE, or pipe the content in")
+    stream = sys.stdin.buffer
+    if not _may_wait(stream):
+        return nullcontext(stream)
+    from azguard.processes.channel import read_interruptibly
+
+    return read_interruptibly(stream)
+
+
+def _may_wait(stream: BinaryIO) -> bool:
+    """Return whether reading may wait for a writer, as of a pipe or a terminal."""
+    try:
+        return not stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
+    except OSError:
+        return False  # in memory
+
+
+def copy(stream: BinaryIO) -> "Copy | None":
+    """Return the file that is read, which carries a version; a pipe or a device carries none."""
+    if size(stream) is None:
+        return None
+    from azguard.cache import copies
+
+    return copies.find_behind(stream.fileno(), None if stream is sys.stdin.buffer else Path(stream.name))
+
+
+def output(file: str | None) -> Path | None:
+    """Return where to write, or None for stdout (no file, or ``-``)."""
+    return None if not_empty(file, "--file") in (None, "-") else Path(str(file))
+
+
+def keeps_content(file: str | None) -> bool:
+    """Return whether a file was named that keeps what is in it: no pipe, no device, no other name of stdin."""
+    if file in (None, "-"):
+        return False
+    path = os.path.abspath(str(file))
+    return os.path.isfile(path) and not path.startswith(_OPEN_FILES)
+
+
+def choose_places(file: str | None, result: str | None, query: str | None) -> tuple[Path | None, Path | None]:
+    """Return where content is written, None for stdout, and where its result is written beside it.
+
+    Raises:
+        UsageError: one of them cannot be written to, both are one, or the query picks from what is not printed.
+    """
+    path, beside = output(file), _check_result_file(result)
+    if path is not None and find_descriptor(path) == _STDOUT:
+        path = None
+    if path is None and query is not None:
+        raise UsageError(
+            "--query picks from the result, and stdout has the content",
+            hint="-f FILE writes the content to a file, and the result to stdout",
+        )
+    if path is not None and beside is not None and os.path.realpath(path) == os.path.realpath(beside):
+        raise UsageError("--result and --file name the same file", hint="leave --result out: stdout has the result")
+    return path, beside
+
+
+def _check_result_file(file: str | None) -> Path | None:
+    """Return where a result is written beside the content, once it is known that it can be.
+
+    Raises:
+        UsageError: it is empty, stdout, a folder, or in no folder that can be written to.
+    """
+    if not_empty(file, "--result") is None:
+        return None
+    if file == "-" or find_descriptor(Path(str(file))) == _STDOUT:
+        raise UsageError("--result names a file, not stdout", hint="with -f FILE stdout has the result")
+    path = Path(str(file))
+    if not is_writable(path):
+        folder = shlex.quote(str(path.parent))
+        raise UsageError(f"--result {file} cannot be written", hint=f"make the folder first: mkdir -p {folder}")
+    return path
+
+
+def is_writable(path: Path) -> bool:
+    """Return whether a file can be written, as far as can be told before it is."""
+    try:
+        return not stat.S_ISDIR(path.stat().st_mode) and os.access(path, os.W_OK)
+    except FileNotFoundError:
+        return os.access(path.absolute().parent, os.W_OK)
+    except OSError:
+        return False  # Its name is too long, say, or what it is in is no folder.
+
+
+def write_json(path: Path, result: object) -> None:
+    """Write a result to a file as JSON.
+
+    Raises:
+        OutputFailed: it cannot be written, as on a full disk.
+    """
+    import json
+
+    from azguard.cli.plain_values import plain
+    from azguard.cli.result_stream import build_output_failed
+
+    text = json.dumps(plain(result), indent=2, ensure_ascii=False) + "\n"
+    try:
+        with open_in_place(path) as stream:
+            stream.write(text.encode())
+    except OSError as error:
+        raise build_output_failed(error) from error
+
+
+def stdout() -> BinaryIO:
+    """Return stdout for bytes."""
+    return sys.stdout.buffer
+
+
+def size(stream: BinaryIO) -> int | None:
+    """Return the size in bytes of the regular file that is read, None of a pipe or a device."""
+    try:
+        found = os.fstat(stream.fileno())
+    except OSError:
+        return None  # in memory
+    return found.st_size if stat.S_ISREG(found.st_mode) else None
+
+
+def show_name(file: str | None) -> str:
+    """Return what a file is called in an error: stdin has no name that one can look for."""
+    return "stdin" if file in (None, "-") else str(file)
+
+
+def read(name: str) -> bytes:
+    """Return what is in a file, or on stdin for ``-``.
+
+    Raises:
+        UsageError: it cannot be read, or is too long to be read whole.
+    """
+    try:
+        with _stdin() if name == "-" else open(name, "rb") as stream:
+            return _read_whole(stream, name)
+    except OSError as error:
+        raise UsageError(f"{name} cannot be read: {error.strerror}") from None
+
+
+def _read_whole(stream: BinaryIO, name: str | None) -> bytes:
+    from azguard.requests.sources import read_up_to
+
+    return _check_length(read_up_to(stream, _MOST_BYTES + 1), name)
+
+
+def _check_length(content: bytes, name: str | None) -> bytes:
+    if len(content) > _MOST_BYTES:
+        raise UsageError(
+            f"{show_name(name)} is longer than {_MOST_BYTES:,} bytes, the most that is read here",
+            hint="name a file that ends, and no device",
+        )
+    return content
+
+
+def read_json(file: str | None, typed: str | None = None) -> object:
+    """Return the JSON value in a file, or on stdin for none or ``-``; ``typed`` is as of ``source``.
+
+    Raises:
+        UsageError: it cannot be read, or it is not JSON.
+    """
+    import json
+
+    with source(file, typed=typed) as stream:
+        content = _read_whole(stream, file)
+        if not content.strip():
+            raise UsageError(
+                f"{show_name(file)} is empty, and it is to hold JSON", hint="did the command before the pipe fail?"
+            )
+        try:
+            return json.loads(content)
+        except ValueError as error:
+            raise UsageError(f"{show_name(file)} is not JSON: {error}") from None
+        except RecursionError:
+            raise UsageError(f"{show_name(file)} is not JSON of use here: it is nested too deeply") from None
+
+
+def json_lines(name: str) -> Iterator[dict[str, object]]:
+    """Yield the objects of a file of JSON lines, or of stdin for ``-``.
+
+    Raises:
+        UsageError: it cannot be read, or a line is no JSON object.
+    """
+    import json
+
+    with source(name) as stream:
+        for number, line in enumerate(iter(lambda: stream.readline(_MOST_BYTES + 1), b""), 1):
+            try:
+                found = json.loads(_check_length(line, name))
+            except (ValueError, RecursionError):
+                found = None
+            if not isinstance(found, dict):
+                raise UsageError(
+                    f"line {number} of {show_name(name)} is not a JSON object", hint="azguard cache export makes them"
+                )
+            yield found
+
+
+def stdin_is_terminal() -> bool:
+    """Return whether stdin is a terminal: nothing was piped in."""
+    return sys.stdin is None or sys.stdin.isatty()
+
+
+def on_terminal() -> bool:
+    """Return whether there is a person to ask: stdin and stderr are a terminal."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def asks_to_go_on(question: str) -> bool:
+    """Ask on the terminal whether to go on, which is what Enter means; the end of the input is a no."""
+    sys.stderr.write(f"{terminal.printable(question)} [Y/n] ")
+    sys.stderr.flush()
+    answer = sys.stdin.readline()
+    return bool(answer) and answer.strip().lower() in ("", "y", "yes")
+
+
+def confirm(question: str, otherwise: str) -> None:
+    """Ask on the terminal; only a yes is one.
+
+    Raises:
+        Interrupted: the answer is another; ``otherwise`` says what was not done.
+    """
+    sys.stderr.write(f"{terminal.printable(question)} [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        signals.state.declined = True
+        raise Interrupted(otherwise, reason=DECLINED)

@@ -1,0 +1,224 @@
+"""The options of ``blob copy`` and ``file copy``, and what names the source of a copy."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from azguard.accounts.account import Account, Auth
+from azguard.accounts.target import Target
+from azguard.address import Kind
+from azguard.cli import completers
+from azguard.cli.context import Environment
+from azguard.cli.input import values
+from azguard.cli.options import common
+from azguard.cli.options.content import SmbPropertyOptions
+from azguard.cli.parsing import command_line
+from azguard.errors import UsageError
+from azguard.urls import same_host
+
+if TYPE_CHECKING:
+    from azguard.blobs.copies import BlobCopied, BlobCopy, CopySettings
+    from azguard.files.copy_runs import FileCopySettings
+    from azguard.requests.commits import WriteResult
+
+
+_NAME = "CONTAINER/NAME"
+# What az calls the two commands, behind ``blob copy``.
+_OF_AZ = {
+    "start": "copy CONTAINER/NAME --source CONTAINER/NAME",
+    "cancel": "abort-copy CONTAINER/NAME --copy-id ID",
+}
+# How long a wait for a copy lasts unless --timeout says otherwise.
+WAIT_SECONDS = 3600.0
+
+SourceSas = Annotated[
+    str | None, typer.Option("--source-sas", metavar="SAS|@FILE", help="Read the source with this SAS.")
+]
+_LAST = "@last"
+
+
+@dataclass(frozen=True)
+class CopyOptions:
+    """The options of blob copy, as typed."""
+
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--source",
+            "--source-uri",
+            metavar="CONTAINER/NAME|URL",
+            help="Copy this blob, snapshot or version; always needed.",
+            autocompletion=completers.blobs,
+        ),
+    ] = None
+    source_sas: SourceSas = None
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the copy has ended.")] = False
+    metadata: common.Metadata = None
+    tags: common.Tags = None
+    tier: Annotated[
+        str | None, typer.Option("--tier", metavar="Hot|Cool|Cold|Archive", help="Set the access tier.")
+    ] = None
+    if_exists: common.IfExists = None
+    no_lineage: common.NoLineage = False
+
+    def check(self) -> "CopySettings":
+        """Return what the copy is to be besides its content.
+
+        Raises:
+            UsageError: an option is malformed.
+        """
+        from azguard.blobs.copies import CopySettings
+
+        return CopySettings(
+            metadata=None if self.metadata is None else values.metadata(self.metadata),
+            tags=values.tags(self.tags),
+            tier=values.tier(self.tier),
+        )
+
+
+def refuse_order(first: str, second: str | None, source: str | None, noun: str = "blob", name: str = _NAME) -> None:
+    """Refuse two addresses, of which cp has the destination last and others first; and a copy without a source.
+
+    Raises:
+        UsageError: that is what was typed.
+    """
+    if first in _OF_AZ:
+        ours = _OF_AZ[first].replace(_NAME, name)
+        raise UsageError(f"the address is missing; {first} is a word of az", hint=f"azguard {noun} {ours}")
+    if second is not None:
+        raise UsageError(
+            "two addresses do not say which is the source: the argument is the destination",
+            hint=f"as cp means it: {command_line.show(['azguard', noun, 'copy', second, '--source', first])}",
+        )
+    if not (source or "").strip():
+        copy = command_line.show(["azguard", noun, "copy", first, "--source"])
+        what = "--source is missing" if source is None else "--source is empty"
+        raise UsageError(what, hint=f"{copy} {name}")
+
+
+def locate_source(env: Environment, target: Target, source: str, sas: str | None, kind: Kind = Kind.BLOB) -> Target:
+    """Return the source of a copy: in the account of its destination, or where its URL leads.
+
+    The credentials of the destination's account are not sent elsewhere: a source in another account needs a SAS, or is
+    read as what is public.
+
+    Raises:
+        UsageError: it is malformed, or has two SAS.
+        ConfigError: what was given as a SAS is none.
+    """
+    location = env.location(source, kind)
+    own = target.account.endpoints.get(kind.service, "")
+    if sas is not None:
+        from azguard.accounts.credentials import parse_sas
+        from azguard.cli.input.accounts import secret
+
+        if location.sas is not None:
+            raise UsageError("--source has a SAS already, and --source-sas is another", hint="leave one of them out")
+        token = parse_sas(secret(values.not_empty(sas, "--source-sas") or sas), "--source-sas")
+        location = replace(location, endpoint=location.endpoint or target.account.endpoint(kind.service), sas=token)
+    if location.sas is not None:
+        return Target(env.find_account_of_url(location), location.address)
+    if location.endpoint is None or same_host(location.endpoint) == same_host(own):
+        return Target(target.account, location.address)
+    if kind is Kind.FILE:
+        raise UsageError(
+            f"{location.endpoint} is another account, whose files are read with a SAS only",
+            hint="give one: --source-sas @FILE",
+        )
+    public = Account(location.account_name or "", {kind.service: location.endpoint}, Auth.ANONYMOUS)
+    return Target(public, location.address)
+
+
+def say_waiting(env: Environment, copied: "BlobCopied") -> None:
+    """Say that a copy is waited for, and what becomes of it if the wait is interrupted."""
+    if copied.copy_status != "success":
+        name = copied.address.partition(":")[2]
+        env.out.info(f"waiting for copy {copied.copy_id} to {name}; it goes on if you stop waiting")
+
+
+def record(env: Environment, target: Target, copied: "BlobCopied | WriteResult", plan: "BlobCopy") -> None:
+    """Record the version that a copy has written; a copy that is pending gets another version when it ends."""
+    if getattr(copied, "copy_status", None) == "pending":
+        env.reads.forget(target)
+        return
+    env.reads.record(target, copied, lineage=plan.stamp)
+
+
+@dataclass(frozen=True)
+class FileCopyOptions:
+    """The options of file copy, as typed."""
+
+    smb: SmbPropertyOptions
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--source",
+            "--source-uri",
+            metavar="SHARE/PATH|URL",
+            help="Copy this file or blob; always needed.",
+            autocompletion=completers.file_sources,
+        ),
+    ] = None
+    source_sas: SourceSas = None
+    source_etag: Annotated[
+        str | None,
+        typer.Option("--source-etag", metavar="ETAG|@last", help="Copy only this version of the source."),
+    ] = None
+    preserve_info: Annotated[
+        bool, typer.Option("--preserve-info", help="Copy the attributes and times too, if the source is a file.")
+    ] = False
+    preserve_permissions: Annotated[
+        bool, typer.Option("--preserve-permissions", help="Copy the permission too, if the source is a file.")
+    ] = False
+    metadata: common.Metadata = None
+    if_exists: common.IfExists = None
+
+    def check(self, source: Target) -> "FileCopySettings":
+        """Return what the copy of this source is to be besides its content.
+
+        Raises:
+            UsageError: an option is malformed, or contradicts another or the source.
+        """
+        from azguard.files.copy_runs import FileCopySettings
+
+        if source.kind is not Kind.FILE and (self.preserve_info or self.preserve_permissions):
+            option = "--preserve-info" if self.preserve_info else "--preserve-permissions"
+            raise UsageError(f"{option} is for files, and the source is a blob", hint=f"leave {option} out")
+        if self.preserve_permissions and self.smb.permission_key is not None:
+            raise UsageError(
+                "--preserve-permissions and --permission-key contradict each other", hint="leave one of them out"
+            )
+        return FileCopySettings(
+            smb=self.smb.read(),
+            metadata=None if self.metadata is None else values.metadata(self.metadata),
+            keeps_info=self.preserve_info,
+            keeps_permission=self.preserve_permissions,
+        )
+
+    def read_source_etag(self, env: Environment, source: Target) -> str | None:
+        """Return the version of the source that is wanted; None is the one that is there.
+
+        Raises:
+            UsageError: it is malformed, or this scope never read the source.
+        """
+        from azguard.conditions import etags
+
+        text = values.not_empty(self.source_etag, "--source-etag")
+        if text != _LAST:
+            return None if text is None else etags.parse_blob_etag(text, "source_etag")
+        last = env.reads.find_last(source)
+        if last is None:
+            raise UsageError(f"--source-etag @last: {source} was never read here", hint="name its ETag, or read it")
+        return last.etag
+
+
+def locate_file_source(env: Environment, target: Target, given: FileCopyOptions) -> Target:
+    """Return the source of a copy: a file, or a blob, in the account of its destination or where its URL leads.
+
+    Raises:
+        UsageError: it is malformed, or names something else.
+    """
+    text = given.source or ""
+    is_blob = text.startswith(f"{Kind.BLOB}:") or env.find_service(text) == "blob"
+    return locate_source(env, target, text, given.source_sas, Kind.BLOB if is_blob else Kind.FILE)

@@ -1,0 +1,375 @@
+"""The options of ``azguard lease``, the records of leases in the cache, and how an operator breaks one."""
+
+import random
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import typer
+
+from azguard.accounts.target import Target
+from azguard.address import Kind
+from azguard.cache.records import GIVEN_UP, HeldLease, Key
+from azguard.cli import completers, holdings_view, redaction, signals
+from azguard.cli.context import Environment
+from azguard.cli.input import streams, values
+from azguard.cli.options import common
+from azguard.cli.parsing import command_line
+from azguard.conditions.resolve import Conditions
+from azguard.conditions.values import HELD, parse_guid
+from azguard.errors import UsageError
+from azguard.leases import breaking, owner_records, owners, releasing, shown, waiting
+from azguard.leases.actions import DEFAULT_SECONDS, LONGEST, LONGEST_BREAK, SHORTEST, LeaseDone
+from azguard.leases.breaking import BreakDone, BreakRequest, Safeguards
+from azguard.leases.ci_runs import RunCheck
+from azguard.leases.kinds import Action, kind_of, operation_of
+from azguard.leases.owner_records import Moved, Version
+from azguard.leases.owners import Owner
+from azguard.leases.recorded import LeaseRecord, RecordedLease
+from azguard.leases.state import LOCKED, STATES, LeaseState
+from azguard.locks import log
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY
+from azguard.times import iso, span
+
+# How long a wait lasts unless --timeout says otherwise.
+WAIT_SECONDS = 60.0
+# How the cache's record of a lease ends that has an owner record.
+_WITH_REASON = " --reason"
+# No network keeps a request for so long.
+_LATEST = timedelta(hours=1)
+# After its end the service may take up to a minute until it gives a lease to the next, says its documentation.
+_SLACK_SECONDS = 60.0
+Container = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[CONTAINER]",
+        help="The container whose leased blobs to list, or its URL.",
+        autocompletion=completers.containers,
+    ),
+]
+
+
+def locate(env: Environment, address: str) -> Target:
+    """Return the resource of an address, if it is of a kind that can be leased.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    target = env.locate(address)
+    kind_of(target)
+    # A snapshot of a share has a lease of its own.
+    if target.kind is not Kind.SHARE and (target.address.snapshot or target.address.version):
+        raise UsageError(
+            f"{target} is a snapshot or version, which cannot be leased", hint="leave ?snapshot=… or ?versionid=… out"
+        )
+    return target
+
+
+def term(text: str | None, *, infinite: bool) -> int | None:
+    """Return the seconds of --lease-duration, or None for --infinite."""
+    if infinite and text is not None:
+        raise UsageError("--lease-duration and --infinite contradict each other", hint="leave one of them out")
+    if infinite:
+        return None
+    if text is not None and text.strip().lower() in ("-1", "infinite"):
+        raise UsageError(f"--lease-duration {text.strip()}: a lease for ever is asked for by name", hint="--infinite")
+    return DEFAULT_SECONDS if text is None else values.seconds(text, "--lease-duration", SHORTEST, LONGEST)
+
+
+def states(text: str | None) -> frozenset[str]:
+    """Return the states of --state; those in which it is held by default."""
+    if text is None:
+        return LOCKED
+    chosen = [each.strip() for each in text.split(",")]
+    return frozenset(values.choice(each, "--state", STATES) or "" for each in chosen)
+
+
+def new_id(proposed: str | None) -> str:
+    """Return the id to ask for: the one proposed, or a fresh one."""
+    return str(uuid.uuid4()) if proposed is None else parse_guid(proposed, "proposed_lease_id")
+
+
+def conditions(env: Environment, target: Target, action: Action | None, lease_id: str | None = None) -> Conditions:
+    """Return what an operation on a lease of this kind of resource sends."""
+    return env.conditions(target, operation=operation_of(target, action), lease_id=lease_id)
+
+
+def build_kept_lease(env: Environment, target: Target) -> RecordedLease:
+    """Return a resource's lease, whose record is kept in this scope's cache."""
+    return RecordedLease(target, CacheRecords(env), env.deadline, env.out.warn, lambda state: say_waiting(env, state))
+
+
+def release(env: Environment, target: Target, lease_id: str) -> LeaseDone:
+    """Release a lease; ``@held`` is also the last one for which this scope has sent a release before."""
+    records = CacheRecords(env)
+    if lease_id == HELD and env.reads.find_held_id(target) is None:
+        lease_id = records.find_released(target) or lease_id
+    return releasing.release(build_kept_lease(env, target), records, conditions(env, target, Action.RELEASE, lease_id))
+
+
+def patience(env: Environment, wait: str | None) -> Deadline | None:
+    """Return how long --wait says to wait for the lease of another holder."""
+    return None if wait is None else env.patience(None, values.duration(wait, "--wait"))
+
+
+def owner(env: Environment, target: Target, reason: str | None) -> Owner | None:
+    """Return the record to leave on a blob; None if no --reason was given.
+
+    Raises:
+        UsageError: the reason is no plain text, or the resource cannot carry a record.
+    """
+    if reason is None:
+        return None
+    owner_records.check_kind(target)
+    return this_process(env, f"azguard {env.command}", reason, is_lasting=True)
+
+
+def this_process(env: Environment, command: str, reason: str | None = None, *, is_lasting: bool = False) -> Owner:
+    """Return the owner record of this process; ``command`` is what to publish of the command.
+
+    Raises:
+        UsageError: the reason is empty, too long or not plain text.
+    """
+    secrets = redaction.find_secrets(env.shared, env.environ)
+    return owners.describe_this_process(
+        command,
+        reason,
+        env.environ,
+        redact=lambda text: redaction.redact(text, secrets),
+        is_lasting=is_lasting,
+    )
+
+
+def wait_free(env: Environment, target: Target, patience: Deadline) -> LeaseState:
+    """Wait until a lease is free, saying who holds it."""
+    return waiting.until_free(target, patience, lambda state: say_waiting(env, state), random.SystemRandom().uniform)
+
+
+def say_waiting(env: Environment, state: LeaseState) -> None:
+    """Say who holds the lease that is waited for."""
+    env.out.info(f"waiting: {state.address} is {shown.describe(state)}")
+
+
+@dataclass(frozen=True)
+class CacheRecords:
+    """The cache of this scope, as the place where leases are written down."""
+
+    env: Environment
+
+    def find_held(self, target: Target) -> LeaseRecord | None:
+        """Return the newest lease that was asked for and is not known to be released."""
+        found = self.env.cache.find_held(Key.of(target))
+        return None if found is None else _CacheRecord(found)
+
+    def find_remembered(self, target: Target) -> HeldLease | None:
+        """Return the same with all that is remembered of it."""
+        return self.env.cache.find_held(Key.of(target))
+
+    def find_released(self, target: Target) -> str | None:
+        """Return the id of the last lease for which a release was sent, unless another was asked for since."""
+        return self.env.cache.find_released(Key.of(target))
+
+    def note_release(self, target: Target, lease_id: str) -> None:
+        """Write down that a release is about to be sent."""
+        self.env.cache.record_release(Key.of(target), lease_id, self.env.command)
+
+    def forget_release(self, target: Target) -> None:
+        """Delete that record."""
+        self.env.cache.forget_release(Key.of(target))
+
+    def knows(self, target: Target, etag: str) -> bool:
+        """Return whether this version is the last that this scope has read or written."""
+        last = self.env.reads.find_last(target)
+        return last is not None and last.etag == etag
+
+    def add(self, target: Target, lease_id: str, seconds: int | None, *, has_reason: bool = False) -> None:
+        """Write down a lease before it is asked for."""
+        action = self.env.command + (_WITH_REASON if has_reason else "")
+        self.env.cache.record_lease(Key.of(target), lease_id, duration=seconds, action=action)
+
+    def confirm(self, target: Target, lease_id: str, since: datetime | None = None) -> None:
+        """Write down that it was granted."""
+        self.env.cache.confirm(Key.of(target), lease_id, since=since)
+
+    def remove(self, target: Target, lease_id: str) -> None:
+        """Delete the record of a lease that is not held any more."""
+        self.env.cache.forget_lease(Key.of(target), lease_id)
+
+    def give_up(self, target: Target, lease_id: str, seconds: int | None, *, is_told: bool = True) -> None:
+        """Write down that a lease was given up although a request for it may still come, and warn."""
+        # What was seen of it before does not count any more.
+        self.env.cache.forget_lease(Key.of(target), lease_id)
+        self.env.cache.record_lease(Key.of(target), lease_id, duration=seconds, action=self.env.command + GIVEN_UP)
+        if not is_told:
+            return
+        how_long = "for ever" if seconds is None else f"for up to {span(seconds)}"
+        self.env.out.warn(
+            f"{target} may yet be leased {how_long} although nothing holds it: a request for the lease got no answer, "
+            f"and may come late. azguard lease list --mine shows it. The next lock run, lock hold or lease acquire of "
+            f"it in this scope releases it"
+        )
+
+    def find_given_up(self, target: Target) -> list[str]:
+        """Return the ids of the leases that were given up so in the last hour; forget those before."""
+        key, found = Key.of(target), list[str]()
+        for each in self.env.cache.list_given_up(key):
+            if datetime.fromisoformat(each.time) + _LATEST > datetime.now(UTC):
+                found.append(each.lease_id)
+            else:
+                self.env.cache.forget_lease(key, each.lease_id)
+        return found
+
+    def note_left(self, target: Target) -> None:
+        """Warn that a lease of this command's own may still be held."""
+        release = f"azguard lease release {command_line.quote(str(target.address))}"
+        self.env.out.warn(
+            f"{target} may still be leased by this command, and such a lease does not end by itself: the next write "
+            f"of it by azguard on this machine releases it, or now: {release}"
+        )
+
+    def record_move(self, target: Target, moved: Moved) -> None:
+        """Move on what this scope has read, if that is the version whose metadata changed: the content is the same."""
+        self.env.reads.follow(target, moved.before, moved.after, moved.lineage)
+
+    def record_creation(self, target: Target, made: Version) -> None:
+        """Write down the empty version that we have made, as any other write of this scope."""
+        lineage = made.metadata.get(KEY)
+        self.env.cache.record(Key.of(target), etag=made.etag, length=0, lineage=lineage, command=self.env.command)
+
+
+@dataclass(frozen=True)
+class _CacheRecord:
+    held: HeldLease
+
+    @property
+    def lease_id(self) -> str:
+        return self.held.lease_id
+
+    @property
+    def duration(self) -> int | None:
+        return self.held.duration
+
+    @property
+    def time(self) -> str:
+        return self.held.time
+
+    @property
+    def has_reason(self) -> bool:
+        return self.held.action.endswith(_WITH_REASON)
+
+
+@dataclass(frozen=True)
+class BreakOptions:
+    """The options of a break, as typed."""
+
+    lease_break_period: Annotated[
+        str | None,
+        typer.Option("--lease-break-period", metavar="DURATION", help="Let the lease last this much longer, 0 to 60s."),
+    ] = None
+    yes: common.Yes = False
+    if_owner: Annotated[
+        str | None, typer.Option("--if-owner", metavar="NAME", help="Only if this user or host holds it.")
+    ] = None
+    if_older_than: Annotated[
+        str | None,
+        typer.Option("--if-older-than", metavar="DURATION", help="Only if it was taken longer ago than this."),
+    ] = None
+    if_run_finished: Annotated[
+        bool,
+        typer.Option("--if-run-finished", help="Only if GitHub or Azure Pipelines says that its CI run is over."),
+    ] = False
+    reason: Annotated[
+        str | None,
+        typer.Option("--reason", metavar="TEXT", help="Say why you break it; the history of a lock shows it."),
+    ] = None
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until it is free; exit 75 if it stays held.")] = False
+
+    def read_period(self) -> int | None:
+        """Return the seconds of --lease-break-period; None leaves it to the service."""
+        if self.lease_break_period is None:
+            return None
+        return values.seconds(self.lease_break_period, "--lease-break-period", 0, LONGEST_BREAK)
+
+    def build_safeguards(self, env: Environment) -> Safeguards:
+        """Return what must hold of the holder."""
+        age = None if self.if_older_than is None else values.duration(self.if_older_than, "--if-older-than")
+        run_check = RunCheck(env.environ, env.deadline) if self.if_run_finished else None
+        return Safeguards(values.not_empty(self.if_owner, "--if-owner"), age, run_check)
+
+
+def break_lease(env: Environment, target: Target, given: BreakOptions) -> BreakDone:
+    """Show who holds a lease, see that breaking it is meant, and break that very lease; wait for its end if asked to.
+
+    Raises:
+        UsageError: nothing says that it is meant, and there is no terminal to ask on.
+        GaveUp: it was broken, and is not free in time.
+    """
+    breaker = this_process(env, f"azguard {env.command}", given.reason)
+    request = BreakRequest(
+        target=target,
+        period=given.read_period(),
+        safeguards=given.build_safeguards(env),
+        conditions=conditions(env, target, Action.BREAK),
+        is_confirmed=given.yes,
+    )
+    confirm = (lambda: streams.confirm("break it?", "nothing was broken")) if streams.on_terminal() else None
+    done = breaking.break_after_showing(request, env.deadline, env.out.info, confirm)
+    if done.broken.held_by is None:
+        env.out.warn("no record says who held it: whether it was still the lease that was shown cannot be told")
+    log.append_break(target, done, breaker, env.out.info)
+    if done.lease_time != 0 and not given.wait:
+        env.out.say(_describe_end(target, done.lease_time))
+    if given.wait:
+        patience = env.patience(env.shared.get("timeout"), (done.lease_time or LONGEST_BREAK) + _SLACK_SECONDS)
+        with signals.heed():
+            wait_free(env, target, patience)
+    return done
+
+
+def _describe_end(target: Target, left: int | None) -> str:
+    """Return when the next one can have what was broken; None seconds left is not known."""
+    seconds = LONGEST_BREAK if left is None else left
+    end = iso(datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=seconds))
+    return (
+        f"{target} stays taken for up to {span(seconds)}: the next one can have it at {end}, or as soon as its holder "
+        "releases it"
+    )
+
+
+@dataclass(frozen=True)
+class LeaseListOptions:
+    """The options of lease list as typed."""
+
+    account: holdings_view.WholeAccount = False
+    state: Annotated[
+        str | None,
+        typer.Option("--state", metavar="LIST", help="Choose from available, leased, breaking, broken, expired."),
+    ] = None
+    prefix: common.Prefix = None
+    num_results: common.Limit = None
+    stale: holdings_view.Stale = None
+    watch: holdings_view.Watch = False
+    held: Annotated[bool, typer.Option("--held", help="List only what is held now: the default.")] = False
+    mine: Annotated[bool, typer.Option("--mine", help="List the leases that this scope holds.")] = False
+    all_scopes: common.AllScopes = False
+
+    def check(self, container: str | None) -> None:
+        """Refuse what contradicts itself.
+
+        Raises:
+            UsageError: it does, or no container is named.
+        """
+        holdings_view.check_place(container, account=self.account)
+        others = (container, self.account, self.state, self.prefix, self.num_results, self.stale, self.watch, self.held)
+        if self.mine and any(others):
+            raise UsageError("--mine lists what this scope holds, in any container", hint="leave the rest out")
+        if not self.mine and ((container is None and not self.account) or self.all_scopes):
+            raise UsageError(
+                "no container is named",
+                hint="name one: azguard lease list CONTAINER; or --account; or the leases of this scope: "
+                "azguard lease list --mine [--all-scopes]",
+            )
+        if self.held and self.state is not None:
+            raise UsageError("--held and --state both choose by state", hint="leave one of them out")

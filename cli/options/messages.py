@@ -1,0 +1,341 @@
+"""The options of commands about messages, and which receipt is meant, so that none is lost."""
+
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from azguard.accounts.target import Target
+from azguard.address import Kind
+from azguard.atomic_files import write_where_named
+from azguard.cli import completers, deliveries
+from azguard.cli.context import Environment
+from azguard.cli.input import streams, values
+from azguard.conditions.seen import SeenVersion
+from azguard.errors import NotFound, OutputFailed, UsageError
+from azguard.queues import message_results
+from azguard.queues.message_results import MessageReceived, MessageWritten, Received
+from azguard.queues.messages import Receipt, choose_receipt
+from azguard.times import iso
+
+_DAY_SECONDS = 86_400
+_LONGEST_SECONDS = 7 * _DAY_SECONDS
+_FOR_EVER = ("-1", "forever")
+# What a signed number of 32 bits holds; the service names no limit.
+_LONGEST_LIFE_SECONDS = 2**31 - 1
+
+Message = Annotated[
+    str, typer.Argument(metavar="QUEUE/ID", help="The message, or its URL.", autocompletion=completers.messages)
+]
+Encoding = Annotated[str, typer.Option("--encoding", metavar="text|base64|raw", help="How the content is encoded.")]
+Number = Annotated[str, typer.Option("--num-messages", metavar="N", help="At most this many: 1 to 32.")]
+Content = Annotated[str | None, typer.Option("--content", metavar="TEXT", help="The content itself.")]
+ContentFile = Annotated[
+    str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Read the content from this file; - is stdin.")
+]
+PopReceipt = Annotated[
+    str | None,
+    typer.Option(
+        "--pop-receipt",
+        metavar="R|@last|@FILE",
+        help="The receipt, or the JSON of message get; by default, the last that you got here.",
+        autocompletion=completers.etags,
+    ),
+]
+MovedLife = Annotated[
+    str | None,
+    typer.Option(
+        "--time-to-live",
+        metavar="DURATION|-1",
+        help="Keep them this long from now; -1: for ever; by default, 7d, or the time left if that is longer.",
+    ),
+]
+AllowEmpty = Annotated[bool, typer.Option("--allow-empty", help="Let the content be empty.")]
+VisibilityTimeout = Annotated[
+    str | None, typer.Option("--visibility-timeout", metavar="DURATION", help="Hide it this long from now: 0 to 7d.")
+]
+# What comes of a message that is not base64.
+_POISONED = "Azure Functions, unless it is told otherwise, would move it to its poison queue"
+
+
+@dataclass(frozen=True)
+class MessagePutOptions:
+    """The options of a put, as typed."""
+
+    content: Content = None
+    file: Annotated[
+        str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Read this file; by default, stdin.")
+    ] = None
+    encoding: Encoding = message_results.TEXT
+    time_to_live: Annotated[
+        str | None,
+        typer.Option("--time-to-live", metavar="DURATION|-1", help="Keep it this long; -1: for ever; by default, 7d."),
+    ] = None
+    visibility_timeout: Annotated[
+        str | None, typer.Option("--visibility-timeout", metavar="DURATION", help="Hide it at first: 0 to 7d.")
+    ] = None
+    hidden: Annotated[bool, typer.Option("--hidden", help="Hide it until message update --visible.")] = False
+    allow_empty: AllowEmpty = False
+
+    def check(self) -> None:
+        """Refuse options that contradict each other, and what the service would refuse.
+
+        Raises:
+            UsageError: names the options.
+        """
+        _check_content(self.content, self.file, self.encoding)
+        if self.hidden and self.visibility_timeout is not None:
+            raise UsageError("--hidden and --visibility-timeout do not go together", hint="leave one of them out")
+        if self.life_seconds > 0 and self.hidden_seconds >= self.life_seconds:
+            raise UsageError(
+                "the message would end before it can be seen: it is hidden for as long as it is kept, or longer",
+                hint="a shorter --visibility-timeout, or a longer --time-to-live",
+            )
+
+    @property
+    def life_seconds(self) -> int:
+        """Return how long the message is kept; -1 is for ever."""
+        life = moved_life(self.time_to_live)
+        return _LONGEST_SECONDS if life is None else life
+
+    @property
+    def hidden_seconds(self) -> int:
+        """Return how long the message is hidden at first."""
+        if self.hidden:
+            # A second before its end, as the service requires.
+            return _LONGEST_SECONDS if self.life_seconds < 0 else min(_LONGEST_SECONDS, self.life_seconds - 1)
+        if self.visibility_timeout is None:
+            return 0
+        return values.seconds(self.visibility_timeout, "--visibility-timeout", 0, _LONGEST_SECONDS)
+
+    def read_text(self) -> str:
+        """Return the text of the message.
+
+        Raises:
+            UsageError: it cannot be sent, or is empty.
+        """
+        return _read_text(self.content, self.file, self.encoding, allow_empty=self.allow_empty)
+
+
+@dataclass(frozen=True)
+class ChangeOptions:
+    """The options of an update of a message, as typed."""
+
+    content: Content = None
+    file: ContentFile = None
+    encoding: Encoding = message_results.TEXT
+    visibility_timeout: VisibilityTimeout = None
+    visible: Annotated[bool, typer.Option("--visible", help="Let it be received at once.")] = False
+    pop_receipt: PopReceipt = None
+    allow_empty: AllowEmpty = False
+
+    def check(self) -> None:
+        """Refuse options that contradict each other, and what the service would refuse.
+
+        Raises:
+            UsageError: names the options.
+        """
+        _check_content(self.content, self.file, self.encoding)
+        if self.visible and self.visibility_timeout is not None:
+            raise UsageError("--visible and --visibility-timeout do not go together", hint="leave one of them out")
+        if not self.visible and self.visibility_timeout is None:
+            raise UsageError(
+                "--visibility-timeout is missing: each update sets it", hint="--visible, or --visibility-timeout 30s"
+            )
+        if self.content is None and self.file is None and self.allow_empty:
+            raise UsageError("--allow-empty is about new content, and there is none", hint="leave it out")
+
+    @property
+    def hidden_seconds(self) -> int:
+        """Return how long the message is hidden from now on."""
+        return 0 if self.visibility_timeout is None else visibility(self.visibility_timeout, 0)
+
+    def read_text(self) -> str | None:
+        """Return the new text of the message; None leaves it as it is.
+
+        Raises:
+            UsageError: it cannot be sent, or is empty.
+        """
+        if self.content is None and self.file is None:
+            return None
+        return _read_text(self.content, self.file, self.encoding, allow_empty=self.allow_empty)
+
+
+def _check_content(content: str | None, file: str | None, encoding: str) -> None:
+    if content is not None and file is not None:
+        raise UsageError("--content and --file do not go together", hint="leave one of them out")
+    values.choice(encoding, "--encoding", message_results.ENCODINGS)
+
+
+def _read_text(content: str | None, file: str | None, encoding: str, *, allow_empty: bool) -> str:
+    if content is not None:
+        read = content.encode("utf-8", "surrogateescape")
+    else:
+        with streams.source(file, typed="--content TEXT") as stream:
+            read = stream.read(message_results.MOST_BYTES + 1)
+        if len(read) > message_results.MOST_BYTES:
+            raise UsageError(
+                f"the content has more than {message_results.MOST_BYTES:,} bytes, which is all that a message holds",
+                reason="message_too_large",
+            )
+    if not read and not allow_empty:
+        raise UsageError("there is nothing to put: the content is empty", hint="if that is meant: --allow-empty")
+    return message_results.encode(read, encoding)
+
+
+def read_number(text: str) -> int:
+    """Return how many messages are asked for."""
+    from azguard.queues.messages import MOST_MESSAGES
+
+    return values.whole(text, "--num-messages", 1, MOST_MESSAGES)
+
+
+def locate_poison(env: Environment, queue: Target, text: str | None) -> Target | None:
+    """Return the poison queue that --poison-queue names: in the account of its queue, unless it is a URL."""
+    named = values.not_empty(text, "--poison-queue")
+    if named is None:
+        return None
+    location = env.location(named, Kind.QUEUE)
+    return Target(queue.account, location.address) if location.endpoint is None else env.locate(named, Kind.QUEUE)
+
+
+def moved_life(text: str | None) -> int | None:
+    """Return for how many seconds a message is kept, if that is said; -1 is for ever."""
+    if text is None:
+        return None
+    return -1 if text in _FOR_EVER else values.seconds(text, "--time-to-live", 1, _LONGEST_LIFE_SECONDS)
+
+
+def visibility(text: str, least: int) -> int:
+    """Return for how many seconds a message is hidden."""
+    return values.seconds(text, "--visibility-timeout", least, _LONGEST_SECONDS)
+
+
+def warn_of_readers(env: Environment, text: str | None, encoding: str) -> None:
+    """Warn of a message that is sent as encoded already, and is not what readers of base64 decode."""
+    if text is not None and encoding == message_results.RAW and message_results.Body.of(text).decoded is None:
+        env.out.warn(f"the content is not base64: {_POISONED}")
+
+
+def body_file(file: str | None, number: int) -> Path | None:
+    """Return where the body of the one message that is asked for goes; None is nowhere.
+
+    Raises:
+        UsageError: several messages are asked for, or it cannot be written there.
+    """
+    body = streams.output(file)
+    if body is not None and number > 1:
+        raise UsageError("-f takes the body of one message", hint="leave --num-messages out")
+    if body is not None and os.path.isdir(body):
+        raise UsageError(f"{body} is a folder", hint="name a file")
+    if body is not None and not streams.is_writable(body):
+        folder = shlex.quote(str(body.parent))
+        raise UsageError(f"{body} cannot be written", hint=f"make the folder first: mkdir -p {folder}")
+    return body
+
+
+def choose(env: Environment, target: Target, given: str | None) -> Receipt:
+    """Return the receipt of a message: the one given, that of the JSON of message get, or the last one of this scope.
+
+    Raises:
+        UsageError: the file that is named is not of this message.
+        Changed: there is none.
+    """
+    values.not_empty(given, "--pop-receipt")
+    if given is not None and given.startswith("@") and given != "@last":
+        given = _find_in_file(target, given[1:])
+    return choose_receipt(target, given, env.reads.recall)
+
+
+def note_changing(env: Environment, target: Target) -> None:
+    """Note that a receipt is about to be ended: if the answer is lost, others may receive the message at once."""
+    found = env.reads.find_last(target)
+    if found is not None and found.hidden_until is not None:
+        env.reads.record(target, SeenVersion(found.etag))
+
+
+def _find_in_file(target: Target, file: str) -> str:
+    found = streams.read_json(values.not_empty(file, "--pop-receipt @FILE"))
+    for each in found if isinstance(found, list) else [found]:
+        if (
+            isinstance(each, dict)
+            and each.get("id") == target.address.name
+            and isinstance(each.get("pop_receipt"), str)
+        ):
+            return str(each["pop_receipt"])
+    raise UsageError(f"{file} holds no receipt of {target}", hint="it is what azguard message get -o json prints")
+
+
+def deliver(env: Environment, received: Sequence[Received], encoding: str, body: Path | None) -> None:
+    """Remember the receipts of messages and print these; the body of the only one goes to a file, if that is given.
+
+    The receipts are remembered first: whatever happens to the output, the messages are hidden.
+
+    Raises:
+        NotFound: there is no message; the empty list is printed.
+        OutputFailed: the output cannot be written; it tells the receipts.
+    """
+    if not received:
+        env.out.show_each(())
+        env.out.flush()
+        raise _build_not_found(body)
+    for each in received:
+        if encoding != message_results.TEXT and not each.shown.is_base64:
+            env.out.warn(f"{each.target} is not base64: {_POISONED}")
+    is_whole = env.out.format != "none" and env.out.query is None and deliveries.to_stream(sys.stdout).is_kept
+    if is_whole or body is not None:
+        _record_all(env, received)
+    try:
+        if body is not None:
+            for each in received:
+                write_where_named(body, each.body.read(encoding))
+        env.out.show_each(each.shown for each in received)
+        env.out.flush()
+    except BrokenPipeError:
+        raise
+    except (OSError, OutputFailed) as error:
+        # The error delivers them.
+        _record_all(env, received)
+        raise _tell_receipts(error, received, body) from error
+
+
+def _build_not_found(body: Path | None) -> NotFound:
+    """Return the error for a queue that gave no message: with 0, a script would go on with the message before."""
+    stays = "" if body is None else f", and {body} is as it was"
+    return NotFound(
+        f"there is no message to receive{stays}",
+        hint="some may be hidden, and come later: azguard queue show QUEUE tells about how many there are",
+    )
+
+
+def _tell_receipts(error: OSError | OutputFailed, received: Sequence[Received], body: Path | None) -> OutputFailed:
+    why = f"{body}: {error.strerror}" if isinstance(error, OSError) else error.message
+    told = [
+        f"{each.target} is hidden until {iso(each.shown.time_next_visible)}; its receipt is {each.shown.pop_receipt}"
+        for each in received
+    ]
+    return OutputFailed(
+        f"received, but it cannot be written: {why}",
+        detail=tuple(told),
+        facts={"receipts": {str(each.target.address): each.shown.pop_receipt for each in received}},
+        hint="it is remembered here; to let others receive it at once: azguard message update QUEUE/ID --visible",
+    )
+
+
+def record_written(env: Environment, target: Target, written: MessageWritten) -> None:
+    """Remember the receipt that a write of ours was answered with."""
+    _record(env, target, written)
+
+
+def _record_all(env: Environment, received: Sequence[Received]) -> None:
+    for each in received:
+        _record(env, each.target, each.shown)
+
+
+def _record(env: Environment, target: Target, found: MessageWritten | MessageReceived) -> None:
+    env.reads.record(target, SeenVersion(found.pop_receipt, hidden_until=found.time_next_visible))

@@ -1,0 +1,355 @@
+"""The options of commands that write a part of a blob: ``blob append``, ``blob page`` and ``blob block``."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+
+import typer
+
+from azguard.accounts import trace
+from azguard.accounts.target import Target
+from azguard.cli import completers
+from azguard.cli.context import Environment
+from azguard.cli.input import streams, values
+from azguard.cli.options import common, copies
+from azguard.conditions.requested import RequestedConditions
+from azguard.conditions.resolve import Conditions
+from azguard.errors import UsageError
+from azguard.requests.deadline import PATIENCE_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from azguard.blobs.content.append_request import Append, Proof
+    from azguard.blobs.content.page_blob import PageWrite
+    from azguard.blobs.content.upload import Settings, Upload
+    from azguard.blobs.copy_sources import SourcePiece
+
+
+SourceUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--source-url",
+        metavar="CONTAINER/NAME|URL",
+        help="Let the service read the content from this blob.",
+        autocompletion=completers.blobs,
+    ),
+]
+# How long other writers are given way to, unless --timeout says otherwise.
+_CONTENTION_SECONDS = 60.0
+
+
+def check(url: str | None, sas: str | None, file: str | None) -> None:
+    """Refuse what contradicts a source, or needs one.
+
+    Raises:
+        UsageError: names the options, and what goes instead.
+    """
+    if values.not_empty(url, "--source-url") is None:
+        if sas is not None:
+            raise UsageError("--source-sas is for a source", hint="name it with --source-url")
+    elif file is not None:
+        raise UsageError("--source-url and --file do not go together", hint="leave one of them out")
+
+
+def read(
+    env: Environment, target: Target, url: str, sas: str | None, conditions: "Conditions"
+) -> "Iterator[SourcePiece]":
+    """Yield the ranges of the source, under the conditions on it."""
+    from azguard.blobs import copy_sources
+
+    source = copies.locate_source(env, target, url, sas)
+    return copy_sources.read_pieces(source, conditions.source_headers, env.deadline)
+
+
+@dataclass(frozen=True)
+class AppendOptions:
+    """The options of blob append, as typed."""
+
+    file: Annotated[
+        str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Append this file; by default, stdin.")
+    ] = None
+    line: Annotated[
+        list[str] | None,
+        typer.Option("--line", metavar="TEXT", help="Append this line; repeat it for more, which stay together."),
+    ] = None
+    lines: Annotated[
+        bool,
+        typer.Option("--lines", help="Let lines of other writers come between the lines of the input."),
+    ] = False
+    source_url: SourceUrl = None
+    source_sas: copies.SourceSas = None
+    guard: Annotated[
+        str | None,
+        typer.Option("--guard", metavar="position|content|lease", help="Choose the guard; see azguard help appends."),
+    ] = None
+    create: Annotated[bool, typer.Option("--create", help="Create the append blob if it is missing.")] = False
+    content_type: Annotated[
+        str | None,
+        typer.Option("--content-type", metavar="TYPE", help="Set it on a created blob; by default, from the name."),
+    ] = None
+    metadata: common.Metadata = None
+    allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Do nothing if the input is empty.")] = False
+
+    @property
+    def is_lines(self) -> bool:
+        """Return whether lines are appended, between which those of other writers may stand."""
+        return self.lines or bool(self.line)
+
+    def check(self, env: Environment) -> None:
+        """Refuse what contradicts itself, or is malformed.
+
+        Raises:
+            UsageError: names the options, and what goes instead.
+        """
+        values.choice(self.guard, "--guard", ("position", "content", "lease"))
+        check(self.source_url, self.source_sas, self.file)
+        if self.source_url is not None and (self.is_lines or self.guard in ("position", "content")):
+            raise UsageError(
+                "--source-url: the bytes of the source are not seen here, so a lease alone guards them",
+                hint="leave --line, --lines and --guard out",
+            )
+        if self.line and (self.file is not None or self.lines):
+            raise UsageError("--line and the lines of a file do not go together", hint="leave one of them out")
+        for text in self.line or ():
+            values.not_empty(text, "--line")
+            if "\n" in text:
+                raise UsageError("--line: the text has more than one line", hint="repeat --line, or pipe it to --lines")
+        if not self.create and (self.content_type is not None or self.metadata):
+            raise UsageError("--content-type and --metadata are for a blob that is created", hint="add --create")
+        asked = RequestedConditions.of(env.shared)
+        if self.guard == "lease" and asked.lease_id is not None:
+            raise UsageError("--guard lease and --lease-id contradict each other", hint="leave one of them out")
+        if self.guard is not None and asked.last_writer_wins:
+            raise UsageError("--guard and --last-writer-wins contradict each other", hint="leave one of them out")
+
+    def plan(self, env: Environment, target: Target) -> "Append":
+        """Return the append that the options describe."""
+        from azguard.blobs.content.append_request import Append
+
+        asked = RequestedConditions.of(env.shared)
+        typed = env.shared.get("timeout")
+        return Append(
+            target=target,
+            conditions=self._find_conditions(env, target, asked),
+            deadline=env.patience(typed, PATIENCE_SECONDS),
+            proof=self._choose_proof(asked),
+            is_lines=self.is_lines,
+            is_anywhere=asked.last_writer_wins,
+            create=self._read_settings(target.address.name) if self.create else None,
+            contention_seconds=env.patience(typed, _CONTENTION_SECONDS).seconds,
+            queue=_join_queue(env, target),
+        )
+
+    def _choose_proof(self, asked: RequestedConditions) -> "Proof":
+        from azguard.blobs.content.append_request import Proof
+
+        if self.source_url is not None and asked.lease_id is None and not asked.last_writer_wins:
+            return Proof.LEASE
+        return Proof(self.guard or Proof.NONE)
+
+    def open(self) -> AbstractContextManager[BinaryIO | None]:
+        """Return the content that is to be read; None where it is a text or a source."""
+        return nullcontext() if self.line or self.source_url is not None else streams.source(self.file)
+
+    def read(self, env: Environment, given: "Append", source: BinaryIO | None) -> "Iterator[bytes | SourcePiece]":
+        """Yield the pieces to append."""
+        from azguard.blobs.content import append_request
+
+        if self.source_url is not None:
+            return read(env, given.target, self.source_url, self.source_sas, given.conditions)
+        if source is None:
+            return iter([append_request.join_lines(self.line or ())])
+        return append_request.read_lines(source) if self.lines else append_request.read_pieces(source)
+
+    def find_size(self, source: BinaryIO | None) -> int | None:
+        """Return how many bytes are to be read, where that is known."""
+        return None if source is None else streams.size(source)
+
+    @property
+    def takes_empty(self) -> bool:
+        """Return whether empty content may be meant: it was said, or a file was named that holds it."""
+        return self.allow_empty or streams.keeps_content(self.file)
+
+    def _find_conditions(self, env: Environment, target: Target, asked: RequestedConditions) -> Any:
+        found = env.conditions(target)
+        own = [each for each in asked.values if not each.of_source]
+        is_default = not own and asked.etag is None and not asked.last_writer_wins
+        return found.without_version() if self.is_lines and is_default else found
+
+    def _read_settings(self, name: str) -> "Settings":
+        from azguard.blobs.content.upload import Settings
+
+        return Settings(
+            content_type=values.content_type(self.content_type, name, None), metadata=values.metadata(self.metadata)
+        )
+
+
+def _join_queue(env: Environment, target: Target) -> Callable[[], AbstractContextManager[Any]]:
+    from azguard.updates.local_queue import LocalQueue
+
+    key = f"{target.endpoint} {target.address}"
+    return lambda: LocalQueue(env.folders.queues, key, env.patience(None, _CONTENTION_SECONDS), trace.tell)
+
+
+@dataclass(frozen=True)
+class PagePutOptions:
+    """The options of blob page put, as typed."""
+
+    file: Annotated[
+        str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Write this file; by default, stdin.")
+    ] = None
+    offset: Annotated[str, typer.Option("--offset", metavar="BYTES", help="Begin at this byte, a multiple of 512.")] = (
+        "0"
+    )
+    source_url: SourceUrl = None
+    source_sas: copies.SourceSas = None
+    create: Annotated[
+        str | None,
+        typer.Option("--create", metavar="BYTES", help="Create it with this length if it is missing."),
+    ] = None
+    content_type: Annotated[
+        str | None,
+        typer.Option("--content-type", metavar="TYPE", help="Set it on a created blob; by default, from the name."),
+    ] = None
+    metadata: common.Metadata = None
+
+    def open(self) -> AbstractContextManager[BinaryIO | None]:
+        """Return the content that is to be read; None where the service reads it."""
+        return nullcontext() if self.source_url is not None else streams.content(self.file)
+
+    def read(self, env: Environment, write: "PageWrite", stream: BinaryIO | None) -> "BinaryIO | Iterator[SourcePiece]":
+        """Return the content, or the ranges of the source."""
+        if stream is not None:
+            return stream
+        return read(env, write.target, self.source_url or "", self.source_sas, write.conditions)
+
+    def check(self, env: Environment, target: Target, size: int | None) -> "PageWrite":
+        """Return the write that the options describe; ``size`` is the length of the content, where it is known.
+
+        Raises:
+            UsageError: an option is malformed, or the content does not consist of whole pages.
+        """
+        from azguard.blobs.content.page_blob import MOST_BYTES, PAGE_BYTES, check_range
+        from azguard.blobs.content.upload import Settings
+
+        check(self.source_url, self.source_sas, self.file)
+        offset = values.size(self.offset, "--offset")
+        check_range(offset, None)
+        if size is not None and size % PAGE_BYTES:
+            raise UsageError(
+                f"the content has {size:,} bytes, and a page has {PAGE_BYTES}", reason="content_not_whole_pages"
+            )
+        if self.create is None and (self.content_type is not None or self.metadata):
+            raise UsageError("--content-type and --metadata are for a blob that is created", hint="add --create BYTES")
+        if self.create is None:
+            return plan(env, target, offset)
+        length = values.size(self.create, "--create", least=PAGE_BYTES)
+        check_range(offset, length, "create")
+        if length > MOST_BYTES or (size is not None and offset + size > length):
+            raise UsageError(
+                f"--create {self.create}: a blob of {length:,} bytes is not what this content needs",
+                hint="from the end of the content up to 8 TiB",
+            )
+        settings = Settings(
+            content_type=values.content_type(self.content_type, target.address.name, self.file),
+            metadata=values.metadata(self.metadata),
+        )
+        return replace(plan(env, target, offset, creates=True), create_bytes=length, settings=settings)
+
+
+def plan(env: Environment, target: Target, offset: int, *, creates: bool = False) -> "PageWrite":
+    """Return the write of pages at a place, under the conditions of this run."""
+    from azguard.blobs.content.page_blob import PageWrite
+
+    asked = RequestedConditions.of(env.shared)
+    is_bare = all(each.of_source for each in asked.values) and asked.etag is None and not asked.last_writer_wins
+    if creates and is_bare and env.reads.find_last(target) is None:
+        # Nothing guards what is not there: only the conditions on the source are left to be asked for.
+        of_source = replace(asked, lease_id=None, last_writer_wins=True)
+        assert env.operation is not None
+        conditions = Conditions(
+            headers=env.reads.resolve_conditions(env.operation, of_source, target).source_headers,
+            guard="if-none-match",
+            lease_id=env.reads.choose_lease_id(target, asked.lease_id),
+            never_read=True,
+        )
+    else:
+        creates = False
+        conditions = env.conditions(target)
+    return PageWrite(
+        target=target,
+        conditions=conditions,
+        deadline=env.deadline,
+        offset=offset,
+        is_unconditional=not conditions.without_source().headers and not creates,
+    )
+
+
+def record(env: Environment, write: "PageWrite", done: Any) -> None:
+    """Record the version that was written, if what stands in the other pages is known here."""
+    if write.conditions.expected_etag is not None or done.created:
+        env.reads.record(write.target, done, lineage=write.conditions.lineage)
+
+
+@dataclass(frozen=True)
+class CommitOptions:
+    """The options of blob block commit, as typed."""
+
+    block_id: Annotated[
+        list[str] | None,
+        typer.Option("--block-id", metavar="BASE64", help="Use this block; repeat it for more, in their order."),
+    ] = None
+    file: Annotated[
+        str | None,
+        typer.Option("--file", "-f", metavar="FILE|-", help="Read the block ids from this file, one per line."),
+    ] = None
+    content_type: Annotated[
+        str | None, typer.Option("--content-type", metavar="TYPE", help="Set Content-Type; by default, it stays.")
+    ] = None
+    metadata: Annotated[
+        list[str] | None,
+        typer.Option("--metadata", metavar="KEY=VALUE", help="Replace the metadata; by default, they stay."),
+    ] = None
+    allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Make an empty blob of no blocks.")] = False
+
+    def read_ids(self) -> Sequence[str]:
+        """Return the ids of the blocks.
+
+        Raises:
+            UsageError: one is malformed, they differ in length, or there are none.
+        """
+        from azguard.blobs.content import blocks
+
+        if self.file is not None and self.block_id:
+            raise UsageError("--block-id and --file do not go together", hint="leave one of them out")
+        ids = [*(self.block_id or ())]
+        if self.file is not None:
+            values.not_empty(self.file, "--file")
+            ids = streams.read(self.file).decode("utf-8", "replace").split()
+        if not ids and not self.allow_empty:
+            raise UsageError(
+                "no block is named", hint="name them with --block-id or -f FILE; for an empty blob: --allow-empty"
+            )
+        for block in ids:
+            blocks.decode_id(block)
+        blocks.check_ids(ids)
+        return ids
+
+    def to_upload(self, env: Environment, target: Target) -> "Upload":
+        """Return the upload that the options describe."""
+        from azguard.blobs.content.upload import Settings, Upload
+        from azguard.requests.lineage import fresh_op
+
+        settings = Settings(
+            content_type=values.header(self.content_type, "--content-type"),
+            metadata=None if self.metadata is None else values.metadata(self.metadata),
+        )
+        return Upload(
+            target=target,
+            settings=settings,
+            conditions=env.conditions(target),
+            deadline=env.deadline,
+            op=fresh_op(),
+        )

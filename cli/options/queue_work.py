@@ -1,0 +1,283 @@
+"""The options of queue work."""
+
+import os
+import platform
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from azguard import address
+from azguard.accounts.target import Target
+from azguard.address import Kind
+from azguard.cli import context
+from azguard.cli.context import Environment
+from azguard.cli.input import values
+from azguard.cli.options import messages
+from azguard.cli.options.messages import Encoding
+from azguard.cli.parsing import command_line
+from azguard.errors import UsageError
+from azguard.queues import message_results
+from azguard.worker.settings import MAX_DEQUEUE, MAX_POISON, POISON_STATUS, WorkSettings
+
+if TYPE_CHECKING:
+    from azguard.worker.results import WorkCounts, WorkEnd
+
+_DAY_SECONDS = 86_400
+_LONGEST_SECONDS = 7 * _DAY_SECONDS
+_MOST_JOBS = 64
+_MOST = 10**9
+_SHORTEST_POLL_SECONDS = 0.1
+# The service's limit for the name of a queue.
+_LONGEST_NAME = 63
+
+
+@dataclass(frozen=True)
+class WorkOptions:
+    """The options of queue work, as typed."""
+
+    encoding: Encoding = message_results.TEXT
+    jobs: Annotated[str, typer.Option("--jobs", metavar="N", help="Run N commands at a time.")] = "1"
+    drain: Annotated[bool, typer.Option("--drain", help="End when the queue is empty.")] = False
+    max_messages: Annotated[str | None, typer.Option("--max-messages", metavar="N", help="End after N messages.")] = (
+        None
+    )
+    visibility_timeout: Annotated[
+        str,
+        typer.Option(
+            "--visibility-timeout",
+            metavar="DURATION",
+            help="Hide a message this long; azguard extends it at half of that.",
+        ),
+    ] = "60s"
+    retry_visibility: Annotated[
+        str,
+        typer.Option(
+            "--retry-visibility", metavar="DURATION", help="Wait before the first retry; then twice as long each time."
+        ),
+    ] = "30s"
+    max_dequeue: Annotated[
+        str, typer.Option("--max-dequeue", metavar="N", help="Move a message to the poison queue after N receives.")
+    ] = str(MAX_DEQUEUE)
+    poison_queue: Annotated[
+        str | None, typer.Option("--poison-queue", metavar="QUEUE", help="The poison queue; by default, QUEUE-poison.")
+    ] = None
+    max_time: Annotated[
+        str | None,
+        typer.Option("--max-time", metavar="DURATION", help="End a command that runs longer; it counts as failed."),
+    ] = None
+    grace: Annotated[str, typer.Option("--grace", metavar="DURATION", help="Wait between TERM and KILL.")] = "5s"
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at an exit status outside the protocol (exit 75).")] = (
+        False
+    )
+    stop_after: Annotated[
+        str | None, typer.Option("--stop-after", metavar="N", help="Stop after N failures in a row (exit 75).")
+    ] = None
+    max_poison: Annotated[
+        str,
+        typer.Option(
+            "--max-poison", metavar="N", help="Stop after N messages in a row poisoned at once (exit 75); 0: never."
+        ),
+    ] = str(MAX_POISON)
+    poison_exit_code: Annotated[
+        str,
+        typer.Option("--poison-exit-code", metavar="N", help="The exit status that means: the message is bad."),
+    ] = str(POISON_STATUS)
+    poll_interval: Annotated[
+        str,
+        typer.Option("--poll-interval", metavar="DURATION", help="Ask an empty queue again after at most this long."),
+    ] = "5s"
+    once_table: Annotated[
+        str | None,
+        typer.Option(
+            "--once-table", metavar="TABLE", help="Claim each message in this table, so that it is done once only."
+        ),
+    ] = None
+    once_key: Annotated[
+        str | None,
+        typer.Option("--once-key", metavar="JMESPATH", help="Claim this value of the JSON body instead of the id."),
+    ] = None
+    strict_key: Annotated[
+        bool,
+        typer.Option("--strict-key", help="Move a message to the poison queue if its key was done with another body."),
+    ] = False
+    events: Annotated[
+        str | None, typer.Option("--events", metavar="FILE", help="Append what happens to each message, as JSON lines.")
+    ] = None
+    metrics: Annotated[
+        str | None, typer.Option("--metrics", metavar="FILE", help="Keep the counts in this file, as OpenMetrics text.")
+    ] = None
+
+    def check(self, queue: Target, poison: Target | None) -> WorkSettings:
+        """Return what the options say, without the command; ``poison`` is the poison queue that was named.
+
+        Raises:
+            UsageError: one is malformed, or they contradict each other.
+        """
+        if self.once_key is not None and self.once_table is None:
+            raise UsageError("--once-key needs the table of the claims", hint="add --once-table TABLE")
+        if self.strict_key and self.once_key is None:
+            raise UsageError(
+                "--strict-key compares the bodies of one key, and no key of theirs is named",
+                hint="add --once-key JMESPATH",
+            )
+        return WorkSettings(
+            queue=queue,
+            poison=_find_poison(queue, poison),
+            command=(),
+            encoding=values.named(self.encoding, "--encoding", message_results.ENCODINGS),
+            visibility=messages.visibility(self.visibility_timeout, 1),
+            retry_visibility=values.seconds(self.retry_visibility, "--retry-visibility", 0, _LONGEST_SECONDS),
+            max_dequeue=values.whole(self.max_dequeue, "--max-dequeue", 1, _MOST),
+            jobs=values.whole(self.jobs, "--jobs", 1, _MOST_JOBS),
+            drain=self.drain,
+            max_messages=values.count(self.max_messages, "--max-messages"),
+            strict=self.strict,
+            key_in_body=self.once_key is not None,
+            strict_key=self.strict_key,
+            stop_after=values.count(self.stop_after, "--stop-after"),
+            max_poison=values.whole(self.max_poison, "--max-poison", 0, _MOST) or None,
+            poison_status=_read_poison_status(self.poison_exit_code),
+            max_time=None if self.max_time is None else _duration(self.max_time, "--max-time", 0.1),
+            grace=values.duration(self.grace, "--grace"),
+            poll_interval=_duration(self.poll_interval, "--poll-interval", _SHORTEST_POLL_SECONDS),
+            events=_file(self.events, "--events"),
+            metrics=_file(self.metrics, "--metrics"),
+        )
+
+
+@dataclass(frozen=True)
+class Watched:
+    """The settings of a worker whose messages stand above its counts, and what shows the counts."""
+
+    settings: WorkSettings
+    show: "Callable[[WorkCounts], None]"
+
+
+def plan(env: Environment, words: list[str], given: WorkOptions) -> WorkSettings:
+    """Return what the command line describes.
+
+    Raises:
+        UsageError: the queue or the command is missing, or an option is wrong.
+        CommandNotFound, NotExecutable: there is no such command.
+    """
+    from azguard.processes import child
+
+    queue, command = split(words, env.argv)
+    target = env.locate(queue, Kind.QUEUE)
+    checked = given.check(target, messages.locate_poison(env, target, given.poison_queue))
+    child.check(command, env.environ)
+    context.warn_of_end(checked.queue, max(checked.visibility, checked.max_time or 0.0), env.out.warn_once)
+    patience = None if env.shared.get("timeout") is None else env.deadline.seconds
+    told = replace(checked, patience=patience, say=env.out.say, warn=env.out.warn)
+    settings = replace(told, command=command, environ=dict(env.environ))
+    return settings if given.once_table is None else _claim_in(env, settings, given.once_table, given.once_key)
+
+
+def _find_poison(queue: Target, named: Target | None) -> Target:
+    """Return the poison queue of a worker.
+
+    Raises:
+        UsageError: it is the queue itself, or the name that it has by default is too long.
+    """
+    from azguard.queues.moving import POISON_SUFFIX
+
+    own = queue.address.container
+    if named is None:
+        name = f"{own}{POISON_SUFFIX}"
+        if len(name) > _LONGEST_NAME:
+            raise UsageError(
+                f"{name} is too long for the name of a queue: it has {len(name)} characters, and {_LONGEST_NAME} are "
+                "allowed",
+                hint="choose another with --poison-queue",
+            )
+        return Target(queue.account, address.parse(name, Kind.QUEUE).address)
+    if (named.endpoint, named.address) == (queue.endpoint, queue.address):
+        raise UsageError("the poison queue is the queue itself", hint="choose another with --poison-queue")
+    return named
+
+
+def _claim_in(env: Environment, settings: WorkSettings, table: str, key: str | None) -> WorkSettings:
+    """Return settings with claims in a table, which is looked for before the first message is received."""
+    from azguard.worker.once import KeyRule, OnceTable
+
+    claims = OnceTable(env.locate(table, Kind.TABLE), f"{platform.node()} (pid {os.getpid()})")
+    return replace(
+        settings,
+        claims=claims,
+        choose_key=KeyRule(values.not_empty(key, "--once-key")).choose,
+        prepare=lambda: claims.check(env.deadline.fresh()),
+    )
+
+
+def split(words: list[str], argv: tuple[str, ...]) -> tuple[str, list[str]]:
+    """Return the queue and the command, which ``--`` divides.
+
+    Raises:
+        UsageError: one of them is missing, or there is more than one queue.
+    """
+    command = command_line.split(argv)[1][1:]
+    own = words[: len(words) - len(command)]
+    if not command or not command[0]:
+        raise UsageError("there is no command to run", hint="write it after --, as in: -- ./handle.sh")
+    if not own:
+        raise UsageError("there is no queue", hint="name it before --, as in: jobs -- ./handle.sh")
+    if len(own) > 1:
+        raise UsageError(
+            f"a worker has one queue, and these are {len(own)}: {', '.join(own)}", hint="start a worker for each queue"
+        )
+    return own[0], command
+
+
+@contextmanager
+def live_counts(env: Environment, settings: WorkSettings) -> Iterator[Watched]:
+    """Show the counts on a terminal, and messages above them; the line is gone after the block."""
+    from azguard.cli.work_view import LiveCounts
+
+    counts = LiveCounts(settings.queue.address.container, enabled=env.out.progress)
+    told = replace(settings, say=counts.print_above(settings.say), warn=counts.print_above(settings.warn))
+    try:
+        yield Watched(told, counts.show)
+    finally:
+        counts.close()
+
+
+def finish(env: Environment, ended: "WorkEnd") -> None:
+    """Print what a worker did, and end with its status.
+
+    Raises:
+        AzguardError: what ended it.
+    """
+    if ended.error is None or ended.summary.received:
+        env.out.show(ended.summary)
+    if ended.error is not None:
+        env.out.flush()
+        raise ended.error
+    raise typer.Exit(ended.status)
+
+
+def _read_poison_status(text: str) -> int:
+    from azguard.worker.results import AGAIN_STATUS
+
+    found = values.whole(text, "--poison-exit-code", 1, 255)
+    if found == AGAIN_STATUS:
+        raise UsageError(
+            f"--poison-exit-code {found} contradicts the exit protocol: with {found} a message is tried again",
+            hint="choose another, as in --poison-exit-code 99",
+        )
+    return found
+
+
+def _duration(text: str, option: str, least: float) -> float:
+    found = values.duration(text, option)
+    if found < least:
+        raise UsageError(f"{option} {text!r} is too short", hint=f"at least {least:g}s")
+    return found
+
+
+def _file(text: str | None, option: str) -> Path | None:
+    found = values.not_empty(text, option)
+    return None if found is None else Path(found)

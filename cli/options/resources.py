@@ -1,0 +1,269 @@
+"""The options of commands about any resource: what creates and deletes it; its metadata, tags or policies."""
+
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from azguard.accounts.account import Account
+from azguard.accounts.target import Target
+from azguard.address import Kind
+from azguard.cli import context, deliveries
+from azguard.cli.context import Environment
+from azguard.cli.input import streams, values
+from azguard.cli.options import common
+from azguard.cli.parsing.command_spec import CommandSpec
+from azguard.cli.parsing.groups import Commands, group
+from azguard.conditions.operations import Operation, Part
+from azguard.conditions.requested import CREATE_ONLY, RequestedConditions
+from azguard.errors import NotFound, UsageError
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY
+
+if TYPE_CHECKING:
+    from azguard.conditions.resolve import Conditions
+    from azguard.conditions.seen import SeenVersion
+    from azguard.documents.policies import Policies, PolicyRules
+    from azguard.resources.contents import Contents
+
+
+#: Asks the service for a resource.
+Look = Callable[[Target, "Conditions", Deadline], Any]
+File = Annotated[
+    str | None,
+    typer.Option("--file", "-f", metavar="FILE|-", help="Read this JSON file, as get prints it; by default, stdin."),
+]
+# What a part is called, and its command.
+_WORDS = {
+    Part.METADATA: ("metadata", "metadata"),
+    Part.TAGS: ("index tags", "tags"),
+    Part.ACL: ("access policies", "acl"),
+}
+
+
+@dataclass(frozen=True)
+class Noun:
+    """A kind of resource, in the words of its commands."""
+
+    kind: Kind
+    #: The word after ``azguard``.
+    word: str
+    #: The type of the argument that names one.
+    argument: Any
+    #: The one in the examples.
+    example: str
+    #: The topic of ``azguard help`` about it.
+    topic: str
+    #: What one is called in a sentence, where that is not its word.
+    name: str = ""
+
+    @property
+    def called(self) -> str:
+        """Return what one is called in a sentence, without an article."""
+        return self.name or self.word
+
+    def declare(
+        self, app: Commands, command: str, spec: CommandSpec, text: str, run: Callable[[Environment, Target], None]
+    ) -> None:
+        """Declare a command whose argument names one of them; ``text`` is its help."""
+
+        def callback(ctx: typer.Context, resource: Any) -> None:
+            run(*context.locate(ctx, resource, self.kind))
+
+        callback.__annotations__["resource"] = self.argument
+        app.command(command, spec=spec, help=text)(callback)
+
+
+def declare_exists(app: Commands, noun: Noun, operation: Operation, look: Look, remark: str = "") -> None:
+    """Declare the command that tells by its exit status whether there is one; ``remark`` stands in its summary."""
+
+    def run(env: Environment, target: Target) -> None:
+        from azguard.resources import existence
+
+        conditions = env.conditions(target)
+        found = existence.ask_whether_exists(target, lambda: look(target, conditions, env.deadline))
+        env.out.answer(found, 0 if found.exists else NotFound.exit_code)
+
+    line = f"azguard {noun.word} exists {noun.example}"
+    text = f"""Exit 0 if the {noun.called} exists, 44 if not.{remark}
+
+    Examples:
+        {line}
+        {line} -o none && echo "it is there"
+    """
+    noun.declare(app, "exists", common.operation(operation), text, run)
+
+
+def declare_list(
+    app: Commands,
+    noun: Noun,
+    spec: CommandSpec,
+    find: Callable[[Account, Deadline, str | None, int | None], Iterable[Any]],
+) -> None:
+    """Declare the command that lists those of the account."""
+
+    def list_(ctx: typer.Context, prefix: common.Prefix = None, num_results: common.Limit = None) -> None:
+        env = context.of(ctx)
+        limit = values.count(num_results, "--num-results")
+        env.out.show_each(find(env.account, env.deadline, prefix, limit))
+
+    line = f"azguard {noun.word} list"
+    text = f"""List the account's {noun.called}s.
+
+    Examples:
+        {line}
+        {line} --prefix {noun.example[: 3 if noun.kind is Kind.TABLE else 2]}
+        {line} --query '[].name' -o tsv
+    """
+    app.command("list", spec=spec, help=text)(list_)
+
+
+def create(env: Environment, if_exists: str | None, send: Callable[[str], Any], find: Callable[[str], Any]) -> Any:
+    """Create a resource, and return what was created, or with ``--if-exists skip`` what is there.
+
+    ``send`` creates it and ``find`` looks for what is there; both get the id of this write.
+    """
+    from azguard.requests.lineage import fresh_op
+    from azguard.resources import existence
+
+    op = fresh_op()
+    return existence.create(lambda: send(op), lambda: find(op), skip=skips(env, if_exists))
+
+
+def skips(env: Environment, if_exists: str | None) -> bool:
+    """Return whether what exists is to be left alone.
+
+    Raises:
+        UsageError: a condition on what exists is given too.
+    """
+    if values.choice(values.not_empty(if_exists, "--if-exists"), "--if-exists", ("skip",)) is None:
+        return False
+    asked = RequestedConditions.of(env.shared)
+    for name in (each.name for each in fields(RequestedConditions)):
+        if getattr(asked, name) not in (None, False, getattr(CREATE_ONLY, name)):
+            raise UsageError(
+                f"--if-exists skip and --{name.replace('_', '-')} contradict each other: what exists is left alone, "
+                "whatever it is",
+                hint="leave one of them out",
+            )
+    return True
+
+
+def confirm_delete(target: Target) -> "Callable[[Contents], None] | None":
+    """Return what asks whether a resource is to be deleted with its contents; None where no person can be asked."""
+    if not streams.on_terminal():
+        return None
+    return lambda found: streams.confirm(f"delete {target} and the {found} in it?", "nothing was deleted")
+
+
+def confirm_clear(target: Target) -> "Callable[[Contents], None] | None":
+    """Return what asks whether the contents of a resource, which stays, are to be deleted; None without a person."""
+    if not streams.on_terminal():
+        return None
+    return lambda found: streams.confirm(f"delete the {found} in {target}?", "nothing was deleted")
+
+
+def declare(app: Commands, noun: Noun, part: Part, operation: Operation, look: Look, note: str = "") -> Commands:
+    """Declare the group of a part with its get, and return the group, for its set; ``note`` stands in the help of get.
+
+    ``look`` returns the part, or a pair of it and its lineage.
+    """
+
+    def run(env: Environment, target: Target) -> None:
+        found = look(target, env.conditions(target), env.deadline)
+        deliver(env, target, part, *(found if isinstance(found, tuple) else (found,)))
+
+    words, command = _WORDS[part]
+    line = f"azguard {noun.word} {command} get {noun.example}"
+    text = f"""Read the {words} of a {noun.called} and remember their version, which guards the next {command} set.
+
+    {note}
+
+    Examples:
+        {line}
+        {line} > {words.split()[-1]}.json
+
+    Topics: {noun.topic}
+    """
+    commands = group(f"The {words} of a {noun.called}: get, set.")
+    app.add_typer(commands, name=command)
+    noun.declare(commands, "get", common.operation(operation), text, run)
+    return commands
+
+
+def record_replaced(env: Environment, target: Target, part: Part, done: Any) -> None:
+    """Record a part that was replaced, and show it; what was read of the rest of the resource stays known."""
+    env.reads.follow(target, done.before, done.written.etag, done.lineage)
+    env.reads.record_part(target, part, done.written, done.lineage)
+    env.out.show(done.written)
+
+
+def read_metadata(texts: list[str] | None, file: str | None) -> "tuple[dict[str, str], SeenVersion | None]":
+    """Return the metadata to set, and the version that the file with them came with.
+
+    Raises:
+        UsageError: they are malformed, or given in two ways.
+    """
+    from azguard.documents import metadata
+
+    refuse_both(texts, "--metadata", file)
+    if texts:
+        return metadata.refuse_reserved(values.metadata(texts), KEY), None
+    found = metadata.parse(streams.read_json(file, "--metadata KEY=VALUE"), KEY)
+    return found.value, seen(found.etag)
+
+
+def read_tags(texts: list[str] | None, file: str | None) -> "tuple[dict[str, str], SeenVersion | None]":
+    """Return the index tags to set, and the version that the file with them came with.
+
+    Raises:
+        UsageError: they are malformed, or given in two ways.
+    """
+    from azguard.documents import metadata
+
+    refuse_both(texts, "--tags", file)
+    if texts:
+        return values.tags(texts), None
+    found = metadata.parse_tags(streams.read_json(file, "--tags KEY=VALUE"))
+    return found.value, seen(found.etag)
+
+
+def read_policies(file: str | None, rules: "PolicyRules") -> "tuple[Policies, SeenVersion | None]":
+    """Return the access policies to set, and the version that the file with them came with.
+
+    Raises:
+        UsageError: they are malformed.
+    """
+    from azguard.documents import metadata, policies
+
+    document = streams.read_json(file)
+    return policies.parse(document, rules), seen(metadata.take_part(document, "policies").etag)
+
+
+def refuse_both(texts: list[str] | None, option: str, file: str | None) -> None:
+    """Refuse the values as options and as a file.
+
+    Raises:
+        UsageError: they are given as both.
+    """
+    if texts and file is not None:
+        raise UsageError(f"{option} and --file do not go together", hint="leave one of them out")
+
+
+def seen(etag: str | None) -> "SeenVersion | None":
+    """Return the version that a file names; it guards the write of what is in it."""
+    from azguard.conditions.etags import parse_blob_etag
+    from azguard.conditions.seen import SeenVersion
+
+    return None if etag is None else SeenVersion(parse_blob_etag(etag))
+
+
+def deliver(env: Environment, target: Target, part: Part, found: Any, lineage: str | None = None) -> None:
+    """Show a part, and remember its version if all of it was shown."""
+    env.out.show(found)
+    env.out.flush()
+    # What was shown in part, or went to /dev/null, was not read.
+    if env.out.shows_whole(found) and deliveries.to_stream(sys.stdout).is_kept:
+        env.reads.record_part(target, part, found, lineage)

@@ -1,0 +1,247 @@
+"""Options and addresses → the run of a tree, and what it shows."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from azguard.cli import terminal, tree_output
+from azguard.cli.context import Environment
+from azguard.cli.input import values
+from azguard.cli.options import resources
+from azguard.cli.options.trees import TreeGetOptions, TreeOptions, TreePutOptions
+from azguard.cli.tree_progress import TreeProgress
+from azguard.conditions.requested import RequestedConditions
+from azguard.errors import Changed, Partial, UsageError
+from azguard.requests.pool import Done, Job
+
+if TYPE_CHECKING:
+    from azguard.conditions.operations import Operation
+    from azguard.trees.items import TreeSummary
+    from azguard.trees.runs import Control
+    from azguard.trees.store import TreeStore
+
+
+# Options of a put that say nothing of what a file is to be besides its content.
+_OF_NO_PROPERTY = ("file", "if_exists", "allow_empty", "no_lineage")
+
+
+class Tree(Protocol):
+    """What is run: an upload, a download or a delete."""
+
+    @property
+    def address(self) -> str:
+        """Return what the prefix is."""
+
+    def phases(self, control: "Control") -> list[Iterator[Job]]:
+        """Return what is done one after the other."""
+
+    def preview(self, control: "Control") -> Iterator[Done]:
+        """Yield what would be done."""
+
+
+class PutGiven(Protocol):
+    """What the options of a put of one file say of a tree, too."""
+
+    @property
+    def file(self) -> str | None:
+        """Return -f."""
+
+    @property
+    def if_exists(self) -> str | None:
+        """Return --if-exists."""
+
+    @property
+    def allow_empty(self) -> bool:
+        """Return --allow-empty."""
+
+    @property
+    def content_md5(self) -> str | None:
+        """Return --content-md5."""
+
+
+def put(
+    env: Environment,
+    words: tuple[str, str | None],
+    given: PutGiven,
+    tree: TreePutOptions,
+    open_store: "Callable[[str], TreeStore]",
+    *,
+    keeps_folders: bool = False,
+) -> None:
+    """Write a folder: ``put FOLDER ADDRESS``, or ``put ADDRESS -f FOLDER``.
+
+    Raises:
+        UsageError: there is no folder, or two of them.
+        Partial: some files failed, or their outcome is unknown.
+    """
+    from azguard.trees.uploads import TreeUpload
+
+    _check_put(env, given, tree)
+    folder, address = _pair(env, words, given.file)
+    skips_existing = resources.skips(env, given.if_exists)
+    store = open_store(address)
+    _check_options(env, store.put_operation, store)
+    asked = RequestedConditions.of(env.shared)
+    upload = TreeUpload(
+        folder=folder,
+        store=store,
+        patterns=tree.read_patterns(),
+        reads=env.reads,
+        asked=asked,
+        scope=env.scope,
+        skips_existing=skips_existing,
+        skips_unchanged=tree.skips_unchanged,
+        skips_delivered=not skips_existing and asked == RequestedConditions() and not _sets_properties(given),
+        mirrors=tree.mirror,
+        allows_empty=given.allow_empty,
+        keeps_folders=keeps_folders,
+        last=tree.read_last(),
+        follows_links=tree.follow_symlinks,
+    )
+    _run(env, upload, tree, upload.sizes())
+
+
+def _check_put(env: Environment, given: PutGiven, tree: TreePutOptions) -> None:
+    tree.check(env)
+    if given.content_md5 is not None:
+        raise UsageError("--content-md5 is for one file, and --recursive is for many", hint="leave it out")
+
+
+def _sets_properties(given: Any) -> bool:
+    """Return whether properties were typed, which files get, too, whose content is there already."""
+    for each in fields(given):
+        value = getattr(given, each.name)
+        if is_dataclass(value):
+            if _sets_properties(value):
+                return True
+        elif each.name not in _OF_NO_PROPERTY and value not in (None, False, []):
+            return True
+    return False
+
+
+def get(
+    env: Environment,
+    store: "Callable[[], TreeStore]",
+    file: str | None,
+    tree: TreeGetOptions,
+    *,
+    overwrites: bool,
+) -> None:
+    """Read what is under an address into a folder.
+
+    Raises:
+        UsageError: no folder was named.
+        Partial: some files failed.
+    """
+    from azguard.trees.downloads import TreeDownload
+
+    tree.check(env)
+    if values.not_empty(file, "--file") in (None, "-"):
+        raise UsageError("--recursive needs a folder to read into", hint="name it with -f DIR")
+    found = store()
+    _check_options(env, found.get_operation, found)
+    download = TreeDownload(
+        store=found,
+        folder=Path(str(file)),
+        patterns=tree.read_patterns(),
+        reads=env.reads,
+        asked=RequestedConditions.of(env.shared),
+        skips_existing=tree.skips_existing,
+        skips_unchanged=tree.skips_unchanged,
+        overwrites=overwrites,
+        mirrors=tree.mirror,
+        allows_empty=tree.allow_empty,
+    )
+    _run(env, download, tree, download.sizes(env.deadline))
+
+
+def delete(
+    env: Environment, store: "Callable[[], TreeStore]", tree: TreeOptions, *, keeps_folders: bool = False
+) -> None:
+    """Delete what is under an address.
+
+    Raises:
+        Partial: some files failed, or their outcome is unknown.
+    """
+    from azguard.trees.deletes import Deleting, TreeDelete
+
+    tree.check(env)
+    found = store()
+    _check_options(env, found.delete_operation, found)
+    deleting = Deleting(store=found, reads=env.reads, asked=RequestedConditions.of(env.shared))
+    delete = TreeDelete(deleting=deleting, patterns=tree.read_patterns(), keeps_folders=keeps_folders)
+    _run(env, delete, tree, None)
+
+
+def _check_options(env: Environment, operation: "Operation", store: "TreeStore") -> None:
+    """Refuse properties and conditions that no file can have, once and before any request.
+
+    Raises:
+        UsageError: an option is malformed, or contradicts another.
+    """
+    from azguard.conditions.resolve import resolve
+
+    any_file = store.locate(f"{store.prefix}x")
+    store.describe_settings(any_file)
+    with suppress(Changed):  # Which files were read here is asked for each of them.
+        resolve(operation, RequestedConditions.of(env.shared), any_file)
+
+
+def _pair(env: Environment, words: tuple[str, str | None], file: str | None) -> tuple[Path, str]:
+    """Return the folder and the address, however they were typed."""
+    first, second = words
+    folder, address = (file, first) if second is None else (first, second)
+    if second is not None and file is not None:
+        raise UsageError("two folders are named: one before the address, one with -f", hint="leave one of them out")
+    if values.not_empty(folder, "the folder") in (None, "-"):
+        place = "SHARE" if env.command.startswith("file ") else "CONTAINER"
+        raise UsageError(
+            "--recursive needs a folder to write", hint=f"azguard {env.command} DIR {place}/PREFIX/ --recursive"
+        )
+    return Path(str(folder)), address
+
+
+def _run(env: Environment, tree: Tree, given: TreeOptions, sizes: Iterator[int] | None) -> None:
+    """Run a tree; ``sizes`` is what counts its files and bytes beside the run, if they can be counted."""
+    from azguard.trees import items, runs
+
+    lines = tree_output.Lines(env.out)
+    if given.dry_run:
+        try:
+            _preview(tree.preview(runs.Control(env.deadline)), lines.print, tree.address, env.command)
+        finally:
+            lines.end()
+            lines.tell_wrong()
+        lines.finish()
+        return
+    jobs = given.read_jobs()
+    control = runs.Control(env.deadline, outage=items.Outage(items.ROUNDS * jobs))
+    with TreeProgress(env.command, tree.address, control.headway, sizes, enabled=env.out.progress) as progress:
+
+        def tell(summary: "TreeSummary") -> None:
+            lines.end()
+            tree_output.tell(env.out, summary, progress)
+            lines.tell_wrong()
+
+        runs.run_phases(tree.address, tree.phases(control), jobs, control, progress.keep_below(lines.show), tell)
+    lines.finish()
+
+
+def _preview(found: Iterator[Done], show: Callable[[Done], None], address: str, command: str) -> None:
+    from azguard.trees.items import WOULD_REFUSE
+
+    refused = 0
+    for done in found:
+        show(done)
+        if done.error is not None or done.outcome == WOULD_REFUSE:
+            refused += 1
+    if refused:
+        noun, verb = command.split()
+        way_out = "here: --overwrite takes theirs" if verb == "get" else f"is read with azguard {noun} get --recursive"
+        raise Partial(
+            f"{terminal.count(refused, 'file')} of {address} would be refused",
+            address=address,
+            hint=f"each line says why; what changed {way_out}",
+        )

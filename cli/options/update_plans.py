@@ -1,0 +1,323 @@
+"""From the options of ``safe-update`` and ``edit`` to what the core runs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from azguard.accounts import trace
+from azguard.accounts.target import Target
+from azguard.address import Address, Kind
+from azguard.cli.context import Environment
+from azguard.cli.input import streams, values
+from azguard.cli.options import common, typed_edits, updates
+from azguard.cli.options.updates import AnyChange, TypedEdit, UpdateOptions
+from azguard.documents import formats
+from azguard.processes.child import Editor
+from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
+from azguard.updates.editing import EditTools
+from azguard.updates.plan import RAW_OP, UpdatePlan, choose_op
+from azguard.updates.recording import LocalRecords, UpdateRequest
+from azguard.updates.resource import UpdatableResource
+
+if TYPE_CHECKING:
+    from azguard.tables.update_many import ManyUpdates
+    from azguard.updates.doubt import UpdateStatus
+    from azguard.updates.recording import UpdateReport
+
+
+# How long an update is tried for, unless --timeout says otherwise.
+_SECONDS = 60.0
+# What was made of a source of a content type is refused by TransformFailed.
+_Check = Callable[[bytes, bytes, str | None], None]
+
+
+def request(env: Environment, target: Target, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> UpdateRequest:
+    """Return the update of one resource that the options describe; files that they name are read now and once.
+
+    Raises:
+        UsageError: an edit, or what to create, is malformed.
+    """
+    until = deadline(env, given)
+    env.warn_of_end(target, until)
+    chosen, change_made = typed_edits.parse_edits(target.kind, given, typed)
+    change = typed_edits.build_change(env, target.kind, given, chosen)
+    lease_id = env.reads.choose_lease_id(target, given.lease_id)
+    plan = UpdatePlan(
+        transform=lambda content: change(target, until, content),
+        op=choose_op(target, given.op_id),
+        is_keyed=given.op_id is not None,
+        change=change_made,
+        takes_any_change=given.op_id_any_change,
+        typed_transform=typed_edits.change_by_type(target, given, chosen),
+        create=typed_edits.initial_content(target, given, chosen),
+        accept=typed_edits.output_rule(target, given),
+        list_created=typed_edits.list_created(target, chosen, is_content=_is_content(target, given)),
+        guard_by_lease=given.guard == "lease" or given.tags or target.kind in updates.LEASED,
+        # Tags have no place for a lineage.
+        stamps=not given.no_lineage and not given.tags,
+        lease_id=lease_id,
+        fence=given.read_fence(),
+        ledger=given.by_ledger,
+        guard_name=_name_guard(target, given, lease_id),
+        wait_lease=given.wait_lease,
+        max_attempts=given.read_max_attempts(),
+        reach_seconds=_reach_seconds(given),
+    )
+    return UpdateRequest(
+        resource=resource(env, target, given, plan),
+        plan=plan,
+        deadline=until,
+        is_of_metadata=given.is_of_part,
+        shows_content=bool(given.command),
+    )
+
+
+def run(env: Environment, request: UpdateRequest, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> "UpdateReport":
+    """Apply an update; to an append blob, text is appended alone."""
+    from azguard.updates import recording
+
+    if given.snapshot_first:
+        from azguard.blobs import snapshots
+
+        return snapshots.update_keeping(request, records(env))
+    if not given.only_adds_text(request.target.address):
+        return recording.update_and_record(request, records(env))
+    from azguard.blobs.content import append_write
+    from azguard.cli.options.leases import CacheRecords
+
+    text = append_write.TextEdits(typed_edits.parse_edits(Kind.BLOB, given, typed).edits, CacheRecords(env), env.reads)
+    return append_write.update_text(request, records(env), text)
+
+
+def deadline(env: Environment, given: UpdateOptions) -> Deadline:
+    """Return a deadline for an update, which begins now."""
+    return env.patience(given.timeout, _SECONDS)
+
+
+def records(env: Environment) -> LocalRecords:
+    """Return where an update keeps its records; its story is told for --verbose, with the time elapsed."""
+    return LocalRecords(folders=env.folders, reads=env.reads, tell=trace.tell, warn=_warn_once(env))
+
+
+def _warn_once(env: Environment) -> Callable[[str], None]:
+    """Return what prints a warning, but no text twice."""
+    said: set[str] = set()
+
+    def warn(text: str) -> None:
+        if text not in said:
+            said.add(text)
+            env.out.warn(text)
+
+    return warn
+
+
+def many(env: Environment, table: Target, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> "ManyUpdates":
+    """Return the updates of the entities of a table that match the filter.
+
+    Raises:
+        UsageError: an edit or the filter is malformed.
+    """
+    from azguard.tables import filters
+    from azguard.tables.update_many import ManyUpdates
+
+    chosen, change_made = typed_edits.parse_edits(Kind.ENTITY, given, typed)
+    where = filters.bind_parameters(given.where, given.param or (), "where") or ""
+    return ManyUpdates(
+        table=table,
+        where=where,
+        change=typed_edits.build_change(env, Kind.ENTITY, given, chosen),
+        key=given.op_id,
+        change_made=change_made,
+        takes_any_change=given.op_id_any_change,
+        list_created=typed_edits.list_created(table, chosen, is_content=False),
+        stamps=not given.no_lineage,
+        ledger=given.by_ledger,
+        max_attempts=given.read_max_attempts(),
+        reach_seconds=_reach_seconds(given),
+        query_deadline=env.deadline,
+        patience=env.patience(given.timeout, _SECONDS),
+        journals=env.folders.attempts,
+        tell=lambda target, _, text: trace.tell(f"{target}: {text}"),
+        warn=_warn_once(env),
+    )
+
+
+def find_status(env: Environment, target: Target, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> "UpdateStatus":
+    """Return the outcome of the key that was given; where a change is typed too, of that change.
+
+    Raises:
+        Exists: the key names another change.
+    """
+    from azguard.updates import doubt
+
+    is_compared = given.has_change and not given.op_id_any_change
+    key = str(given.op_id)
+    # Unless --timeout says otherwise, it is a read like any other.
+    until = env.deadline if given.timeout is None else deadline(env, given)
+    plan = UpdatePlan(transform=bytes, op=choose_op(target, key), is_keyed=True)
+    return doubt.find_status(
+        resource(env, target, given, plan),
+        plan.op,
+        until,
+        is_keyed=not key.startswith(RAW_OP),
+        change=typed_edits.parse_edits(target.kind, given, typed).change if is_compared else None,
+    )
+
+
+def resource(env: Environment, target: Target, given: UpdateOptions, plan: UpdatePlan) -> UpdatableResource:
+    """Return what is updated, as the core knows it."""
+    lease_id = plan.lease_id
+    if target.kind is Kind.ENTITY:
+        from azguard.tables.updates import LedgeredEntity, VersionedEntity
+
+        if not given.by_ledger:
+            return VersionedEntity(target)
+        change = None if plan.change is None else plan.change.digest
+        return LedgeredEntity(target, op=plan.op, asks=plan.is_keyed, change=change)
+    if target.kind is Kind.QUEUE:
+        from azguard.queues.queues import QueueMetadataUpdate
+
+        return QueueMetadataUpdate(target)
+    if target.kind in (Kind.SHARE, Kind.DIR, Kind.FILE):
+        from azguard.cli.input import addresses
+        from azguard.files.updates import DirectoryMetadata, FileContent, LeasedMetadata
+
+        if target.kind is Kind.DIR:
+            return DirectoryMetadata(target)
+        leased = LeasedMetadata if given.metadata else FileContent
+        return leased(target, addresses.guarding(env), lease_id)
+    return _blob_part(env, target, given, lease_id)
+
+
+def _blob_part(env: Environment, target: Target, given: UpdateOptions, lease_id: str | None) -> UpdatableResource:
+    if given.tags or target.kind is Kind.CONTAINER:
+        from azguard.blobs.update_parts import BlobTags, ContainerMetadata
+
+        if given.tags:
+            return BlobTags(target, lease_id, given.read_fence(), reads=env.reads)
+        return ContainerMetadata(target, lease_id)
+    keeper = None
+    if given.snapshot_first:
+        from azguard.blobs.snapshots import VersionKeeper
+
+        keeper = VersionKeeper(target)
+    if given.metadata:
+        from azguard.blobs.update_parts import BlobMetadata
+
+        return BlobMetadata(target, lease_id, given.read_fence(), keeper)
+    from azguard.blobs.update_content import BlobContent
+
+    return BlobContent(target, lease_id, given.read_fence(), keeper)
+
+
+def _is_content(target: Target, given: UpdateOptions) -> bool:
+    return target.kind is not Kind.ENTITY and not given.is_of_part
+
+
+def _name_guard(target: Target, given: UpdateOptions, lease_id: str | None) -> str | None:
+    if target.kind in updates.COMPARED:
+        return "compare"
+    is_leased = target.kind in updates.LEASED and lease_id is not None
+    return "lease" if given.tags or is_leased else None
+
+
+def _reach_seconds(given: UpdateOptions) -> float | None:
+    """Return how long the service may be unreachable: without --timeout as for every other command."""
+    return PATIENCE_SECONDS if given.timeout is None else None
+
+
+@dataclass(frozen=True)
+class EditorOptions:
+    """The options of edit, as typed."""
+
+    metadata: Annotated[bool, typer.Option("--metadata", help="Edit the metadata, not the content.")] = False
+    tags: Annotated[bool, typer.Option("--tags", help="Edit the index tags, not the content.")] = False
+    allow_race: updates.AllowRace = False
+    create: Annotated[
+        str | None,
+        typer.Option("--create", metavar="[INITIAL]", help="Create it, beginning with INITIAL, if it is missing."),
+    ] = None
+    resume: Annotated[
+        str | None, typer.Option("--resume", metavar="FILE", help="Continue the edit that was kept in FILE.")
+    ] = None
+    allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Let the content become empty.")] = False
+    any_content: Annotated[bool, typer.Option("--any-content", help="Let JSON or YAML become something else.")] = False
+    op_id: updates.OpId = None
+    op_id_any_change: AnyChange = False
+    guard: updates.Guard = None
+    lease_id: updates.LeaseId = None
+    fence: updates.Fence = None
+    wait_lease: updates.WaitLease = False
+    no_lineage: common.NoLineage = False
+    timeout: Annotated[
+        str | None,
+        typer.Option("--timeout", metavar="DURATION", help="Give up a write after this long; by default, 60s."),
+    ] = None
+
+    def as_update(self) -> UpdateOptions:
+        """Return the options of the update that an edit is: one by a command, which is a person."""
+        given = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "resume"}
+        return UpdateOptions(command=["edit"], **given)
+
+    def check(self, address: Address) -> None:
+        """Refuse what contradicts itself, is malformed, or does not apply to what is edited.
+
+        Raises:
+            UsageError: names the options, and what goes instead.
+        """
+        self.as_update().check(address)
+        values.not_empty(self.resume, "--resume")
+
+    def read_resumed(self) -> Path | None:
+        """Return the file of an earlier edit to go on with.
+
+        Raises:
+            UsageError: an edit did not leave it.
+        """
+        from azguard.updates import editing
+
+        if self.resume is None:
+            return None
+        path = Path(self.resume).absolute()
+        editing.check_resumable(path)
+        return path
+
+
+def tools(env: Environment, target: Target, given: UpdateOptions, request: UpdateRequest, editor: Editor) -> EditTools:
+    """Return what a session of editing one resource uses."""
+    return EditTools(
+        run_editor=editor.run,
+        ask=streams.asks_to_go_on if streams.on_terminal() else None,
+        tell=env.out.say,
+        folder=env.folders.kept,
+        name=typed_edits.file_name(target, metadata=given.is_of_part),
+        check=_rule(target, given, request),
+        complete=_complete(target),
+    )
+
+
+def _rule(target: Target, given: UpdateOptions, request: UpdateRequest) -> _Check:
+    complete = _complete(target)
+    name = target.address.name if target.kind is Kind.BLOB else ""
+    is_content = target.kind is Kind.BLOB and not given.is_of_part
+    rule = formats.OutputRule(name, given.allow_empty, given.any_content, formats.EDITOR)
+
+    def check(source: bytes, made: bytes, content_type: str | None) -> None:
+        if is_content:
+            rule.check(source, made, content_type)
+            if made and not given.any_content and formats.is_yaml(name, content_type):
+                formats.check_yaml(source, made)
+        request.resource.canonicalize(complete(source, made))
+
+    return check
+
+
+def _complete(target: Target) -> Callable[[bytes, bytes], bytes]:
+    if target.kind is not Kind.ENTITY:
+        return lambda source, made: made
+    from azguard.tables import entity_json
+
+    return entity_json.drop_orphan_types

@@ -1,0 +1,167 @@
+"""The command line as it was typed: the one reader of its words, for what Typer cannot tell.
+
+An error may come before Typer has read the line to its end, and a hint shows the line again.
+"""
+
+import re
+import shlex
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from azguard.accounts import endpoints
+from azguard.documents import controls
+from azguard.errors import UsageError
+
+#: The options whose value is a secret, unless it names a file.
+SECRETS = (*(f"--{key}" for key in endpoints.SECRETS), "--source-sas")
+#: The options that say which version a command is about.
+GUARDS = ("--etag", "--if-match", "--if-none-match", "--if-modified-since", "--if-unmodified-since", "--if-tags")
+_LAST_OF_FOUR_DIGITS = 0xFFFF
+_ENDPOINTS = ("--blob-endpoint", "--table-endpoint", "--queue-endpoint", "--file-endpoint", "--endpoint-suffix")
+#: The options that say which account it is about, and whose reads guard it.
+ACCOUNT = (
+    *(f"--{key}" for key in endpoints.SECRETS),
+    *_ENDPOINTS,
+    "--account-name",
+    "--auth-mode",
+    "--profile",
+    "--emulator",
+    "--allow-http",
+    "--trust-endpoint",
+    "--scope",
+)
+_WITHOUT_VALUE = ("--emulator", "--allow-http", "--trust-endpoint")
+_STDIN = (["-f", "-"], ["--file", "-"], ["-f-"], ["--file=-"])
+_OTHERS_WITH_VALUE = ("-f", "--file", "--lease-id", "--source-lease-id", "--resume")
+_WITH_VALUE = frozenset((*GUARDS, *ACCOUNT, *SECRETS, *_OTHERS_WITH_VALUE)) - {*_WITHOUT_VALUE}
+
+
+def split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return azguard's own words, and the rest, which begins with ``--`` if there is a rest."""
+    end = argv.index("--") if "--" in argv else len(argv)
+    return list(argv[:end]), list(argv[end:])
+
+
+def find_value(argv: Sequence[str], option: str) -> str | None:
+    """Return the value that was typed for an option, the last if there are several; None if it was not typed."""
+    own, _ = split(argv)
+    found = find_values(own, (option,))
+    return found[-1] if found else None
+
+
+def find_values(words: Iterable[str], options: Collection[str]) -> list[str]:
+    """Return the values of some options, each as ``--option value`` or ``--option=value``."""
+    found = []
+    for word, after in pairwise([*words, ""]):
+        name, equals, value = word.partition("=")
+        if name in options:
+            found.append(value if equals else after)
+    return found
+
+
+def wants_json(argv: Sequence[str]) -> bool:
+    """Return whether ``-o json`` was typed."""
+    own, _ = split(argv)
+    return "-ojson" in own or "json" in (find_value(own, "-o"), find_value(own, "--output"))
+
+
+def fill_in(args: list[str], option: str | None) -> list[str]:
+    """Write ``--create`` as ``--create=`` where no value follows: the end, an option, or an address."""
+    if option is None or option not in args:
+        return args
+    position = args.index(option)
+    if "--" in args[:position]:
+        return args
+    after = args[position + 1] if position + 1 < len(args) else "--"
+    if after.startswith("-") or re.match(r"[a-z]+:[^\s{\[\"]", after):
+        return [*args[:position], f"{option}=", *args[position + 1 :]]
+    return args
+
+
+def refuse_repeated(typed: Iterable[Any]) -> None:
+    """Refuse an option that takes one value and was given several times: the last one would win unnoticed.
+
+    Raises:
+        UsageError: there is one among the parameters, which are in the order that they were typed.
+    """
+    seen = set()
+    for param in typed:
+        if param.param_type_name != "option" or param.multiple or param.is_flag:
+            continue
+        if param.name in seen:
+            raise UsageError(
+                f"{'/'.join(param.opts)} is given twice, and takes one value", hint="leave one of them out"
+            )
+        seen.add(param.name)
+
+
+def drop(argv: Sequence[str], options: Collection[str]) -> list[str]:
+    """Return the words without some options and their values, and without ``-f -``, which cannot be read again."""
+    return [word for group in _group(argv) if _name(group) not in options and group not in _STDIN for word in group]
+
+
+def keep(argv: Sequence[str], options: Collection[str]) -> list[str]:
+    """Return the words of some options and their values; of one that was typed before the command too, the last."""
+    found = {_name(group): group for group in _group(argv) if _name(group) in options}
+    return [word for group in found.values() for word in group]
+
+
+def show(words: Sequence[str]) -> str:
+    """Return words as a line for a shell; where a secret stood, it names what to fill in."""
+    return " ".join(quote(hide_secret(word, before)) for before, word in pairwise(["", *words]))
+
+
+def quote(word: str) -> str:
+    """Return a word as typed in a shell; a character that no terminal shows is spelled as bash and zsh read it."""
+    if not controls.are_in(word):
+        return shlex.quote(word)
+    return f"$'{''.join(map(_spell, word))}'"
+
+
+def _spell(character: str) -> str:
+    if controls.are_in(character):
+        number = ord(character)
+        return f"\\u{number:04x}" if number <= _LAST_OF_FOUR_DIGITS else f"\\U{number:08x}"
+    return f"\\{character}" if character in "\\'" else character
+
+
+def hide_secret(word: str, before: str = "") -> str:
+    """Return a word that was typed behind another one; where a secret stood, it names what to fill in."""
+    name, equals, value = word.partition("=")
+    if before in SECRETS:
+        return word if word.startswith("@") else "@FILE"
+    if equals and name in SECRETS:
+        return word if value.startswith("@") else f"{name}=@FILE"
+    url, _, query = word.partition("?")
+    return f"{url}?SAS" if url.startswith(("http://", "https://")) and "sig=" in query else word
+
+
+def _group(argv: Sequence[str]) -> list[list[str]]:
+    """Return the words, each option together with its value."""
+    groups: list[list[str]] = []
+    rest = list(argv)
+    while rest:
+        length = 2 if rest[0] in _WITH_VALUE else 1
+        groups.append(rest[:length])
+        del rest[:length]
+    return groups
+
+
+def _name(group: Sequence[str]) -> str:
+    return group[0].partition("=")[0]
+
+
+@dataclass(frozen=True)
+class TypedLine:
+    """The line up to the cursor, as far as a completer needs it."""
+
+    #: The values of the options that were typed, by name.
+    options: Mapping[str, Any]
+    environ: Mapping[str, str]
+    #: The words of the command, and its arguments.
+    path: Sequence[str] = ()
+    arguments: Sequence[str] = ()
+    #: The root of all commands.
+    root: Any = None
