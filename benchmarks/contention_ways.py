@@ -27,7 +27,7 @@ from azguard.documents import edits, paths
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import new_op
 from azguard.updates import update
-from azguard.updates.local_queue import LocalQueue
+from azguard.updates.local_runs import LocalQueue
 from azguard.updates.plan import UpdateHooks, UpdatePlan
 
 if TYPE_CHECKING:

@@ -192,7 +192,7 @@ def _safe_update(target: Target, queues: Path) -> IncrementOutcome:
     from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
     from azguard.requests.lineage import fresh_op
     from azguard.updates import update
-    from azguard.updates.local_queue import LocalQueue
+    from azguard.updates.local_runs import LocalQueue
 
     deadline = Deadline(_SAFE_SECONDS)
     increment = edits.Increment(paths.parse("count"), 1)

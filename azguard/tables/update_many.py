@@ -23,7 +23,7 @@ from azguard.tables.edm import PARTITION_KEY, ROW_KEY
 from azguard.tables.entities import Stored
 from azguard.tables.updates import LedgeredEntity, VersionedEntity, is_row
 from azguard.updates import update as updates
-from azguard.updates.journal import WriteJournal
+from azguard.updates.local_runs import WriteJournal
 from azguard.updates.plan import UpdateHooks, UpdatePlan, choose_op
 from azguard.updates.resource import Change
 from azguard.updates.update import Preview

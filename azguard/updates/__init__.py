@@ -9,6 +9,5 @@
 ``run``          one update under way
 ``resource``     what the loop needs of a resource, and what its version tells of an earlier update
 ``compared``     metadata of which the service compares no version
-``journal``      what is under way, for the next run of the same op
-``local_queue``  writers on one machine, first come, first served
+``local_runs``   the write that a killed run left in doubt, and the queue of the writers on this machine
 """

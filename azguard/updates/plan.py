@@ -12,7 +12,7 @@ from azguard.accounts import endpoints
 from azguard.accounts.target import Target
 from azguard.errors import AzguardError, UsageError
 from azguard.requests.lineage import fresh_op, is_op, op_of_key
-from azguard.updates.journal import WriteJournal
+from azguard.updates.local_runs import WriteJournal
 from azguard.updates.resource import Applied, Change, CommittedVersion, CurrentVersion
 
 #: What an op id of azguard's own begins with where people see it; a key of theirs does not.

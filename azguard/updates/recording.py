@@ -21,7 +21,7 @@ from azguard.errors import AzguardError, ConfigError
 from azguard.folders import Folders, make_private
 from azguard.requests.deadline import Deadline
 from azguard.updates import update as updates
-from azguard.updates.journal import WriteJournal
+from azguard.updates.local_runs import LocalQueue, WriteJournal
 from azguard.updates.plan import RAW_OP, UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.resource import CommittedVersion, CurrentVersion, UpdatableResource
 
@@ -170,8 +170,6 @@ def _hooks(request: UpdateRequest, records: LocalRecords) -> UpdateHooks:
 
 def join_queue(request: UpdateRequest, records: LocalRecords) -> AbstractContextManager[Any]:
     """Return a place in the queue of the writers of this resource on this machine."""
-    from azguard.updates.local_queue import LocalQueue
-
     key = f"{request.target.endpoint} {request.target.address}"
     return LocalQueue(records.folders.queues, key, request.deadline, records.tell)
 

@@ -8,7 +8,7 @@ from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import ABSENT, Lineage
 from azguard.requests.service_errors import translate
-from azguard.updates.journal import WriteJournal
+from azguard.updates.local_runs import WriteJournal
 from azguard.updates.plan import RAW_OP, UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.resource import Applied, CommittedVersion, CurrentVersion, UpdatableResource, count_remembered
 

@@ -187,7 +187,7 @@ class AppendOptions:
 
 
 def _join_queue(env: Environment, target: Target) -> Callable[[], AbstractContextManager[Any]]:
-    from azguard.updates.local_queue import LocalQueue
+    from azguard.updates.local_runs import LocalQueue
 
     key = f"{target.endpoint} {target.address}"
     return lambda: LocalQueue(env.folders.queues, key, env.patience(None, _CONTENTION_SECONDS), trace.tell)

@@ -19,7 +19,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import new_op
 from azguard.tables.updates import LedgeredEntity, VersionedEntity
 from azguard.updates import update
-from azguard.updates.local_queue import LocalQueue
+from azguard.updates.local_runs import LocalQueue
 from azguard.updates.plan import UpdateHooks, UpdatePlan
 
 # How long one request may stay unanswered, and one update take, in seconds; some have little time, and must give up.

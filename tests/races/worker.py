@@ -27,8 +27,7 @@ from azguard.processes import filter_command
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, op_of_key
 from azguard.updates import update
-from azguard.updates.journal import WriteJournal
-from azguard.updates.local_queue import LocalQueue
+from azguard.updates.local_runs import LocalQueue, WriteJournal
 from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.resource import Change
 from tests.races.job import CONTAINER, FILTER, How

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from azguard.requests.deadline import Deadline
-from azguard.updates.local_queue import LocalQueue
+from azguard.updates.local_runs import LocalQueue
 from tests.support.places import REPOSITORY
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no queue on Windows")
@@ -23,7 +23,7 @@ WRITER = """
     import sys
     from pathlib import Path
     from azguard.requests.deadline import Deadline
-    from azguard.updates.local_queue import LocalQueue
+    from azguard.updates.local_runs import LocalQueue
     tell = lambda text: print(text, file=sys.stderr, flush=True)
     with LocalQueue(Path(sys.argv[1]), "key", Deadline(3600), tell):
         print("turn", flush=True)

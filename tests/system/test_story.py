@@ -8,7 +8,7 @@ from typing import IO, Any
 from azguard.emulators.state import Azurite
 from azguard.faultproxy import proxy
 from azguard.requests.deadline import Deadline
-from azguard.updates.local_queue import LocalQueue
+from azguard.updates.local_runs import LocalQueue
 from tests.azurite.safe_update.test_command import address, first_write, through
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from azguard.updates.journal import WriteJournal
+from azguard.updates.local_runs import WriteJournal
 from tests.support.cli_world import CliWorld
 from tests.unit.cache.test_file import filled
 

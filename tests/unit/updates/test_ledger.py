@@ -10,7 +10,7 @@ from azguard.errors import AzguardError
 from azguard.requests.commits import Verdict
 from azguard.requests.lineage import Lineage, new_op
 from azguard.updates.doubt import find_status, judge_by_ledger
-from azguard.updates.journal import WriteJournal
+from azguard.updates.local_runs import WriteJournal
 from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.resource import CurrentVersion
 from azguard.updates.update import update

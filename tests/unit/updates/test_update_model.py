@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from azguard.errors import AzguardError, GaveUp, Locked, OutcomeUnknown, Unavailable
 from azguard.requests.lineage import new_op
-from azguard.updates.journal import WriteJournal
 from azguard.updates.leases import SHORT_LEASE_SECONDS
+from azguard.updates.local_runs import WriteJournal
 from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.update import update
 from tests.support.fake_resource import Baton, FakeResource, Fault, LedgeredResource, Store
