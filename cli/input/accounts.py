@@ -150,11 +150,7 @@ def options(shared: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _check_sources(given: Mapping[str, str]) -> None:
-    """See that one setting alone names the account.
-
-    Raises:
-        UsageError: two do, or one does that needs no other.
-    """
+    """See that one setting alone names the account."""
     sources = [source for source in _SOURCES if source in given]
     if len(sources) > 1:
         raise UsageError(f"--{sources[0]} and --{sources[1]} both name an account", hint="leave one out")
@@ -232,11 +228,7 @@ def _merge_proof(given: Mapping[str, str], ambient: Mapping[str, str]) -> dict[s
 
 
 def _check_not_elsewhere(given: Mapping[str, str], ambient: Mapping[str, str]) -> None:
-    """See that what proves who is asking, of the environment, is not sent to an endpoint that only an option names.
-
-    Raises:
-        UsageError: the endpoint is not that of the environment's account, so another's secret would go there.
-    """
+    """See that what proves who is asking, of the environment, is not sent to an endpoint that only an option names."""
     from azguard.accounts.endpoints import CLOUDS
 
     suffix = given.get("endpoint-suffix")

@@ -172,11 +172,7 @@ def file_tree(env: Environment, text: str, *, writable: bool = True, **settings:
 
 
 def _check_end(text: str) -> None:
-    """Refuse an address whose last part is empty: without that part it would mean far more.
-
-    Raises:
-        UsageError: there are two slashes at its end.
-    """
+    """Refuse an address whose last part is empty: without that part it would mean far more."""
     path = text.partition("?")[0]
     if path.endswith("//"):
         raise UsageError(
@@ -320,7 +316,6 @@ def _expand_name(env: Environment, text: str, container: str | None) -> str:
 
 
 def _is_bare(text: str) -> bool:
-    """Return whether a lock is named without its container."""
     # With a colon it is more likely a misspelt kind of resource than a name: it would be a lock of its own.
     return bool(text.strip()) and "/" not in text and ":" not in text
 

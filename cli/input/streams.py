@@ -129,11 +129,7 @@ def choose_places(file: str | None, result: str | None, query: str | None) -> tu
 
 
 def _check_result_file(file: str | None) -> Path | None:
-    """Return where a result is written beside the content, once it is known that it can be.
-
-    Raises:
-        UsageError: it is empty, stdout, a folder, or in no folder that can be written to.
-    """
+    """Return where a result is written beside the content, once it is known that it can be."""
     if not_empty(file, "--result") is None:
         return None
     if file == "-" or find_descriptor(Path(str(file))) == _STDOUT:

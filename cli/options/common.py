@@ -47,6 +47,7 @@ Tags = Annotated[
     list[str] | None,
     typer.Option("--tags", metavar="KEY=VALUE", help="Set index tags; repeat it for more."),
 ]
+Tier = Annotated[str | None, typer.Option("--tier", metavar="Hot|Cool|Cold|Archive", help="Set the access tier.")]
 ContentEncoding = Annotated[
     str | None, typer.Option("--content-encoding", metavar="TEXT", help="Set Content-Encoding, such as gzip.")
 ]

@@ -40,35 +40,6 @@ _NOW = {
 
 
 @dataclass(frozen=True)
-class PutContentOptions:
-    """What a put writes, and its content headers, as typed."""
-
-    file: Annotated[
-        str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Read this file; by default, stdin.")
-    ] = None
-    content_type: Annotated[
-        str | None, typer.Option("--content-type", metavar="TYPE", help="Set Content-Type; by default, from the name.")
-    ] = None
-    content_encoding: common.ContentEncoding = None
-    content_language: common.ContentLanguage = None
-    content_disposition: common.ContentDisposition = None
-    content_cache: common.ContentCache = None
-    content_md5: Annotated[
-        str | None,
-        typer.Option("--content-md5", metavar="BASE64", help="Refuse content with another MD5."),
-    ] = None
-
-    def read_headers(self, name: str) -> dict[str, str | None]:
-        """Return the content headers, by their names in the core, of what is put under a name.
-
-        Raises:
-            UsageError: an option is malformed.
-        """
-        kind = values.content_type(self.content_type, name, self.file)
-        return {"content_type": kind, **_read_others(self)}
-
-
-@dataclass(frozen=True)
 class HeaderOptions:
     """The content headers to set, as typed."""
 
@@ -89,17 +60,44 @@ class HeaderOptions:
         Raises:
             UsageError: an option is malformed.
         """
-        return {"content_type": values.header(self.content_type, "--content-type"), **_read_others(self)}
+        return {
+            "content_type": values.header(self.content_type, "--content-type"),
+            "content_encoding": values.header(self.content_encoding, "--content-encoding"),
+            "content_language": values.header(self.content_language, "--content-language"),
+            "content_disposition": values.header(self.content_disposition, "--content-disposition"),
+            "cache_control": values.header(self.content_cache, "--content-cache"),
+            "content_md5": values.md5(self.content_md5),
+        }
 
 
-def _read_others(given: PutContentOptions | HeaderOptions) -> dict[str, str | None]:
-    return {
-        "content_encoding": values.header(given.content_encoding, "--content-encoding"),
-        "content_language": values.header(given.content_language, "--content-language"),
-        "content_disposition": values.header(given.content_disposition, "--content-disposition"),
-        "cache_control": values.header(given.content_cache, "--content-cache"),
-        "content_md5": values.md5(given.content_md5),
-    }
+@dataclass(frozen=True)
+class _SourceOptions:
+    file: Annotated[
+        str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Read this file; by default, stdin.")
+    ] = None
+
+
+@dataclass(frozen=True)
+class PutContentOptions(HeaderOptions, _SourceOptions):
+    """What a put writes, and its content headers, as typed; in help the file is the first."""
+
+    content_type: Annotated[
+        str | None, typer.Option("--content-type", metavar="TYPE", help="Set Content-Type; by default, from the name.")
+    ] = None
+    content_md5: Annotated[
+        str | None,
+        typer.Option("--content-md5", metavar="BASE64", help="Refuse content with another MD5."),
+    ] = None
+
+    def read_headers_of(self, name: str) -> dict[str, str | None]:
+        """Return the content headers of what is put under a name; see ``read_headers``."""
+        return {**self.read_headers(), "content_type": values.content_type(self.content_type, name, self.file)}
+
+    def may_be_empty(self, allowed: bool) -> bool:
+        """Return whether empty content may be meant: it was said, or a file was named that holds it."""
+        from azguard.cli.input import streams
+
+        return allowed or streams.keeps_content(self.file)
 
 
 @dataclass(frozen=True)
@@ -128,9 +126,7 @@ class PropertyOptions(HeaderOptions):
 class BlobPutOptions(PutContentOptions):
     """The options of blob put, as typed."""
 
-    tier: Annotated[
-        str | None, typer.Option("--tier", metavar="Hot|Cool|Cold|Archive", help="Set the access tier.")
-    ] = None
+    tier: common.Tier = None
     metadata: common.Metadata = None
     tags: common.Tags = None
     allow_empty: Annotated[
@@ -155,7 +151,7 @@ class BlobPutOptions(PutContentOptions):
 
         values.choice(self.blob_type, "--blob-type", ("block",))
         return Settings(
-            **self.read_headers(name),
+            **self.read_headers_of(name),
             tier=values.tier(self.tier),
             metadata=values.metadata(self.metadata),
             tags=values.tags(self.tags),
@@ -163,10 +159,8 @@ class BlobPutOptions(PutContentOptions):
 
     @property
     def takes_empty(self) -> bool:
-        """Return whether empty content may be meant: it was said, or a file was named that holds it."""
-        from azguard.cli.input import streams
-
-        return self.allow_empty or streams.keeps_content(self.file)
+        """Return whether empty content may be meant."""
+        return self.may_be_empty(self.allow_empty)
 
     def keep_and_write(self, upload: "Upload", write: "Callable[[Upload], Any]") -> Any:
         """Return what was written; with --snapshot-first, what it replaces is kept before."""
@@ -290,7 +284,7 @@ class FilePutOptions(PutContentOptions):
         """
         from azguard.files.properties import FileHeaders
 
-        return FileHeaders(**self.read_headers(name)), self.smb.read()
+        return FileHeaders(**self.read_headers_of(name)), self.smb.read()
 
     def read_metadata(self) -> dict[str, str]:
         """Return the metadata that it is to have.
@@ -302,10 +296,8 @@ class FilePutOptions(PutContentOptions):
 
     @property
     def takes_empty(self) -> bool:
-        """Return whether empty content may be meant: it was said, or a file was named that holds it."""
-        from azguard.cli.input import streams
-
-        return self.allow_empty or streams.keeps_content(self.file)
+        """Return whether empty content may be meant."""
+        return self.may_be_empty(self.allow_empty)
 
 
 @dataclass(frozen=True)

@@ -56,9 +56,7 @@ class CopyOptions:
     wait: Annotated[bool, typer.Option("--wait", help="Wait until the copy has ended.")] = False
     metadata: common.Metadata = None
     tags: common.Tags = None
-    tier: Annotated[
-        str | None, typer.Option("--tier", metavar="Hot|Cool|Cold|Archive", help="Set the access tier.")
-    ] = None
+    tier: common.Tier = None
     if_exists: common.IfExists = None
     no_lineage: common.NoLineage = False
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from email.utils import parsedate_to_datetime
 from typing import Annotated
 
@@ -13,7 +13,7 @@ from azguard.address import Kind
 from azguard.cli import context
 from azguard.cli.context import Environment
 from azguard.cli.input import addresses, values
-from azguard.cli.options import common, leases, steps
+from azguard.cli.options import common, guarded_runs, leases, steps
 from azguard.cli.options.locks import (
     CheckedLockOptions,
     Fair,
@@ -23,6 +23,7 @@ from azguard.cli.options.locks import (
     SequenceNumber,
     Shared,
     Slots,
+    WaitForOne,
     acquire_settings,
     check_kinds,
 )
@@ -51,10 +52,8 @@ EnvFile = Annotated[
 class HoldOptions:
     """The options of lock hold, as typed."""
 
-    wait: Annotated[
-        str | None, typer.Option("--wait", metavar="DURATION", help="Wait this long for the lock; by default, 60s.")
-    ] = None
-    no_wait: Annotated[bool, typer.Option("--no-wait", help="Do not wait.")] = False
+    wait: WaitForOne = None
+    no_wait: guarded_runs.NoWait = False
     conflict_exit_code: Annotated[
         str | None,
         typer.Option("--conflict-exit-code", "-E", metavar="N", help="Exit with N if others hold it; by default, 75."),
@@ -115,18 +114,8 @@ class HoldOptions:
         """
         if self.until is not None and not self.sticky:
             raise UsageError("--until is for a lock without a process", hint="--for 2h, or add --sticky")
-        checked = LockOptions(
-            wait=self.wait,
-            no_wait=self.no_wait,
-            conflict_exit_code=self.conflict_exit_code,
-            slots=self.slots,
-            lease_duration=self.lease_duration,
-            no_create=self.no_create,
-            lock_container=self.lock_container,
-            fair=self.fair,
-            sequence=self.sequence,
-            shared=self.shared,
-        ).check()
+        shared = {each.name for each in fields(self)} & {each.name for each in fields(LockOptions)}
+        checked = LockOptions(**{name: getattr(self, name) for name in shared}).check()
         if not checked.busy_status:
             raise UsageError(
                 "--conflict-exit-code 0: the steps that follow would run without the lock", hint="-E 1 to 255"

@@ -42,6 +42,9 @@ _NOT_SHARED = {
 # As large as the ids of CI runs, and what other tools can read as a number.
 _HIGHEST_SEQUENCE = 2**63 - 1
 
+WaitForOne = Annotated[
+    str | None, typer.Option("--wait", metavar="DURATION", help="Wait this long for the lock; by default, 60s.")
+]
 Fair = Annotated[bool, typer.Option("--fair/--no-fair", help="Wait in the order of arrival.")]
 NoCreate = Annotated[bool, typer.Option("--no-create", help="Do not create a lock blob that is missing.")]
 KeepLog = Annotated[bool, typer.Option("--log/--no-log", help="Add a line to the lock's history.")]
@@ -164,10 +167,7 @@ class TableLock:
         bool,
         typer.Option("--with-table-lock", help="Hold the lock of the table during the write."),
     ] = False
-    wait: Annotated[
-        str | None,
-        typer.Option("--wait", metavar="DURATION", help="Wait this long for the lock; by default, 60s."),
-    ] = None
+    wait: WaitForOne = None
     lock_container: common.LockContainer = None
 
     def check(self) -> None:

@@ -178,11 +178,7 @@ def plan(env: Environment, words: list[str], given: WorkOptions) -> WorkSettings
 
 
 def _find_poison(queue: Target, named: Target | None) -> Target:
-    """Return the poison queue of a worker.
-
-    Raises:
-        UsageError: it is the queue itself, or the name that it has by default is too long.
-    """
+    """Return the poison queue of a worker."""
     from azguard.queues.moving import POISON_SUFFIX
 
     own = queue.address.container

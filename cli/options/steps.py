@@ -105,7 +105,6 @@ def _command(text: str) -> None:
 
 
 def _escape(value: str) -> str:
-    """Return a value as the agent reads it from one line."""
     return value.replace("%", "%AZP25").replace("\r", "%0D").replace("\n", "%0A")
 
 

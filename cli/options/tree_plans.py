@@ -176,11 +176,7 @@ def delete(
 
 
 def _check_options(env: Environment, operation: "Operation", store: "TreeStore") -> None:
-    """Refuse properties and conditions that no file can have, once and before any request.
-
-    Raises:
-        UsageError: an option is malformed, or contradicts another.
-    """
+    """Refuse properties and conditions that no file can have, once and before any request."""
     from azguard.conditions.resolve import resolve
 
     any_file = store.locate(f"{store.prefix}x")

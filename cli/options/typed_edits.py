@@ -229,7 +229,6 @@ def _describe(given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> str:
 
 
 def _shorten(option: str, text: str) -> str:
-    """Return the text of an edit without its value."""
     if option in ("--append", "--append-line"):
         return "…"
     path, equals, _ = text.partition("=")
