@@ -90,7 +90,7 @@ def run(
     """
     env = context.of(ctx)
     addresses, command = guarded_runs.split(words, env.argv, needs_lock=given.terraform is None)
-    raise typer.Exit(core.run(locks.plan(env, addresses, command, given)))
+    raise typer.Exit(core.run(locks.plan_run(env, addresses, command, given)))
 
 
 @app.command(spec=common.remote("the lease of the lock is what guards it"))

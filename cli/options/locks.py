@@ -193,7 +193,7 @@ def check_kinds(targets: Sequence[Target], asked: Mapping[str, bool]) -> None:
         raise UsageError(f"{option} is not for a {kind}: it takes blobs beside the lock", hint="lock a name instead")
 
 
-def plan(env: Environment, addresses: Sequence[str], command: Sequence[str], given: LockOptions) -> LockPlan:
+def plan_run(env: Environment, addresses: Sequence[str], command: Sequence[str], given: LockOptions) -> LockPlan:
     """Return what the options describe.
 
     Raises:

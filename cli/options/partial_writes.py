@@ -40,7 +40,7 @@ SourceUrl = Annotated[
 _CONTENTION_SECONDS = 60.0
 
 
-def check(url: str | None, sas: str | None, file: str | None) -> None:
+def check_source(url: str | None, sas: str | None, file: str | None) -> None:
     """Refuse what contradicts a source, or needs one.
 
     Raises:
@@ -53,7 +53,7 @@ def check(url: str | None, sas: str | None, file: str | None) -> None:
         raise UsageError("--source-url and --file do not go together", hint="leave one of them out")
 
 
-def read(
+def read_source(
     env: Environment, target: Target, url: str, sas: str | None, conditions: "Conditions"
 ) -> "Iterator[SourcePiece]":
     """Yield the ranges of the source, under the conditions on it."""
@@ -104,7 +104,7 @@ class AppendOptions:
             UsageError: names the options, and what goes instead.
         """
         values.choice(self.guard, "--guard", ("position", "content", "lease"))
-        check(self.source_url, self.source_sas, self.file)
+        check_source(self.source_url, self.source_sas, self.file)
         if self.source_url is not None and (self.is_lines or self.guard in ("position", "content")):
             raise UsageError(
                 "--source-url: the bytes of the source are not seen here, so a lease alone guards them",
@@ -158,7 +158,7 @@ class AppendOptions:
         from azguard.blobs.content import append_request
 
         if self.source_url is not None:
-            return read(env, given.target, self.source_url, self.source_sas, given.conditions)
+            return read_source(env, given.target, self.source_url, self.source_sas, given.conditions)
         if source is None:
             return iter([append_request.join_lines(self.line or ())])
         return append_request.read_lines(source) if self.lines else append_request.read_pieces(source)
@@ -223,7 +223,7 @@ class PagePutOptions:
         """Return the content, or the ranges of the source."""
         if stream is not None:
             return stream
-        return read(env, write.target, self.source_url or "", self.source_sas, write.conditions)
+        return read_source(env, write.target, self.source_url or "", self.source_sas, write.conditions)
 
     def check(self, env: Environment, target: Target, size: int | None) -> "PageWrite":
         """Return the write that the options describe; ``size`` is the length of the content, where it is known.
@@ -234,7 +234,7 @@ class PagePutOptions:
         from azguard.blobs.content.page_blob import MOST_BYTES, PAGE_BYTES, check_range
         from azguard.blobs.content.upload import Settings
 
-        check(self.source_url, self.source_sas, self.file)
+        check_source(self.source_url, self.source_sas, self.file)
         offset = values.size(self.offset, "--offset")
         check_range(offset, None)
         if size is not None and size % PAGE_BYTES:
@@ -244,7 +244,7 @@ class PagePutOptions:
         if self.create is None and (self.content_type is not None or self.metadata):
             raise UsageError("--content-type and --metadata are for a blob that is created", hint="add --create BYTES")
         if self.create is None:
-            return plan(env, target, offset)
+            return plan_pages(env, target, offset)
         length = values.size(self.create, "--create", least=PAGE_BYTES)
         check_range(offset, length, "create")
         if length > MOST_BYTES or (size is not None and offset + size > length):
@@ -256,10 +256,10 @@ class PagePutOptions:
             content_type=values.content_type(self.content_type, target.address.name, self.file),
             metadata=values.metadata(self.metadata),
         )
-        return replace(plan(env, target, offset, creates=True), create_bytes=length, settings=settings)
+        return replace(plan_pages(env, target, offset, creates=True), create_bytes=length, settings=settings)
 
 
-def plan(env: Environment, target: Target, offset: int, *, creates: bool = False) -> "PageWrite":
+def plan_pages(env: Environment, target: Target, offset: int, *, creates: bool = False) -> "PageWrite":
     """Return the write of pages at a place, under the conditions of this run."""
     from azguard.blobs.content.page_blob import PageWrite
 
@@ -287,7 +287,7 @@ def plan(env: Environment, target: Target, offset: int, *, creates: bool = False
     )
 
 
-def record(env: Environment, write: "PageWrite", done: Any) -> None:
+def record_pages(env: Environment, write: "PageWrite", done: Any) -> None:
     """Record the version that was written, if what stands in the other pages is known here."""
     if write.conditions.expected_etag is not None or done.created:
         env.reads.record(write.target, done, lineage=write.conditions.lineage)

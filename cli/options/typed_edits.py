@@ -182,8 +182,6 @@ def _read_json(option: str, file: str, read: Callable[[str], bytes]) -> object:
 
 
 def _operations(file: str, document: object) -> tuple[dict[str, object], ...]:
-    from azguard.documents import edits
-
     problem = edits.validate_patch(document)
     if problem or not isinstance(document, list):
         example = '[{"op": "replace", "path": "/replicas", "value": 3}]'

@@ -15,16 +15,16 @@ from azguard.cli.input import streams, values
 from azguard.cli.options import common, typed_edits, updates
 from azguard.cli.options.updates import AnyChange, TypedEdit, UpdateOptions
 from azguard.documents import formats
-from azguard.processes.child import Editor
 from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
-from azguard.updates.editing import EditTools
 from azguard.updates.plan import RAW_OP, UpdatePlan, choose_op
 from azguard.updates.recording import LocalRecords, UpdateRequest
 from azguard.updates.resource import UpdatableResource
 
 if TYPE_CHECKING:
+    from azguard.processes.child import Editor
     from azguard.tables.update_many import ManyUpdates
     from azguard.updates.doubt import UpdateStatus
+    from azguard.updates.editing import EditTools
     from azguard.updates.recording import UpdateReport
 
 
@@ -286,8 +286,12 @@ class EditorOptions:
         return path
 
 
-def tools(env: Environment, target: Target, given: UpdateOptions, request: UpdateRequest, editor: Editor) -> EditTools:
+def tools(
+    env: Environment, target: Target, given: UpdateOptions, request: UpdateRequest, editor: "Editor"
+) -> "EditTools":
     """Return what a session of editing one resource uses."""
+    from azguard.updates.editing import EditTools
+
     return EditTools(
         run_editor=editor.run,
         ask=streams.asks_to_go_on if streams.on_terminal() else None,

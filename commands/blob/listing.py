@@ -128,7 +128,6 @@ def delete(
     addresses.refuse_snapshot_first(blob, given=snapshot_first)
     snapshots = values.choice(delete_snapshots, "--delete-snapshots", ("include", "only"))
     if tree.recursive:
-        from azguard.cli.input import addresses
         from azguard.cli.options import tree_plans
 
         tree_plans.delete(env, lambda: addresses.blob_tree(env, blob, snapshots=snapshots), tree)

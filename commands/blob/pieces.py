@@ -8,7 +8,7 @@ from azguard.address import Kind
 from azguard.cli import completers, context
 from azguard.cli.input import streams, values
 from azguard.cli.options import common
-from azguard.cli.options.partial_writes import AppendOptions, CommitOptions, PagePutOptions, plan, record
+from azguard.cli.options.partial_writes import AppendOptions, CommitOptions, PagePutOptions, plan_pages, record_pages
 from azguard.cli.parsing.groups import group
 from azguard.conditions import operations
 from azguard.errors import UsageError
@@ -122,7 +122,7 @@ def put_pages(ctx: typer.Context, blob: _PageBlob, given: PagePutOptions) -> Non
         write = given.check(env, target, size)
         with env.out.progress_bar(f"put {target}", size) as progress:
             done = page_write.put(write, given.read(env, write, stream), CacheRecords(env), progress.at)
-    record(env, write, done)
+    record_pages(env, write, done)
     env.out.show(done)
 
 
@@ -149,9 +149,9 @@ def clear_pages(
     env, target = context.locate(ctx, blob, Kind.BLOB, writable=True)
     if length is None:
         raise UsageError("--length is missing", hint="how many bytes to clear: --length 512")
-    write = plan(env, target, values.size(offset, "--offset"))
+    write = plan_pages(env, target, values.size(offset, "--offset"))
     done = page_write.clear(write, values.size(length, "--length", least=1), CacheRecords(env))
-    record(env, write, done)
+    record_pages(env, write, done)
     env.out.show(done)
 
 

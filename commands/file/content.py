@@ -80,7 +80,6 @@ def get(
     env = context.of(ctx)
     deliveries.check_overwrite(to, tree.if_exists, overwrite=overwrite)
     if tree.recursive:
-        from azguard.cli.input import addresses
         from azguard.cli.options import tree_plans
 
         _refuse_of_one({"--start-range": start_range, "--end-range": end_range, "--result": result})
@@ -200,7 +199,6 @@ def put(
 def _put_tree(
     env: context.Environment, words: tuple[str, str | None], given: FilePutOptions, tree: FileTreePutOptions
 ) -> None:
-    from azguard.cli.input import addresses
     from azguard.cli.options import tree_plans
     from azguard.files.trees import FileSettings
 

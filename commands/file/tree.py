@@ -91,7 +91,6 @@ def delete(ctx: typer.Context, file: addresses.File, *, tree: FileTreeDeleteOpti
     """
     env = context.of(ctx)
     if tree.recursive:
-        from azguard.cli.input import addresses
         from azguard.cli.options import tree_plans
 
         tree_plans.delete(env, lambda: addresses.file_tree(env, file), tree, keeps_folders=tree.keep_directories)

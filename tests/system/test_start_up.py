@@ -104,7 +104,6 @@ def test_showing_a_blob_imports_the_blob_sdk_only(tmp_path: Path, connection_str
     slow = ("rich", "pydantic", "sqlite3", "yaml", "jsonpatch", "json_merge_patch", "jmespath")
     writing = (
         "azguard.blobs.content.put_blob",
-        "azguard.cli.input.streams",
         "azguard.leases",
         "azguard.requests.settle",
     )
