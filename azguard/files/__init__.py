@@ -22,5 +22,4 @@ has no lease (directories) can only be compared.
 ``guarding``      lease, compare, write: how a write of a share or a file is guarded, and what a killed one left
 ``update_lease``  safe-update: the lease around each write
 ``updates``       safe-update: content and metadata
-``replacing``     safe-update: new content whole and at once
 """

@@ -14,7 +14,7 @@ from azguard.address import Kind
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, BadRequest, Changed
-from azguard.files import handles, replacing, writes
+from azguard.files import handles, temporary, writes
 from azguard.files.writes import FileWrite, Held
 from azguard.leases import guard, owner_records
 from azguard.leases.owner_records import Moved, Version
@@ -254,7 +254,7 @@ def _end_left(target: Target, processes: ProcessLeases, records: LeaseRecords, d
         for place in lease.find_places(target):
             records.remove(place, lease.lease_id)
         if target.kind is Kind.FILE:
-            replacing.clean(target, lease.lease_id, deadline)
+            temporary.clean(target, lease.lease_id, deadline)
     return ended
 
 

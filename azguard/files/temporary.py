@@ -8,6 +8,7 @@ send one again by itself: so after each create and resize the file gets another 
 import hashlib
 import secrets
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, BinaryIO
@@ -20,7 +21,7 @@ from azguard.errors import AzguardError, NotFound, OutcomeUnknown, Unavailable
 from azguard.files import writes
 from azguard.processes.notes import ProcessNote, ProcessNotes
 from azguard.requests import commits
-from azguard.requests.calls import CallOutcome, CallResult, send_once, write_timeouts
+from azguard.requests.calls import CallOutcome, CallResult, page_timeouts, pages, send_once, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import is_lease_problem, service_code, status
@@ -34,6 +35,8 @@ _IS_PENDING = "PendingCopyOperation"
 PREFIX = ".azguard-"
 # Bounded: a file that stays behind is garbage, and harms nothing.
 _DELETE_SECONDS = 3.0
+#: How often the deletion of one is sent that no note tells of.
+DELETE_TRIES = 5
 #: The most that one request writes.
 PIECE_BYTES = 4 * 1024 * 1024
 # A stream of unknown length gets a file that is larger by this factor whenever it is full.
@@ -69,10 +72,13 @@ def sweep(notes: ProcessNotes | None, target: Target, deadline: Deadline) -> Non
             note.close(is_done=delete_temporary(place, note.facts.get("lease_id"), deadline))
 
 
-def delete_temporary(target: Target, lease_id: str | None, deadline: Deadline) -> bool:
+def delete_temporary(target: Target, lease_id: str | None, deadline: Deadline, tries: int = 1) -> bool:
     """Delete a temporary file, if that can be done soon; return whether it is known not to be there."""
     patience = deadline.afterwards(_DELETE_SECONDS)
     sent = send_delete(target, lease_id, patience)
+    while sent.outcome not in (CallOutcome.COMMITTED, CallOutcome.REFUSED) and tries > 1 and not patience.passed:
+        tries -= 1
+        sent = send_delete(target, lease_id, patience)
     if sent.error is not None and service_code(sent.error) == _IS_PENDING:
         stop_copy(target, lease_id, patience)
         sent = send_delete(target, lease_id, patience)
@@ -120,6 +126,8 @@ class TemporaryFile:
     note: ProcessNote | None = None
     #: Where it is noted.
     notes: ProcessNotes | None = None
+    #: Begins its name after the prefix, instead of a number: the id of the lease by which it is noted.
+    stem: str | None = None
     #: Whether a request that makes it may still come, so that it is looked for again when this process has ended.
     is_doubtful: bool = False
     sha256: Any = field(default_factory=hashlib.sha256)
@@ -167,7 +175,7 @@ class TemporaryFile:
         Raises:
             Unavailable: that cannot be done.
         """
-        other = choose(self.target, self.settings, self.patience, 0, self.notes)
+        other = choose(self.target, self.settings, self.patience, 0, self.notes, self.stem)
         patience = other.step = self._begin_step()
         request = WriteRequest[Any](
             target=self.target,
@@ -197,9 +205,9 @@ class TemporaryFile:
         if self.note is not None:
             self.note.add(lease_id=lease_id)
 
-    def remove(self) -> None:
+    def remove(self, tries: int = 1) -> None:
         """Delete it, if that can be done; raise no error."""
-        is_gone = delete_temporary(self.target, self.lease_id, self.step or self.patience())
+        is_gone = delete_temporary(self.target, self.lease_id, self.step or self.patience(), tries)
         self.forget(is_gone=is_gone and not self.is_doubtful)
 
     def _begin_step(self) -> Deadline:
@@ -267,6 +275,7 @@ def create(
     settings: Mapping[str, Any],
     patience: Callable[[], Deadline],
     notes: ProcessNotes | None,
+    stem: str | None = None,
 ) -> TemporaryFile:
     """Create a temporary file in the directory of a file, and delete those that a killed process left there.
 
@@ -277,7 +286,7 @@ def create(
     deadline = patience()
     sweep(notes, target, deadline)
     while True:
-        made = choose(target, settings, patience, size, notes)
+        made = choose(target, settings, patience, size, notes, stem)
         made.step = deadline
         request = WriteRequest[Any](
             target=made.target,
@@ -322,11 +331,27 @@ def choose(
     patience: Callable[[], Deadline],
     size: int,
     notes: ProcessNotes | None,
+    stem: str | None = None,
 ) -> TemporaryFile:
     """Return a temporary file that is noted, and does not exist yet."""
+    token = secrets.token_hex(8)
+    place = _beside(target, f"{token}.tmp" if stem is None else f"{stem}-{token[:8]}")
+    note = open_note(notes, place, token)
+    return TemporaryFile(place, settings, patience, size, note=note, notes=notes, stem=stem)
+
+
+def clean(target: Target, stem: str, deadline: Deadline) -> None:
+    """Delete the files that a killed process left beside a file under a stem; what cannot be deleted is left."""
+    folder, _, _ = target.address.path.rpartition("/")
+    patience = deadline.afterwards(_DELETE_SECONDS)
+    directory = target.account.directory(Address(Kind.DIR, (target.address.container, folder)))
+    with suppress(AzguardError):
+        listed = directory.list_directories_and_files(name_starts_with=f"{PREFIX}{stem}", **page_timeouts(patience))
+        for each in list(pages(listed, target, patience)):
+            delete_temporary(_beside(target, each.name.removeprefix(PREFIX)), None, patience, DELETE_TRIES)
+
+
+def _beside(target: Target, name: str) -> Target:
     share, path = target.address.parts
     folder, slash, _ = path.rpartition("/")
-    token = secrets.token_hex(8)
-    place = Target(target.account, Address(Kind.FILE, (share, f"{folder}{slash}{PREFIX}{token}.tmp")))
-    note = open_note(notes, place, token)
-    return TemporaryFile(place, settings, patience, size, note=note, notes=notes)
+    return Target(target.account, Address(Kind.FILE, (share, f"{folder}{slash}{PREFIX}{name}")))

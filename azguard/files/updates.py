@@ -1,22 +1,28 @@
 """The adapters of safe-update: the content of a file, and the metadata of a share, a file or a directory.
 
-Content is written whole, see ``replacing``; metadata are one request. Both happen under the lease of ``update_lease``.
-A directory has no lease: its metadata are compared, then written.
+Content is written whole into a temporary file, whose rename replaces the file: a reader sees the old content or the
+new, never a mixture. Metadata are one request. Both happen under the lease of ``update_lease``. A directory has no
+lease: its metadata are compared, then written.
 """
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
+from io import BytesIO
+from typing import Any
 
 from azguard.conditions.etags import quote
 from azguard.documents import metadata as rules
 from azguard.documents.metadata import as_json, from_json
 from azguard.errors import Changed, NotFound, TransformFailed, UsageError
-from azguard.files import replacing, writes
+from azguard.files import temporary, writes
 from azguard.files.download import WHOLE, FileDownload
 from azguard.files.entries import drop_own
-from azguard.files.replacing import Kept, Replacement
+from azguard.files.temporary import DELETE_TRIES, PIECE_BYTES, TemporaryFile
 from azguard.files.update_lease import LeasedUpdate
-from azguard.requests.calls import write_timeouts
+from azguard.leases import state as lease_state
+from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, with_lineage
 from azguard.requests.service_errors import service_code
@@ -27,11 +33,41 @@ from azguard.updates.resource import CommittedVersion, CurrentVersion
 _NOWHERE = ("ShareNotFound", "ParentNotFound")
 
 
+@dataclass(frozen=True)
+class Kept:
+    """What new content leaves as it is."""
+
+    metadata: Mapping[str, str]
+    #: Content type, encoding, language, disposition and cache control.
+    headers: tuple[str | None, ...]
+    attributes: str | None
+    created: datetime | None
+    permission_key: str | None
+
+    @classmethod
+    def of(cls, found: Any, metadata: Mapping[str, str]) -> "Kept":
+        """Read the SDK's properties."""
+        given = found.content_settings
+        return cls(
+            metadata=metadata,
+            headers=(
+                given.content_type,
+                given.content_encoding,
+                given.content_language,
+                given.content_disposition,
+                given.cache_control,
+            ),
+            attributes=found.file_attributes,
+            created=found.creation_time,
+            permission_key=found.permission_key,
+        )
+
+
 @dataclass
 class FileContent(LeasedUpdate):
     """A file's content. Metadata, content headers, attributes and permissions survive a write."""
 
-    _made: Replacement | None = field(default=None, init=False)
+    _made: TemporaryFile | None = field(default=None, init=False)
 
     def read(self, deadline: Deadline) -> CurrentVersion:
         """Read content, ETag and lineage; a large file in ranges, again if it is written meanwhile.
@@ -68,22 +104,26 @@ class FileContent(LeasedUpdate):
         self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
     ) -> Callable[[str | None], CommittedVersion]:
         """Write the content beside the file, and return the rename."""
-        self._discard(deadline)
+        self._discard()
         kept: Kept | None = state.preserved
         stamped = with_lineage(kept.metadata if kept else {}, state.carry_on(lineage))
-        stem = self._choose_lease(deadline).lease_id
-        made = self._made = replacing.prepare(self.target, content, kept, stamped, stem, deadline)
+        made = self._made = self._write_beside(content, _choose_settings(kept, stamped, content), deadline)
         if self.lease_id is not None:
-            replacing.give_lease(made, self.lease_id, deadline)
+            # A renamed file keeps its own lease: so the caller's stays on the new version.
+            made.take_lease(self.lease_id)
+            lease = lease_state.client(made.target, self.lease_id)
+            read(lambda timeouts: lease.acquire(-1, **timeouts), made.target, deadline)
 
         def commit(held: str | None) -> CommittedVersion:
             self.check_under_callers_lease(state, deadline)
             try:
-                answer = made.commit(
-                    replaces=state.etag is not None,
-                    lease_id=self._in_use(held),
-                    source_lease_id=self.lease_id,
-                    deadline=deadline,
+                answer = writes.rename_once(
+                    made.target,
+                    self.target,
+                    deadline,
+                    overwrite=state.etag is not None,
+                    destination_lease=self._in_use(held),
+                    source_lease=self.lease_id,
                 )
             except Exception as error:
                 # An earlier copy of the request has done it, or there is a file now.
@@ -101,7 +141,7 @@ class FileContent(LeasedUpdate):
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
     ) -> Callable[[str | None], CommittedVersion]:
         """Return the write of the same metadata with our op; the content is not sent."""
-        self._discard(deadline)
+        self._discard()
         kept: Kept = state.preserved
         return self.set_metadata(state, with_lineage(kept.metadata, state.carry_on(lineage)), deadline)
 
@@ -112,16 +152,28 @@ class FileContent(LeasedUpdate):
 
     def release(self, lease_id: str, deadline: Deadline) -> None:
         """Release our lease; the file with the temporary name is deleted, if it was not renamed."""
-        self._discard(deadline)
+        self._discard()
         super().release(lease_id, deadline)
 
     def canonicalize(self, content: bytes) -> bytes:
         """Return the content: a file takes any."""
         return content
 
-    def _discard(self, deadline: Deadline) -> None:
+    def _write_beside(self, content: bytes, settings: Mapping[str, Any], deadline: Deadline) -> TemporaryFile:
+        """Write content into a temporary file whose name tells our lease, by which it is found after a crash."""
+        stem = self._choose_lease(deadline).lease_id
+        made = temporary.create(self.target, len(content), settings, lambda: deadline, None, stem)
+        try:
+            made.rename_away()
+            made.fill(content[:PIECE_BYTES], BytesIO(content[PIECE_BYTES:]), lambda _: None)
+        except BaseException:
+            made.remove(DELETE_TRIES)
+            raise
+        return made
+
+    def _discard(self) -> None:
         if self._made is not None:
-            self._made.delete(self.lease_id, deadline)
+            self._made.remove(DELETE_TRIES)
             self._made = None
 
 
@@ -186,6 +238,30 @@ class DirectoryMetadata(ComparedMetadata):
         """Send Set Directory Metadata once."""
         client = self.target.account.directory(self.target.address)
         return CommittedVersion.of(client.set_directory_metadata(dict(stamped), **write_timeouts(deadline)))
+
+
+def _choose_settings(like: Kept | None, metadata: Mapping[str, str], content: bytes) -> dict[str, Any]:
+    """Return what a new file takes over from the one whose place it takes."""
+    from azure.storage.fileshare import ContentSettings
+
+    digest = bytearray(hashlib.md5(content, usedforsecurity=False).digest())
+    if like is None:
+        return {"metadata": dict(metadata), "content_settings": ContentSettings(content_md5=digest)}
+    kind, encoding, language, disposition, caching = like.headers
+    return {
+        "metadata": dict(metadata),
+        "content_settings": ContentSettings(
+            content_type=kind,
+            content_encoding=encoding,
+            content_language=language,
+            content_disposition=disposition,
+            cache_control=caching,
+            content_md5=digest,
+        ),
+        "file_attributes": like.attributes,
+        "file_creation_time": like.created,
+        "permission_key": like.permission_key,
+    }
 
 
 def _to_missing(error: NotFound, content: bytes) -> CurrentVersion:

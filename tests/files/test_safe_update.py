@@ -132,7 +132,7 @@ def test_a_writer_that_was_there_between_is_not_overwritten(files_cli: CliWorld,
 
 
 @pytest.mark.parametrize(
-    ("which", "fault"), [("x-ms-type", Fault.FAIL_AFTER), ("x-ms-write", Fault.FAIL_BEFORE)], ids=["create", "range"]
+    ("which", "fault"), [("x-ms-type", Fault.FAIL_BEFORE), ("x-ms-write", Fault.FAIL_BEFORE)], ids=["create", "range"]
 )
 def test_a_file_beside_it_that_cannot_be_made_is_deleted(
     files_cli: CliWorld, file: str, which: str, fault: Fault
