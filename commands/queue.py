@@ -33,14 +33,10 @@ Destination = Annotated[
 
 
 def _read_metadata(target: Target, _: object, deadline: Deadline) -> Any:
-    from azguard.queues import queues
-
     return queues.get_metadata(target, deadline)
 
 
 def _read_policies(target: Target, _: object, deadline: Deadline) -> Any:
-    from azguard.queues import queues
-
     return queues.get_policies(target, deadline)
 
 
