@@ -37,7 +37,7 @@ class Root(groups.Group):
             help_text.write_rows(formatter, [(name, entry.summary) for name, entry in COMMANDS.items()])
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        from azguard.cli.topics import TOPICS
+        from azguard.cli.help_text import TOPICS
 
         with formatter.section("Topics (azguard help TOPIC)"):
             formatter.write_text(", ".join(TOPICS))
@@ -93,9 +93,10 @@ def _root() -> Any:
 
 def run(argv: list[str]) -> int:
     """Run one command line and return its exit status; nothing but a result ever reaches stdout."""
-    from azguard.cli import errors, result_stream, signals
+    from azguard.cli import errors, signals
+    from azguard.cli.output import stream
 
-    result_stream.open_streams()
+    stream.open_streams()
     command = _root()
     if "_AZGUARD_COMPLETE" in os.environ:
         return _complete(command)
@@ -114,7 +115,7 @@ def run(argv: list[str]) -> int:
         signals.state.over = True
         status = errors.report(error, meta, argv, os.environ)
     signals.hasten(status)
-    result_stream.flush_messages()
+    stream.flush_messages()
     return status
 
 

@@ -15,7 +15,7 @@ from azguard.accounts.account import Account, Auth
 from azguard.accounts.target import Target
 from azguard.address import Kind, Location
 from azguard.cli.input import values
-from azguard.cli.output import Output
+from azguard.cli.output.results import Output
 from azguard.cli.parsing.command_spec import ARGV, OPERATION, SHARED
 from azguard.conditions.operations import Operation
 from azguard.conditions.requested import RequestedConditions
@@ -218,9 +218,9 @@ def of(ctx: typer.Context) -> Environment:
         ctx.call_on_close(lambda: setattr(ctx, "obj", None))
         # A wrong --output is said before anything is done.
         if ctx.obj.out.is_verbose:
-            from azguard.cli import tracing
+            from azguard.cli.output import results
 
-            ctx.with_resource(tracing.to(ctx.obj.out, ctx.obj.shared, ctx.obj.environ))
+            ctx.with_resource(results.trace_to(ctx.obj.out, ctx.obj.shared, ctx.obj.environ))
     return ctx.obj
 
 
@@ -252,7 +252,7 @@ def warn_of_end(target: Target, seconds: float, tell: Callable[[str], None]) -> 
 
 
 def _warn_of_token(tell: Callable[[str], None], ends: float, until: float, reason: str) -> None:
-    from azguard.cli.hint_table import HINTS  # hundreds of words, for errors and warnings alone
+    from azguard.cli.words.table import HINTS  # hundreds of words, for errors and warnings alone
 
     _warn(tell, "the login's token", ends, until, str(HINTS[reason]))
 

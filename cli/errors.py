@@ -9,10 +9,11 @@ from typing import Any, TextIO
 
 import typer
 
-from azguard.cli import signals, terminal
+from azguard.cli import signals
 from azguard.cli.input import streams
+from azguard.cli.output import terminal
+from azguard.cli.output.stream import silence, tell_of_read
 from azguard.cli.parsing import command_spec
-from azguard.cli.result_stream import silence, tell_of_read
 from azguard.documents import controls
 from azguard.errors import AzguardError, Changed, ConfigError, Gone, Interrupted, OutputFailed, UsageError
 
@@ -65,9 +66,10 @@ def _words(
     error: BaseException, known: AzguardError, meta: Mapping[str, Any], argv: Sequence[str], environ: Mapping[str, str]
 ) -> str:
     # Hundreds of words, for errors alone.
-    from azguard.cli import help_text, hint_account, hints, redaction
+    from azguard.cli import help_text, redaction
     from azguard.cli.parsing import command_line
     from azguard.cli.parsing.groups import CommandMissing
+    from azguard.cli.words import hints
 
     shared = meta.get(command_spec.SHARED, {})
     text = ""
@@ -80,7 +82,7 @@ def _words(
     if isinstance(known, OutputFailed) and operation is not None and not operation.writes:
         known = tell_of_read(known)
     known = hints.in_words(known, argv)
-    known = known.but(hint=hint_account.keep(known.hint or hints.of(known, command, params, argv), argv))
+    known = known.but(hint=hints.keep(known.hint or hints.of(known, command, params, argv), argv))
     secrets = redaction.find_secrets(shared, environ, argv)
     text = controls.escape(redaction.redact(text, secrets))
     # Typer knows no output where it could not read the command line to its end.
@@ -135,7 +137,7 @@ def _usage(error: Any, argv: Sequence[str]) -> UsageError:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "azguard"
     option = getattr(error, "option_name", None)
-    from azguard.cli import guesses
+    from azguard.cli.words import guesses
 
     if context is not None and option is not None and hasattr(error, "possibilities"):
         hint = guesses.hint_for_option(context.command, path.split()[1:], option, argv)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from azguard import __version__
-from azguard.cli import completion, completion_scripts, help_text, topics
+from azguard.cli import completion, help_text
 from azguard.cli.completers import Candidate
 from azguard.cli.parsing.groups import Group, group
 from azguard.errors import UsageError
@@ -39,8 +39,9 @@ def demo(
         azguard demo
         azguard demo --writers 4 --increments 10
     """
-    from azguard.cli import context, demo_view
+    from azguard.cli import context
     from azguard.cli.input import values
+    from azguard.cli.output.demo import finish, of
     from azguard.demo import race
     from azguard.emulators.azurite_install import check_system
 
@@ -51,9 +52,9 @@ def demo(
         increments=values.whole(increments, "--increments", 1, _MOST_INCREMENTS),
         seed=random.randint(0, _MOST_SEED) if seed is None else values.whole(seed, "--seed", 0, _MOST_SEED),
     )
-    with demo_view.of(env, plan) as view:
+    with of(env, plan) as view:
         result = race.run(plan, env.folders.emulator, env.environ, say=env.out.info, watch=view.watch)
-    demo_view.finish(env, view, result)
+    finish(env, view, result)
 
 
 def _offer(ctx: typer.Context, incomplete: str) -> list[Candidate]:
@@ -61,7 +62,7 @@ def _offer(ctx: typer.Context, incomplete: str) -> list[Candidate]:
     words = list(ctx.obj.arguments)
     asked = ctx.obj.root.find(words) if words else ctx.obj.root
     found = completion.list_commands(asked) if isinstance(asked, Group) else []
-    found += [] if ctx.obj.arguments else topics.TOPICS.items()
+    found += [] if ctx.obj.arguments else help_text.TOPICS.items()
     return [each for each in found if each[0].startswith(incomplete)]
 
 
@@ -83,7 +84,7 @@ def help_(
         azguard help exit-status
     """
     words = command or []
-    text = topics.render(words[0], help_text.width()) if words in [[name] for name in topics.TOPICS] else None
+    text = help_text.render(words[0], help_text.width()) if words in [[name] for name in help_text.TOPICS] else None
     typer.echo(help_text.emphasize(text or _help_of(ctx, words), sys.stdout))
 
 
@@ -107,10 +108,10 @@ def _build_unknown(asked: Any, word: str) -> UsageError:
     from difflib import get_close_matches
 
     is_root = asked.parent is None
-    if is_root and word in topics.TOPICS:
+    if is_root and word in help_text.TOPICS:
         return UsageError(f"the topic {word} has no parts", hint=f"azguard help {word}")
     known = asked.command.list_commands(asked) if isinstance(asked.command, Group) else []
-    similar = get_close_matches(word, [*known, *(topics.TOPICS if is_root else ())], n=1)
+    similar = get_close_matches(word, [*known, *(help_text.TOPICS if is_root else ())], n=1)
     path = asked.command_path.replace("azguard", "azguard help", 1)
     what = "command or topic" if is_root else "command"
     return UsageError(
@@ -148,4 +149,4 @@ def completion_(
         azguard completion fish | source    # in ~/.config/fish/config.fish
         azguard completion powershell | Out-String | Invoke-Expression  # in $PROFILE
     """
-    sys.stdout.write(completion_scripts.of(shell))
+    sys.stdout.write(completion.of(shell))

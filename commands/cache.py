@@ -9,10 +9,11 @@ import typer
 
 from azguard import folders
 from azguard.cache import etag_cache
-from azguard.cli import completers, context, terminal
+from azguard.cli import completers, context
 from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
 from azguard.cli.options import common
+from azguard.cli.output import terminal
 from azguard.cli.parsing.groups import group
 from azguard.errors import UsageError
 from azguard.times import span

@@ -6,11 +6,12 @@ import typer
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.cli import context, entity_output
+from azguard.cli import context
 from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
 from azguard.cli.options import common, locks, resources
 from azguard.cli.options.locks import Entity, EntityOptions, Select, TableLock
+from azguard.cli.output import entity_output
 from azguard.cli.parsing.groups import group
 from azguard.conditions import operations
 from azguard.requests.lineage import fresh_op

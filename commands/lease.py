@@ -7,11 +7,12 @@ import typer
 
 from azguard.address import Kind
 from azguard.cache.records import HeldLease
-from azguard.cli import completers, context, holdings_view
+from azguard.cli import completers, context
 from azguard.cli.context import Environment
 from azguard.cli.input import values
 from azguard.cli.options import common, leases
 from azguard.cli.options.leases import BreakOptions, LeaseListOptions
+from azguard.cli.output import holdings
 from azguard.cli.parsing.groups import group
 from azguard.conditions import operations
 from azguard.leases import own as held_leases
@@ -225,10 +226,8 @@ def list_(ctx: typer.Context, container: leases.Container = None, *, given: Leas
         env.conditions(target)
     from azguard.leases.holdings import Selection
 
-    selection = Selection(
-        prefix=given.prefix or "", states=states, stale_seconds=holdings_view.stale_seconds(given.stale)
-    )
-    view = holdings_view.HoldingsView(env, selection, target, limit)
+    selection = Selection(prefix=given.prefix or "", states=states, stale_seconds=holdings.stale_seconds(given.stale))
+    view = holdings.HoldingsView(env, selection, target, limit)
     view.watch() if given.watch else view.show()
 
 

@@ -5,13 +5,14 @@ from typing import Annotated
 import typer
 
 from azguard.address import Kind
-from azguard.cli import completers, context, holdings_view, signals
+from azguard.cli import completers, context, signals
 from azguard.cli.input import values
 from azguard.cli.input.addresses import FILES, Lock, choose_container, lock
 from azguard.cli.options import common, guarded_runs, holds, leases, locks
 from azguard.cli.options.holds import HoldOptions
 from azguard.cli.options.leases import BreakOptions
 from azguard.cli.options.locks import LockOptions
+from azguard.cli.output import holdings
 from azguard.cli.parsing.groups import group
 from azguard.conditions import operations
 from azguard.locks import run as core
@@ -259,13 +260,13 @@ def list_(
             autocompletion=completers.containers,
         ),
     ] = None,
-    account: holdings_view.WholeAccount = False,
+    account: holdings.WholeAccount = False,
     prefix: common.Prefix = None,
     held: Annotated[bool, typer.Option("--held", help="List only what is held now.")] = False,
     mine: Annotated[bool, typer.Option("--mine", help="List only what this scope holds.")] = False,
     num_results: common.Limit = None,
-    stale: holdings_view.Stale = None,
-    watch: holdings_view.Watch = False,
+    stale: holdings.Stale = None,
+    watch: holdings.Watch = False,
 ) -> None:
     """List the locks in a container: the blobs that were ever locked, and what is leased now, by Terraform for example.
 
@@ -292,7 +293,7 @@ def list_(
     Topics: locks
     """
     env = context.of(ctx)
-    holdings_view.check_place(container, account=account)
+    holdings.check_place(container, account=account)
     target = None
     if not account:
         where = choose_container(None, env.environ) if container is None else container
@@ -302,10 +303,10 @@ def list_(
     selection = Selection(
         prefix=prefix or "",
         held_only=held,
-        digests=holdings_view.digests_of_scope(env) if mine else None,
-        stale_seconds=holdings_view.stale_seconds(stale),
+        digests=holdings.digests_of_scope(env) if mine else None,
+        stale_seconds=holdings.stale_seconds(stale),
     )
-    view = holdings_view.HoldingsView(env, selection, target, values.count(num_results, "--num-results"))
+    view = holdings.HoldingsView(env, selection, target, values.count(num_results, "--num-results"))
     view.watch() if watch else view.show()
 
 

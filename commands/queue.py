@@ -7,13 +7,14 @@ import typer
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.cli import completers, context, signals, terminal
+from azguard.cli import completers, context, signals
 from azguard.cli.context import Environment
 from azguard.cli.input import values
 from azguard.cli.options import common, queue_work, resources
 from azguard.cli.options.messages import MovedLife, locate_poison, moved_life
 from azguard.cli.options.queue_work import WorkOptions
 from azguard.cli.options.resources import Noun, declare_exists, declare_list
+from azguard.cli.output import terminal
 from azguard.cli.parsing.groups import group
 from azguard.conditions import operations
 from azguard.conditions.operations import Part
@@ -240,7 +241,7 @@ def _show(env: Environment, moved: "QueueMoved") -> None:
 
 
 def _show_failure(env: Environment, done: "Done") -> None:
-    from azguard.cli import hints
+    from azguard.cli.words import hints
 
     if done.error is not None:
         env.out.warn(hints.in_words(done.error).message)

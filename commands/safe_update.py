@@ -194,7 +194,7 @@ def _tell_created(env: Environment, keys: Iterable[str]) -> None:
 
 def _show_failure(env: Environment, done: "Done") -> None:
     if done.error is not None and env.out.format != "none":
-        from azguard.cli import hints
+        from azguard.cli.words import hints
 
         error = hints.in_words(done.error).as_json()
         env.out.json_lines([{"address": done.address, "outcome": done.outcome, "error": error}])

@@ -6,10 +6,11 @@ from typing import Annotated
 import typer
 
 from azguard.address import Kind
-from azguard.cli import context, deliveries
+from azguard.cli import context
 from azguard.cli.input import streams
 from azguard.cli.options import common, resources
 from azguard.cli.options.resources import Noun, declare_list
+from azguard.cli.output import delivery
 from azguard.cli.parsing.groups import group
 from azguard.conditions import operations
 from azguard.resources import existence
@@ -87,7 +88,7 @@ def get(ctx: typer.Context, table: common.Table) -> None:
     env.out.show(found)
     env.out.flush()
     # What was shown in part, or went to /dev/null, was not read.
-    if env.out.shows_whole(found) and deliveries.to_stream(sys.stdout).is_kept:
+    if env.out.shows_whole(found) and delivery.to_stream(sys.stdout).is_kept:
         env.reads.record(target, found)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from azguard import errors
-from azguard.cli import help_text, topics
+from azguard.cli import help_text
 from azguard.cli.options import common
 from azguard.cli.registry import COMMANDS
 from azguard.conditions.operations import FULL, Condition, Guard, Lease, Operation, Write
@@ -289,8 +289,8 @@ def written(text: str) -> str:
 def stale() -> dict[Path, str]:
     """Return the files that are not up to date, each with what it should be."""
     wanted = {path: written(path.read_text(encoding="utf-8")) for path in sorted(PAGES.glob("*.md"))}
-    explained = {name: topic(name) for name in topics.TOPICS}
-    wanted |= {topics.path(name): text for name, text in explained.items()} | manual.pages(explained)
+    explained = {name: topic(name) for name in help_text.TOPICS}
+    wanted |= {help_text.path(name): text for name, text in explained.items()} | manual.pages(explained)
     return {path: text for path, text in wanted.items() if not path.exists() or path.read_text("utf-8") != text}
 
 

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from azguard import __version__
-from azguard.cli import app, markdown, topics
-from azguard.cli.help_text import HelpText
-from azguard.cli.markdown import TextBlock
+from azguard.cli import app, help_text
+from azguard.cli.help_text import HelpText, TextBlock
 from azguard.cli.options import common
 from azguard.cli.registry import COMMANDS
 
@@ -40,7 +39,7 @@ def _main() -> str:
     root = find_root()
     told = HelpText(root.help)
     commands = [(f"azguard-{noun}(1)", entry.summary) for noun, entry in COMMANDS.items()]
-    about = [(f"azguard-{name}(7)", summary) for name, summary in topics.TOPICS.items()]
+    about = [(f"azguard-{name}(7)", summary) for name, summary in help_text.TOPICS.items()]
     return _page(
         "azguard",
         1,
@@ -103,9 +102,9 @@ def _options(command: Any, context: Any) -> Iterator[tuple[str, str]]:
 
 
 def _topic(name: str, text: str) -> str:
-    parts = [_heading("Description"), *map(_block, markdown.parse(text))]
+    parts = [_heading("Description"), *map(_block, help_text.parse(text))]
     parts += [_heading("See also"), _paragraph("azguard(1)")]
-    return _page(f"azguard-{name}", 7, topics.TOPICS[name], parts)
+    return _page(f"azguard-{name}", 7, help_text.TOPICS[name], parts)
 
 
 def _block(block: TextBlock) -> str:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from azguard.atomic_files import find_descriptor, open_in_place
-from azguard.cli import signals, terminal
+from azguard.cli import signals
 from azguard.cli.input.values import not_empty
+from azguard.cli.output import terminal
 from azguard.errors import Interrupted, UsageError
 
 if TYPE_CHECKING:
@@ -159,8 +160,8 @@ def write_json(path: Path, result: object) -> None:
     """
     import json
 
-    from azguard.cli.plain_values import plain
-    from azguard.cli.result_stream import build_output_failed
+    from azguard.cli.output.plain import plain
+    from azguard.cli.output.stream import build_output_failed
 
     text = json.dumps(plain(result), indent=2, ensure_ascii=False) + "\n"
     try:

@@ -239,7 +239,7 @@ def answer_seconds(environ: Mapping[str, str]) -> float:
     try:
         seconds = parse_duration(environ[name], name)
     except UsageError as error:
-        from azguard.cli.hints import in_words  # hundreds of words, for errors alone
+        from azguard.cli.words.hints import in_words  # hundreds of words, for errors alone
 
         known = in_words(error)
         raise known.as_kind(ConfigError, hint=f"{known.hint}; 20s is the default", reason=None) from None

@@ -11,10 +11,11 @@ import typer
 from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.cache.records import GIVEN_UP, HeldLease, Key
-from azguard.cli import completers, holdings_view, redaction, signals
+from azguard.cli import completers, redaction, signals
 from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
 from azguard.cli.options import common
+from azguard.cli.output import holdings
 from azguard.cli.parsing import command_line
 from azguard.conditions.resolve import Conditions
 from azguard.conditions.values import HELD, parse_guid
@@ -342,15 +343,15 @@ def _describe_end(target: Target, left: int | None) -> str:
 class LeaseListOptions:
     """The options of lease list as typed."""
 
-    account: holdings_view.WholeAccount = False
+    account: holdings.WholeAccount = False
     state: Annotated[
         str | None,
         typer.Option("--state", metavar="LIST", help="Choose from available, leased, breaking, broken, expired."),
     ] = None
     prefix: common.Prefix = None
     num_results: common.Limit = None
-    stale: holdings_view.Stale = None
-    watch: holdings_view.Watch = False
+    stale: holdings.Stale = None
+    watch: holdings.Watch = False
     held: Annotated[bool, typer.Option("--held", help="List only what is held now: the default.")] = False
     mine: Annotated[bool, typer.Option("--mine", help="List the leases that this scope holds.")] = False
     all_scopes: common.AllScopes = False
@@ -361,7 +362,7 @@ class LeaseListOptions:
         Raises:
             UsageError: it does, or no container is named.
         """
-        holdings_view.check_place(container, account=self.account)
+        holdings.check_place(container, account=self.account)
         others = (container, self.account, self.state, self.prefix, self.num_results, self.stale, self.watch, self.held)
         if self.mine and any(others):
             raise UsageError("--mine lists what this scope holds, in any container", hint="leave the rest out")

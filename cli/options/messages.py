@@ -13,9 +13,10 @@ import typer
 from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.atomic_files import write_where_named
-from azguard.cli import completers, deliveries
+from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
+from azguard.cli.output.delivery import to_stream
 from azguard.conditions.seen import SeenVersion
 from azguard.errors import NotFound, OutputFailed, UsageError
 from azguard.queues import message_results
@@ -287,7 +288,7 @@ def deliver(env: Environment, received: Sequence[Received], encoding: str, body:
     for each in received:
         if encoding != message_results.TEXT and not each.shown.is_base64:
             env.out.warn(f"{each.target} is not base64: {_POISONED}")
-    is_whole = env.out.format != "none" and env.out.query is None and deliveries.to_stream(sys.stdout).is_kept
+    is_whole = env.out.format != "none" and env.out.query is None and to_stream(sys.stdout).is_kept
     if is_whole or body is not None:
         _record_all(env, received)
     try:

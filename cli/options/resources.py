@@ -10,10 +10,11 @@ import typer
 from azguard.accounts.account import Account
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.cli import context, deliveries
+from azguard.cli import context
 from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
 from azguard.cli.options import common
+from azguard.cli.output import delivery
 from azguard.cli.parsing.command_spec import CommandSpec
 from azguard.cli.parsing.groups import Commands, group
 from azguard.conditions.operations import Operation, Part
@@ -265,5 +266,5 @@ def deliver(env: Environment, target: Target, part: Part, found: Any, lineage: s
     env.out.show(found)
     env.out.flush()
     # What was shown in part, or went to /dev/null, was not read.
-    if env.out.shows_whole(found) and deliveries.to_stream(sys.stdout).is_kept:
+    if env.out.shows_whole(found) and delivery.to_stream(sys.stdout).is_kept:
         env.reads.record_part(target, part, found, lineage)

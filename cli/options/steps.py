@@ -15,7 +15,7 @@ from pathlib import Path
 from azguard import ci_jobs
 from azguard.cli.context import Environment
 from azguard.cli.input import values
-from azguard.cli.result_stream import MessageStream
+from azguard.cli.output.stream import MessageStream
 from azguard.errors import ConfigError
 from azguard.leases.actions import LONGEST
 from azguard.locks import environment, known

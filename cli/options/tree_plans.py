@@ -6,12 +6,12 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from azguard.cli import terminal, tree_output
 from azguard.cli.context import Environment
 from azguard.cli.input import values
 from azguard.cli.options import resources
 from azguard.cli.options.trees import TreeGetOptions, TreeOptions, TreePutOptions
-from azguard.cli.tree_progress import TreeProgress
+from azguard.cli.output import terminal, trees
+from azguard.cli.output.trees import TreeProgress
 from azguard.conditions.requested import RequestedConditions
 from azguard.errors import Changed, Partial, UsageError
 from azguard.requests.pool import Done, Job
@@ -203,7 +203,7 @@ def _run(env: Environment, tree: Tree, given: TreeOptions, sizes: Iterator[int] 
     """Run a tree; ``sizes`` is what counts its files and bytes beside the run, if they can be counted."""
     from azguard.trees import items, runs
 
-    lines = tree_output.Lines(env.out)
+    lines = trees.Lines(env.out)
     if given.dry_run:
         try:
             _preview(tree.preview(runs.Control(env.deadline)), lines.print, tree.address, env.command)
@@ -218,7 +218,7 @@ def _run(env: Environment, tree: Tree, given: TreeOptions, sizes: Iterator[int] 
 
         def tell(summary: "TreeSummary") -> None:
             lines.end()
-            tree_output.tell(env.out, summary, progress)
+            trees.tell(env.out, summary, progress)
             lines.tell_wrong()
 
         runs.run_phases(tree.address, tree.phases(control), jobs, control, progress.keep_below(lines.show), tell)

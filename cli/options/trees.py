@@ -72,7 +72,7 @@ class TreeOptions:
         if not self.recursive:
             self._refuse_without_recursive()
             if second is not None:
-                from azguard.cli import guesses
+                from azguard.cli.words import guesses
 
                 raise UsageError(
                     f"two arguments are one too many: {second!r}",

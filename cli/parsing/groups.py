@@ -181,7 +181,7 @@ class Command(Plain, TyperCommand):
                 return super().invoke(ctx)
         except AzguardError as error:
             if self.spec.is_remote and ctx.obj is not None:
-                from azguard.cli import explaining
+                from azguard.cli.words import explaining
 
                 told = explaining.explain(ctx.obj, error)
                 if told is not error:
@@ -287,7 +287,7 @@ class Group(Plain, TyperGroup):
         if length > 1:
             return name, self.get_command(ctx, name), args[length:]
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            from azguard.cli import guesses
+            from azguard.cli.words import guesses
 
             path = ctx.command_path.split()[1:]
             raise UsageError(

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from azguard.address import Kind
-from azguard.cli import context, deliveries
+from azguard.cli import context
 from azguard.cli.input import streams
 from azguard.cli.options import common, resources
 from azguard.cli.options.content import BlobPutOptions, ReadOptions
 from azguard.cli.options.trees import TreeGetOptions, TreePutOptions
+from azguard.cli.output.delivery import Overwrite, check_overwrite, to_file, to_stream
 from azguard.cli.parsing.groups import group
 from azguard.conditions import operations
 from azguard.errors import UsageError
@@ -37,7 +38,7 @@ def get(
         typer.Option("--result", metavar="FILE", help="Write the result here as JSON."),
     ] = None,
     *,
-    overwrite: deliveries.Overwrite = False,
+    overwrite: Overwrite = False,
     given: ReadOptions,
     tree: TreeGetOptions,
 ) -> None:
@@ -65,7 +66,7 @@ def get(
     from azguard.blobs.content import download
 
     env = context.of(ctx)
-    deliveries.check_overwrite(file, tree.if_exists, overwrite=overwrite)
+    check_overwrite(file, tree.if_exists, overwrite=overwrite)
     given.check(is_tree=tree.recursive)
     if tree.recursive:
         from azguard.cli.input import addresses
@@ -82,7 +83,7 @@ def get(
             got, lineage = download.to_stream(
                 target, conditions, streams.stdout(), env.deadline, progress.at, validates=given.validate_content
             )
-            place = deliveries.to_stream(streams.stdout(), got.content_length)
+            place = to_stream(streams.stdout(), got.content_length)
         else:
             got, lineage = download.to_file(
                 target,
@@ -93,7 +94,7 @@ def get(
                 partial(env.reads.check_copy, target, path, overwrites=overwrite),
                 validates=given.validate_content,
             )
-            place = deliveries.to_file(path, got.inode)
+            place = to_file(path, got.inode)
     if place.is_kept:
         env.reads.record(target, got, place.copy, lineage)
     if beside is not None:

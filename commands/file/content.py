@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from azguard.address import Kind, is_snapshot_time
-from azguard.cli import context, deliveries
+from azguard.cli import context
 from azguard.cli.context import Environment
 from azguard.cli.input import addresses, streams, values
 from azguard.cli.options import common, resources
 from azguard.cli.options.content import FilePutOptions
 from azguard.cli.options.trees import FileTreePutOptions, TreeGetOptions
+from azguard.cli.output.delivery import Overwrite, check_overwrite, to_file, to_stream
 from azguard.cli.parsing.groups import group
 from azguard.conditions import operations
 from azguard.errors import UsageError
@@ -50,7 +51,7 @@ def get(
         str | None, typer.Option("--end-range", metavar="N", help="End with this byte, included.")
     ] = None,
     *,
-    overwrite: deliveries.Overwrite = False,
+    overwrite: Overwrite = False,
     tree: TreeGetOptions,
 ) -> None:
     """Read a file and remember its version, which guards the next put.
@@ -78,7 +79,7 @@ def get(
     from azguard.files import download
 
     env = context.of(ctx)
-    deliveries.check_overwrite(to, tree.if_exists, overwrite=overwrite)
+    check_overwrite(to, tree.if_exists, overwrite=overwrite)
     if tree.recursive:
         from azguard.cli.options import tree_plans
 
@@ -93,11 +94,11 @@ def get(
     with env.out.progress_bar(f"get {target}", is_beside_content=path is None) as progress:
         if path is None:
             got, lineage = download.to_stream(target, conditions, span, streams.stdout(), env.deadline, progress.at)
-            place = deliveries.to_stream(streams.stdout(), got.length)
+            place = to_stream(streams.stdout(), got.length)
         else:
             admit = partial(env.reads.check_copy, target, path, overwrites=overwrite)
             got, lineage = download.to_file(target, conditions, span, path, env.deadline, progress.at, admit=admit)
-            place = deliveries.to_file(path, got.inode)
+            place = to_file(path, got.inode)
     if place.is_kept and span.is_whole:
         env.reads.record(target, got, place.copy, lineage)
     if beside is not None:

@@ -251,7 +251,7 @@ def test_a_closed_stdin_is_said_and_nothing_is_asked_of_the_service(cli: CliWorl
 def test_no_file_of_ours_has_the_number_of_a_closed_stream(closed: str) -> None:
     script = """
 import os
-from azguard.cli.result_stream import open_streams
+from azguard.cli.output.stream import open_streams
 open_streams()
 os._exit(os.open(os.devnull, os.O_RDONLY))
 """

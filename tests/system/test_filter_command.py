@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from azguard.cli.hints import in_words
+from azguard.cli.words.hints import in_words
 from azguard.errors import GaveUp, TransformFailed, UsageError
 from azguard.processes import filter_command, identity, tree
 from azguard.processes.filter_command import FilterTree

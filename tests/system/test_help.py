@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.core import TyperGroup
 
-from azguard.cli import help_text, markdown, topics
+from azguard.cli import help_text
 from azguard.cli.help_text import HelpText
 from docs.manual import find_root
 from tests.support.cases import cases
@@ -54,18 +54,18 @@ def test_options_of_all_commands_stand_in_a_topic_of_their_own(offline: CliWorld
     assert [name in topic for name in ("--account-name", "--query")] == [True, True]
 
 
-@cases("name", topics.TOPICS)
+@cases("name", help_text.TOPICS)
 def test_a_topic_is_readable_in_eighty_columns(offline: CliWorld, name: str) -> None:
     ran = offline.call("help", name, env={"COLUMNS": "80"})
     # What is to be typed stands as it is.
-    text = [each for each in markdown.parse(topics.path(name).read_text("utf-8")) if each.kind != "code"]
-    too_wide = [line for line in markdown.render(text, 78).splitlines() if len(line) > 78]
-    assert (ran.code, ran.out.splitlines()[0], too_wide) == (0, topics.TOPICS[name], [])
+    text = [each for each in help_text.parse(help_text.path(name).read_text("utf-8")) if each.kind != "code"]
+    too_wide = [line for line in help_text.render_page(text, 78).splitlines() if len(line) > 78]
+    assert (ran.code, ran.out.splitlines()[0], too_wide) == (0, help_text.TOPICS[name], [])
 
 
 def test_topics_that_a_help_names_exist() -> None:
     named = {path: HelpText(command_at(path).help).topics for path in EVERY}
-    assert [(path, topic) for path, found in named.items() for topic in found if topic not in topics.TOPICS] == []
+    assert [(path, topic) for path, found in named.items() for topic in found if topic not in help_text.TOPICS] == []
 
 
 @cases(("typed", "similar"), [("conditons", "conditions"), ("exitstatus", "exit-status"), ("tabel", "table")])

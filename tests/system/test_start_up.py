@@ -38,16 +38,14 @@ _SLOW = (
 
 # What a run that succeeds has no use for.
 _FOR_ERRORS = (
-    "azguard.cli.explaining",
-    "azguard.cli.hint_table",
+    "azguard.cli.words.explaining",
+    "azguard.cli.words.table",
     "azguard.requests.denials",
 )
 # What only help, completion or -v needs, a login or a profile, or a credential that ends.
 _RARE = (
     "azguard.accounts.profiles",
     "azguard.cli.help_text",
-    "azguard.cli.topics",
-    "azguard.cli.tracing",
     "azguard.conditions.fences",
 )
 # What the put of one small file has no use for.

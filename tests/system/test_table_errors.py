@@ -10,7 +10,7 @@ import pytest
 from azguard.accounts.account import emulator
 from azguard.accounts.target import Target
 from azguard.address import parse
-from azguard.cli.hints import in_words
+from azguard.cli.words.hints import in_words
 from azguard.conditions.resolve import Conditions
 from azguard.documents import policies
 from azguard.errors import AzguardError, BadRequest, Exists, Locked, NotFound, Unavailable

@@ -9,7 +9,7 @@ from azguard.accounts import credentials
 from azguard.accounts.account import Account, Auth
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.address import Address, Kind, parse
-from azguard.cli.hints import in_words
+from azguard.cli.words.hints import in_words
 from azguard.errors import ConfigError
 from tests.support.cases import cases
 

@@ -10,8 +10,8 @@ import pytest
 
 from azguard.accounts.account import Account, Auth, emulator
 from azguard.accounts.endpoints import EMULATOR_NAME
-from azguard.cli.hints import in_words
 from azguard.cli.input import accounts
+from azguard.cli.words.hints import in_words
 from azguard.errors import AzguardError, ConfigError, UsageError
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld

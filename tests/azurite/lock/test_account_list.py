@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from azguard.cli import holdings_view, terminal
+from azguard.cli.output import holdings, terminal
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.places import DATA
@@ -133,7 +133,7 @@ def test_a_watch_on_a_terminal_shows_what_the_list_shows(
     def stop(_seconds: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(holdings_view, "sleep", stop)
+    monkeypatch.setattr(holdings, "sleep", stop)
     monkeypatch.setattr(terminal, "is_terminal", lambda _stream: True)
     ran = cli.call("lock", "list", site, "--watch", "-o", "table")
     listed = cli.call("lock", "list", site, "-o", "table")
@@ -203,7 +203,7 @@ def test_a_watch_off_a_terminal_prints_a_line_for_each_change_alone(
             raise KeyboardInterrupt
         steps.pop(0)()
 
-    monkeypatch.setattr(holdings_view, "sleep", act)
+    monkeypatch.setattr(holdings, "sleep", act)
     ran = cli.call("lock", "list", site, "--watch")
     changes = [(each["change"], each["address"].replace(site, "S")) for each in map(json.loads, ran.out.splitlines())]
     assert (ran.code, changes) == (130, [("taken", "blob:S/new"), ("freed", "blob:S/prod.tfstate")])

@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from azguard.blobs.listing import BlobShown
-from azguard.cli import rendering
-from azguard.cli.layout import Layout
+from azguard.cli.output import rendering
+from azguard.cli.output.rendering import Layout
 from azguard.documents import controls
 from azguard.leases.own import OwnLeaseStatus
 from azguard.leases.shown import BrokenLease, LeaseFacts
@@ -445,7 +445,7 @@ def test_the_ids_of_what_is_kept_are_shown_whole_and_a_time_to_the_second(
     moment = "2026-11-21T10:00:00.1234500Z"
     ids = dict.fromkeys(fields, moment)
     rows = [{**each, **ids, "last_modified": "2026-11-21T10:00:01.123456Z"} for each in ROWS]
-    monkeypatch.setattr("azguard.cli.rendering.terminal.width", lambda _: width)
+    monkeypatch.setattr("azguard.cli.output.rendering.terminal.width", lambda _: width)
     text = "\n".join(line for shown in (rows, rows[0]) for line in rendering.render(shown, BLOBS, color=False))
     assert (text.count(moment), ":01.1" in text) == (3 * len(ids), False), text
 

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from azguard.cli.result_stream import UNDELIVERED
+from azguard.cli.output.stream import UNDELIVERED
 from tests.support import forked, queue_world
 from tests.support.cli_world import CliWorld, command
 from tests.support.table_world import table

@@ -12,7 +12,7 @@ from unittest.mock import patch
 import pytest
 from azure.data.tables import TableClient, UpdateMode
 
-from azguard.cli.output import Output
+from azguard.cli.output.results import Output
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Chosen, Fault, Request
 from tests.faults.rules import operation

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from azguard.cli import guesses
+from azguard.cli.words import guesses
 from tests.support.cases import cases
 from tests.support.command_tree import COMMANDS, find_name
 from tests.support.places import REPOSITORY

@@ -4,8 +4,8 @@ import re
 import shlex
 from typing import Any
 
-from azguard.cli import guesses
-from azguard.cli.foreign_words import ADDRESSES, COMMANDS, OPTIONS, PARTS
+from azguard.cli.words import guesses
+from azguard.cli.words.foreign import ADDRESSES, COMMANDS, OPTIONS, PARTS
 from docs.manual import find_root
 from tests.support.cases import cases
 from tests.support.command_tree import COMMANDS as COMMANDS_OF_OURS

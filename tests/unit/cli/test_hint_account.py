@@ -1,6 +1,6 @@
 """The command lines of a hint are about the account, and the scope, that were typed."""
 
-from azguard.cli import hint_account
+from azguard.cli.words import hints
 from tests.support.cases import cases
 from tests.support.command_tree import COMMANDS
 
@@ -8,7 +8,7 @@ LINES = [name for name, _ in COMMANDS]
 
 
 def of(hint: str, *typed: str) -> str:
-    told = hint_account.keep(hint, typed)
+    told = hints.keep(hint, typed)
     assert told is not None
     return told
 
@@ -49,4 +49,4 @@ def test_what_was_typed_counts_where_it_means_something(typed: list[str], hint: 
 
 
 def test_no_hint_stays_none() -> None:
-    assert hint_account.keep(None, ["--emulator"]) is None
+    assert hints.keep(None, ["--emulator"]) is None

@@ -8,9 +8,9 @@ from string import Formatter
 import pytest
 
 from azguard import errors
-from azguard.cli import hints
-from azguard.cli.hint_table import HINTS, PAGES, WORDS
-from azguard.cli.hints import in_words
+from azguard.cli.words import hints
+from azguard.cli.words.hints import in_words
+from azguard.cli.words.table import HINTS, PAGES, WORDS
 from azguard.errors import UsageError
 from tests.support.cases import cases
 from tests.unit.test_layers import MODULES, room

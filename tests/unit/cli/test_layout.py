@@ -8,8 +8,8 @@ import pytest
 
 from azguard import columns
 from azguard.blobs.listing import BlobPrefix, BlobShown
-from azguard.cli import layout, rendering, terminal
-from azguard.cli.layout import Layout
+from azguard.cli.output import rendering, terminal
+from azguard.cli.output.rendering import Layout
 from azguard.files.ranges import FileRange
 from azguard.tables.entities import PrintedEntity
 from tests.support.cases import cases
@@ -51,21 +51,21 @@ def test_the_columns_of_a_result_are_fields_of_it(kind: Any) -> None:
 
 def test_a_list_of_two_types_has_the_columns_of_the_one_that_has_more() -> None:
     blob: Any = BlobShown(**dict.fromkeys((each.name for each in fields(BlobShown)), None))  # type: ignore[arg-type]  # every field is None
-    assert layout.of([BlobPrefix("blob:site/a/", "a/"), blob]).columns == BlobShown.COLUMNS
+    assert rendering.of([BlobPrefix("blob:site/a/", "a/"), blob]).columns == BlobShown.COLUMNS
 
 
 def test_a_result_within_a_result_is_shown_by_its_own_columns() -> None:
-    found = layout.of(Outer("blob:site/a", Inner(60)))
+    found = rendering.of(Outer("blob:site/a", Inner(60)))
     assert (found.columns, found.by_name["age"]) == (Outer.COLUMNS, columns.AGE)
 
 
 def test_a_plain_mapping_has_no_columns() -> None:
-    assert layout.of({"forgotten": 1}) == Layout()
+    assert rendering.of({"forgotten": 1}) == Layout()
 
 
 def test_the_properties_of_an_entity_are_shown_as_they_are() -> None:
     rows = [PrintedEntity(RowKey="1", name="n", address="a", file_name="f", lease_state="available")]
-    found = layout.of(rows)
+    found = rendering.of(rows)
     assert rendering.fitting([dict(row) for row in rows], found, 200) == list(rows[0])
 
 
@@ -111,7 +111,7 @@ def test_a_terminal_that_shows_ascii_alone_gets_nothing_else(
 def test_the_fields_with_names_of_the_users_own_are_known_by_their_type() -> None:
     none: dict[str, Any] = dict.fromkeys(each.name for each in fields(BlobShown))
     blob = BlobShown(**{**none, "metadata": {"a": "b"}})
-    assert layout.of(blob).verbatim == {"metadata"}
+    assert rendering.of(blob).verbatim == {"metadata"}
 
 
 def test_a_narrow_table_leaves_out_columns_by_their_rank() -> None:

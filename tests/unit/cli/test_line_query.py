@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from azguard.cli import line_query
-from azguard.cli.output import Output
+from azguard.cli.output.query import check, pick
+from azguard.cli.output.results import Output
 from azguard.errors import UsageError
 from tests.support.cases import cases
 
@@ -30,8 +30,8 @@ LINE = {"address": "blob:c/a", "outcome": "failed", "parts": ["x", "y"], "reason
     ],
 )
 def test_each_line_is_picked_from_by_itself(query: str | None, picked: list[Any]) -> None:
-    line_query.check(query, LINE)
-    assert line_query.pick(Output("json", query), LINE) == picked
+    check(query, LINE)
+    assert pick(Output("json", query), LINE) == picked
 
 
 @cases(
@@ -40,4 +40,4 @@ def test_each_line_is_picked_from_by_itself(query: str | None, picked: list[Any]
 )
 def test_what_needs_all_lines_is_refused(query: str) -> None:
     with pytest.raises(UsageError, match="needs all lines at once"):
-        line_query.check(query, LINE)
+        check(query, LINE)

@@ -3,8 +3,8 @@
 import pytest
 
 from azguard.cli.context import Environment
-from azguard.cli.hints import in_words
 from azguard.cli.input import addresses
+from azguard.cli.words.hints import in_words
 from azguard.errors import ConfigError, UsageError
 from tests.support.cases import cases
 

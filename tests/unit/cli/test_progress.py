@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from azguard.cli import progress, terminal
-from azguard.cli.progress import ERASE, LiveLine, Progress
+from azguard.cli.output import progress, terminal
+from azguard.cli.output.progress import ERASE, LiveLine, Progress
 
 MIB = 1024**2
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from azguard.cli import summaries
+from azguard.cli.output import summaries
 from tests.support.cases import cases
 
 WRITE: dict[str, Any] = {

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from azguard.cli import terminal
-from azguard.cli.output import Output
+from azguard.cli.output import terminal
+from azguard.cli.output.results import Output
 from tests.support.cases import cases
 
 

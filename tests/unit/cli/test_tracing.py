@@ -3,15 +3,15 @@
 import pytest
 
 from azguard.accounts import trace
-from azguard.cli import tracing
-from azguard.cli.output import Output
+from azguard.cli.output import results
+from azguard.cli.output.results import Output
 
 SIGNATURE = "c2lnbmF0dXJlLW9mLWEtc2FzLWluLWEtdGVzdA%3D%3D"
 
 
 def test_a_request_is_told_without_its_signature(capsys: pytest.CaptureFixture[str]) -> None:
     out = Output("json", is_verbose=True)
-    with tracing.to(out, {"sas_token": f"sv=1&sig={SIGNATURE}"}, {}):
+    with results.trace_to(out, {"sas_token": f"sv=1&sig={SIGNATURE}"}, {}):
         trace.tell(f"GET https://a.blob.core.windows.net/site/a?sv=1&sig={SIGNATURE}: 200 in 3 ms {SIGNATURE}")
     told = capsys.readouterr().err
     assert (SIGNATURE in told, "GET https://a.blob.core.windows.net/site/a?***: 200 in 3 ms ***" in told) == (

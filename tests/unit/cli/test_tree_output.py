@@ -2,10 +2,10 @@
 
 import pytest
 
-from azguard.cli import terminal
-from azguard.cli.output import Output
-from azguard.cli.progress import ERASE
-from azguard.cli.tree_output import Lines
+from azguard.cli.output import terminal
+from azguard.cli.output.progress import ERASE
+from azguard.cli.output.results import Output
+from azguard.cli.output.trees import Lines
 from azguard.trees.items import TreeItem
 
 

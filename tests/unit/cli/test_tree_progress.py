@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from azguard.cli import progress, terminal
-from azguard.cli.progress import ERASE
-from azguard.cli.tree_progress import Pace, TreeProgress, describe
+from azguard.cli.output import progress, terminal
+from azguard.cli.output.progress import ERASE
+from azguard.cli.output.trees import Pace, TreeProgress, describe
 from azguard.trees.runs import Headway, Reached
 from tests.support.cases import cases
 

@@ -8,8 +8,8 @@ from azguard.accounts.account import emulator
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.blobs.fenced_writes import explain_fence
-from azguard.cli import hints
-from azguard.cli.hints import in_words
+from azguard.cli.words import hints
+from azguard.cli.words.hints import in_words
 from azguard.conditions import fences
 from azguard.errors import BadRequest, Forbidden, LockLost, UsageError
 from tests.support.cases import cases

@@ -10,7 +10,7 @@ import pytest
 from azguard.accounts.account import emulator
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.cli.hints import in_words
+from azguard.cli.words.hints import in_words
 from azguard.conditions import operations, requested, resolve
 from azguard.conditions.operations import ALL, Condition, Operation
 from azguard.conditions.requested import RequestedConditions

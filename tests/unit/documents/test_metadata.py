@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from azguard.cli import hints
 from azguard.cli.options import typed_edits
+from azguard.cli.words import hints
 from azguard.documents import edits
 from azguard.documents.edits import AppendText, Edit
 from azguard.errors import AzguardError, TransformFailed, UsageError

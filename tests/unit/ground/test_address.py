@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from azguard.address import Address, Kind, Location, parse
-from azguard.cli.hints import in_words
+from azguard.cli.words.hints import in_words
 from azguard.errors import UsageError
 from tests.support.cases import cases
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from azguard.cli.hints import in_words
+from azguard.cli.words.hints import in_words
 from azguard.errors import UsageError
 from azguard.tables import edm
 from tests.support.cases import cases

@@ -8,7 +8,7 @@ import pytest
 from azguard.accounts.account import emulator
 from azguard.accounts.target import Target
 from azguard.address import Kind, parse
-from azguard.cli.hints import in_words
+from azguard.cli.words.hints import in_words
 from azguard.conditions.operations import Operation
 from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.seen import Remembered, SeenVersion

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from azguard.cli.hints import in_words
+from azguard.cli.words.hints import in_words
 from azguard.errors import UsageError
 from azguard.tables import edm
 from tests.support.cases import cases

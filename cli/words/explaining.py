@@ -12,9 +12,9 @@ from azguard.accounts.target import Target
 from azguard.address import Kind, parse
 from azguard.blobs.listing import list_blobs
 from azguard.cache.records import Key
-from azguard.cli import hints
 from azguard.cli.context import Environment
 from azguard.cli.parsing import command_line
+from azguard.cli.words import hints
 from azguard.errors import AzguardError, GaveUp, Locked, NotFound
 from azguard.leases import state as lease_state
 from azguard.locks import environment

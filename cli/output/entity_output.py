@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from azguard.accounts.target import Target
 from azguard.cache import records
 from azguard.cache.records import Key
-from azguard.cli import deliveries, layout
 from azguard.cli.context import Environment
-from azguard.cli.output import Output
-from azguard.cli.plain_values import plain
+from azguard.cli.output import delivery
+from azguard.cli.output.plain import plain
+from azguard.cli.output.results import Output
 from azguard.tables import entities
 from azguard.tables.entities import Stored
 
@@ -21,7 +21,7 @@ def deliver_one(env: Environment, target: Target, stored: Stored, select: Sequen
     row = _row(env.out, entities.as_printed(stored, select))
     env.out.show(row)
     env.out.flush()
-    if env.out.shows_whole(row) and deliveries.to_stream(sys.stdout).is_kept:
+    if env.out.shows_whole(row) and delivery.to_stream(sys.stdout).is_kept:
         _record_reads(env, target, [stored], select)
 
 
@@ -36,7 +36,7 @@ def deliver(env: Environment, table: Target, pages: Iterable[Sequence[Stored]], 
         _show(env.out, rows)
         env.out.flush()
         whole = _shows_whole(env.out, rows)
-        if deliveries.to_stream(sys.stdout).is_kept:
+        if delivery.to_stream(sys.stdout).is_kept:
             _record_reads(env, table, [each for each, is_whole in zip(page, whole, strict=True) if is_whole], select)
 
 
@@ -68,9 +68,9 @@ def _shows_whole(out: Output, rows: Sequence[_Row]) -> list[bool]:
         printed = {id(each) for each in found} if isinstance(found, list) else {id(found)}
         return [id(value) in printed for value in values]
     if out.format == "table":
-        from azguard.cli import rendering
+        from azguard.cli.output import rendering
 
-        return [rendering.shows_all(values, layout.of(rows))] * len(rows)
+        return [rendering.shows_all(values, rendering.of(rows))] * len(rows)
     return [True] * len(rows)
 
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Self
 
 import typer
 
-from azguard.cli import rendering, terminal
 from azguard.cli.context import Environment
-from azguard.cli.words_for_programs import USE_OF_EXPORT
+from azguard.cli.output import rendering, terminal
+from azguard.cli.words.locks import USE_OF_EXPORT
 from azguard.demo.race import CountVerdict, DemoPlan, DemoResult, StrategyProgress, StrategyResult
 from azguard.demo.worker import RETRY_WAIT_SECONDS, Strategy
 from azguard.emulators import state

@@ -2,15 +2,19 @@
 
 import json
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 import typer
 
-from azguard.cli import result_stream, terminal
-from azguard.cli.plain_values import plain
-from azguard.cli.progress import Progress
+from azguard.accounts import trace
+from azguard.cli.output import terminal
+from azguard.cli.output.plain import plain
+from azguard.cli.output.progress import Progress
+from azguard.cli.output.stream import HINT, build_output_failed
 from azguard.documents import controls, json_text
 from azguard.errors import OutputFailed, UsageError
 
@@ -79,7 +83,7 @@ class Output:
             self._show(result, alone)
             self.flush()
         except BrokenPipeError as error:
-            raise result_stream.build_output_failed(error) from None
+            raise build_output_failed(error) from None
 
     def answer(self, result: object, status: int) -> None:
         """Print a result and end with a status that is part of the answer."""
@@ -99,7 +103,7 @@ class Output:
             except RecursionError:
                 raise OutputFailed(
                     "the operation is done, but --query makes of its result what is nested too deeply to be printed",
-                    hint=result_stream.HINT,
+                    hint=HINT,
                 ) from None
 
     def _print(self, value: Any, result: object) -> None:
@@ -112,13 +116,13 @@ class Output:
             for row in value if isinstance(value, list) else [value]:
                 _line(_tsv(row))
         elif not self._summarize(value, result):
-            from azguard.cli import layout, rendering
+            from azguard.cli.output import rendering
 
-            rendering.show(value, layout.of(result), color=self.color)
+            rendering.show(value, rendering.of(result), color=self.color)
 
     def _summarize(self, value: Any, result: object) -> bool:
         """Print a result in one line, and return whether that is possible and wanted."""
-        from azguard.cli import summaries
+        from azguard.cli.output import summaries
 
         wanted = self.summarizes is not None and isinstance(value, dict)
         before = getattr(result, "replaced_length", None)
@@ -173,9 +177,7 @@ class Output:
             return jmespath.search(self.query, value)
         except json_text.JMESPATH_FAILURES as error:
             # Not a usage error: what was asked for has been done, and its exit status must not deny it.
-            raise OutputFailed(
-                f"the operation is done, but --query failed on its result: {error}", hint=result_stream.HINT
-            ) from None
+            raise OutputFailed(f"the operation is done, but --query failed on its result: {error}", hint=HINT) from None
 
     def flush(self) -> None:
         """Wait until what was printed is out of our hands."""
@@ -347,3 +349,15 @@ def _to(stream: TextIO, text: str, *, color: bool) -> None:
         stream.flush()
     except OSError:
         pass  # The reader of stderr has gone; the exit status still tells.
+
+
+def trace_to(out: Output, shared: Mapping[str, Any], environ: Mapping[str, str]) -> AbstractContextManager[None]:
+    """Return a block whose requests are told on stderr, without the credentials that are in them."""
+    from azguard.cli import redaction
+
+    began, secrets = time.monotonic(), redaction.find_secrets(shared, environ)
+
+    def tell(text: str) -> None:
+        out.verbose(f"{time.monotonic() - began:7.3f} s  {redaction.redact(text, secrets)}")
+
+    return trace.listening(tell)

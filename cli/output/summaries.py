@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from azguard import address as addresses
 from azguard.address import Kind
-from azguard.cli import terminal
+from azguard.cli.output import terminal
 from azguard.errors import AzguardError
 from azguard.times import span
 

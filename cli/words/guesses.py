@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
-from azguard.cli.foreign_words import (
+from azguard.cli.parsing import command_line
+from azguard.cli.words.foreign import (
     ADDRESSES,
     COMMANDS,
     COPIES,
@@ -25,7 +26,6 @@ from azguard.cli.foreign_words import (
     VERBS_OF_OTHERS,
     Ours,
 )
-from azguard.cli.parsing import command_line
 
 # Below it, words are more often strangers than misspelt: --overwrite and --verbose are at 0.59.
 _NEAR = 0.75

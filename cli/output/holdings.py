@@ -12,10 +12,10 @@ import typer
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.cli import line_query, terminal
 from azguard.cli.context import Environment
 from azguard.cli.input import values
-from azguard.cli.plain_values import plain
+from azguard.cli.output import query, terminal
+from azguard.cli.output.plain import plain
 from azguard.errors import AzguardError, UsageError
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class HoldingsView:
                 screen.draw(self._render(found))
             elif before is not None:
                 for each in holdings.compare(before, now):
-                    self.env.out.show_picked(line_query.pick(self.env.out, plain(each)), each)
+                    self.env.out.show_picked(query.pick(self.env.out, plain(each)), each)
             before = now
             sleep(max(_PAUSE_SECONDS, monotonic() - began))
 
@@ -115,10 +115,10 @@ class HoldingsView:
         self.env.out.warn(f"{what} could not be listed: {error.message}")
 
     def _render(self, found: "Iterable[Holding]") -> list[str]:
-        from azguard.cli import layout, rendering
+        from azguard.cli.output import rendering
 
         out, rows = self.env.out, list(found)
-        return rendering.render(out.pick(plain(rows)), layout.of(rows), color=out.color)
+        return rendering.render(out.pick(plain(rows)), rendering.of(rows), color=out.color)
 
 
 class Screen:

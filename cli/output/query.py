@@ -9,7 +9,7 @@ from azguard.documents import json_text
 from azguard.errors import UsageError
 
 if TYPE_CHECKING:
-    from azguard.cli.output import Output
+    from azguard.cli.output.results import Output
 
 # The nodes of JMESPath's tree that read a list, and of these the roots that treat each of its items alike.
 _READ_LISTS = ("projection", "filter_projection", "flatten", "index_expression")

@@ -8,47 +8,11 @@ on the facts, a row is a function of them.
 
 from collections.abc import Mapping
 
-from azguard.cli import (
-    words_for_accounts,
-    words_for_appends,
-    words_for_blobs,
-    words_for_cache,
-    words_for_conditions,
-    words_for_copies,
-    words_for_documents,
-    words_for_files,
-    words_for_leases,
-    words_for_names,
-    words_for_programs,
-    words_for_queues,
-    words_for_requests,
-    words_for_smb,
-    words_for_tables,
-    words_for_trees,
-    words_for_updates,
-)
-from azguard.cli.words import Words
+from azguard.cli.words import locks, requests, services, writes
+from azguard.cli.words.rows import Words
 
 #: The tables, by subject.
-PAGES = (
-    words_for_accounts,
-    words_for_appends,
-    words_for_blobs,
-    words_for_cache,
-    words_for_conditions,
-    words_for_copies,
-    words_for_documents,
-    words_for_files,
-    words_for_leases,
-    words_for_names,
-    words_for_programs,
-    words_for_queues,
-    words_for_requests,
-    words_for_smb,
-    words_for_tables,
-    words_for_trees,
-    words_for_updates,
-)
+PAGES = (locks, requests, services, writes)
 #: What to type next.
 HINTS: Mapping[str, Words] = {reason: words for page in PAGES for reason, words in page.HINTS.items()}
 #: What happened, where the core's own sentence would have to name an option.

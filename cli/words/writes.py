@@ -1,9 +1,10 @@
-"""The words of the command line for conditions, ETags, lease ids and fences: see ``hint_table``."""
+"""The words for conditions, updates, trees and the cache: see ``hints``."""
 
 import re
+import shlex
 from collections.abc import Callable, Mapping
 
-from azguard.cli.words import Words
+from azguard.cli.words.rows import Words
 from azguard.conditions.operations import Condition
 
 # A condition in a sentence of the core, where the command line has its option.
@@ -80,8 +81,32 @@ def _how_to_write_guid(facts: Mapping[str, object]) -> str:
     return "uuidgen makes one" if facts["option"] != "--lease-id" else "write it as it was printed when acquired"
 
 
+def _set_a_number(facts: Mapping[str, object]) -> str:
+    return "set a number first: --set " + shlex.quote(f"{facts['path']}=0")
+
+
+def _how_to_update_another_type(facts: Mapping[str, object]) -> str:
+    if facts.get("blob_type") != "AppendBlob":
+        return "its metadata can be updated: add --metadata"
+    return (
+        "it takes only --append and --append-line, without --op-id, --fence, --max-attempts, --wait-lease, "
+        "--snapshot-first and --dry-run; its metadata can be updated: add --metadata"
+    )
+
+
+def _how_to_read_alone(facts: Mapping[str, object]) -> str:
+    return f"read it alone, under another name: azguard {facts['noun']} get {facts['target']} -f FILE"
+
+
+def _as_typed(facts: Mapping[str, object]) -> str:
+    """Return the message, which speaks of the option where the scope was typed, else of the variable."""
+    message, option = str(facts["message"]), facts["option"]
+    return f"{option}{message.removeprefix('the scope')}" if option else message
+
+
 #: What to type next.
 HINTS: Mapping[str, Words] = {
+    # Conditions.
     "allow_race_without_effect": "leave it out",
     "cannot_be_guarded": _how_to_overwrite,
     "condition_empty": _how_to_leave_out,
@@ -133,9 +158,90 @@ HINTS: Mapping[str, Words] = {
         "name the version that its content was made of: --etag ETAG; "
         "or read it again, and merge: azguard blob get {target} -f THEIRS"
     ),
+    # Updates.
+    "append_to_metadata": "use --set NAME=VALUE",
+    "blob_type_unknown": "--blob-type block writes without looking",
+    "content_is_empty": "to make it JSON first, begin with --append '{{}}'",
+    "edit_has_marks": "delete the lines <<<<<<<, ======= and >>>>>>>, and what you do not want of the two sides",
+    "edit_not_resumable": "name the file in which the earlier edit was kept; FILE.base is beside it",
+    "edit_not_yaml": "if that is meant: --any-content",
+    "editor_missing": "name one: export EDITOR=nano",
+    "editor_needs_terminal": "in a script use azguard safe-update, or an EDITOR that needs no terminal",
+    "fence_needs_permission": (
+        "--fence reads and writes index tags, which needs a permission of its own: "
+        "t in a SAS, or the role Storage Blob Data Owner"
+    ),
+    "fence_needs_tags": "--fence needs index tags, which accounts with a hierarchical namespace do not have",
+    "increment_of_no_number": _set_a_number,
+    "increment_of_whole_number": """make it a double first: --set '{path}="{type}"'""",
+    "key_of_another_change": "choose another key; or count the key as done, whatever it changed: --op-id-any-change",
+    "metadata_names_differ_in_case": "use {name} for both, or --unset one of them",
+    "no_block_blob_to_update": _how_to_update_another_type,
+    "other_blob_type": "if that is meant: --blob-type block",
+    "output_is_empty": "to write it empty: --allow-empty",
+    "output_is_not_json": "correct the command; if this is meant: --any-content",
+    "op_id_malformed": ("copy it whole from the result, or choose a key of your own that does not begin with {prefix}"),
+    "op_id_of_another_entity": "copy the id of this entity's update, or choose a key of your own",
+    "property_is_string": "to keep it a string: --set-string {path}=TEXT; else unset it first: --unset {path}",
+    "property_of_other_type": "if the type is to change, unset it first: --unset {path}",
+    "put_is_empty": "did the command before the pipe fail? To write it empty: --allow-empty",
+    "put_never_read": (
+        "read it first: azguard blob get {target} -f THEIRS, "
+        "or name the version with --etag, or overwrite with --last-writer-wins"
+    ),
+    "snapshot_has_no_snapshots": "leave --delete-snapshots out",
+    "some_updates_failed": "correct the cause, then run the same command again: no update is applied twice",
+    "updates_without_key_failed": (
+        "a second run would update the finished ones twice: leave them out with --where; "
+        "the next time use --op-id KEY: with it a second run applies nothing twice"
+    ),
+    "transform_nested_too_deeply": "azguard edits a few hundred levels; a command can edit more: -- CMD",
+    "update_gave_up": "run it again, or allow more time: --timeout 5m",
+    "update_meets_lease": "wait for its holder with --wait-lease, or work inside that lease with --lease-id",
+    "update_of_nothing": "add --create to make it",
+    # Trees.
+    "file_changed_while_read": "nothing was written; try again when its writer is done",
+    "copies_changed_here": "--overwrite takes theirs; --if-exists skip leaves alone what is in the folder",
+    "some_files_busy": "run it again; a get with --unchanged skip reads only the rest",
+    "some_files_failed": "the line of each file says why; correct that, then run it again",
+    "tree_conflicts": (
+        "these files changed since you read them, or you never read them, so another run fails, too; "
+        "read theirs beside yours: azguard {noun} get ADDRESS -f THEIRS"
+    ),
+    "tree_file_leased": (
+        "wait until it is free: azguard lease wait {address}\n"
+        "      or, if its holder is gone, break it: azguard lease break {address}"
+    ),
+    "tree_folder_fails": "name another folder with -f DIR",
+    "tree_has_no_file": "check the address; if there may be no file: --allow-empty",
+    "tree_is_no_folder": "to put one file, leave --recursive out: -f FILE",
+    "tree_last_missing": (
+        "name it as it is below the folder, such as css/site.css; links and excluded files do not count"
+    ),
+    "tree_mirror_is_empty": "check that it is the right one, and complete; to delete all: --allow-empty",
+    "tree_name_refused": _how_to_read_alone,
+    "tree_name_twice": "give one of them another name, or leave it out: --exclude",
+    "tree_pattern_malformed": (
+        "a pattern is like '*.css' or 'drafts/', below the folder; to leave files out, use --exclude; "
+        r"for a name that begins with # or ! write '\#…' or '\!…'"
+    ),
+    "tree_service_gone": "run it again when the service answers; a get with --unchanged skip reads only the rest",
+    "tree_stopped": "run it again: it begins with what is missing",
+    # Cache.
+    "address_not_in_account": "see what was read: azguard cache list",
+    "address_not_in_scope": "see what was read: azguard cache list --all-scopes",
+    "cache_record_malformed": "import what azguard cache export printed",
+    "cache_record_not_object": "each line is one JSON object, as azguard cache export prints",
+    "cache_unusable": "correct what the warning says, or choose another folder: AZGUARD_CACHE_DIR",
+    "copy_changed_here": "--overwrite takes theirs; -f OTHER reads theirs beside your file, to compare",
+    "kept_file_not_deleted": "mend what it says, then run it again",
+    "scope_empty": "an unset shell variable looks like this; leave it out to get a scope of your own session",
+    "scope_malformed": "use letters and digits",
+    "temporary_folder_fails": "make room there, or name another one: TMPDIR",
 }
 #: What happened, where the core's own sentence would have to name an option.
 WORDS: Mapping[str, Words] = {
+    # Conditions.
     "allow_race_without_effect": _because("--allow-race changes nothing here: {why}"),
     "condition_empty": "{option} is empty",
     "condition_not_enforced": _because("{option} is not enforced here: {why}"),
@@ -177,4 +283,15 @@ WORDS: Mapping[str, Words] = {
         "--fence and {tags} --tags do not go together: the service takes {most}, and the fence is one"
     ),
     "wildcard_without_effect": ("{option} '*' means nothing here: only a write that creates can require absence"),
+    # Updates.
+    "append_to_metadata": "--append does not apply to metadata",
+    "increment_of_no_number": "--increment: {message}",
+    "increment_of_whole_number": "--increment: {message}",
+    "op_id_malformed": "{option}: {message}",
+    "op_id_of_another_entity": "{option}: {message}",
+    "patch_failed": "--json-patch: {message}",
+    "sum_too_large": "--increment: {message}",
+    # Cache.
+    "scope_empty": _as_typed,
+    "scope_malformed": _as_typed,
 }

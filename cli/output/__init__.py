@@ -1,0 +1,16 @@
+"""What a command shows: results, views of what goes on, and the streams they go to.
+
+``results``    results as text, the one place; and what was sent and answered, with ``-v``
+``rendering``  tables on a terminal
+``summaries``  what a command did, in one line
+``terminal``   what a stream can show: width, colour, characters
+``progress``   a progress bar, and the counts of a worker
+``stream``     stdout, and what if it cannot be written
+``delivery``   where content that a command delivers goes
+``query``      ``--query`` of results that come line by line
+``plain``      results as what JSON knows
+``trees``      what a run over a tree shows, and how far it is
+``holdings``   who holds what: once, or again and again
+``entity_output``  how entities are printed
+``demo``       the demonstration as people see it
+"""
