@@ -148,11 +148,11 @@ def check(ctx: typer.Context, address: _OwnLock = None, lock_container: common.L
 
     Topics: locks
     """
-    from azguard.locks import checking
+    from azguard.locks import job_locks
 
     env = context.of(ctx)
     found = holds.find_known(env, address, lock_container)
-    checked = [checking.check(each, env.deadline.fresh()) for each in found]
+    checked = [job_locks.check(each, env.deadline.fresh()) for each in found]
     if len(checked) == 1:
         env.out.show(checked[0], alone="seconds_left")
     else:
@@ -242,10 +242,10 @@ def show(ctx: typer.Context, address: Lock, lock_container: common.LockContainer
 
     Topics: locks
     """
-    from azguard.locks import listing
+    from azguard.locks import shown
 
     env = context.of(ctx)
-    found = listing.show(lock(env, address, lock_container, also=FILES), env.deadline)
+    found = shown.show(lock(env, address, lock_container, also=FILES), env.deadline)
     env.out.show(found[0] if len(found) == 1 else found)
 
 

@@ -3,33 +3,23 @@
 azguard itself acquires and renews the leases. The command runs under a second, small process, the guardian, which ends
 it when azguard says so, when azguard is gone, or when the last renewal it heard of is about to run out.
 
-``run``          acquire, run, renew, release
-``guarded_run``  a command under locks of any kind
-``settings``     which lock to acquire, and how
-``acquire``      acquire one lock, and wait for it
-``slot_leases``  ask for the leases of a lock, and write the holder's record
-``request_time``  how long the requests of an acquisition may take
-``queue``        the queue of a lock, as one listing shows it
-``place``        our place in it: how often we look, and whether we may ask
-``ticket``       our ticket in it
-``readers``      readers beside each other, and no writer beside them
-``draining``     a writer's wait for the readers inside
-``waiting``      tell people who holds the lock that is waited for
-``renewal``      renew a lease until told to stop
-``hold``         one lock around work in this process
-``holder``       one lock beyond one command, in a process in the background
-``holds``        the records on this machine of what is held so
-``known``        the locks that this job holds, and their release
-``checking``     whether this job still holds a lock
-``sticky``       one lock without a process, until a time that stands on it
-``overdue``      take a lock whose time is over
-``log``          the history of a lock: the blob beside it
-``log_lines``    its lines: who held the lock, how that ended, who broke it
-``own_lease``    release a lease that is ours, and no other's
-``environment``  the locks that are held around us
-``lock_blobs``   the blobs that locks are
-``listing``      the locks of a container
-``terraform``    the lock of a Terraform state around a run
-``run_notes``    notes about runs, which tell the next one whether they are over
-``heartbeat``    a file that says until when the lock is held
+``run``                acquire, run, renew, release; and the same around work in this process
+``guarded_run``        a command under locks of any kind, and the heartbeat file
+``background_holder``  ``lock hold``: a process in the background renews the lease
+``sticky``             ``lock hold --sticky``: a lock without a process, until a time that stands on it
+``hold_records``       the records on this machine of what ``lock hold`` took
+``job_locks``          the locks of this job: find, check and release them
+``settings``           which lock to acquire, how, and how long its requests may take
+``acquire``            acquire one lock: wait for it, and tell people who holds it
+``slot_leases``        ask for the leases of a lock's slots, and write the holder's record
+``held_lock``          a lock that is held: renew its lease, release it, end one whose time is over
+``queue``              the queue of a lock, as one listing shows it
+``queue_place``        our place in it, and the ticket that keeps it
+``readers``            readers beside each other, and the writer that waits for their end
+``lock_blobs``         the blobs that locks are, and what is written on them
+``log``                the history of a lock: the blob beside it
+``log_lines``          its lines: who held the lock, how that ended, who broke it
+``shown``              what ``lock show``, ``hold``, ``check`` and ``release`` print
+``environment``        the variables that tell a command its locks
+``terraform``          the lock of a Terraform state around a run, and the notes of runs
 """

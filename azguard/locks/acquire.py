@@ -4,24 +4,38 @@ Waiters are served in the order in which they came, by the tickets of ``queue``.
 container, or does not want to be served in order, the lock is simply asked for again and again.
 """
 
+import math
 from collections.abc import Callable
 
 from azguard.accounts import unreachable
-from azguard.errors import Forbidden, LoginFailed, NotFound, OutcomeUnknown, Unauthenticated, Unavailable
+from azguard.accounts.target import Target
+from azguard.errors import (
+    AzguardError,
+    Forbidden,
+    GaveUp,
+    LoginFailed,
+    NotFound,
+    OutcomeUnknown,
+    Unauthenticated,
+    Unavailable,
+)
 from azguard.leases import state as lease_state
+from azguard.leases.state import LeaseState
 from azguard.locks import lock_blobs, log, log_lines, queue
-from azguard.locks.draining import Draining
-from azguard.locks.overdue import OverdueLock
-from azguard.locks.place import QueuePlace
-from azguard.locks.readers import SharedLease
-from azguard.locks.renewal import HeldLock
-from azguard.locks.request_time import LEAST_SECONDS, RequestTime
-from azguard.locks.settings import AcquireSettings, LockRequest
+from azguard.locks.held_lock import HeldLock, OverdueLock
+from azguard.locks.queue_place import QueuePlace
+from azguard.locks.readers import Draining, ReaderLease
+from azguard.locks.settings import LEAST_SECONDS, AcquireSettings, LockRequest, RequestTime
 from azguard.locks.slot_leases import SlotLeases, explain_not_acquired
-from azguard.locks.waiting import WaitReporter
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_clock import ServiceClock
+from azguard.times import span
 
+# A long wait is reported again after this time.
+_REMINDER_SECONDS = 60.0
+
+
+_ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 # The shortest and the longest pause between two attempts on a busy lock without a queue: a release is noticed within a
 # second, mostly within half a second.
 _POLL_SECONDS = (0.25, 1.0)
@@ -52,7 +66,7 @@ class LockAcquisition:
         self._deadline = deadline
         self._time = RequestTime(deadline, settings.patience)
         self._leases = SlotLeases(request, settings, self._time)
-        self._shared = SharedLease(request, settings, self._time)
+        self._shared = ReaderLease(request, settings, self._time)
         #: The lock that is held while its readers have not ended; None if none is.
         self._draining: Draining | None = None
         #: Our place in the queue; None where there is no queue for us.
@@ -115,12 +129,10 @@ class LockAcquisition:
 
     @property
     def _asked_seconds(self) -> float:
-        """Return for how long the service asks to be left alone."""
         return unreachable.find_pause_seconds(self._request.target.endpoint)
 
     @property
     def _is_answered(self) -> bool:
-        """Return whether the service ever answered."""
         return self._leases.is_answered or (self._place is not None and self._place.seen is not None)
 
     def _ask_plainly(self) -> HeldLock | None:
@@ -233,3 +245,99 @@ class LockAcquisition:
     def _leave_queue(self) -> None:
         if self._place is not None:
             self._place.leave()
+
+
+class WaitReporter:
+    """Tells people who holds the lock that is waited for."""
+
+    def __init__(
+        self, request: LockRequest, slots: list[Target], settings: AcquireSettings, deadline: Deadline
+    ) -> None:
+        self._deadline = deadline
+        self._request = request
+        self._slots = slots
+        self._settings = settings
+        self._place: QueuePlace | None = None
+        #: The lock as it was looked at last, apart from the queue; None if it has several slots.
+        self.seen: LeaseState | None = None
+        self._told: list[str] = []
+        self._told_at: float | None = None
+        self._told_place: int | None = None
+
+    def see(self, place: QueuePlace | None) -> None:
+        """Take note of our place in the queue; None where there is none."""
+        self._place = place
+
+    def ask(self, patience: Callable[[], Deadline]) -> bool:
+        """Find out who holds the lock, unless that is known and our place is the same; return whether it was done.
+
+        What is known is good for a minute.
+        """
+        now = self._settings.now()
+        number = None if self._place is None else self._place.number
+        is_recent = self._told_at is not None and now - self._told_at < _REMINDER_SECONDS
+        if is_recent and number == self._told_place:
+            return False
+        self._told = self._describe_holders(patience)
+        self._told_at = now
+        self._told_place = number
+        return True
+
+    def note_readers(self, count: int) -> None:
+        """Take note that so many readers are still under the lock, which is held already."""
+        words = "one reader is" if count == 1 else f"{count} readers are"
+        line = f"{words} under {self._request.target}, and no new one comes in"
+        if self._told != [line]:
+            self._told = [line]
+            self._told_at = self._settings.now()
+            self._told_place = None
+            self.tell()
+
+    def tell(self) -> None:
+        """Say who holds the lock, and our place in the queue."""
+        place = "" if self._told_place is None else f"{format_place(self._told_place)} in the queue; "
+        for line in self._told:
+            left = f"; {span(math.ceil(self._deadline.remaining))} left to wait"
+            self._settings.say(f"waiting for {self._request.target.address}: {place}{line}{left}")
+
+    def build_gave_up(self, seconds: float) -> GaveUp:
+        """Return the error for a lock that was still held after so many seconds."""
+        waited = f" after {seconds:g} s" if seconds else ""
+        return GaveUp(
+            f"{self._request.target.address} is held by others{waited}; the command was not run",
+            address=str(self._request.target.address),
+            detail=tuple(self._told),
+            reason="lock_busy",
+        )
+
+    def _describe_holders(self, patience: Callable[[], Deadline]) -> list[str]:
+        seen = None if self._place is None else self._place.seen
+        if seen is None or seen.lock is None or len(self._slots) > 1:
+            limit = patience()
+            return [self._look_for_holder(slot, limit) for slot in self._slots]
+        line = _describe_holder(self._request.target, seen.lock)
+        waiting = 0 if self._place is None else self._place.waiting
+        if seen.lock.free and waiting:
+            line = f"{self._request.target} is free, and {waiting} {'waits' if waiting == 1 else 'wait'} for it already"
+        return [line]
+
+    def _look_for_holder(self, slot: Target, patience: Deadline) -> str:
+        try:
+            state = lease_state.look(slot, patience)
+        except AzguardError as error:
+            return error.message
+        self.seen = state if len(self._slots) == 1 else None
+        return _describe_holder(slot, state)
+
+
+def format_place(number: int) -> str:
+    """Return a place in words: 1st, 2nd, 3rd, 4th, 11th, 21st."""
+    ending = "th" if number % 100 in (11, 12, 13) else _ENDINGS.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def _describe_holder(slot: Target, state: LeaseState) -> str:
+    if state.free:
+        return f"{slot} is free now"
+    holder = state.describe_holder()
+    return f"{slot} is leased, and no record says to whom" if holder is None else f"{slot} is held by {holder}"

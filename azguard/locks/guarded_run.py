@@ -1,17 +1,24 @@
-"""A command under locks of any kind: acquire them, run it under the guardian, end it if one is lost, release them."""
+"""A command under locks of any kind: acquire them, run it under the guardian, end it if one is lost, release them.
 
+Its heartbeat is a file that is there, and fresh, as long as the locks are held: for its own checks, and for monitoring.
+"""
+
+import json
 import os
 import signal
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
-from azguard.errors import CommandNotFound, GaveUp, LockLost, NotExecutable
-from azguard.locks.heartbeat import Heartbeat
+from azguard.atomic_files import write_atomically
+from azguard.errors import CommandNotFound, ConfigError, GaveUp, LockLost, NotExecutable
 from azguard.processes import clock
 from azguard.processes.guardian import Ended, Guardian
 from azguard.processes.signals import Stops, ignore_ending, pass_on_all, raise_at_end
+from azguard.times import iso
 
 # The exit status of a command that a signal ended is at least this, as a shell tells it too.
 _SIGNALLED = 128
@@ -230,3 +237,58 @@ class GuardedRun:
             reason="lock_lost" if self._command.is_fenced else "lock_lost_unfenced",
             facts={"command_status": ended.status},
         )
+
+
+class Heartbeat:
+    """Writes the file at each renewal, and removes it when the lock is lost or released. None is no file."""
+
+    def __init__(self, path: Path | None, say: Callable[[str], None]) -> None:
+        self._path = path
+        self._say = say
+        #: What was written last; empty before the first time.
+        self._written = ""
+        self._stopped = False
+        self._writing = threading.Lock()
+
+    def beat(self, seconds: float) -> None:
+        """Say that the lock is held, for so many seconds unless it is renewed.
+
+        Raises:
+            ConfigError: the file cannot be written, the first time; later that is only said.
+        """
+        if self._path is None:
+            return
+        now = datetime.now(UTC)
+        record = {"renewed": iso(now), "held_until": iso(now + timedelta(seconds=seconds)), "pid": os.getpid()}
+        with self._writing:
+            if not self._stopped:
+                self._write(self._path, json.dumps(record) + "\n")
+
+    def stop(self) -> None:
+        """Delete the file, unless another has written it; write it no more. One that cannot be deleted is only said."""
+        with self._writing:
+            is_there = self._written and not self._stopped
+            self._stopped = True
+            if self._path is not None and is_there:
+                self._delete(self._path)
+
+    def _delete(self, path: Path) -> None:
+        try:
+            # A lock that was broken may be held anew, by a run with the same file, before that is noticed here.
+            if path.read_text() == self._written:
+                path.unlink()
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self._say(f"warning: {path} cannot be deleted: {error.strerror}; the lock is not held any more")
+
+    def _write(self, path: Path, text: str) -> None:
+        try:
+            # Not durable: a slow disk must not hold up the renewal, and after a crash the lock is lost anyway.
+            write_atomically(path, text.encode(), durable=False)
+            self._written = text
+        except OSError as error:
+            words = f"{path} cannot be written: {error.strerror}"
+            if not self._written:
+                raise ConfigError(words) from error
+            self._say(f"warning: {words}")

@@ -182,11 +182,7 @@ def _find_lock(target: Target, found: LeaseState) -> Target:
 
 
 def _choose_ours(blob: Target, found: list[LogLine | None], gaps: list[str]) -> list[LogLine]:
-    """Return the lines that can be read.
-
-    Raises:
-        TransformFailed: none can be.
-    """
+    """Return the lines that can be read."""
     ours = [line for line in found if line is not None]
     if found and not ours:
         raise TransformFailed(
@@ -198,11 +194,7 @@ def _choose_ours(blob: Target, found: list[LogLine | None], gaps: list[str]) -> 
 
 
 def _explain_missing(lock: Target, deadline: Deadline) -> list[str]:
-    """Return what an absent history means for people.
-
-    Raises:
-        NotFound: there is no such lock.
-    """
+    """Return what an absent history means for people."""
     found = lease_state.look(lock, deadline)
     ended = (owners.read_number(found.metadata, FENCE) or 0) - (0 if found.free else 1)
     if ended <= 0:

@@ -6,7 +6,7 @@ it found. Who breaks a lock leaves a line of its own, which is read into that of
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
@@ -29,6 +29,9 @@ UNKNOWN = "unknown"
 NO_NAME = "unknown"
 _READERS_INSIDE = "readers were still inside, and its command was not run"
 _NO_LINE = "it ended without a release, or keeps no history"
+_NUMBERS = ("fence", "pid", "exit_status", "signal")
+# What no line lacks.
+_ALWAYS = ("address", "outcome", "holder", "command")
 # What a version that did not write them leaves out.
 _NEWER = ("exit_status", "signal", "broken_by", "broken_at", "break_reason", "break_run")
 
@@ -120,22 +123,7 @@ def build_broken(
     """
     address = str(target.address)
     ended = None if at is None else at + timedelta(seconds=left or 0)
-    if holder is None:
-        line = HolderLine(
-            address=address,
-            fence=None,
-            outcome=BROKEN,
-            holder=NO_NAME,
-            since=None,
-            ended=iso(ended),
-            reason=None,
-            run=None,
-            command="",
-            pid=None,
-            why=None,
-        )
-    else:
-        line = _describe(address, holder, fence, BROKEN, None, iso(ended))
+    line = _describe(address, holder, None if holder is None else fence, BROKEN, None, iso(ended))
     line = replace(line, broken_by=breaker.name, broken_at=iso(at), break_reason=breaker.reason, break_run=breaker.run)
     return LogLine(line, None)
 
@@ -193,19 +181,19 @@ def _describe_before(address: str, record: LockRecord) -> HolderLine | None:
 
 
 def _describe(
-    address: str, owner: Owner, fence: int | None, outcome: str, why: str | None, ended: str | None
+    address: str, owner: Owner | None, fence: int | None, outcome: str, why: str | None, ended: str | None
 ) -> HolderLine:
     return HolderLine(
         address=address,
         fence=fence,
         outcome=outcome,
-        holder=owner.name,
-        since=owner.since,
+        holder=NO_NAME if owner is None else owner.name,
+        since=None if owner is None else owner.since,
         ended=ended,
-        reason=owner.reason,
-        run=owner.run,
-        command=owner.command,
-        pid=owner.pid,
+        reason=None if owner is None else owner.reason,
+        run=None if owner is None else owner.run,
+        command="" if owner is None else owner.command,
+        pid=None if owner is None else owner.pid,
         why=why,
     )
 
@@ -225,29 +213,10 @@ def _parse(text: bytes) -> LogLine | None:
 
 
 def _read(found: Mapping[str, Any]) -> HolderLine:
-    def text(name: str) -> str | None:
-        return None if found[name] is None else escape(found[name])
-
-    def number(name: str) -> int | None:
-        return None if found[name] is None else int(found[name])
+    def read(name: str) -> Any:
+        if found[name] is None and name not in _ALWAYS:
+            return None
+        return int(found[name]) if name in _NUMBERS else escape(found[name])
 
     found = {**dict.fromkeys(_NEWER), **found}
-    return HolderLine(
-        address=escape(found["address"]),
-        fence=number("fence"),
-        outcome=escape(found["outcome"]),
-        holder=escape(found["holder"]),
-        since=text("since"),
-        ended=text("ended"),
-        reason=text("reason"),
-        run=text("run"),
-        command=escape(found["command"]),
-        pid=number("pid"),
-        why=text("why"),
-        exit_status=number("exit_status"),
-        signal=number("signal"),
-        broken_by=text("broken_by"),
-        broken_at=text("broken_at"),
-        break_reason=text("break_reason"),
-        break_run=text("break_run"),
-    )
+    return HolderLine(**{each.name: read(each.name) for each in fields(HolderLine)})

@@ -16,6 +16,7 @@ record, so that a lock without readers costs a writer no look.
 
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 from http import HTTPStatus
 
 from azguard.accounts.target import Target
@@ -29,13 +30,13 @@ from azguard.leases.owners import FENCE, OWNER, READER, SHARED, SLOTS
 from azguard.leases.state import LeaseState
 from azguard.locks import environment, lock_blobs, queue
 from azguard.locks.environment import OuterLock
+from azguard.locks.held_lock import HeldLock
 from azguard.locks.queue import QueueLook, Reader
-from azguard.locks.renewal import HeldLock
-from azguard.locks.request_time import RequestTime
-from azguard.locks.settings import AcquireSettings, LockRequest
+from azguard.locks.queue_place import QueuePlace
+from azguard.locks.settings import AcquireSettings, LockRequest, RequestTime
 from azguard.requests import commits
-from azguard.requests.calls import send_once
-from azguard.requests.service_errors import status
+from azguard.requests.calls import describe, send_once
+from azguard.requests.service_errors import is_lease_problem, status
 from azguard.times import iso
 
 # The look at the writer comes before the first renewal is due.
@@ -46,9 +47,10 @@ _RELEASE_SECONDS = 2.0
 _MARK = {SHARED: "1", SLOTS: "1"}
 # A lease that has ended and was acquired or broken since cannot be renewed.
 _CERTAINLY_FREE = ("available", "broken")
+_RENEW_SECONDS = 5.0
 
 
-class SharedLease:
+class ReaderLease:
     """The lease by which one acquisition reads under a lock."""
 
     def __init__(self, request: LockRequest, settings: AcquireSettings, time: RequestTime) -> None:
@@ -204,3 +206,54 @@ def _delete_dead(blob: Target, etag: str, time: RequestTime) -> bool:
 
 def _is_marked(lock: LeaseState) -> bool:
     return bool(owners.find_value(lock.metadata, SHARED))
+
+
+class Draining:
+    """The wait of a writer for the readers inside; its lease lets no new one in, and is renewed meanwhile."""
+
+    def __init__(self, held: HeldLock, settings: AcquireSettings, time: RequestTime) -> None:
+        self.held = held
+        #: Since when, on the clock by which leases end.
+        self.began_at = held.ends - held.seconds
+        self._settings = settings
+        self._time = time
+        #: How many readers were inside when it was looked last.
+        self.readers = 0
+        #: Whether the service said that the lease is not ours any more.
+        self.is_lost = False
+
+    def may_have_readers(self, place: QueuePlace | None) -> bool:
+        """Return whether the lock ever had readers, by its mark or by what was seen of it."""
+        is_marked = self.held.record is not None and self.held.record.is_shared
+        seen = None if place is None else place.seen
+        return is_marked or (seen is not None and bool(seen.readers))
+
+    def is_done(self) -> bool:
+        """Return whether no reader is inside any more, and the lease is still ours.
+
+        Raises:
+            Forbidden, Unauthenticated: the caller may not list the container.
+            Unavailable: the service does not answer.
+        """
+        # After the lease was granted, so that a reader that this does not see will see the lease.
+        seen = queue.look(self.held.target, self._time.start())
+        self.readers = len(seen.readers)
+        is_empty = not has_readers(seen, self._time)
+        self._renew()
+        return is_empty and not self.is_lost and self._settings.now() < self._renewed_at + self.held.seconds / 3
+
+    @property
+    def _renewed_at(self) -> float:
+        return self.held.ends - self.held.seconds
+
+    def _renew(self) -> None:
+        now = self._settings.now()
+        if now - self._renewed_at < min(_RENEW_SECONDS, self.held.seconds / 3):
+            return
+        held = self.held
+        sent = send_once(lambda: actions.renew_once(held.target, held.lease_id, self._time.timeouts()))
+        if sent.error is None:
+            self.held = replace(held, ends=now + held.seconds)
+            return
+        self._settings.tell(f"lock: {held.target}: {describe(sent)}")
+        self.is_lost = is_lease_problem(sent.error) or status(sent.error) == HTTPStatus.NOT_FOUND

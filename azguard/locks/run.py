@@ -1,28 +1,32 @@
 """``lock run``: leases around a command, renewed while it runs; it is ended if one of them is lost.
 
+Around work in this process, ``hold_lock`` does the same: that work asks itself whether the lock is held.
+
 Not guaranteed: a lease stops writers that respect it. It cannot stop a process that was paused, or cut off, from
 finishing a write to somewhere that does not check the fence.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.errors import AzguardError, Locked, NotFound
-from azguard.locks import environment, guarded_run, lock_blobs, log, log_lines, own_lease, readers
+from azguard.errors import AzguardError, GaveUp, Locked, LockLost, NotFound, Unavailable
+from azguard.locks import environment, guarded_run, held_lock, lock_blobs, log, log_lines, readers
 from azguard.locks.acquire import LockAcquisition
 from azguard.locks.guarded_run import GuardedCommand, LockWatch
-from azguard.locks.renewal import HeldLock, Renewer, describe_late
+from azguard.locks.held_lock import HeldLock, Renewer, describe_late
 from azguard.locks.settings import ANSWER_SECONDS, AcquireSettings, LockRequest
 from azguard.processes import clock
 from azguard.processes.guardian import Ended
+from azguard.processes.signals import ignore_ending, raise_at_end
+from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 
 if TYPE_CHECKING:
     from azguard.locks.terraform import StateGuard
-
 # Bounded: if the release fails, the lease expires on its own.
 _RELEASE_SECONDS = 5.0
 # How long a command that was stopped waits for a renewal before it goes on.
@@ -51,12 +55,6 @@ def run(plan: LockPlan) -> int:
         return guarded_run.run(plan.command, LeaseLocks(plan))
     state.open()
     return guarded_run.run(plan.command, LeaseLocks(plan), conclude=lambda died: state.finish(died=died))
-
-
-def list_in_order(locks: Sequence[LockRequest]) -> list[LockRequest]:
-    """Return each lock once, in the order in which every run acquires them, so that no two wait for each other."""
-    found = {(str(each.target.address), each.target.endpoint): each for each in locks}
-    return [found[key] for key in sorted(found)]
 
 
 class LeaseLocks:
@@ -145,10 +143,26 @@ class LeaseLocks:
 
     def _inherit(self, target: Target, around: environment.OuterLock, watch: LockWatch) -> None:
         """Count a lock as held that is held around us."""
+        settings = self._plan.settings
+        sent_at = self._now()
         if around.seconds is None:
-            self._held.append(self._confirm_outer_lock(target, around))
+            # The lock run around us holds it, and ends us when it is lost.
+            environment.confirm(target, around, settings.patience_now(), tell=settings.tell, reason="outer_lock_lost")
         else:
-            self._hold(self._renew_outer_lock(target, around, around.seconds), watch)
+            # A process in the background holds it, and would not end our command when it is lost.
+            environment.renew(target, around, settings.patience_now())
+        held = HeldLock(
+            target=target,
+            lease_id=around.lease_id,
+            seconds=settings.seconds if around.seconds is None else around.seconds,
+            fence=around.fence,
+            ends=sent_at + (around.seconds or 0),
+            inherited=True,
+        )
+        if around.seconds is None:
+            self._held.append(held)
+        else:
+            self._hold(held, watch)
 
     def _leave_sequence(self, request: LockRequest, around: environment.OuterLock) -> None:
         """Give a lock that is held around us the number of this run, which is refused if it is superseded."""
@@ -156,32 +170,6 @@ class LeaseLocks:
             lock_blobs.leave_sequence(request, request.target, around.lease_id, self._plan.settings)
         except (Locked, NotFound) as error:
             raise environment.build_lost(request.target, error, "outer_lock_lost") from error
-
-    def _confirm_outer_lock(self, target: Target, around: environment.OuterLock) -> HeldLock:
-        """Return a lock that the lock run around us holds, as the service confirms."""
-        settings = self._plan.settings
-        environment.confirm(target, around, settings.patience_now(), tell=settings.tell, reason="outer_lock_lost")
-        return HeldLock(
-            target=target,
-            lease_id=around.lease_id,
-            seconds=settings.seconds,
-            fence=around.fence,
-            ends=self._now(),
-            inherited=True,
-        )
-
-    def _renew_outer_lock(self, target: Target, around: environment.OuterLock, seconds: int) -> HeldLock:
-        """Return a lock that a process in the background holds, which would not end our command when it is lost."""
-        sent_at = self._now()
-        environment.renew(target, around, self._plan.settings.patience_now())
-        return HeldLock(
-            target=target,
-            lease_id=around.lease_id,
-            seconds=seconds,
-            fence=around.fence,
-            ends=sent_at + seconds,
-            inherited=True,
-        )
 
     def _hold(self, held: HeldLock, watch: LockWatch) -> None:
         name = str(held.target.address)
@@ -211,7 +199,7 @@ class LeaseLocks:
         patience = Deadline(_RELEASE_SECONDS, answer_seconds=ANSWER_SECONDS)
         lost: tuple[str, ...] = ()
         try:
-            own_lease.release(held.target, held.lease_id, self._plan.settings.records, patience)
+            held_lock.release(held.target, held.lease_id, self._plan.settings.records, patience)
             if held.is_shared:
                 readers.delete(held.target)
         except (Locked, NotFound) as error:
@@ -228,7 +216,132 @@ class LeaseLocks:
                 self._plan.settings.say(f"it ends by itself within {left} s")
                 return ()
             return describe_late(self._renewers)
-        own_lease.forget(held, self._plan.settings.records)
+        held_lock.forget(held, self._plan.settings.records)
         if held.note is not None:
             held.note.close(is_released=True)
         return lost
+
+
+class CriticalSection:
+    """A lock that is held and renewed, until the service says that it is lost."""
+
+    def __init__(self, held: HeldLock, settings: AcquireSettings) -> None:
+        self._held = held
+        self._settings = settings
+        self._ends = held.ends
+        #: The first reason why the lock counts as lost; None while it does not.
+        self._lost: str | None = None
+        self._renewer = Renewer(
+            held,
+            on_renewal=self._note_renewal,
+            on_loss=self._note_loss,
+            tell=settings.tell,
+            now=settings.now,
+        )
+
+    @classmethod
+    def acquire(cls, lock: Target, settings: AcquireSettings, wait: float) -> "CriticalSection":
+        """Acquire a lock, waiting at most so many seconds for it, and begin to renew it."""
+        held: HeldLock | None = None
+        try:
+            # The write of the record is not the command's. A signal that came during it is raised once it is settled.
+            with commits.suppress(), raise_at_end():
+                held = LockAcquisition(LockRequest(lock), settings, Deadline(wait)).run()
+        except KeyboardInterrupt:
+            with ignore_ending():
+                limit = Deadline(_RELEASE_SECONDS)
+                if held is not None and held_lock.give_back(lock, held.lease_id, settings.records, limit):
+                    held_lock.forget(held, settings.records)
+            raise
+        new = cls(held, settings)
+        settings.tell(f"lock: {lock.address} is held, fence {held.fence}")
+        new._renewer.start()
+        return new
+
+    def check(self) -> None:
+        """Check that the lock is still held, before something is done under it.
+
+        Raises:
+            LockLost: it is not.
+        """
+        lost: tuple[str, ...] = () if self._lost is None else (self._lost,)
+        if not lost and self._settings.now() >= self._ends:
+            lost = describe_late([self._renewer])
+        if lost:
+            raise LockLost(
+                f"the lock {self._held.target.address} was lost before anything was written",
+                address=str(self._held.target.address),
+                detail=lost,
+                reason="lock_lost_before_write",
+            )
+
+    def release(self) -> None:
+        """Stop renewing and release the lock.
+
+        The work under the lock is done by now, so that a loss is only reported, not raised.
+        """
+        target = self._held.target
+        settings = self._settings
+        self._renewer.stop()
+        try:
+            found = held_lock.release(target, self._held.lease_id, settings.records, Deadline(_RELEASE_SECONDS))
+            if (why := held_lock.find_loss(found)) is not None:
+                self._note_loss(why)
+        except (Locked, NotFound) as error:
+            self._note_loss(error.message)
+        except AzguardError as error:
+            settings.say(f"warning: {target} could not be released, and ends by itself: {error.message}")
+            return
+        if self._lost is not None:
+            settings.say(f"warning: the lock {target} was lost meanwhile: {self._lost}")
+        held_lock.forget(self._held, settings.records)
+
+    def _note_renewal(self, ends: float) -> None:
+        self._ends = ends
+
+    def _note_loss(self, why: str) -> None:
+        self._lost = self._lost or why
+
+
+@contextmanager
+def hold_lock(
+    lock: Target, settings: AcquireSettings, wait: float, environ: Mapping[str, str]
+) -> Iterator["CriticalSection | None"]:
+    """Hold a lock for the length of a ``with`` block; None where a ``lock run`` around us holds it already.
+
+    ``wait`` is how many seconds to wait for it.
+
+    Raises:
+        GaveUp: others hold it, and the time for waiting is over.
+        Locked: this job holds it, and its environment does not say so.
+        LockLost: the ``lock run`` around us does not hold it any more.
+        Unavailable: the service does not answer.
+    """
+    outer = environment.find_outer_lock(lock, environ)
+    if outer is not None:
+        environment.confirm(
+            lock,
+            outer,
+            settings.patience_now(),
+            tell=settings.tell,
+            reason="outer_lock_lost_before_write",
+        )
+        yield None
+        return
+    settings.refuse_own(LockRequest(lock), wait)
+    try:
+        held = CriticalSection.acquire(lock, settings, wait)
+    except GaveUp as error:
+        raise error.but(message=f"{lock.address} is held by others; nothing was written") from error
+    except Unavailable as error:
+        raise error.but(reason="table_lock_unavailable") from error
+    try:
+        yield held
+    finally:
+        held.release()
+
+
+def list_in_order(locks: Sequence[LockRequest]) -> list[LockRequest]:
+    """Return each lock once, in the order in which every run acquires them, so that no two wait for each other."""
+    found = {(str(each.target.address), each.target.endpoint): each for each in locks}
+    return [found[key] for key in sorted(found)]

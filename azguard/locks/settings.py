@@ -1,7 +1,8 @@
-"""Which lock to acquire, and how."""
+"""Which lock to acquire, how, and how long the requests for it may take."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 from azguard.accounts.target import Target
 from azguard.leases.owners import Owner
@@ -12,6 +13,13 @@ from azguard.requests.deadline import Deadline
 
 # How long one request may go unanswered: several fit into the shortest term.
 ANSWER_SECONDS = 3.0
+# Connecting takes milliseconds; a connection that takes longer is better opened anew.
+_CONNECT_SECONDS = 2.0
+# How much longer than the wait the requests may take: the wait is for other holders, and a service that is far away
+# needs some round trips all the same.
+_ALLOWANCE_SECONDS = 2.0
+# No request is given less.
+LEAST_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -61,3 +69,38 @@ class AcquireSettings:
     def patience_now(self) -> Deadline:
         """Return how long the service may be silent from now on."""
         return Deadline(self.patience, answer_seconds=ANSWER_SECONDS)
+
+
+class RequestTime:
+    """The time for the requests of one acquisition, which waits for others until ``deadline``."""
+
+    def __init__(self, deadline: Deadline, patience: float) -> None:
+        self.deadline = deadline
+        self._patience = patience
+        self._without_wait = deadline.restart(seconds=patience + _ALLOWANCE_SECONDS)
+
+    @property
+    def left(self) -> float:
+        """Return how many seconds requests may still take."""
+        if not self.deadline.seconds:
+            return self._without_wait.remaining
+        return max(0.0, self.deadline.seconds + _ALLOWANCE_SECONDS - self.deadline.elapsed)
+
+    def start(self, seconds: float | None = None) -> Deadline:
+        """Return how long a step of several requests may take from now on; None is the patience with the service."""
+        left = max(LEAST_SECONDS, min(self._patience if seconds is None else seconds, self.left))
+        answer_seconds = min(ANSWER_SECONDS, left)
+        return replace(self.deadline, seconds=left, answer_seconds=answer_seconds, settle_seconds=left)
+
+    def start_in_any_case(self, seconds: float) -> Deadline:
+        """Return a deadline of so many seconds, even if the time for waiting is over."""
+        return replace(self.deadline, seconds=seconds, answer_seconds=ANSWER_SECONDS)
+
+    def start_silence(self) -> Deadline:
+        """Return how long the service may be silent from now on."""
+        return replace(self.deadline, seconds=self._patience, answer_seconds=ANSWER_SECONDS)
+
+    def timeouts(self) -> Mapping[str, Any]:
+        """Return the SDK's timeouts for one request that is made now, in seconds."""
+        left = max(LEAST_SECONDS, self.left)
+        return {"connection_timeout": min(_CONNECT_SECONDS, left), "read_timeout": min(ANSWER_SECONDS, left)}

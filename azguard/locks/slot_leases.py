@@ -1,8 +1,7 @@
 """Ask for the leases of a lock's slots, and write the holder's record under the one that is granted."""
 
 import uuid
-from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +12,13 @@ from azguard.leases import actions, recorded
 from azguard.leases.kinds import kind_of
 from azguard.leases.owner_records import Version
 from azguard.leases.owners import SLOTS, read_number
-from azguard.locks import lock_blobs, own_lease
-from azguard.locks.renewal import HeldLock
-from azguard.locks.request_time import RequestTime
-from azguard.locks.settings import AcquireSettings, LockRequest
+from azguard.locks import held_lock, lock_blobs
+from azguard.locks.held_lock import HeldLock
+from azguard.locks.settings import AcquireSettings, LockRequest, RequestTime
 from azguard.requests.calls import CallOutcome, describe, send_once
 from azguard.requests.service_errors import is_lease_problem, status, translate
 
 if TYPE_CHECKING:
-    from azguard.address import Address
     from azguard.leases.process_leases import ProcessLease
     from azguard.requests.deadline import Deadline
 
@@ -33,6 +30,42 @@ _RELEASE_SECONDS = 2.0
 _LATE_SECONDS = 5.0
 
 
+@dataclass
+class _SlotLease:
+    """The lease that is asked for on one slot. Until it is released, asking again after a lost answer is the same."""
+
+    lease_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    is_asked: bool = False
+    #: Whether it may be ours, as far as is known.
+    is_doubtful: bool = False
+    #: How many requests for it got no answer, and may come late.
+    unanswered: int = 0
+    #: Whether an answer granted it, and whether the record was written then.
+    is_granted: bool = False
+    is_recorded: bool = False
+    #: Whether the record was sent under it and may come late.
+    is_record_late: bool = False
+    #: The note of a lease that has no term; None once it is closed or taken.
+    note: "ProcessLease | None" = None
+
+    def note_late(self) -> None:
+        """Count a request that may come late."""
+        self.unanswered += 1
+        if self.note is not None:
+            self.note.may_come_late()
+
+    def take_note(self) -> "ProcessLease | None":
+        """Hand over the note, which is not closed here then."""
+        note, self.note = self.note, None
+        return note
+
+    def close_note(self) -> None:
+        """Delete the note, if there is one."""
+        note = self.take_note()
+        if note is not None:
+            note.close(is_released=True)
+
+
 class SlotLeases:
     """The leases that one acquisition asks for, one for each slot at most."""
 
@@ -41,22 +74,9 @@ class SlotLeases:
         self._settings = settings
         self._time = time
         self.slots = lock_blobs.list_slots(request.target, request.slots)
-        # One id for each slot until it is released, so that asking again after a lost answer is the same lease.
-        self._ids = {slot.address: str(uuid.uuid4()) for slot in self.slots}
-        self._asked: dict[Address, Target] = {}
-        #: The notes of those that have no term.
-        self._notes: dict[Address, ProcessLease] = {}
-        #: Those of the slots asked for whose lease may be ours, as far as is known.
-        self._doubtful: set[Address] = set()
-        #: How many requests for each of them got no answer, and may come late.
-        self._unanswered: Counter[Address] = Counter()
-        #: Those of them that were granted by an answer, and those whose record was written then.
-        self._granted: set[Address] = set()
-        self._recorded: set[Address] = set()
+        self._leases = {slot.address: _SlotLease() for slot in self.slots}
         #: When it was last looked for leases that came late for this scope, by the clock of the settings.
         self._looked_at: float | None = None
-        #: Those of them whose record was sent under that lease and may come late.
-        self._late: set[Address] = set()
         #: Whether the lock is known to have the number of slots that was asked for.
         self._agreed = request.slots == 1
         #: Whether the service ever answered.
@@ -65,7 +85,7 @@ class SlotLeases:
     @property
     def is_perhaps_held(self) -> bool:
         """Return whether a lease may be ours that has not led to a lock that is held, because answers were lost."""
-        return bool(self._doubtful)
+        return any(each.is_doubtful for each in self._leases.values())
 
     def ask_for_each(self, known: Version | None = None, *, is_missing: bool = False) -> HeldLock | None:
         """Ask for each slot once and return the one that is granted.
@@ -106,26 +126,27 @@ class SlotLeases:
         A refusal proves that a lease is not ours.
         """
         time = self._time.start_in_any_case(_RELEASE_SECONDS)
-        for slot in [each for each in self._asked.values() if each != keep]:
-            lease_id = self._ids[slot.address]
-            is_free = slot.address not in self._doubtful
-            if is_free or (not time.passed and self._give_back(slot, time)):
+        for slot in self.slots:
+            lease = self._leases[slot.address]
+            if slot == keep or not lease.is_asked:
+                continue
+            if not lease.is_doubtful or (not time.passed and self._give_back(slot, time)):
                 self._forget_lease(slot)
-                self._close_note(slot)
-            elif self._unanswered[slot.address]:
+                lease.close_note()
+            elif lease.unanswered:
                 seconds = self._settings.seconds if kind_of(slot).finite else None
-                self._settings.records.give_up(slot, lease_id, seconds)
-                self._close_note(slot)
-            self._choose_new_id(slot)
+                self._settings.records.give_up(slot, lease.lease_id, seconds)
+                lease.close_note()
+            self._leases[slot.address] = _SlotLease()
 
     def _give_back(self, slot: Target, time: "Deadline") -> bool:
         """Release a lease that may be ours; return whether it is known not to be held."""
-        lease_id = self._ids[slot.address]
-        if slot.address in self._recorded:
-            return own_lease.give_back(slot, lease_id, self._settings.records, time)
+        lease = self._leases[slot.address]
+        if lease.is_recorded:
+            return held_lock.give_back(slot, lease.lease_id, self._settings.records, time)
         # That it is refused proves nothing while a request for it may come.
-        is_answered = slot.address in self._granted or not self._unanswered[slot.address]
-        return actions.give_back(slot, lease_id, time, time.remaining, was_acquired=is_answered)
+        is_answered = lease.is_granted or not lease.unanswered
+        return actions.give_back(slot, lease.lease_id, time, time.remaining, was_acquired=is_answered)
 
     def end_given_up(self) -> bool:
         """Release a lease that a request of this scope acquired late; return whether there was one.
@@ -143,29 +164,28 @@ class SlotLeases:
         return bool(found)
 
     def _ask_for(self, slot: Target, known: Version | None, *, is_new: bool = False) -> HeldLock | None:
-        lease_id = self._ids[slot.address]
+        lease = self._leases[slot.address]
         seconds = self._settings.seconds
         timeouts = self._time.timeouts()
-        if slot.address not in self._asked:
-            self._note(slot, lease_id)
-            self._asked[slot.address] = slot
-        was_doubtful = slot.address in self._doubtful
-        self._doubtful.add(slot.address)
+        if not lease.is_asked:
+            self._note(slot, lease)
+        was_doubtful = lease.is_doubtful
+        lease.is_doubtful = True
         sent_at = self._settings.now()
         try:
-            sent = send_once(lambda: actions.acquire_once(slot, lease_id, seconds, timeouts))
+            sent = send_once(lambda: actions.acquire_once(slot, lease.lease_id, seconds, timeouts))
         except BaseException:
-            self._note_late(slot)  # Interrupted, it may be under way still, and come after the release.
+            lease.note_late()  # Interrupted, it may be under way still, and come after the release.
             raise
         self.is_answered = self.is_answered or sent.outcome in (CallOutcome.COMMITTED, CallOutcome.REFUSED)
         if sent.outcome in (CallOutcome.REFUSED, CallOutcome.NOT_SENT) and not was_doubtful:
-            self._doubtful.remove(slot.address)
+            lease.is_doubtful = False
         if sent.outcome is CallOutcome.IN_DOUBT:
-            self._note_late(slot)
+            lease.note_late()
         error: Any = sent.error
         if error is None:
-            self._granted.add(slot.address)
-            self._settings.records.confirm(slot, lease_id)
+            lease.is_granted = True
+            self._settings.records.confirm(slot, lease.lease_id)
             if known is not None:
                 known = replace(known, answered_at=sent.answer or known.answered_at)
             return self._write_record(slot, sent_at, known)
@@ -198,37 +218,35 @@ class SlotLeases:
     def _write_record(self, slot: Target, sent_at: float, known: Version | None) -> HeldLock | None:
         """Write the owner's record and the fence, before the first renewal is due."""
         settings = self._settings
-        lease_id = self._ids[slot.address]
+        lease = self._leases[slot.address]
         patience = self._time.start(settings.seconds * _PART_OF_TERM)
         try:
-            owner = settings.owner.tie_to_lease(lease_id, settings.seconds if kind_of(slot).finite else None)
-            record = lock_blobs.write_owner_and_fence(self._request, slot, lease_id, owner, known, patience)
+            owner = settings.owner.tie_to_lease(lease.lease_id, settings.seconds if kind_of(slot).finite else None)
+            record = lock_blobs.write_owner_and_fence(self._request, slot, lease.lease_id, owner, known, patience)
             # What this scope has read of the blob guards a write inside: the content is the same.
             settings.records.record_move(slot, record.moved)
         except (Locked, NotFound):
             # The lease was broken, or the blob deleted, meanwhile. The next attempt asks for another lease.
-            self._forget_lease(slot)
-            self._close_note(slot)
-            self._choose_new_id(slot)
+            self._drop(slot)
             return None
         except OutcomeUnknown:
-            self._late.add(slot.address)
+            lease.is_record_late = True
             raise
-        self._recorded.add(slot.address)
+        lease.is_recorded = True
         if record.moved.attempts > 1:
-            self._late.add(slot.address)
-        if slot.kind is not Kind.BLOB and slot.address in self._late:
+            lease.is_record_late = True
+        if slot.kind is not Kind.BLOB and lease.is_record_late:
             return self._ask_for_another(slot)
         self.release(keep=slot)
         self._check_time(slot, sent_at)
         return HeldLock(
             target=slot,
-            lease_id=lease_id,
+            lease_id=lease.lease_id,
             seconds=settings.seconds,
             fence=record.fence,
             ends=sent_at + settings.seconds,
             record=record,
-            note=self._notes.pop(slot.address, None),
+            note=lease.take_note(),
             may_come_late=self._may_come_late(slot),
         )
 
@@ -246,31 +264,30 @@ class SlotLeases:
         """Ask for the lock under another lease, where the service compares no version.
 
         A record that comes late could undo what is written next under the lease. Under another one it is refused.
-
-        Raises:
-            Unavailable: the lease could not be given back. The next attempt asks for it again.
         """
         time = self._time.start_in_any_case(_RELEASE_SECONDS)
         if not self._give_back(slot, time):
             raise Unavailable(f"no lease on {slot} could be had in time", str(slot.address))
-        self._forget_lease(slot)
-        self._close_note(slot)
-        self._choose_new_id(slot)
+        self._drop(slot)
         return self._ask_for(slot, None)
 
     def forget(self, held: HeldLock) -> None:
         """Count a lock as lost: the next attempt asks for another lease."""
-        self._forget_lease(held.target)
-        self._choose_new_id(held.target)
+        self._drop(held.target)
 
-    def _note(self, slot: Target, lease_id: str) -> None:
+    def _drop(self, slot: Target) -> None:
+        """Ask for another lease the next time: an id that was released is worth nothing."""
+        self._forget_lease(slot)
+        self._leases[slot.address].close_note()
+        self._leases[slot.address] = _SlotLease()
+
+    def _note(self, slot: Target, lease: "_SlotLease") -> None:
         """Note a lease before it is asked for; one without a term is noted as this process's."""
-        if kind_of(slot).finite:
-            self._settings.records.add(slot, lease_id, self._settings.seconds)
-            return
-        if self._settings.processes is not None:
-            self._notes[slot.address] = self._settings.processes.open(slot, lease_id)
-        self._settings.records.add(slot, lease_id, None)
+        is_finite = kind_of(slot).finite
+        if not is_finite and self._settings.processes is not None:
+            lease.note = self._settings.processes.open(slot, lease.lease_id)
+        self._settings.records.add(slot, lease.lease_id, self._settings.seconds if is_finite else None)
+        lease.is_asked = True
 
     def _end_abandoned(self, slot: Target) -> None:
         """Release the lease without a term of a process on this machine that has ended."""
@@ -281,7 +298,7 @@ class SlotLeases:
 
     def _forget_lease(self, slot: Target) -> None:
         """Forget a lease that is not held any more, unless another request for it may come late."""
-        lease_id = self._ids[slot.address]
+        lease_id = self._leases[slot.address].lease_id
         if self._may_come_late(slot):
             self._settings.records.give_up(slot, lease_id, self._settings.seconds)
         else:
@@ -292,28 +309,9 @@ class SlotLeases:
 
         A lease that was released, and that no answer had granted, was granted to one of those without an answer.
         """
-        came = 0 if slot.address in self._granted else 1
-        return self._unanswered[slot.address] > came and kind_of(slot).finite
-
-    def _note_late(self, slot: Target) -> None:
-        self._unanswered[slot.address] += 1
-        if slot.address in self._notes:
-            self._notes[slot.address].may_come_late()
-
-    def _close_note(self, slot: Target) -> None:
-        note = self._notes.pop(slot.address, None)
-        if note is not None:
-            note.close(is_released=True)
-
-    def _choose_new_id(self, slot: Target) -> None:
-        """Ask for another lease the next time: an id that was released is worth nothing."""
-        del self._asked[slot.address]
-        self._doubtful.discard(slot.address)
-        self._late.discard(slot.address)
-        self._granted.discard(slot.address)
-        self._recorded.discard(slot.address)
-        del self._unanswered[slot.address]
-        self._ids[slot.address] = str(uuid.uuid4())
+        lease = self._leases[slot.address]
+        came = 0 if lease.is_granted else 1
+        return lease.unanswered > came and kind_of(slot).finite
 
 
 def explain_not_acquired(error: AzguardError) -> AzguardError:

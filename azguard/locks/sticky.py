@@ -17,12 +17,12 @@ from azguard.leases import actions, owner_records
 from azguard.leases import state as lease_state
 from azguard.leases.owner_records import Moved, Version
 from azguard.leases.owners import Owner
-from azguard.locks import lock_blobs, log, log_lines, own_lease
+from azguard.locks import held_lock, lock_blobs, log, log_lines
 from azguard.locks.acquire import LockAcquisition
-from azguard.locks.holder import HoldPlan
-from azguard.locks.holds import Hold, HoldState, find_place
-from azguard.locks.known import KnownLock
-from azguard.locks.renewal import HeldLock
+from azguard.locks.background_holder import HoldPlan
+from azguard.locks.held_lock import HeldLock
+from azguard.locks.hold_records import HoldRecord, HoldState
+from azguard.locks.job_locks import JobLock
 from azguard.locks.settings import ANSWER_SECONDS
 from azguard.processes.signals import ignore_ending, raise_at_end
 from azguard.requests import commits, service_clock
@@ -67,7 +67,7 @@ class StickyHold:
     plan: HoldPlan
     until: HeldUntil
 
-    def hold(self, publish: Callable[[Hold], None]) -> Hold:
+    def hold(self, publish: Callable[[HoldRecord], None]) -> HoldRecord:
         """Acquire the lock for ever, or until its time is over, and return the record of it.
 
         ``publish`` tells the steps that follow. If it fails, the lock is released.
@@ -96,16 +96,16 @@ class StickyHold:
         commits.announce()
         return record
 
-    def find_own(self) -> KnownLock | None:
+    def find_own(self) -> JobLock | None:
         """Return the lock if this job holds it without a process already."""
         target = self.plan.request.target
         for record in self.plan.holds.list_own(self.plan.own):
             if (record.endpoint, record.address) == (target.endpoint, str(target.address)):
                 is_own = record.pid is None and record.state is HoldState.HELD
-                return KnownLock(target, record.lease_id, record.fence, record) if is_own else None
+                return JobLock(target, record.lease_id, record.fence, record) if is_own else None
         return None
 
-    def prolong(self, lock: KnownLock) -> KnownLock | None:
+    def prolong(self, lock: JobLock) -> JobLock | None:
         """Write another end and another reason on a lock that this scope holds so; None if it was broken meanwhile.
 
         Raises:
@@ -136,33 +136,14 @@ class StickyHold:
             plan.holds.save(record)
         return replace(lock, hold=record)
 
-    def _stay(self, held: HeldLock) -> Hold:
+    def _stay(self, held: HeldLock) -> HoldRecord:
         """Write the end on the lock, and make its lease infinite."""
         assert held.record is not None
         plan = self.plan
         owner = self.until.write_on(held.record.owner, held.lease_id)
         moved = owner_records.leave(held.target, held.lease_id, owner, plan.settings.patience_now())
         plan.settings.records.record_move(held.target, moved)
-        record = Hold(
-            lease_id=held.lease_id,
-            lock=str(plan.request.target.address),
-            address=str(held.target.address),
-            endpoint=held.target.endpoint,
-            scope=plan.own.scope,
-            fence=held.fence,
-            seconds=None,
-            since=owner.since,
-            until=owner.until,
-            pid=None,
-            birth=None,
-            place=find_place(),
-            ends=None,
-            log=None,
-            keeps_history=plan.settings.keeps_log,
-            job=plan.own.job,
-            version=moved.after,
-            env_file=plan.env_file,
-        )
+        record = replace(plan.build_record(held), until=owner.until, version=moved.after)
         plan.holds.prune()
         plan.holds.save(record)
         plan.settings.records.add(held.target, held.lease_id, None)
@@ -174,11 +155,7 @@ class StickyHold:
         return record
 
     def _make_infinite(self, target: Target, lease_id: str, owner: Owner, moved: Moved) -> None:
-        """Acquire the same lease without a term: the service takes the same id again.
-
-        Raises:
-            Unavailable: it has ended, and another has held the lock since; or the service does not do it.
-        """
+        """Acquire the same lease without a term: the service takes the same id again."""
         patience = self.plan.settings.patience_now()
         # Of the version with our record alone: the id of a lease that has ended is taken again, too.
         version = moved.after or owner_records.read_version(target, patience, lease_id).etag
@@ -202,9 +179,9 @@ class StickyHold:
     def _give_back(self, held: HeldLock) -> None:
         deadline = Deadline(_RELEASE_SECONDS, answer_seconds=ANSWER_SECONDS)
         records = self.plan.settings.records
-        if not own_lease.give_back(held.target, held.lease_id, records, deadline):
+        if not held_lock.give_back(held.target, held.lease_id, records, deadline):
             return
-        own_lease.forget(held, records)
+        held_lock.forget(held, records)
         known = self.plan.holds.find(held.lease_id)
         if known is not None:
             self.plan.holds.close(known, HoldState.RELEASED)

@@ -153,14 +153,18 @@ def find_own_arguments() -> tuple[int, int]:
     return int(found[1][45]), int(found[1][46])
 
 
-def end(pid: int, birth: str, grace_seconds: float) -> None:
-    """End a session leader and its group: SIGTERM, a time of grace, SIGKILL. Does nothing if it has ended."""
+def end(pid: int, birth: str, grace_seconds: float, send: Callable[[int, signal.Signals], None] = os.killpg) -> None:
+    """End a session leader and its group: SIGTERM, a time of grace, SIGKILL. Does nothing if it has ended.
+
+    With ``os.kill`` as ``send``, the process alone is ended.
+    """
     for number, seconds in ((signal.SIGTERM, grace_seconds), (signal.SIGKILL, _KILL_SECONDS)):
         if find_birth(pid) != birth:
             return
         try:
-            os.killpg(pid, number)
-        except ProcessLookupError:
+            send(pid, number)
+            send(pid, signal.SIGCONT)  # One that is stopped takes a signal only once it goes on.
+        except (ProcessLookupError, PermissionError):
             return
         _await_end(pid, birth, seconds)
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from email.utils import parsedate_to_datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -30,14 +30,17 @@ from azguard.cli.options.locks import (
 from azguard.cli.options.steps import StepVariables
 from azguard.conditions.values import parse_guid
 from azguard.errors import AzguardError, GaveUp, LockLost, UsageError
-from azguard.locks import checking, environment, holder, known, queue, readers
-from azguard.locks.holder import HoldPlan
-from azguard.locks.holds import Hold, LockHeld
-from azguard.locks.known import KnownLock, LockReleased
+from azguard.locks import background_holder, environment, job_locks, queue, readers
+from azguard.locks.background_holder import HoldPlan
+from azguard.locks.hold_records import HoldRecord
+from azguard.locks.job_locks import JobLock
 from azguard.locks.settings import LockRequest
 from azguard.locks.sticky import HeldUntil, StickyHold
 from azguard.processes.identity import KnownProcess
 from azguard.times import parse_http_date
+
+if TYPE_CHECKING:
+    from azguard.locks.shown import HoldResult, ReleaseResult
 
 #: What else than a blob is held for later steps: its lease ends by itself if the process that renews it is killed.
 _HELD = (Kind.SHARE,)
@@ -137,7 +140,7 @@ class HoldOptions:
         return found
 
 
-def hold(env: Environment, name: str, given: HoldOptions) -> LockHeld:
+def hold(env: Environment, name: str, given: HoldOptions) -> "HoldResult":
     """Hold a lock, and tell later steps.
 
     Raises:
@@ -151,11 +154,11 @@ def hold(env: Environment, name: str, given: HoldOptions) -> LockHeld:
     plan = _plan(env, target, given, checked)
     sticky = StickyHold(plan, given.check_sticky()) if given.sticky else None
     variables = StepVariables.of(given.env_file, env.environ)
-    around = known.find_held_around(plan.request.target, env.environ, plan.holds)
+    around = job_locks.find_held_around(plan.request.target, env.environ, plan.holds)
     if around is not None and (sticky is None or not around.is_sticky):
         if queue.is_reader_of(str(around.target.address), plan.request.target):
             readers.check_reads(plan.request)
-        checking.confirm(around, plan.request, plan.settings)
+        job_locks.confirm(around, plan.request, plan.settings)
         if sticky is not None:
             raise UsageError(f"this job holds {around.target} already", hint="release it first: azguard lock release")
         return _describe(env, around, (), "already_held")
@@ -167,21 +170,21 @@ def hold(env: Environment, name: str, given: HoldOptions) -> LockHeld:
     plan.settings.refuse_own(plan.request, plan.wait)
     exported: list[str] = []
 
-    def publish(held: Hold) -> None:
+    def publish(held: HoldRecord) -> None:
         lines = steps.list_lines(env.environ, variables, plan.holds)
         exported.extend(variables.write(steps.add(lines, held)))
 
     try:
-        held = holder.hold(plan, publish) if sticky is None else sticky.hold(publish)
+        held = background_holder.hold(plan, publish) if sticky is None else sticky.hold(publish)
     except GaveUp as error:
         words = f"{plan.request.target.address} is held by others; this job does not hold it"
         raise error.but(message=words, exit_status=checked.busy_status) from error
-    return _describe(env, known.of_hold(plan.request.target, held), tuple(exported), "held")
+    return _describe(env, job_locks.of_hold(plan.request.target, held), tuple(exported), "held")
 
 
 def find_known(
     env: Environment, name: str | None, lock_container: str | None, lease_id: str | None = None
-) -> list[KnownLock]:
+) -> list[JobLock]:
     """Return the lock of a name that this job holds, or held; without a name, all of them.
 
     Raises:
@@ -193,13 +196,13 @@ def find_known(
         if name is None:
             raise UsageError("--lease-id is of one lock", hint="name the lock too")
         target = addresses.lock(env, name, lock_container, also=addresses.FILES)
-        return [known.of_lease(target, lease_id, None, holds)]
-    names = [name] if name is not None else known.list_addresses(env.environ, holds, own)
+        return [job_locks.of_lease(target, lease_id, None, holds)]
+    names = [name] if name is not None else job_locks.list_addresses(env.environ, holds, own)
     targets = [addresses.lock(env, each, lock_container, also=addresses.FILES) for each in names]
-    return [known.find(target, env.environ, holds, own) for target in targets]
+    return [job_locks.find(target, env.environ, holds, own) for target in targets]
 
 
-def release(env: Environment, locks: Iterable[KnownLock], env_file: str | None) -> list[LockReleased]:
+def release(env: Environment, locks: Iterable[JobLock], env_file: str | None) -> "list[ReleaseResult]":
     """Release locks, and tell later steps. One that fails does not keep the others from being released.
 
     Raises:
@@ -207,12 +210,12 @@ def release(env: Environment, locks: Iterable[KnownLock], env_file: str | None) 
     """
     variables = StepVariables.of(env_file, env.environ)
     records = leases.CacheRecords(env)
-    done: list[LockReleased] = []
+    done: list[ReleaseResult] = []
     failed: list[AzguardError] = []
     lines = steps.list_lines(env.environ, variables, steps.holds_of(env))
     for each in locks:
         try:
-            done.append(known.release(each, steps.holds_of(env), records, env.deadline.fresh(), env.out.info))
+            done.append(job_locks.release(each, steps.holds_of(env), records, env.deadline.fresh(), env.out.info))
         except LockLost as error:
             failed.append(error)
             lines = [line for line in lines if line.lease_id != each.lease_id]
@@ -262,9 +265,11 @@ def _parse_until(text: str | None) -> HeldUntil:
         ) from None
 
 
-def _describe(env: Environment, lock: KnownLock, exported: tuple[str, ...], outcome: str) -> LockHeld:
+def _describe(env: Environment, lock: JobLock, exported: tuple[str, ...], outcome: str) -> "HoldResult":
+    from azguard.locks.shown import HoldResult  # which a run under a lock does not need
+
     hold = lock.hold
-    return LockHeld(
+    return HoldResult(
         address=str(lock.target.address),
         state="held",
         lease_id=lock.lease_id,

@@ -25,8 +25,7 @@ from azguard.leases.owners import Owner
 from azguard.leases.process_leases import ProcessLeases
 from azguard.locks.environment import is_under_lock
 from azguard.locks.guarded_run import GuardedCommand
-from azguard.locks.hold import hold_lock
-from azguard.locks.run import LockPlan
+from azguard.locks.run import LockPlan, hold_lock
 from azguard.locks.settings import AcquireSettings, LockRequest
 from azguard.processes import child
 
@@ -234,8 +233,7 @@ def plan_run(env: Environment, addresses: Sequence[str], command: Sequence[str],
 
 def _state_guard(env: Environment, text: str, wait: float) -> "StateGuard":
     """Return what waits for a Terraform state, and releases what a run that died left of its lock."""
-    from azguard.locks.run_notes import RunNotes
-    from azguard.locks.terraform import StateGuard
+    from azguard.locks.terraform import RunNotes, StateGuard
 
     return StateGuard(
         target=env.locate(text, Kind.BLOB, writable=True),

@@ -18,9 +18,9 @@ from azguard.cli.input import values
 from azguard.cli.output.stream import MessageStream
 from azguard.errors import ConfigError
 from azguard.leases.actions import LONGEST
-from azguard.locks import environment, known
+from azguard.locks import environment, job_locks
 from azguard.locks.environment import LockLine
-from azguard.locks.holds import Hold, Holds, JobScope
+from azguard.locks.hold_records import HoldRecord, HoldRecords, JobScope
 from azguard.locks.settings import LockRequest
 
 _GITHUB = "GITHUB_ENV"
@@ -133,9 +133,9 @@ def _same(one: Path, other: Path) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
 
 
-def holds_of(env: Environment) -> Holds:
+def holds_of(env: Environment) -> HoldRecords:
     """Return the records on this machine of locks that are held beyond one command."""
-    return Holds(env.folders.holds.absolute())
+    return HoldRecords(env.folders.holds.absolute())
 
 
 def own_of(env: Environment) -> JobScope:
@@ -144,11 +144,11 @@ def own_of(env: Environment) -> JobScope:
 
 
 def refuse_own(env: Environment, request: LockRequest, wait: float) -> None:
-    """Refuse a lock that this job holds already; see ``known.refuse_own``."""
-    known.refuse_own(request, wait, holds_of(env), own_of(env), env.deadline.fresh())
+    """Refuse a lock that this job holds already; see ``job_locks.refuse_own``."""
+    job_locks.refuse_own(request, wait, holds_of(env), own_of(env), env.deadline.fresh())
 
 
-def list_lines(environ: Mapping[str, str], variables: StepVariables, holds: Holds) -> list[LockLine]:
+def list_lines(environ: Mapping[str, str], variables: StepVariables, holds: HoldRecords) -> list[LockLine]:
     """Return the locks that later steps find now: of each lock, what was left last."""
     around = environment.read_lines(environ)
     # A shell may still have the variables of a lock that was released, or whose loss was told.
@@ -160,19 +160,19 @@ def list_lines(environ: Mapping[str, str], variables: StepVariables, holds: Hold
     return list(found.values())
 
 
-def _is_told(hold: Hold, variables: StepVariables) -> bool:
+def _is_told(hold: HoldRecord, variables: StepVariables) -> bool:
     # One that was lost counts too: the steps that follow have to know. A file may be of a job that is long over, or of
     # one that runs beside this one.
     in_file = hold.is_kept and ci_jobs.is_own(hold.job, variables.job) and variables.is_in_file(hold.lease_id)
     return in_file or variables.is_of_step(hold.lease_id, hold.job)
 
 
-def describe(hold: Hold) -> LockLine:
+def describe(hold: HoldRecord) -> LockLine:
     """Return what later steps are told of a lock."""
     duration = LONGEST if hold.seconds is None else hold.seconds
     return LockLine(hold.address, hold.endpoint, hold.lease_id, str(hold.fence), str(duration))
 
 
-def add(lines: list[LockLine], hold: Hold) -> dict[str, str]:
+def add(lines: list[LockLine], hold: HoldRecord) -> dict[str, str]:
     """Return the variables of these locks and of one more."""
     return environment.export_lines([*(line for line in lines if line.lock != hold.address), describe(hold)])

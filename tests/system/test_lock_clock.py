@@ -17,8 +17,8 @@ from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.errors import Unavailable
 from azguard.leases import actions
-from azguard.locks import renewal
-from azguard.locks.renewal import HeldLock, Renewer
+from azguard.locks import held_lock
+from azguard.locks.held_lock import HeldLock, Renewer
 from azguard.processes import clock
 from azguard.processes.guardian import Ended, Guardian
 from tests.support import locked_command
@@ -67,7 +67,7 @@ class Watch:
         self.lost: list[str] = []
         monkeypatch.setattr(actions, "renew_once", lambda *words: service.renew(now))
         held = HeldLock(LOCK, "0e0e0e0e-0000-4000-8000-000000000000", term, 1, now() + term)
-        monkeypatch.setattr(renewal, "_TICK_SECONDS", 0.05)  # nothing wakes it when this clock moves
+        monkeypatch.setattr(held_lock, "_TICK_SECONDS", 0.05)  # nothing wakes it when this clock moves
         self.renewer = Renewer(
             held, on_renewal=self.ends.append, on_loss=self.lost.append, tell=lambda text: None, now=now
         )
@@ -144,7 +144,7 @@ def test_the_reason_of_a_failed_renewal_is_kept_until_one_succeeds(now: Clock, m
     watch = Watch(Service(failure), now, monkeypatch)
     now.move(PERIOD)
     until(lambda: watch.renewer.failure)
-    late = renewal.describe_late([watch.renewer])
+    late = held_lock.describe_late([watch.renewer])
     now.move(0.5)
     until(lambda: watch.ends)
     watch.renewer.stop()

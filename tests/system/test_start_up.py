@@ -140,7 +140,7 @@ def test_a_run_under_a_lock_imports_the_blob_sdk_only_and_nothing_to_make_locks_
     making = (
         "azguard.blobs.content.put_blob",
         "azguard.blobs.containers",
-        "azguard.locks.listing",
+        "azguard.locks.shown",
     )
     packages = ("azure.storage.blob", *others, *slow, *making)
     first, later = (imported(line, packages, tmp_path, account) for _ in range(2))

@@ -15,8 +15,8 @@ from azguard.faultproxy import proxy
 from azguard.leases import state
 from azguard.leases.owners import Owner
 from azguard.locks import environment
-from azguard.locks.hold import LockHolding, hold_lock
-from azguard.locks.renewal import HeldLock
+from azguard.locks.held_lock import HeldLock
+from azguard.locks.run import CriticalSection, hold_lock
 from azguard.locks.settings import AcquireSettings
 from azguard.requests.deadline import Deadline
 from tests.faults.rules import operation
@@ -253,7 +253,7 @@ def lock(cli: CliWorld) -> Target:
 
 def test_a_lock_that_could_not_be_renewed_in_time_stops_the_write(cli: CliWorld) -> None:
     target = lock(cli)
-    held = LockHolding(
+    held = CriticalSection(
         HeldLock(target, "0e6e2a5b-3f0d-4a53-9f6e-2f1d8a7c6b02", 60, 1, ends=100.0), settings_of([], now=100.0)
     )
     with pytest.raises(LockLost) as lost:

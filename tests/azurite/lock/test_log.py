@@ -243,7 +243,7 @@ def test_a_history_that_is_full_begins_anew(world: Locks, monkeypatch: pytest.Mo
         blob = f"{world.container}/{part['name']}"
         assert world.cli.call("blob", "delete", blob, "--last-writer-wins").code == 0
     ran = world.cli.call("lock", "log", lock)
-    assert (ran.code, "what was before is deleted" in ran.err) == (0, True)
+    assert (ran.code, "the older part is deleted" in ran.err) == (0, True)
 
 
 def test_a_history_that_takes_no_line_begins_anew(world: Locks, monkeypatch: pytest.MonkeyPatch) -> None:

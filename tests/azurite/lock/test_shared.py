@@ -77,7 +77,7 @@ def test_inside_a_reader_the_same_lock_is_read_at_once_and_never_held_alone(worl
     words = command("lock", "run", lock)
     nested = world.run(lock, "--shared", "--", *words, "--shared", "--no-wait", "--", "true")
     alone = world.run(lock, "--shared", "--", *words, "--", "true")
-    assert (nested.code, alone.code, "cannot be held alone" in alone.err, world.left(lock)) == (0, 2, True, NOTHING)
+    assert (nested.code, alone.code, "cannot hold it alone" in alone.err, world.left(lock)) == (0, 2, True, NOTHING)
 
 
 def test_slots_and_readers_do_not_mix(world: Locks) -> None:

@@ -20,7 +20,7 @@ from azguard.address import Kind
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
 from azguard.leases import state as lease_state
-from azguard.locks.overdue import OverdueLock
+from azguard.locks.held_lock import OverdueLock
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_clock import ServiceClock
 from azguard.times import iso

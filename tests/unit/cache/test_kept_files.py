@@ -13,7 +13,7 @@ from azguard.cache import kept_files
 from azguard.cache.kept_files import KeptItem
 from azguard.errors import ConfigError
 from azguard.folders import KEPT, Keeping
-from azguard.locks.holds import Holds, HoldState
+from azguard.locks.hold_records import HoldRecords, HoldState
 from azguard.processes import locked_file
 from azguard.processes.notes import Machine, ProcessNotes
 from tests.support.cases import cases
@@ -21,7 +21,7 @@ from tests.unit.locks.test_holds import hold
 
 NOW = datetime.now(UTC)
 DAY = 86400
-USES = {folders.HOLD.kind: Holds.may_be_held}
+USES = {folders.HOLD.kind: HoldRecords.may_be_held}
 ANY_AGE = timedelta(0)
 
 
@@ -123,7 +123,7 @@ def test_the_note_of_a_process_that_lives_stays_from_its_first_moment_on(tmp_pat
 def test_a_lock_that_may_be_held_is_in_use(
     tmp_path: Path, changes: dict[str, object], age: float, in_use: bool
 ) -> None:
-    holds, record = Holds(tmp_path / "holds"), hold(**{"seconds": 600, **changes})
+    holds, record = HoldRecords(tmp_path / "holds"), hold(**{"seconds": 600, **changes})
     holds.save(record)
     write(holds.file(record.lease_id, "log"), age / DAY)
     make_old(holds.file(record.lease_id, "json"), age / DAY)

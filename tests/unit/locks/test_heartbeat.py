@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Any, cast
 
-from azguard.locks.guarded_run import GuardedCommand, GuardedRun
-from azguard.locks.heartbeat import Heartbeat
+from azguard.locks.guarded_run import GuardedCommand, GuardedRun, Heartbeat
 
 
 class Told:

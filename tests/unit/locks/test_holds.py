@@ -8,8 +8,8 @@ from unittest.mock import Mock
 import pytest
 
 from azguard.errors import LockLost
-from azguard.locks import holder
-from azguard.locks.holds import Hold, Holds, HoldState, JobScope, find_place
+from azguard.locks import background_holder
+from azguard.locks.hold_records import HoldRecord, HoldRecords, HoldState, JobScope, find_place
 from azguard.processes import background, clock, identity
 
 ID = "0e0e0e0e-0000-4000-8000-000000000000"
@@ -17,8 +17,8 @@ OTHER_ID = "0e0e0e0e-0000-4000-8000-000000000001"
 MINE = JobScope("s", None)
 
 
-def hold(**changes: object) -> Hold:
-    known = Hold(
+def hold(**changes: object) -> HoldRecord:
+    known = HoldRecord(
         lease_id=ID,
         lock="blob:locks/a",
         address="blob:locks/a",
@@ -38,18 +38,18 @@ def hold(**changes: object) -> Hold:
 
 
 @pytest.fixture
-def holds(tmp_path: Path) -> Holds:
+def holds(tmp_path: Path) -> HoldRecords:
     """Return an empty folder of records."""
-    return Holds(tmp_path / "holds")
+    return HoldRecords(tmp_path / "holds")
 
 
-def test_a_record_is_found_by_its_lease(holds: Holds) -> None:
+def test_a_record_is_found_by_its_lease(holds: HoldRecords) -> None:
     holds.save(hold())
     assert (holds.find(ID), holds.find(OTHER_ID), holds.find("../holds")) == (holds.find(ID), None, None)
     assert holds.find(ID) is not None
 
 
-def test_the_newest_record_of_a_scope_is_first(holds: Holds) -> None:
+def test_the_newest_record_of_a_scope_is_first(holds: HoldRecords) -> None:
     older, newer = hold(), hold(lease_id=OTHER_ID, fence=8)
     for each in (newer, older, hold(lease_id=OTHER_ID.replace("1", "2"), scope="t")):
         holds.save(each)
@@ -57,13 +57,13 @@ def test_the_newest_record_of_a_scope_is_first(holds: Holds) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"state": "held"}', '{"state": "odd"}', "\x00"])
-def test_a_damaged_record_is_none(holds: Holds, text: str) -> None:
+def test_a_damaged_record_is_none(holds: HoldRecords, text: str) -> None:
     holds.save(hold())
     holds.file(ID, "json").write_text(text)
     assert (holds.find(ID), holds.list_own(MINE)) == (None, [])
 
 
-def test_a_field_of_a_later_version_is_passed_over(holds: Holds) -> None:
+def test_a_field_of_a_later_version_is_passed_over(holds: HoldRecords) -> None:
     holds.save(hold())
     file = holds.file(ID, "json")
     file.write_text(file.read_text().replace("{", '{"later": 1,', 1))
@@ -83,7 +83,7 @@ def test_a_pid_that_was_given_to_another_process_is_not_taken_for_it() -> None:
     assert not process.lives
 
 
-def test_what_ended_long_ago_is_deleted_and_what_is_held_stays(holds: Holds) -> None:
+def test_what_ended_long_ago_is_deleted_and_what_is_held_stays(holds: HoldRecords) -> None:
     holds.save(hold())
     holds.close(hold(lease_id=OTHER_ID), HoldState.RELEASED)
     for lease_id in (ID, OTHER_ID):
@@ -92,17 +92,19 @@ def test_what_ended_long_ago_is_deleted_and_what_is_held_stays(holds: Holds) -> 
     assert (holds.find(ID) is not None, holds.find(OTHER_ID)) == (True, None)
 
 
-def test_records_are_for_their_owner_alone(holds: Holds) -> None:
+def test_records_are_for_their_owner_alone(holds: HoldRecords) -> None:
     holds.save(hold())
     modes = [os.stat(path).st_mode & 0o777 for path in (holds.folder, holds.file(ID, "json"))]
     assert modes == [0o700, 0o600]
 
 
-def test_a_lock_whose_lease_ended_before_it_was_told_is_not_held(holds: Holds, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_whose_lease_ended_before_it_was_told_is_not_held(
+    holds: HoldRecords, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told: list[object] = []
     begun = Mock()
     begun.channel.receive.return_value = [{"is": "held", "hold": asdict(hold(ends=clock.now()))}]
     monkeypatch.setattr(background, "start", lambda *_: begun)
     with pytest.raises(LockLost):
-        holder.hold(Mock(holds=holds), told.append)
+        background_holder.hold(Mock(holds=holds), told.append)
     assert (told, begun.channel.send.called, begun.end.called) == ([], False, True)

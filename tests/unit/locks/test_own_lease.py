@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from azguard.leases.owners import FENCE, OWNER, Owner
 from azguard.leases.state import LeaseState
-from azguard.locks import own_lease
+from azguard.locks import held_lock
 from tests.support.cases import cases
 
 FREE = LeaseState("blob:a/b", "available", "unlocked", None, "0x1", datetime.now(UTC), {FENCE: "1"})
@@ -29,4 +29,4 @@ HELD, ENDED = ({FENCE: "1", OWNER: each.as_metadata()} for each in (OWNER_RECORD
     ],
 )
 def test_only_what_the_holder_left_itself_was_released(found: LeaseState, version: str | None, expected: bool) -> None:
-    assert own_lease.was_released(found, 1, version) is expected
+    assert held_lock.was_released(found, 1, version) is expected

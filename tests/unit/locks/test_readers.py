@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from azguard.locks import draining, readers
+from azguard.locks import readers
 from tests.support import thorough
 from tests.support.simulated_locks import LOCK, TERM, Contender, Simulation, Storm
 
@@ -120,9 +120,7 @@ def test_a_lock_that_was_lost_to_a_reader_is_not_left_as_one_that_was_released()
 
 
 MUTANTS: Mapping[str, Any] = {
-    "a writer does not look for readers": patch.object(
-        draining.Draining, "may_have_readers", lambda self, place: False
-    ),
+    "a writer does not look for readers": patch.object(readers.Draining, "may_have_readers", lambda self, place: False),
     "a writer counts no reader": patch.object(readers, "_is_inside", lambda reader, time: False),
     "a reader does not look for a writer": patch.object(
         readers, "_CERTAINLY_FREE", ("available", "broken", "leased", "expired")

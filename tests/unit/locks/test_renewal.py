@@ -2,7 +2,7 @@
 
 from azure.core.exceptions import ServiceResponseError
 
-from azguard.locks.renewal import is_definite
+from azguard.locks.held_lock import _is_definite
 from tests.support.cases import cases
 from tests.support.fake_resource import Refusal
 
@@ -21,4 +21,4 @@ from tests.support.fake_resource import Refusal
     ],
 )
 def test_a_lock_is_lost_only_if_the_service_says_that_its_lease_is_not_held(answer: Exception, is_lost: bool) -> None:
-    assert is_definite(answer) is is_lost
+    assert _is_definite(answer) is is_lost

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from azguard.errors import ConfigError
-from azguard.locks.run_notes import RunFile, RunNote, RunNotes
+from azguard.locks.terraform import RunFile, RunNote, RunNotes
 from azguard.processes.notes import Machine, ProcessNote
 
 ELSEWHERE = Machine("other", "another boot", "another installation")

@@ -14,10 +14,9 @@ from azguard.leases import actions
 from azguard.leases.owner_records import Moved
 from azguard.leases.owners import Owner
 from azguard.leases.process_leases import ProcessLeases
-from azguard.locks import lock_blobs, own_lease
+from azguard.locks import held_lock, lock_blobs
 from azguard.locks.lock_blobs import LockRecord
-from azguard.locks.request_time import RequestTime
-from azguard.locks.settings import AcquireSettings, LockRequest
+from azguard.locks.settings import AcquireSettings, LockRequest, RequestTime
 from azguard.locks.slot_leases import SlotLeases
 from tests.support.fake_resource import TARGET, Clock, Refusal
 from tests.support.no_records import NoRecords
@@ -44,7 +43,7 @@ class Service:
         self.given_back: list[str] = []
         monkeypatch.setattr(actions, "acquire_once", self._acquire)
         monkeypatch.setattr(actions, "give_back", self._give_back)
-        monkeypatch.setattr(own_lease, "give_back", self._give_back)
+        monkeypatch.setattr(held_lock, "give_back", self._give_back)
         monkeypatch.setattr(lock_blobs, "write_owner_and_fence", self._write)
 
     def leases(self, target: Target = BLOB, processes: ProcessLeases | None = None) -> SlotLeases:

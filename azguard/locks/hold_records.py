@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-from azguard import ci_jobs, columns
+from azguard import ci_jobs
 from azguard.atomic_files import write_atomically
 from azguard.conditions.values import is_guid
 from azguard.errors import ConfigError
@@ -40,7 +40,7 @@ class HoldState(StrEnum):
 
 
 @dataclass(frozen=True)
-class Hold:
+class HoldRecord:
     """A lock that is held beyond one command."""
 
     lease_id: str
@@ -125,39 +125,13 @@ class JobScope:
     #: The CI job: see ``ci_jobs``; None outside of CI, where the scope alone says whose a hold is.
     job: str | None
 
-    def owns(self, hold: Hold) -> bool:
+    def owns(self, hold: HoldRecord) -> bool:
         """Return whether a hold is of this scope and this job."""
         return hold.scope == self.scope and ci_jobs.is_own(hold.job, self.job)
 
 
 @dataclass(frozen=True)
-class LockHeld:
-    """What ``lock hold`` prints."""
-
-    COLUMNS: ClassVar = (columns.ADDRESS, columns.STATE, columns.FENCE, columns.PID, columns.UNTIL, columns.LEASE_ID)
-
-    address: str
-    state: str
-    lease_id: str
-    fence: int | None
-    #: The term of the lease in seconds, or ``infinite``.
-    duration: int | str | None
-    #: By the service's clock.
-    since: str | None
-    #: When it is released at the latest.
-    until: str | None
-    #: The process that renews it, its log, and the record of both.
-    pid: int | None
-    log: str | None
-    holder_file: str | None
-    #: Where the variables for later steps were written.
-    exported: tuple[str, ...]
-    #: ``held``; ``already_held`` by an earlier step of this job; ``prolonged``, of a lock without a process.
-    outcome: str
-
-
-@dataclass(frozen=True)
-class Holds:
+class HoldRecords:
     """The records of this machine, in one folder."""
 
     folder: Path
@@ -166,7 +140,7 @@ class Holds:
         """Return the path of a record, ``json``, or of the log of its process, ``log``."""
         return self.folder / f"{lease_id}.{suffix}"
 
-    def save(self, hold: Hold) -> None:
+    def save(self, hold: HoldRecord) -> None:
         """Write a record, in place of an earlier one of the same lease.
 
         Raises:
@@ -188,13 +162,15 @@ class Holds:
                 f"{self.folder} cannot be written: {error.strerror}", reason="hold_not_recorded"
             ) from error
 
-    def find(self, lease_id: str) -> Hold | None:
+    def find(self, lease_id: str) -> HoldRecord | None:
         """Return the record of a lease."""
         if not is_guid(lease_id):
             return None
         return _read(self.file(lease_id, "json"))
 
-    def close(self, hold: Hold, state: HoldState, why: str | None = None, *, is_settled: bool = False) -> Hold:
+    def close(
+        self, hold: HoldRecord, state: HoldState, why: str | None = None, *, is_settled: bool = False
+    ) -> HoldRecord:
         """Write down how it ended; that this cannot be written is no error, since the service knows it too."""
         ended = replace(hold, state=state, why=why, is_settled=is_settled)
         with suppress(ConfigError):
@@ -215,16 +191,16 @@ class Holds:
                 with suppress(OSError):
                     path.unlink()
 
-    def list_own(self, own: JobScope) -> list[Hold]:
+    def list_own(self, own: JobScope) -> list[HoldRecord]:
         """Return the records of a job, newest first."""
         found = filter(own.owns, self._list())
         return sorted(found, key=lambda hold: (hold.since or "", hold.fence), reverse=True)
 
-    def list_unreleased(self) -> list[Hold]:
+    def list_unreleased(self) -> list[HoldRecord]:
         """Return the records of what is held, or was lost and nothing has told it, the oldest first."""
         return sorted((each for each in self._list() if not each.is_over), key=lambda hold: hold.since or "")
 
-    def list_of_others(self, own: JobScope) -> list[Hold]:
+    def list_of_others(self, own: JobScope) -> list[HoldRecord]:
         """Return the records of what other jobs and scopes hold, as far as is known here, the newest first."""
         held = (each for each in self._list() if each.may_be_held)
         return sorted((each for each in held if not own.owns(each)), key=lambda hold: hold.since or "", reverse=True)
@@ -258,7 +234,7 @@ class Holds:
             return time.time() - path.stat().st_mtime <= hold.seconds
         return False
 
-    def _list(self) -> Iterator[Hold]:
+    def _list(self) -> Iterator[HoldRecord]:
         return (hold for path in self._files() if (hold := _read(path)) is not None)
 
     def _files(self) -> list[Path]:
@@ -274,13 +250,13 @@ def find_place() -> str:
     return " ".join(filter(None, (socket.gethostname(), identity.find_boot() or "", numbering)))
 
 
-def _read(path: Path) -> Hold | None:
+def _read(path: Path) -> HoldRecord | None:
     """Return the record of a file; None if there is none that can be read."""
     try:
         with open(path, "rb") as file:
             found: dict[str, Any] = json.loads(file.read(_LARGEST_BYTES))
-        known = {each.name for each in fields(Hold)}
+        known = {each.name for each in fields(HoldRecord)}
         values = {name: value for name, value in found.items() if name in known}
-        return Hold(**{**values, "state": HoldState(found["state"])})
+        return HoldRecord(**{**values, "state": HoldState(found["state"])})
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None

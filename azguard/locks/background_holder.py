@@ -20,10 +20,10 @@ from datetime import UTC, datetime, timedelta
 
 from azguard.errors import AzguardError, ConfigError, Locked, LockLost, NotFound
 from azguard.leases import state as lease_state
-from azguard.locks import log, log_lines, own_lease, readers
+from azguard.locks import held_lock, log, log_lines, readers
 from azguard.locks.acquire import LockAcquisition
-from azguard.locks.holds import Hold, Holds, HoldState, JobScope, find_place
-from azguard.locks.renewal import HeldLock, Renewer, describe_late
+from azguard.locks.held_lock import HeldLock, Renewer, describe_late
+from azguard.locks.hold_records import HoldRecord, HoldRecords, HoldState, JobScope, find_place
 from azguard.locks.settings import ANSWER_SECONDS, AcquireSettings, LockRequest
 from azguard.processes import background, clock, identity
 from azguard.processes.background import Background
@@ -52,7 +52,7 @@ class HoldPlan:
     settings: AcquireSettings
     #: How many seconds to wait for other holders.
     wait: float
-    holds: Holds
+    holds: HoldRecords
     #: Whose hold it is.
     own: JobScope
     #: How many seconds to hold it; None is until it is released.
@@ -62,8 +62,31 @@ class HoldPlan:
     #: The file of a shell for the variables of later steps; None is none.
     env_file: str | None = None
 
+    def build_record(self, held: HeldLock) -> HoldRecord:
+        """Return the record of a lock that was acquired, as of one without a process or an end."""
+        return HoldRecord(
+            lease_id=held.lease_id,
+            lock=str(self.request.target.address),
+            address=str(held.target.address),
+            endpoint=held.target.endpoint,
+            scope=self.own.scope,
+            fence=held.fence,
+            seconds=None,
+            since=held.since if held.record is None else held.record.owner.since,
+            until=None,
+            pid=None,
+            birth=None,
+            place=find_place(),
+            ends=None,
+            log=None,
+            keeps_history=self.settings.keeps_log,
+            job=self.own.job,
+            version=None if held.record is None else held.record.moved.after,
+            env_file=self.env_file,
+        )
 
-def hold(plan: HoldPlan, publish: Callable[[Hold], None]) -> Hold:
+
+def hold(plan: HoldPlan, publish: Callable[[HoldRecord], None]) -> HoldRecord:
     """Acquire a lock, leave a process that renews it, and return the record of both.
 
     ``publish`` tells the steps that follow. If it fails, the lock is released. Call it on the main thread, before any
@@ -89,12 +112,12 @@ def hold(plan: HoldPlan, publish: Callable[[Hold], None]) -> Hold:
     return held
 
 
-def _await_held(begun: Background) -> Hold:
+def _await_held(begun: Background) -> HoldRecord:
     while (messages := begun.channel.receive()) is not None:
         for message in messages:
             if message["is"] == "failed":
                 raise pickle.loads(base64.b64decode(message["error"]))  # noqa: S301  # our own child wrote it
-            held = Hold(**{**message["hold"], "state": HoldState(message["hold"]["state"])})
+            held = HoldRecord(**{**message["hold"], "state": HoldState(message["hold"]["state"])})
             if held.ends is not None and clock.now() >= held.ends:
                 # As after a suspend: whether it was renewed since is not known here.
                 raise LockLost(f"the lock {held.address} was lost before it was told", held.address)
@@ -178,32 +201,22 @@ class _Holder:
         with ignore_ending():
             self._finish(held, None if self._over.is_set() else why)
 
-    def _describe(self, held: HeldLock) -> Hold:
+    def _describe(self, held: HeldLock) -> HoldRecord:
         plan = self._plan
-        since = held.since if held.record is None else held.record.owner.since
+        record = plan.build_record(held)
         until = None
-        if since is not None and plan.lasts is not None:
-            until = iso(datetime.fromisoformat(since) + timedelta(seconds=plan.lasts))
+        if record.since is not None and plan.lasts is not None:
+            until = iso(datetime.fromisoformat(record.since) + timedelta(seconds=plan.lasts))
         pid = os.getpid()
-        return Hold(
-            lease_id=held.lease_id,
-            lock=str(plan.request.target.address),
-            address=str(held.target.address),
-            endpoint=held.target.endpoint,
-            scope=plan.own.scope,
-            fence=held.fence,
+        log_file = str(plan.holds.file(held.lease_id, "log"))
+        return replace(
+            record,
             seconds=held.seconds,
-            since=since,
             until=until,
             pid=pid,
             birth=identity.find_birth(pid),
-            place=find_place(),
             ends=held.ends,
-            log=str(plan.holds.file(held.lease_id, "log")),
-            keeps_history=plan.settings.keeps_log,
-            job=plan.own.job,
-            version=None if held.record is None else held.record.moved.after,
-            env_file=plan.env_file,
+            log=log_file,
         )
 
     def _wait(self, renewer: Renewer) -> str:
@@ -254,7 +267,7 @@ class _Holder:
                 holds.close(self._record, HoldState.LEFT, failure)
                 return
             _log("released" if self._lost is None else f"it was lost before: {self._lost}")
-        own_lease.forget(held, self._plan.settings.records)
+        held_lock.forget(held, self._plan.settings.records)
         if self._lost is None:
             holds.close(self._record, HoldState.RELEASED, why)
         else:
@@ -270,19 +283,19 @@ class _Holder:
             found = lease_state.look(held.target, Deadline(_RELEASE_SECONDS, answer_seconds=ANSWER_SECONDS))
         except AzguardError:
             return False
-        return own_lease.was_released(found, held.fence, None if held.record is None else held.record.moved.after)
+        return held_lock.was_released(found, held.fence, None if held.record is None else held.record.moved.after)
 
     def _give_back(self, held: HeldLock) -> None:
         """Release a lock of which no step was told."""
         if self._release(held) is None:
-            own_lease.forget(held, self._plan.settings.records)
+            held_lock.forget(held, self._plan.settings.records)
 
     def _release(self, held: HeldLock) -> str | None:
         """Release the lock, and return why that failed; that it was lost before is noted."""
         try:
             patience = Deadline(_RELEASE_SECONDS, answer_seconds=ANSWER_SECONDS)
-            self._lost = own_lease.find_loss(
-                own_lease.release(held.target, held.lease_id, self._plan.settings.records, patience)
+            self._lost = held_lock.find_loss(
+                held_lock.release(held.target, held.lease_id, self._plan.settings.records, patience)
             )
             if held.is_shared:
                 readers.delete(held.target)

@@ -1,8 +1,10 @@
-"""Locks as operators see them: who holds them, since when, with which fence."""
+"""Locks as people see them: what ``lock show``, ``hold``, ``check``, ``release`` print of them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from typing import ClassVar
 
+from azguard import columns
 from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.errors import Forbidden, NotFound, Unauthenticated
@@ -43,6 +45,64 @@ class LockFacts(LeaseFacts):
     readers: tuple[Waiter, ...]
     #: In order; None if the caller may not list the container.
     waiters: tuple[Waiter, ...] | None
+
+
+@dataclass(frozen=True)
+class HoldResult:
+    """What ``lock hold`` prints."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.STATE, columns.FENCE, columns.PID, columns.UNTIL, columns.LEASE_ID)
+
+    address: str
+    state: str
+    lease_id: str
+    fence: int | None
+    #: The term of the lease in seconds, or ``infinite``.
+    duration: int | str | None
+    #: By the service's clock.
+    since: str | None
+    #: When it is released at the latest.
+    until: str | None
+    #: The process that renews it, its log, and the record of both.
+    pid: int | None
+    log: str | None
+    holder_file: str | None
+    #: Where the variables for later steps were written.
+    exported: tuple[str, ...]
+    #: ``held``; ``already_held`` by an earlier step of this job; ``prolonged``, of a lock without a process.
+    outcome: str
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What ``lock check`` prints of a lock that is held."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.STATE, columns.FENCE, columns.SECONDS_LEFT, columns.UNTIL)
+
+    address: str
+    state: str
+    lease_id: str
+    fence: int | None
+    #: How many seconds the lease lasts unless it is renewed; None if it is infinite, or not known on this machine.
+    seconds_left: int | None
+    #: When it is released at the latest.
+    until: str | None
+    #: The process that renews it.
+    pid: int | None
+
+
+@dataclass(frozen=True)
+class ReleaseResult:
+    """What ``lock release`` did."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.STATE, columns.FENCE, columns.LEASE_ID)
+
+    address: str
+    state: str = field(init=False, default="free")
+    lease_id: str
+    fence: int | None
+    #: ``released`` or ``already_released``.
+    outcome: str
 
 
 def show(target: Target, deadline: Deadline) -> Sequence[LeaseFacts]:
