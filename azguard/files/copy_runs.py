@@ -119,7 +119,6 @@ def check_unchanged(source: Target, version: FileSource, deadline: Deadline) -> 
 
 
 def _judge_refusal(error: AzguardError, source: Target) -> AzguardError:
-    """Return the refusal of a copy, with the side that was refused."""
     if error.service_code == copies.UNREADABLE:
         return copies.judge_unreadable(error, source)
     # The directory of the destination was there: it is a source in the same account.

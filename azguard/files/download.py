@@ -128,7 +128,6 @@ class FileDownload:
         )
 
     def _read_first(self, lease_id: str | None) -> bytes:
-        """Return the first range, and keep the properties that came with it."""
         start = self._span.start
         most = RANGE_BYTES if self._span.end is None else min(RANGE_BYTES, self._span.end - start)
         while True:

@@ -155,7 +155,7 @@ def describe_file(address: Address, found: Any) -> FileShown:
     )
 
 
-def describe_entry(address: Address, found: Any) -> EntryListed:
+def _describe_entry(address: Address, found: Any) -> EntryListed:
     """Return one item of the SDK's listing as a plain value."""
     return EntryListed(
         address=str(address),
@@ -203,7 +203,7 @@ def list_entries(
     )
     start = f"{address.path}/" if address.path else ""
     every = (
-        describe_entry(
+        _describe_entry(
             Address(
                 Kind.DIR if item.is_directory else Kind.FILE,
                 (address.container, start + item.name),

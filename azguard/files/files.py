@@ -158,7 +158,6 @@ def _take_record_along(given: FileRename) -> Iterator[None]:
 
 @contextmanager
 def _hold_replaced(given: FileRename) -> Iterator[Held]:
-    """Hold a lease on the version that is replaced."""
     with ExitStack() as until:
         try:
             held = until.enter_context(guarding.hold(given.target, given.conditions, given.guarding, given.deadline))

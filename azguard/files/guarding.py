@@ -240,7 +240,6 @@ def _withdraw_record(target: Target, held: Held, before: str, deadline: Deadline
 
 
 def _end_left(target: Target, processes: ProcessLeases, records: LeaseRecords, deadline: Deadline) -> EndedLeases:
-    """Release what processes that have ended left on a share or a file."""
     ended = EndedLeases()
 
     def tidy(place: Target, lease: ProcessLease) -> None:

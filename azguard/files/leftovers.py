@@ -128,7 +128,6 @@ def _delete(target: Target, found: Any, named: re.Match[str], pruning: Pruning) 
 
 
 def _judge(named: re.Match[str], age: timedelta | None, pruning: Pruning) -> str:
-    """Return why a file may be deleted, or is kept."""
     notes, name = _find_notes(named, pruning.guarding)
     if notes is not None and notes.is_running(name):
         return "process_runs"

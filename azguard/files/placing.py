@@ -110,7 +110,6 @@ def _has_no_place(error: NotFound) -> bool:
 
 
 def _raise_missing(version: NewVersion, error: NotFound) -> NoReturn:
-    """Raise the error for a version that is to be replaced, and is not there."""
     if _has_no_place(error):
         raise error
     target = version.target

@@ -45,7 +45,7 @@ _GROWTH = 2
 _PAUSE_SECONDS = 0.2
 
 
-def open_note(notes: ProcessNotes | None, target: Target, name: str) -> ProcessNote | None:
+def _open_note(notes: ProcessNotes | None, target: Target, name: str) -> ProcessNote | None:
     """Note a temporary file under a name, before it is created."""
     if notes is None:
         return None
@@ -75,18 +75,18 @@ def sweep(notes: ProcessNotes | None, target: Target, deadline: Deadline) -> Non
 def delete_temporary(target: Target, lease_id: str | None, deadline: Deadline, tries: int = 1) -> bool:
     """Delete a temporary file, if that can be done soon; return whether it is known not to be there."""
     patience = deadline.afterwards(_DELETE_SECONDS)
-    sent = send_delete(target, lease_id, patience)
+    sent = _send_delete(target, lease_id, patience)
     while sent.outcome not in (CallOutcome.COMMITTED, CallOutcome.REFUSED) and tries > 1 and not patience.passed:
         tries -= 1
-        sent = send_delete(target, lease_id, patience)
+        sent = _send_delete(target, lease_id, patience)
     if sent.error is not None and service_code(sent.error) == _IS_PENDING:
         stop_copy(target, lease_id, patience)
-        sent = send_delete(target, lease_id, patience)
+        sent = _send_delete(target, lease_id, patience)
     is_missing = sent.error is not None and status(sent.error) == HTTPStatus.NOT_FOUND
     return is_missing or sent.outcome is CallOutcome.COMMITTED
 
 
-def send_delete(target: Target, lease_id: str | None, deadline: Deadline) -> CallResult[Any]:
+def _send_delete(target: Target, lease_id: str | None, deadline: Deadline) -> CallResult[Any]:
     """Delete a temporary file once, with its lease if it has got that: it is noted before it is asked for."""
     client = target.account.file(target.address)
 
@@ -336,7 +336,7 @@ def choose(
     """Return a temporary file that is noted, and does not exist yet."""
     token = secrets.token_hex(8)
     place = _beside(target, f"{token}.tmp" if stem is None else f"{stem}-{token[:8]}")
-    note = open_note(notes, place, token)
+    note = _open_note(notes, place, token)
     return TemporaryFile(place, settings, patience, size, note=note, notes=notes, stem=stem)
 
 

@@ -78,7 +78,7 @@ class _Made:
 
 
 @dataclass(frozen=True)
-class FileFolders:
+class _FileFolders:
     """The directories of a share below one of them, with that itself. Threads may use it at the same time."""
 
     #: It may be a snapshot.
@@ -197,7 +197,6 @@ class FileFolders:
         yield Walked(name, is_folder=True)
 
     def _walk_below(self, name: str, deadline: Deadline) -> Iterator[Walked]:
-        """Yield what is in a directory, with what is below it."""
         for each in entries.list_entries(self._locate_listed(name), deadline, prefix=None, limit=None):
             path = f"{name}/{each.name}" if name else each.name
             if each.type == Kind.DIR:
@@ -264,9 +263,9 @@ class FileTree:
         return FILE_DELETE
 
     @cached_property
-    def folders(self) -> FileFolders:
+    def folders(self) -> _FileFolders:
         """Return the directories."""
-        return FileFolders(self.share, self.prefix)
+        return _FileFolders(self.share, self.prefix)
 
     @property
     def fold(self) -> Callable[[str], str]:

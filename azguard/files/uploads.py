@@ -141,7 +141,6 @@ def put(
 
 
 def _choose_settings(upload: FileUpload, found: Any | None) -> dict[str, Any]:
-    """Return what the temporary file is created with: see the SDK's ``create_file``."""
     smb = placing.choose_smb(upload.smb, found)
     return {
         "metadata": upload.stamp(found, keeps_locks=False),

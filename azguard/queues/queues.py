@@ -133,7 +133,6 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> WriteR
 
 
 def _find_create_outcome(target: Target, op: str, patience: Deadline) -> Finding[object]:
-    """Return whether the queue that is there is the one we made."""
     try:
         found = fetch(target, patience)
     except NotFound:
@@ -192,7 +191,7 @@ def get_metadata(target: Target, deadline: Deadline) -> QueueMetadata:
     Raises:
         NotFound: there is no such queue.
     """
-    stamped = fetch_metadata(target, deadline)
+    stamped = _fetch_metadata(target, deadline)
     return QueueMetadata(
         address=str(target.address),
         etag=compute_etag(stamped),
@@ -212,7 +211,7 @@ def replace_metadata(
         OutcomeUnknown: the answer was lost, and the write is not found. It may still arrive.
     Source: https://learn.microsoft.com/rest/api/storageservices/set-queue-metadata
     """
-    before = fetch_metadata(target, deadline)
+    before = _fetch_metadata(target, deadline)
     current = compute_etag(before)
     if conditions.expected_etag not in (None, current):
         raise Changed(
@@ -228,7 +227,7 @@ def replace_metadata(
     request = WriteRequest[object](
         target=target,
         send=lambda: set_metadata(target, stamped, deadline),
-        look=lambda patience: find_metadata_outcome(target, op, patience),
+        look=lambda patience: _find_metadata_outcome(target, op, patience),
         # Nothing keeps a copy that comes late from undoing what another writes meanwhile.
         resend=False,
     )
@@ -236,8 +235,7 @@ def replace_metadata(
     return without_time(target, conditions.guard, settled.attempts, compute_etag(stamped))
 
 
-def fetch_metadata(target: Target, deadline: Deadline) -> dict[str, str]:
-    """Return the metadata of a queue with azguard's own entry."""
+def _fetch_metadata(target: Target, deadline: Deadline) -> dict[str, str]:
     return dict(fetch(target, deadline).metadata or {})
 
 
@@ -252,10 +250,10 @@ def compute_etag(stamped: Mapping[str, str]) -> str:
     return f'"metadata-{hashlib.sha256(json.dumps(canonical).encode()).hexdigest()[:32]}"'
 
 
-def find_metadata_outcome(target: Target, op: str, patience: Deadline) -> Finding[object]:
+def _find_metadata_outcome(target: Target, op: str, patience: Deadline) -> Finding[object]:
     """Return whether a write of the metadata is found. That it is not proves nothing: it depends on no version."""
     try:
-        found = fetch_metadata(target, patience)
+        found = _fetch_metadata(target, patience)
     except NotFound:
         return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
     return Finding(Verdict.COMMITTED if op in Lineage.parse(found.get(KEY)) else Verdict.UNKNOWN)
@@ -267,7 +265,7 @@ class QueueMetadataUpdate(ComparedMetadata):
 
     def fetch(self, deadline: Deadline) -> StampedMetadata:
         """Return the metadata and the ETag that azguard makes of them."""
-        stamped = fetch_metadata(self.target, deadline)
+        stamped = _fetch_metadata(self.target, deadline)
         return StampedMetadata(stamped, compute_etag(stamped))
 
     def send(self, stamped: Mapping[str, str], lease_id: str | None, deadline: Deadline) -> CommittedVersion:

@@ -115,7 +115,6 @@ def kind_of(entity: Mapping[str, Any], name: str) -> str:
 
 
 def _infer_type(name: str, value: Any) -> str:
-    """Return the type that a JSON value has without an annotation."""
     if isinstance(value, bool):
         return BOOLEAN
     if isinstance(value, int):

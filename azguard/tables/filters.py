@@ -81,12 +81,8 @@ def _stands_alone(token: re.Match[str]) -> bool:
     return before in _BEFORE and after in _AFTER
 
 
-def to_literal(name: str, kind: str, value: Any) -> str:
-    """Return a value of an entity's JSON as OData writes it in a filter.
-
-    Raises:
-        UsageError: the value does not have that type, or cannot be compared with.
-    """
+def _to_literal(name: str, kind: str, value: Any) -> str:
+    """Return a value of an entity's JSON as OData writes it in a filter."""
     sent = edm.check_value(name, kind, value)
     if kind == edm.DOUBLE:
         return _write_double(name, sent)
@@ -114,7 +110,7 @@ def _parse_literals(parameters: Iterable[str]) -> Mapping[str, str]:
                 values={"name": name},
             )
         kind = kind or edm.STRING
-        found[name] = to_literal(name, kind, edm.parse_value(name, kind, value))
+        found[name] = _to_literal(name, kind, edm.parse_value(name, kind, value))
     return found
 
 

@@ -55,7 +55,7 @@ class LineReader:
         return items
 
     def _write(self, found: Mapping[str, Any]) -> EntityWrite:
-        check_line(found)
+        _check_line(found)
         verb = Verb(found["op"])
         merges = verb is Verb.UPSERT and found.get("mode", "merge") == "merge"
         target = self.locate(found["address"])
@@ -77,12 +77,8 @@ class LineReader:
         return made
 
 
-def check_line(found: Mapping[str, Any]) -> None:
-    """Refuse a line with an unknown key or a wrong value: a key that is ignored could be a condition.
-
-    Raises:
-        UsageError: says what is wrong.
-    """
+def _check_line(found: Mapping[str, Any]) -> None:
+    """Refuse a line with an unknown key or a wrong value: a key that is ignored could be a condition."""
     unknown = next((name for name in found if name not in _KNOWN), None)
     if unknown is not None:
         raise UsageError(f"{unknown!r} is not known", reason="line_unknown_key", values={"known": " ".join(_KNOWN)})

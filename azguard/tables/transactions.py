@@ -31,7 +31,7 @@ MOST_BYTES = 4 * 1024 * 1024
 _INDEX = re.compile(r"(\d+):")
 
 
-class Evidence(Enum):
+class _Evidence(Enum):
     """What an item says about the transaction where nothing is certain."""
 
     UNTOUCHED = "the version that it would replace is still there"
@@ -56,16 +56,16 @@ class ItemVerdict:
         return cls(verdict, inserts=write.inserts, excludes_itself=write.excludes_itself)
 
     @property
-    def evidence(self) -> Evidence:
+    def evidence(self) -> _Evidence:
         """Return what it says where it is not certain."""
         if not self.excludes_itself:
-            return Evidence.NONE
+            return _Evidence.NONE
         if self.verdict is Verdict.UNKNOWN:
-            return Evidence.REPLACED
-        return Evidence.ABSENT if self.inserts else Evidence.UNTOUCHED
+            return _Evidence.REPLACED
+        return _Evidence.ABSENT if self.inserts else _Evidence.UNTOUCHED
 
 
-def tells_of_all(refused: EntityWrite, verdict: Verdict) -> bool:
+def _tells_of_all(refused: EntityWrite, verdict: Verdict) -> bool:
     """Return whether the verdict on an item that was refused is one on all.
 
     That what it would insert is not there does not tell: our insert may have been committed, and deleted since.
@@ -86,7 +86,7 @@ def verdict_from_items(items: Iterable[ItemVerdict]) -> Verdict:
         if item.verdict in (Verdict.COMMITTED, Verdict.NEVER):
             return item.verdict
         found.add(item.evidence)
-    if Evidence.UNTOUCHED in found or (Evidence.ABSENT in found and Evidence.REPLACED not in found):
+    if _Evidence.UNTOUCHED in found or (_Evidence.ABSENT in found and _Evidence.REPLACED not in found):
         return Verdict.NOT_YET
     return Verdict.UNKNOWN
 
@@ -272,7 +272,7 @@ class _Transaction:
         if look.seen is NOTHING_THERE and first.write.verb is Verb.DELETE:
             return told._replace(same=self._is_perhaps_done(first, patience))
         others = sorted((item for item in stamped if item is not first), key=lambda item: item.write.inserts)
-        if others and not tells_of_all(first.write, look.verdict):
+        if others and not _tells_of_all(first.write, look.verdict):
             look = self._look_at(others[0], patience)
         return Finding(look.verdict, self._find_etags(patience)) if look.verdict is Verdict.COMMITTED else told
 
@@ -293,7 +293,6 @@ class _Transaction:
         return writes.to_finding(item.write, found)
 
     def _find_etags(self, patience: Deadline) -> list[str | None]:
-        """Return the ETags that were made, where they can be learnt."""
         etags: list[str | None] = []
         for item in self._items:
             try:

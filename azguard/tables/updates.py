@@ -97,7 +97,7 @@ class VersionedEntity:
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
     ) -> Callable[[], CommittedVersion]:
         """Return a Merge Entity that changes nothing but the ETag and the lineage."""
-        touch: Entity = self.keys | to_lineage_property(state, lineage)
+        touch: Entity = self.keys | _to_lineage_property(state, lineage)
         etag = str(state.etag)
         return lambda: CommittedVersion(
             entities.write(self.target, touch, etag, merge=True, timeouts=write_timeouts(deadline))
@@ -137,10 +137,10 @@ def to_current_version(found: Stored) -> CurrentVersion:
 def add_lineage(content: bytes, state: CurrentVersion, lineage: Lineage | None) -> Entity:
     """Return the entity to send, with the lineage on it."""
     entity: Entity = json.loads(content)
-    return entity | to_lineage_property(state, lineage)
+    return entity | _to_lineage_property(state, lineage)
 
 
-def to_lineage_property(state: CurrentVersion, lineage: Lineage | None) -> Entity:
+def _to_lineage_property(state: CurrentVersion, lineage: Lineage | None) -> Entity:
     """Return the property of the lineage: the new one, or the current one if ``lineage`` is None."""
     kept = str(state.carry_on(lineage))
     return {KEY: kept} if kept else {}
@@ -184,7 +184,7 @@ class LedgeredEntity(VersionedEntity):
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
     ) -> Callable[[str | None], CommittedVersion]:
         """Return the transaction that writes the row, and of the entity the ETag and the lineage alone."""
-        touch: Entity = self.keys | to_lineage_property(state, lineage)
+        touch: Entity = self.keys | _to_lineage_property(state, lineage)
         return self._write_with_row(_change(touch, state.etag, merges=True), deadline)
 
     def _write_with_row(self, change: _Change, deadline: Deadline) -> Callable[[str | None], CommittedVersion]:

@@ -225,7 +225,6 @@ def _list_properties(made: EntityWrite) -> str:
 
 
 def _send(made: EntityWrite, timeouts: Mapping[str, Any]) -> str | None:
-    """Send the one request and return the new ETag."""
     if made.inserts:
         return entities.insert(made.target, made.sent, timeouts)
     if made.verb is Verb.UPSERT:
