@@ -31,8 +31,10 @@ def _read_policies(*asked: Any) -> Any:
 
 app = group("Containers: create, show, exists, list, delete, metadata, acl.")
 _CONTAINER = Noun(Kind.CONTAINER, "container", common.Container, "site", "conditions")
-metadata_app = resources.declare(app, _CONTAINER, Part.METADATA, operations.CONTAINER_GET_PROPERTIES, _read_metadata)
-acl_app = resources.declare(app, _CONTAINER, Part.ACL, operations.CONTAINER_GET_ACL, _read_policies)
+metadata_app = resources.declare_part(
+    app, _CONTAINER, Part.METADATA, operations.CONTAINER_GET_PROPERTIES, _read_metadata
+)
+acl_app = resources.declare_part(app, _CONTAINER, Part.ACL, operations.CONTAINER_GET_ACL, _read_policies)
 
 
 @app.command(spec=common.operation(operations.CONTAINER_CREATE))

@@ -17,7 +17,7 @@ from azguard.files import directories, entries, writes
 
 app = group("Directories: create, show, exists, list, delete, rename, set-properties, metadata.")
 _DIRECTORY = Noun(Kind.DIR, "dir", addresses.Directory, "team/reports", "files", "directory")
-metadata_app = resources.declare(
+metadata_app = resources.declare_part(
     app, _DIRECTORY, Part.METADATA, operations.DIRECTORY_GET_PROPERTIES, addresses.read_metadata
 )
 

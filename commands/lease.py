@@ -1,6 +1,7 @@
 """``azguard lease``: acquire, renew, change, release, break, show, list, wait."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -11,10 +12,11 @@ from azguard.cli import completers, context
 from azguard.cli.context import Environment
 from azguard.cli.input import values
 from azguard.cli.options import common, leases
-from azguard.cli.options.leases import BreakOptions, LeaseListOptions
+from azguard.cli.options.leases import BreakOptions
 from azguard.cli.output import holdings
 from azguard.cli.parsing.groups import group
 from azguard.conditions import operations
+from azguard.errors import UsageError
 from azguard.leases import own as held_leases
 from azguard.leases import shown
 from azguard.leases import state as lease_state
@@ -36,6 +38,14 @@ _HeldLease = Annotated[
 _ProposedLeaseId = Annotated[
     str | None, typer.Option("--proposed-lease-id", metavar="GUID", help="Use this id; by default, a new one.")
 ]
+_Container = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[CONTAINER]",
+        help="The container whose leased blobs to list, or its URL.",
+        autocompletion=completers.containers,
+    ),
+]
 # The list of held leases is of what is remembered; the service is asked for no longer than this.
 _ASK_SECONDS = 2.0
 _HOW_ENDED = {
@@ -44,6 +54,44 @@ _HOW_ENDED = {
     Standing.BROKEN: "is free, or soon is: the lease that this scope had on it was broken",
     Standing.TAKEN: "is leased by another: the lease that this scope had on it is over",
 }
+
+
+@dataclass(frozen=True)
+class _ListOptions:
+    """The options of lease list as typed."""
+
+    account: holdings.WholeAccount = False
+    state: Annotated[
+        str | None,
+        typer.Option("--state", metavar="LIST", help="Choose from available, leased, breaking, broken, expired."),
+    ] = None
+    prefix: common.Prefix = None
+    num_results: common.Limit = None
+    stale: holdings.Stale = None
+    watch: holdings.Watch = False
+    held: Annotated[bool, typer.Option("--held", help="List only what is held now: the default.")] = False
+    mine: Annotated[bool, typer.Option("--mine", help="List the leases that this scope holds.")] = False
+    all_scopes: common.AllScopes = False
+
+    def check(self, container: str | None) -> None:
+        """Refuse what contradicts itself.
+
+        Raises:
+            UsageError: it does, or no container is named.
+        """
+        holdings.check_place(container, account=self.account)
+        others = (container, self.account, self.state, self.prefix, self.num_results, self.stale, self.watch, self.held)
+        if self.mine and any(others):
+            raise UsageError("--mine lists what this scope holds, in any container", hint="leave the rest out")
+        if not self.mine and ((container is None and not self.account) or self.all_scopes):
+            raise UsageError(
+                "no container is named",
+                hint="name one: azguard lease list CONTAINER; or --account; or the leases of this scope: "
+                "azguard lease list --mine [--all-scopes]",
+            )
+        if self.held and self.state is not None:
+            raise UsageError("--held and --state both choose by state", hint="leave one of them out")
+
 
 app = group("Leases of blobs, containers, shares and files: acquire, renew, change, release, break, show, list, wait.")
 
@@ -191,7 +239,7 @@ def show(ctx: typer.Context, address: _Leasable) -> None:
 
 
 @app.command(name="list", spec=common.operation(operations.CONTAINER_LIST_BLOBS))
-def list_(ctx: typer.Context, container: leases.Container = None, *, given: LeaseListOptions) -> None:
+def list_(ctx: typer.Context, container: _Container = None, *, given: _ListOptions) -> None:
     """List the leased blobs of a container, or with --mine the leases that this scope has not released.
 
     Leased and breaking ones by default; --state chooses others. To find them, the service lists all blobs. With --mine

@@ -17,8 +17,8 @@ from azguard.cli.options.messages import (
     Number,
     PopReceipt,
     body_file,
-    choose,
-    deliver,
+    deliver_received,
+    find_receipt,
     note_changing,
     read_number,
     record_written,
@@ -99,7 +99,7 @@ def get(
     number, seconds = read_number(num_messages), visibility(visibility_timeout, 1)
     body = body_file(file, number)
     received = messages.receive(target, number, seconds, encoding, env.deadline)
-    deliver(env, received, encoding, body)
+    deliver_received(env, received, encoding, body)
 
 
 @app.command(spec=common.operation(operations.QUEUE_PEEK_MESSAGES))
@@ -139,7 +139,7 @@ def update(ctx: typer.Context, message: Message, given: ChangeOptions) -> None:
     given.check()
     seconds, text = given.hidden_seconds, given.read_text()
     warn_of_readers(env, text, given.encoding)
-    receipt = choose(env, target, given.pop_receipt)
+    receipt = find_receipt(env, target, given.pop_receipt)
     note_changing(env, target)
     with receipt.explain_deleted(target):
         done = messages.update(target, receipt.text, text, seconds, env.deadline)
@@ -166,7 +166,7 @@ def delete(ctx: typer.Context, message: Message, pop_receipt: PopReceipt = None)
     """
     env, target = context.locate(ctx, message, Kind.MESSAGE)
     env.conditions(target)
-    receipt = choose(env, target, pop_receipt)
+    receipt = find_receipt(env, target, pop_receipt)
     with receipt.explain_deleted(target):
         done = messages.delete(target, receipt.text, env.deadline, hidden_until=receipt.hidden_until)
     env.reads.record_deleted(target, receipt.text)

@@ -46,8 +46,10 @@ poison_app = group("The messages that could not be handled: list.")
 app.add_typer(poison_app, name="poison")
 _QUEUE = Noun(Kind.QUEUE, "queue", common.Queue, "jobs", "queues")
 _NO_ETAG = "The service gives them no ETag; azguard makes the one it shows from their content."
-metadata_app = resources.declare(app, _QUEUE, Part.METADATA, operations.QUEUE_GET_METADATA, _read_metadata, _NO_ETAG)
-acl_app = resources.declare(app, _QUEUE, Part.ACL, operations.QUEUE_GET_ACL, _read_policies, _NO_ETAG)
+metadata_app = resources.declare_part(
+    app, _QUEUE, Part.METADATA, operations.QUEUE_GET_METADATA, _read_metadata, _NO_ETAG
+)
+acl_app = resources.declare_part(app, _QUEUE, Part.ACL, operations.QUEUE_GET_ACL, _read_policies, _NO_ETAG)
 
 
 @app.command(spec=common.operation(operations.QUEUE_CREATE))

@@ -21,8 +21,10 @@ _MOST_GIBIBYTES = 262_144
 
 app = group("File shares: create, show, exists, list, delete, snapshot, stats, quota, metadata, acl.")
 _SHARE = Noun(Kind.SHARE, "share", addresses.Share, "team", "files")
-metadata_app = resources.declare(app, _SHARE, Part.METADATA, operations.SHARE_GET_PROPERTIES, addresses.read_metadata)
-acl_app = resources.declare(app, _SHARE, Part.ACL, operations.SHARE_GET_ACL, shares.get_policies)
+metadata_app = resources.declare_part(
+    app, _SHARE, Part.METADATA, operations.SHARE_GET_PROPERTIES, addresses.read_metadata
+)
+acl_app = resources.declare_part(app, _SHARE, Part.ACL, operations.SHARE_GET_ACL, shares.get_policies)
 
 
 @app.command(spec=common.operation(operations.SHARE_CREATE))

@@ -15,7 +15,7 @@ By what a command is about:
 ``tree_plans``      from these to the run of a tree, and what it shows
 ``messages``        of messages, and which receipt is meant
 ``queue_work``      of ``queue work``
-``leases``          of leases, their list, and how one is broken
+``leases``          of leases, and how one is broken
 ``locks``           of ``lock run``, and of what else runs under a lock
 ``holds``           of ``lock hold``, ``check`` and ``release``
 ``steps``           the locks that the steps of a CI job tell each other, and their variables

@@ -135,7 +135,7 @@ def say_waiting(env: Environment, copied: "BlobCopied") -> None:
         env.out.info(f"waiting for copy {copied.copy_id} to {name}; it goes on if you stop waiting")
 
 
-def record(env: Environment, target: Target, copied: "BlobCopied | WriteResult", plan: "BlobCopy") -> None:
+def record_copy(env: Environment, target: Target, copied: "BlobCopied | WriteResult", plan: "BlobCopy") -> None:
     """Record the version that a copy has written; a copy that is pending gets another version when it ends."""
     if getattr(copied, "copy_status", None) == "pending":
         env.reads.forget(target)

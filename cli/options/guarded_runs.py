@@ -215,7 +215,7 @@ class CheckedFileLockOptions:
     port: int | None
 
 
-def plan(env: Environment, words: Sequence[str], given: FileLockOptions) -> FileLockPlan:
+def plan_file_lock(env: Environment, words: Sequence[str], given: FileLockOptions) -> FileLockPlan:
     """Return what the options describe.
 
     Raises:

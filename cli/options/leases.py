@@ -1,38 +1,37 @@
-"""The options of ``azguard lease``, the records of leases in the cache, and how an operator breaks one."""
+"""What the options about leases mean, their records in the cache, and how an operator breaks a lease."""
 
 import random
 import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.cache.records import GIVEN_UP, HeldLease, Key
-from azguard.cli import completers, redaction, signals
+from azguard.cli import redaction, signals
 from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
 from azguard.cli.options import common
-from azguard.cli.output import holdings
 from azguard.cli.parsing import command_line
 from azguard.conditions.resolve import Conditions
 from azguard.conditions.values import HELD, parse_guid
 from azguard.errors import UsageError
-from azguard.leases import breaking, owner_records, owners, releasing, shown, waiting
+from azguard.leases import owner_records, owners, releasing, shown, waiting
 from azguard.leases.actions import DEFAULT_SECONDS, LONGEST, LONGEST_BREAK, SHORTEST, LeaseDone
-from azguard.leases.breaking import BreakDone, BreakRequest, Safeguards
-from azguard.leases.ci_runs import RunCheck
 from azguard.leases.kinds import Action, kind_of, operation_of
 from azguard.leases.owner_records import Moved, Version
 from azguard.leases.owners import Owner
 from azguard.leases.recorded import LeaseRecord, RecordedLease
 from azguard.leases.state import LOCKED, STATES, LeaseState
-from azguard.locks import log
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
 from azguard.times import iso, span
+
+if TYPE_CHECKING:
+    from azguard.leases.breaking import BreakDone, Safeguards
 
 # How long a wait lasts unless --timeout says otherwise.
 WAIT_SECONDS = 60.0
@@ -42,14 +41,6 @@ _WITH_REASON = " --reason"
 _LATEST = timedelta(hours=1)
 # After its end the service may take up to a minute until it gives a lease to the next, says its documentation.
 _SLACK_SECONDS = 60.0
-Container = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="[CONTAINER]",
-        help="The container whose leased blobs to list, or its URL.",
-        autocompletion=completers.containers,
-    ),
-]
 
 
 def locate(env: Environment, address: str) -> Target:
@@ -293,22 +284,28 @@ class BreakOptions:
             return None
         return values.seconds(self.lease_break_period, "--lease-break-period", 0, LONGEST_BREAK)
 
-    def build_safeguards(self, env: Environment) -> Safeguards:
+    def build_safeguards(self, env: Environment) -> "Safeguards":
         """Return what must hold of the holder."""
+        from azguard.leases.breaking import Safeguards
+        from azguard.leases.ci_runs import RunCheck
+
         age = None if self.if_older_than is None else values.duration(self.if_older_than, "--if-older-than")
         run_check = RunCheck(env.environ, env.deadline) if self.if_run_finished else None
         return Safeguards(values.not_empty(self.if_owner, "--if-owner"), age, run_check)
 
 
-def break_lease(env: Environment, target: Target, given: BreakOptions) -> BreakDone:
+def break_lease(env: Environment, target: Target, given: BreakOptions) -> "BreakDone":
     """Show who holds a lease, see that breaking it is meant, and break that very lease; wait for its end if asked to.
 
     Raises:
         UsageError: nothing says that it is meant, and there is no terminal to ask on.
         GaveUp: it was broken, and is not free in time.
     """
+    from azguard.leases import breaking
+    from azguard.locks import log
+
     breaker = this_process(env, f"azguard {env.command}", given.reason)
-    request = BreakRequest(
+    request = breaking.BreakRequest(
         target=target,
         period=given.read_period(),
         safeguards=given.build_safeguards(env),
@@ -337,40 +334,3 @@ def _describe_end(target: Target, left: int | None) -> str:
         f"{target} stays taken for up to {span(seconds)}: the next one can have it at {end}, or as soon as its holder "
         "releases it"
     )
-
-
-@dataclass(frozen=True)
-class LeaseListOptions:
-    """The options of lease list as typed."""
-
-    account: holdings.WholeAccount = False
-    state: Annotated[
-        str | None,
-        typer.Option("--state", metavar="LIST", help="Choose from available, leased, breaking, broken, expired."),
-    ] = None
-    prefix: common.Prefix = None
-    num_results: common.Limit = None
-    stale: holdings.Stale = None
-    watch: holdings.Watch = False
-    held: Annotated[bool, typer.Option("--held", help="List only what is held now: the default.")] = False
-    mine: Annotated[bool, typer.Option("--mine", help="List the leases that this scope holds.")] = False
-    all_scopes: common.AllScopes = False
-
-    def check(self, container: str | None) -> None:
-        """Refuse what contradicts itself.
-
-        Raises:
-            UsageError: it does, or no container is named.
-        """
-        holdings.check_place(container, account=self.account)
-        others = (container, self.account, self.state, self.prefix, self.num_results, self.stale, self.watch, self.held)
-        if self.mine and any(others):
-            raise UsageError("--mine lists what this scope holds, in any container", hint="leave the rest out")
-        if not self.mine and ((container is None and not self.account) or self.all_scopes):
-            raise UsageError(
-                "no container is named",
-                hint="name one: azguard lease list CONTAINER; or --account; or the leases of this scope: "
-                "azguard lease list --mine [--all-scopes]",
-            )
-        if self.held and self.state is not None:
-            raise UsageError("--held and --state both choose by state", hint="leave one of them out")

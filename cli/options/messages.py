@@ -240,7 +240,7 @@ def body_file(file: str | None, number: int) -> Path | None:
     return body
 
 
-def choose(env: Environment, target: Target, given: str | None) -> Receipt:
+def find_receipt(env: Environment, target: Target, given: str | None) -> Receipt:
     """Return the receipt of a message: the one given, that of the JSON of message get, or the last one of this scope.
 
     Raises:
@@ -272,7 +272,7 @@ def _find_in_file(target: Target, file: str) -> str:
     raise UsageError(f"{file} holds no receipt of {target}", hint="it is what azguard message get -o json prints")
 
 
-def deliver(env: Environment, received: Sequence[Received], encoding: str, body: Path | None) -> None:
+def deliver_received(env: Environment, received: Sequence[Received], encoding: str, body: Path | None) -> None:
     """Remember the receipts of messages and print these; the body of the only one goes to a file, if that is given.
 
     The receipts are remembered first: whatever happens to the output, the messages are hidden.

@@ -166,7 +166,7 @@ def confirm_clear(target: Target) -> "Callable[[Contents], None] | None":
     return lambda found: streams.confirm(f"delete the {found} in {target}?", "nothing was deleted")
 
 
-def declare(app: Commands, noun: Noun, part: Part, operation: Operation, look: Look, note: str = "") -> Commands:
+def declare_part(app: Commands, noun: Noun, part: Part, operation: Operation, look: Look, note: str = "") -> Commands:
     """Declare the group of a part with its get, and return the group, for its set; ``note`` stands in the help of get.
 
     ``look`` returns the part, or a pair of it and its lineage.
@@ -174,7 +174,7 @@ def declare(app: Commands, noun: Noun, part: Part, operation: Operation, look: L
 
     def run(env: Environment, target: Target) -> None:
         found = look(target, env.conditions(target), env.deadline)
-        deliver(env, target, part, *(found if isinstance(found, tuple) else (found,)))
+        deliver_part(env, target, part, *(found if isinstance(found, tuple) else (found,)))
 
     words, command = _WORDS[part]
     line = f"azguard {noun.word} {command} get {noun.example}"
@@ -213,7 +213,7 @@ def read_metadata(texts: list[str] | None, file: str | None) -> "tuple[dict[str,
     if texts:
         return metadata.refuse_reserved(values.metadata(texts), KEY), None
     found = metadata.parse(streams.read_json(file, "--metadata KEY=VALUE"), KEY)
-    return found.value, seen(found.etag)
+    return found.value, read_seen(found.etag)
 
 
 def read_tags(texts: list[str] | None, file: str | None) -> "tuple[dict[str, str], SeenVersion | None]":
@@ -228,7 +228,7 @@ def read_tags(texts: list[str] | None, file: str | None) -> "tuple[dict[str, str
     if texts:
         return values.tags(texts), None
     found = metadata.parse_tags(streams.read_json(file, "--tags KEY=VALUE"))
-    return found.value, seen(found.etag)
+    return found.value, read_seen(found.etag)
 
 
 def read_policies(file: str | None, rules: "PolicyRules") -> "tuple[Policies, SeenVersion | None]":
@@ -240,7 +240,7 @@ def read_policies(file: str | None, rules: "PolicyRules") -> "tuple[Policies, Se
     from azguard.documents import metadata, policies
 
     document = streams.read_json(file)
-    return policies.parse(document, rules), seen(metadata.take_part(document, "policies").etag)
+    return policies.parse(document, rules), read_seen(metadata.take_part(document, "policies").etag)
 
 
 def refuse_both(texts: list[str] | None, option: str, file: str | None) -> None:
@@ -253,7 +253,7 @@ def refuse_both(texts: list[str] | None, option: str, file: str | None) -> None:
         raise UsageError(f"{option} and --file do not go together", hint="leave one of them out")
 
 
-def seen(etag: str | None) -> "SeenVersion | None":
+def read_seen(etag: str | None) -> "SeenVersion | None":
     """Return the version that a file names; it guards the write of what is in it."""
     from azguard.conditions.etags import parse_blob_etag
     from azguard.conditions.seen import SeenVersion
@@ -261,7 +261,7 @@ def seen(etag: str | None) -> "SeenVersion | None":
     return None if etag is None else SeenVersion(parse_blob_etag(etag))
 
 
-def deliver(env: Environment, target: Target, part: Part, found: Any, lineage: str | None = None) -> None:
+def deliver_part(env: Environment, target: Target, part: Part, found: Any, lineage: str | None = None) -> None:
     """Show a part, and remember its version if all of it was shown."""
     env.out.show(found)
     env.out.flush()

@@ -31,7 +31,9 @@ _UNTOUCHED = "the command did not write to its file {}, which is what is read ba
 Make = Callable[[Target, Deadline, bytes], bytes]
 
 
-def parse(option: str, text: str, read: Callable[[str], bytes], *, metadata: bool = False, tags: bool = False) -> Edit:
+def parse_edit(
+    option: str, text: str, read: Callable[[str], bytes], *, metadata: bool = False, tags: bool = False
+) -> Edit:
     """Return the edit that an option such as ``--set`` and its text stand for.
 
     ``read`` returns the bytes of a FILE. With ``metadata`` or ``tags`` the target is a flat map of strings, and a value
@@ -70,7 +72,7 @@ def parse_for_entity(option: str, text: str, read: Callable[[str], bytes]) -> Ed
     """
     from azguard.tables import entity_edits
 
-    edit = parse(option, text, read)
+    edit = parse_edit(option, text, read)
     if isinstance(edit, AppendText):
         raise UsageError(
             f"{option} does not apply to an entity, which is no text", hint="--set-string NAME=TEXT sets a property"
@@ -213,7 +215,7 @@ def parse_edits(kind: Kind, given: UpdateOptions, typed: tuple[TypedEdit, ...]) 
         if kind is Kind.ENTITY:
             found.append(parse_for_entity(option, text, read))
         else:
-            found.append(parse(option, text, read, metadata=given.metadata, tags=given.tags))
+            found.append(parse_edit(option, text, read, metadata=given.metadata, tags=given.tags))
         parts.append([option, told])
     part = "metadata" if given.metadata else "content"
     return TypedChange(found, Change.of([part, given.create, given.command, parts], _describe(given, typed)))

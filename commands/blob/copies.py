@@ -9,7 +9,7 @@ from azguard.address import Kind
 from azguard.cli import completers, context, signals
 from azguard.cli.input import addresses, values
 from azguard.cli.options import common, resources
-from azguard.cli.options.copies import WAIT_SECONDS, CopyOptions, locate_source, record, refuse_order, say_waiting
+from azguard.cli.options.copies import WAIT_SECONDS, CopyOptions, locate_source, record_copy, refuse_order, say_waiting
 from azguard.cli.parsing.groups import group
 from azguard.conditions import operations
 from azguard.requests.lineage import fresh_op
@@ -82,7 +82,7 @@ def copy(
         patience = env.patience(env.shared.get("timeout"), WAIT_SECONDS)
         with signals.heed(), env.out.progress_bar(f"copy {target}") as progress:
             copied = copies.await_copy(copied, target, patience, progress.at)
-    record(env, target, copied, plan)
+    record_copy(env, target, copied, plan)
     env.out.show(copied)
 
 
@@ -200,7 +200,7 @@ def restore(
         _show_preview(env, plan)
         return
     copied = copies.copy(plan)
-    record(env, target, copied, plan)
+    record_copy(env, target, copied, plan)
     env.out.show(copied)
 
 

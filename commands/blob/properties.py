@@ -31,7 +31,7 @@ def _read_tags(*asked: Any) -> Any:
 
 app = group("Properties of a blob: metadata, tags, set-properties, tier.")
 _BLOB = Noun(Kind.BLOB, "blob", common.Blob, "site/config.json", "conditions")
-metadata_app = resources.declare(
+metadata_app = resources.declare_part(
     app,
     _BLOB,
     Part.METADATA,
@@ -39,7 +39,7 @@ metadata_app = resources.declare(
     _read_metadata,
     "What you read of the content still guards the next put.",
 )
-tags_app = resources.declare(
+tags_app = resources.declare_part(
     app,
     _BLOB,
     Part.TAGS,

@@ -138,7 +138,7 @@ def run_locked(
     from azguard.smb import file_lock_run as core
 
     env = context.of(ctx)
-    raise typer.Exit(core.run_locked(guarded_runs.plan(env, words, given)))
+    raise typer.Exit(core.run_locked(guarded_runs.plan_file_lock(env, words, given)))
 
 
 @lock_app.command(name="list", spec=common.operation(operations.FILE_LIST_HANDLES))

@@ -28,7 +28,9 @@ app = group(
     "A file in its directory: show, exists, list, delete, prune, copy, rename, resize, set-properties, metadata."
 )
 _FILE = Noun(Kind.FILE, "file", addresses.File, "team/plan.txt", "files")
-metadata_app = resources.declare(app, _FILE, Part.METADATA, operations.FILE_GET_PROPERTIES, addresses.read_metadata)
+metadata_app = resources.declare_part(
+    app, _FILE, Part.METADATA, operations.FILE_GET_PROPERTIES, addresses.read_metadata
+)
 
 
 @app.command(spec=common.operation(operations.FILE_GET_PROPERTIES))

@@ -96,7 +96,7 @@ def _transform(how: How, op: str, deadline: Deadline) -> Callable[[bytes], bytes
         return lambda content: edits.apply([edits.AppendText(f"{op}\n")], content)
     option, text = _EDITS[how]
     metadata = how is How.METADATA
-    edit = typed_edits.parse(option, text, lambda name: Path(name).read_bytes(), metadata=metadata)
+    edit = typed_edits.parse_edit(option, text, lambda name: Path(name).read_bytes(), metadata=metadata)
     if metadata:
         return lambda content: edits.apply_to_metadata_text([edit], content, KEY)
     return lambda content: edits.apply([edit], content)

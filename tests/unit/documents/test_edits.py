@@ -21,7 +21,7 @@ def reading(content: bytes) -> Callable[[str], bytes]:
 
 
 def edit(option: str, text: str, patch: bytes = b"", *, metadata: bool = False) -> Edit:
-    return typed_edits.parse(option, text, reading(patch), metadata=metadata)
+    return typed_edits.parse_edit(option, text, reading(patch), metadata=metadata)
 
 
 def changed(content: str, *options: str, patch: bytes = b"") -> str:
@@ -503,5 +503,5 @@ def test_a_spelled_number_is_a_number() -> None:
 def test_the_key_of_an_increment_is_told_where_there_was_none(
     before: bytes, after: bytes, is_yaml: bool, created: tuple[str, ...]
 ) -> None:
-    chosen = [typed_edits.parse("--increment", "n", lambda name: b"", metadata=False, tags=False)] * 2
+    chosen = [typed_edits.parse_edit("--increment", "n", lambda name: b"", metadata=False, tags=False)] * 2
     assert edits.list_created(chosen, before, after, is_yaml=is_yaml) == created

@@ -14,7 +14,7 @@ from tests.support.cases import cases
 
 
 def edit(option: str, text: str, patch: bytes = b"") -> Edit:
-    return typed_edits.parse(option, text, {"patch.json": patch}.__getitem__, metadata=True)
+    return typed_edits.parse_edit(option, text, {"patch.json": patch}.__getitem__, metadata=True)
 
 
 def failure(kind: type[AzguardError], act: Callable[[], object]) -> str:

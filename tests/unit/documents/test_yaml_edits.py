@@ -60,7 +60,7 @@ list:
 
 def change(text: str, *options: str) -> str:
     pairs = zip(options[::2], options[1::2], strict=True)
-    chosen = [typed_edits.parse(option, value, lambda name: b"") for option, value in pairs]
+    chosen = [typed_edits.parse_edit(option, value, lambda name: b"") for option, value in pairs]
     return edits.apply(chosen, text.encode(), is_yaml=True).decode()
 
 
