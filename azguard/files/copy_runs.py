@@ -2,6 +2,9 @@
 
 No request to copy names the destination, nor the file that is checked: the temporary file gets another name before. So
 a request that comes late, or that the network sends twice, changes neither. At worst it leaves a temporary file.
+
+The service compares no version of the source. So azguard reads it before the copy, and again after it: an ETag never
+comes back. What a program writes over SMB may move the ETag later only; a snapshot of the share cannot be written.
 """
 
 from collections.abc import Callable, Mapping

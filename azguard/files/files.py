@@ -1,4 +1,9 @@
-"""Files: their properties, and their deletion."""
+"""Files: shown, deleted, and renamed inside their share with both ends guarded.
+
+A rename that replaces nothing is atomic: of several writers, one has the new name. To replace the version that was
+read, azguard holds a lease on it. The file that is renamed is leased too, and keeps its lease: ours is given back at
+the new address.
+"""
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager

@@ -2,6 +2,9 @@
 
 The lease keeps out all writers that use REST, and programs that want to open the file for writing over SMB. An ETag
 that is unchanged does not prove that none of those has the file open: only the lease does, which is not granted then.
+
+The lease of a file has no end. If its holder is killed, the next azguard on that machine ends it; an operator on
+another machine can judge by the record in the metadata whether to break it.
 """
 
 import copy

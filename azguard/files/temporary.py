@@ -3,6 +3,9 @@
 Its name is random, so that no other writer has it. A request whose answer was lost is settled by a look. None is sent
 again that could undo a later one if it came late: instead of a second create there is another name. The network may
 send one again by itself: so after each create and resize the file gets another name before anything is written to it.
+
+It is noted before it is created, and the note is deleted when the file has its own name, or is deleted: by it, the next
+azguard on this machine deletes the file of a killed process.
 """
 
 import hashlib

@@ -1,4 +1,8 @@
-"""Queues: thin calls into the SDK, frozen values out. A queue has metadata, and neither ETag nor lease."""
+"""Queues: create, show, list, delete; their metadata and access policies. A queue has neither ETag nor lease.
+
+azguard makes an ETag of the content of the metadata, or of the policies. It can be compared before a write, and nothing
+keeps others from writing in between. The lineage tells whose a write of metadata was.
+"""
 
 import hashlib
 import json

@@ -24,7 +24,7 @@ _QUOTED = {edm.STRING: "'{}'", edm.DATETIME: "datetime'{}'", edm.GUID: "guid'{}'
 def bind_parameters(text: str | None, parameters: Iterable[str] = (), argument: str = "filter") -> str | None:
     """Return a filter with every ``@name`` outside a literal replaced by its value; None is no filter.
 
-    ``parameters`` are texts such as ``n:int64=5``, as ``typed_values`` reads them; ``argument`` is where it was typed.
+    ``parameters`` are texts such as ``n:int64=5``: see ``edm.split_typed``; ``argument`` is where it was typed.
 
     Raises:
         UsageError: a parameter is missing, never used or given twice; a placeholder is not a whole word; a value does
