@@ -13,9 +13,9 @@ from azguard.address import Kind
 from azguard.blobs import containers, listing
 from azguard.cache.etag_cache import EtagCache
 from azguard.cache.records import Entry, Key
-from azguard.conditions.operations import Part
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, NotFound
+from azguard.guards.operations import Part
+from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
 from azguard.resources.existence import is_nowhere
 

@@ -23,7 +23,7 @@ from azguard.blobs.content.download import BlobGot
 from azguard.blobs.trees import BlobTree
 from azguard.cache.etag_cache import EtagCache
 from azguard.cache.reads import Reads
-from azguard.conditions.requested import RequestedConditions
+from azguard.guards.requested import RequestedConditions
 from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import DEFAULT_JOBS

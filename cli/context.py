@@ -17,10 +17,10 @@ from azguard.address import Kind, Location
 from azguard.cli.input import values
 from azguard.cli.output.results import Output
 from azguard.cli.parsing.command_spec import ARGV, OPERATION, SHARED
-from azguard.conditions.operations import Operation
-from azguard.conditions.requested import RequestedConditions
 from azguard.errors import AzguardError, UsageError
 from azguard.folders import Folders
+from azguard.guards.operations import Operation
+from azguard.guards.requested import RequestedConditions
 from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
 from azguard.times import iso, span
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from azguard.cache.copies import Copy
     from azguard.cache.etag_cache import EtagCache
     from azguard.cache.reads import Reads
-    from azguard.conditions.resolve import Conditions
-    from azguard.conditions.seen import SeenVersion
+    from azguard.guards.resolve import Conditions
+    from azguard.guards.versions import SeenVersion
 
 
 @dataclass(frozen=True)

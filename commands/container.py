@@ -11,10 +11,10 @@ from azguard.cli.input import values
 from azguard.cli.options import common, resources
 from azguard.cli.options.resources import Noun, declare_exists, declare_list
 from azguard.cli.parsing.groups import group
-from azguard.conditions import operations
-from azguard.conditions.operations import Part
+from azguard.guards import operations
+from azguard.guards.operations import Part
 from azguard.requests.commits import WriteResult
-from azguard.resources.contents import require_empty
+from azguard.resources.existence import require_empty
 
 
 def _read_metadata(*asked: Any) -> Any:

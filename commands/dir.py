@@ -11,9 +11,9 @@ from azguard.cli.options import common, resources
 from azguard.cli.options.content import SmbPropertyOptions
 from azguard.cli.options.resources import Noun, declare_exists
 from azguard.cli.parsing.groups import group
-from azguard.conditions import operations
-from azguard.conditions.operations import Part
 from azguard.files import directories, entries, writes
+from azguard.guards import operations
+from azguard.guards.operations import Part
 
 app = group("Directories: create, show, exists, list, delete, rename, set-properties, metadata.")
 _DIRECTORY = Noun(Kind.DIR, "dir", addresses.Directory, "team/reports", "files", "directory")

@@ -13,7 +13,7 @@ from azguard.cli.options import common, locks, resources
 from azguard.cli.options.locks import Entity, EntityOptions, Select, TableLock
 from azguard.cli.output import entity_output
 from azguard.cli.parsing.groups import group
-from azguard.conditions import operations
+from azguard.guards import operations
 from azguard.requests.lineage import fresh_op
 from azguard.resources import existence
 from azguard.tables import edm, entities, entity_json, filters, transactions, writes

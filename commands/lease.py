@@ -15,8 +15,8 @@ from azguard.cli.options import common, leases
 from azguard.cli.options.leases import BreakOptions
 from azguard.cli.output import holdings
 from azguard.cli.parsing.groups import group
-from azguard.conditions import operations
 from azguard.errors import UsageError
+from azguard.guards import operations
 from azguard.leases import own as held_leases
 from azguard.leases import shown
 from azguard.leases import state as lease_state

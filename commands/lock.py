@@ -14,7 +14,7 @@ from azguard.cli.options.leases import BreakOptions
 from azguard.cli.options.locks import LockOptions
 from azguard.cli.output import holdings
 from azguard.cli.parsing.groups import group
-from azguard.conditions import operations
+from azguard.guards import operations
 from azguard.locks import run as core
 
 _OwnLock = Annotated[

@@ -26,9 +26,9 @@ from azguard.cli.options.messages import (
     warn_of_readers,
 )
 from azguard.cli.parsing.groups import group
-from azguard.conditions import operations
+from azguard.guards import operations
 from azguard.queues import message_results, messages, queues
-from azguard.resources.contents import require_empty
+from azguard.resources.existence import require_empty
 
 app = group("Messages of queues: put, get, peek, update, delete, clear.")
 

@@ -16,12 +16,12 @@ from azguard.cli.options.queue_work import WorkOptions
 from azguard.cli.options.resources import Noun, declare_exists, declare_list
 from azguard.cli.output import terminal
 from azguard.cli.parsing.groups import group
-from azguard.conditions import operations
-from azguard.conditions.operations import Part
+from azguard.guards import operations
+from azguard.guards.operations import Part
 from azguard.queues import queues
 from azguard.queues.queues import find_existing
 from azguard.requests.deadline import Deadline
-from azguard.resources.contents import require_empty
+from azguard.resources.existence import require_empty
 
 if TYPE_CHECKING:
     from azguard.queues.moving import QueueMoved

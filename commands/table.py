@@ -12,9 +12,9 @@ from azguard.cli.options import common, resources
 from azguard.cli.options.resources import Noun, declare_list
 from azguard.cli.output import delivery
 from azguard.cli.parsing.groups import group
-from azguard.conditions import operations
+from azguard.guards import operations
 from azguard.resources import existence
-from azguard.resources.contents import require_empty
+from azguard.resources.existence import require_empty
 from azguard.tables import tables
 
 app = group("Tables: create, list, delete, and their access policies.")

@@ -18,8 +18,8 @@ from azguard import errors
 from azguard.cli import help_text
 from azguard.cli.options import common
 from azguard.cli.registry import COMMANDS
-from azguard.conditions.operations import FULL, Condition, Guard, Lease, Operation, Write
 from azguard.folders import KEPT, Keeping
+from azguard.guards.operations import FULL, Condition, Guard, Lease, Operation, Write
 from docs import manual
 from tests.faults import table as fault_table
 

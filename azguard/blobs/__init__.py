@@ -6,7 +6,6 @@
 ``metadata``        the metadata of a blob and of a container
 ``headers``         the content headers of a blob, and writes that read first what is to stay
 ``tags``            the index tags of a blob
-``tiers``           the access tier of a blob
 ``waiting``         waiting until a blob is there, gone, changed or not leased
 ``deletes``         deleting a blob
 ``copies``          a blob as a copy of another: begun, waited for, stopped

@@ -13,12 +13,12 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.target import Target
 from azguard.blobs.headers import Rewritten
-from azguard.conditions.etags import quote
-from azguard.conditions.operations import Condition
-from azguard.conditions.resolve import Conditions
 from azguard.documents import policies as rules
 from azguard.documents.policies import Policies, PolicyRules
 from azguard.errors import Changed, NotFound, OutcomeUnknown
+from azguard.guards.operations import Condition
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.commits import Verdict, look_under
 from azguard.requests.deadline import Deadline
@@ -70,7 +70,7 @@ def get(target: Target, conditions: Conditions, deadline: Deadline) -> Container
     etag, modified = parse_version(target, answer.headers)
     return ContainerAcl(
         address=str(target.address),
-        etag=quote(etag),
+        etag=quote_etag(etag),
         last_modified=modified,
         public_access=answer.headers.get("x-ms-blob-public-access") or ACCESS[0],
         policies=parse_answer(target, answer.text()),

@@ -15,9 +15,9 @@ from azguard.accounts.account import Account
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.blobs import properties
-from azguard.conditions.etags import quote
-from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, NotFound
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.leases import guard
 from azguard.leases.recorded import LeaseRecords
 from azguard.requests.calls import page_timeouts, pages, read, write_timeouts
@@ -27,7 +27,7 @@ from azguard.requests.lineage import KEY, Lineage, drop_lineage
 from azguard.requests.service_errors import build_unreadable
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import existence
-from azguard.resources.contents import Contents, count_first_page
+from azguard.resources.existence import Contents, count_first_page
 from azguard.times import http_date
 
 # The most that one page holds.
@@ -74,7 +74,7 @@ def create(
     etag = settled.answer["etag"]
     return WriteResult(
         address=str(target.address),
-        etag=None if etag is None else quote(etag),
+        etag=None if etag is None else quote_etag(etag),
         last_modified=settled.answer["last_modified"],
         guard="if-none-match",
         attempts=settled.attempts,
@@ -220,7 +220,7 @@ def _find_delete_outcome(
         verdict = Verdict.COMMITTED if alone is not None and alone() else Verdict.UNKNOWN
         return Finding(verdict, seen=NOTHING_THERE, same=before is not None)
     # Another one of its name may have taken its place.
-    is_other = before is not None and quote(found.etag) != before.etag
+    is_other = before is not None and quote_etag(found.etag) != before.etag
     return Finding(Verdict.UNKNOWN, same=is_other) if alone is None else Finding(Verdict.NOT_YET)
 
 
@@ -228,7 +228,7 @@ def _describe(target: Target, found: Any) -> ContainerShown:
     return ContainerShown(
         address=str(target.address),
         name=found.name or target.address.container,
-        etag=quote(found.etag),
+        etag=quote_etag(found.etag),
         last_modified=found.last_modified,
         public_access=found.public_access,
         lease_status=found.lease.status,

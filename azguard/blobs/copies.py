@@ -19,11 +19,11 @@ from azguard import columns
 from azguard.accounts.target import Target
 from azguard.blobs import copy_sources, fenced_writes, properties, write_checks
 from azguard.blobs.copy_sources import PinnedSource, SourceMovedError
-from azguard.conditions import fences
-from azguard.conditions.etags import quote
-from azguard.conditions.operations import Condition
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, Exists, GaveUp, NotFound, UsageError
+from azguard.guards import fences
+from azguard.guards.operations import Condition
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict, verdict_from_lineage
 from azguard.requests.deadline import Deadline
@@ -238,7 +238,7 @@ def _find_outcome(given: BlobCopy, patience: Deadline) -> Finding[Mapping[str, A
     position = next(index for index, (op, _) in enumerate(history.entries) if op == given.op)
     if position > 0:
         # The write after ours recorded which ETag it replaced: ours.
-        return Finding(verdict, {"etag": quote(history.entries[position - 1][1])})
+        return Finding(verdict, {"etag": quote_etag(history.entries[position - 1][1])})
     if not _is_still_ours(given, found):
         return Finding(verdict, {"etag": None})  # Another writer has made this version, who left our lineage.
     told = {"etag": found.etag, "last_modified": found.last_modified, "version_id": found.version_id}

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from azguard.accounts.account import Auth
 from azguard.accounts.target import Target
 from azguard.blobs import properties
-from azguard.conditions.operations import Condition
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, Exists, Forbidden, NotFound, NotModified, Unauthenticated, UsageError
+from azguard.guards.operations import Condition
+from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, drop_lineage
 from azguard.resources import copies

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 from azguard.accounts.target import Target
 from azguard.blobs import fenced_writes, properties
-from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, UsageError
+from azguard.guards.resolve import Conditions
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict, WriteResult, without_time
 from azguard.requests.deadline import Deadline

@@ -15,10 +15,10 @@ from typing import TypeVar
 
 from azguard.accounts.target import Target
 from azguard.blobs import properties
-from azguard.conditions import fences
-from azguard.conditions.operations import Condition
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, BadRequest, Changed, Exists, Forbidden, GaveUp, NotFound
+from azguard.guards import fences
+from azguard.guards.operations import Condition
+from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Settled
 

@@ -15,9 +15,9 @@ from azguard.accounts import direct
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.blobs.properties import encode_base64, explain_stale_read, fetch, name_of, type_of
-from azguard.conditions.etags import quote
-from azguard.conditions.resolve import Conditions
 from azguard.errors import NotFound
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.requests.calls import Markers, page_timeouts, pages, read
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import drop_lineage
@@ -94,7 +94,7 @@ def _describe_blob(address: Address, found: Any) -> BlobShown:
         address=str(address),
         name=address.name,
         container=address.container,
-        etag=quote(found.etag) if found.etag else None,
+        etag=quote_etag(found.etag) if found.etag else None,
         last_modified=found.last_modified,
         created=found.creation_time,
         content_length=found.size,
@@ -254,7 +254,7 @@ def _parse(found: "Element") -> ListedBlob | None:
     etag, modified, length = told.get("Etag"), told.get("Last-Modified"), told.get("Content-Length")
     return ListedBlob(
         name=text,
-        etag=quote(etag) if etag else None,
+        etag=quote_etag(etag) if etag else None,
         last_modified=parse_date(modified) if modified else None,
         content_length=int(length) if length else None,
         content_md5=told.get("Content-MD5"),

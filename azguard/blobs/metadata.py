@@ -16,10 +16,10 @@ from azguard.accounts.target import Target
 from azguard.blobs import containers, headers, properties
 from azguard.blobs.content.upload import ContentHeaders
 from azguard.blobs.headers import Rewritten
-from azguard.conditions.etags import quote
-from azguard.conditions.resolve import Conditions
 from azguard.documents import metadata as rules
 from azguard.errors import NotFound
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.leases.owners import OF_LOCK
 from azguard.leases.recorded import LeaseRecords
 from azguard.requests.calls import write_timeouts
@@ -57,7 +57,7 @@ def describe(target: Target, found: Any) -> tuple[MetadataRead, str | None]:
     stamped = found.metadata or {}
     read = MetadataRead(
         address=str(target.address),
-        etag=quote(found.etag),
+        etag=quote_etag(found.etag),
         last_modified=found.last_modified,
         metadata=drop_lineage(stamped),
     )
@@ -141,8 +141,8 @@ def replace_container_metadata(
     """
     found = containers.fetch(target, Conditions(lease_id=conditions.lease_id), deadline)
     is_compared = conditions.expected_etag is not None
-    if conditions.expected_etag not in (None, quote(found.etag)):
-        raise containers.to_changed(target, conditions.expected_etag, quote(found.etag))
+    if conditions.expected_etag not in (None, quote_etag(found.etag)):
+        raise containers.to_changed(target, conditions.expected_etag, quote_etag(found.etag))
     op = fresh_op()
     stamped = _add_own_keys(wanted, found.metadata or {}, op, found.etag)
     client = target.account.container(target.address)

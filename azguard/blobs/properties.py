@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from azguard.accounts.target import Target
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, Gone, NotFound
+from azguard.guards.resolve import Conditions
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
 

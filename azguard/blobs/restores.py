@@ -12,10 +12,10 @@ from azguard.blobs.content.upload import Settings
 from azguard.blobs.copies import BlobCopy
 from azguard.blobs.listing import order_in_time
 from azguard.blobs.snapshots import list_kept
-from azguard.conditions import fences
-from azguard.conditions.resolve import Conditions
 from azguard.documents import diffs
 from azguard.errors import NotFound, UsageError
+from azguard.guards import fences
+from azguard.guards.resolve import Conditions
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict, WriteResult
 from azguard.requests.deadline import Deadline

@@ -20,10 +20,10 @@ from azguard import columns
 from azguard.accounts.target import Target
 from azguard.blobs import properties, write_checks
 from azguard.blobs.content.upload import BlobPut, Upload
-from azguard.conditions.etags import quote
-from azguard.conditions.operations import Condition
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, NotFound, NotModified, OutcomeUnknown, Unavailable, UsageError
+from azguard.guards.operations import Condition
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.requests import commits
 from azguard.requests.calls import page_timeouts, pages, send_once, write_timeouts
 from azguard.requests.commits import Verdict
@@ -159,7 +159,7 @@ def _find_outcome(pinned: Snapshot, patience: Deadline) -> Finding[_Answer]:
         return Finding(Verdict.UNKNOWN)
     for item in list_kept(pinned.target, ["snapshots", "metadata"], patience):
         if item.snapshot and pinned.op in Lineage.find(item.metadata):
-            answer = {"snapshot": item.snapshot, "etag": quote(item.etag), "last_modified": item.last_modified}
+            answer = {"snapshot": item.snapshot, "etag": quote_etag(item.etag), "last_modified": item.last_modified}
             return Finding(Verdict.COMMITTED, answer)
     return Finding(Verdict.NOT_YET)
 

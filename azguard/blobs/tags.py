@@ -20,12 +20,12 @@ from azguard import columns
 from azguard.accounts.target import Target
 from azguard.blobs import properties
 from azguard.blobs.content.upload import ContentHeaders
-from azguard.conditions import fences
-from azguard.conditions.etags import quote
-from azguard.conditions.operations import Condition
-from azguard.conditions.resolve import Conditions
 from azguard.documents import metadata as rules
 from azguard.errors import AzguardError, BadRequest, Changed, Forbidden, NotFound, OutcomeUnknown, UsageError
+from azguard.guards import fences
+from azguard.guards.operations import Condition
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.leases import guard
 from azguard.leases.owner_records import Moved
 from azguard.leases.recorded import LeaseRecords
@@ -70,14 +70,14 @@ def get(target: Target, conditions: Conditions, deadline: Deadline) -> TagsRead:
         etag=compute_etag(etag, tags),
         last_modified=None,
         tags=tags,
-        blob_etag=quote(etag),
+        blob_etag=quote_etag(etag),
     )
 
 
 def compute_etag(blob_etag: str, tags: Mapping[str, str]) -> str:
     """Return the ETag that azguard makes of a version of a blob and its tags."""
     digest = hashlib.sha256(json.dumps(sorted(tags.items())).encode()).hexdigest()[:32]
-    return f'{quote(blob_etag)[:-1]}{_MARK}{digest}"'
+    return f'{quote_etag(blob_etag)[:-1]}{_MARK}{digest}"'
 
 
 def replace_all(
@@ -132,7 +132,7 @@ def _exclude_lower_fences(
 
 def move_etag(etag: str, blob_etag: str) -> str:
     """Return azguard's ETag of the same tags on another version of the blob."""
-    return f"{quote(blob_etag)[:-1]}{_MARK}{etag.rpartition(_MARK)[2]}"
+    return f"{quote_etag(blob_etag)[:-1]}{_MARK}{etag.rpartition(_MARK)[2]}"
 
 
 def _write(
@@ -264,4 +264,4 @@ def move_version(target: Target, lease_id: str | None, deadline: Deadline) -> Mo
             told = "the tags were written, but a holder with a lower fence may still overwrite them"
             raise error.as_kind(VersionNotMoved, detail=(*error.detail, told)) from error
         after = found.etag  # No holder can replace the content.
-    return Moved(quote(found.etag), quote(after), found.last_modified, (found.metadata or {}).get(KEY))
+    return Moved(quote_etag(found.etag), quote_etag(after), found.last_modified, (found.metadata or {}).get(KEY))

@@ -23,10 +23,10 @@ from azguard.blobs.content.upload import Settings, Upload
 from azguard.blobs.listing import BlobShown, ListedBlob
 from azguard.blobs.properties import explain_stale_read
 from azguard.blobs.write_checks import find_blob
-from azguard.conditions.etags import quote
-from azguard.conditions.operations import BLOB_DELETE, BLOB_GET, BLOB_PUT_BLOCK_BLOB, Operation
-from azguard.conditions.resolve import Conditions
 from azguard.errors import Forbidden, NotFound
+from azguard.guards.operations import BLOB_DELETE, BLOB_GET, BLOB_PUT_BLOCK_BLOB, Operation
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.requests import calls, delivery
 from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
@@ -120,7 +120,7 @@ class BlobTree:
     def find_etag(self, target: Target, deadline: Deadline) -> str | None:
         """Return the version of a blob that is there."""
         try:
-            return quote(properties.fetch(target, Conditions(), deadline).etag)
+            return quote_etag(properties.fetch(target, Conditions(), deadline).etag)
         except NotFound:
             return None
 

@@ -11,9 +11,9 @@ from azguard.blobs import properties
 from azguard.blobs.content import put_blob
 from azguard.blobs.content.download import read_whole
 from azguard.blobs.content.upload import Settings, Upload
-from azguard.conditions.etags import quote
-from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, NotFound
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage
@@ -85,7 +85,7 @@ class LeasableBlob(ABC):
         found = container.list_blobs(name_starts_with=name, include=include, **page_timeouts(deadline))
         items = [item for item in pages(found, self.target, deadline) if item.name == name and item.version_id]
         items.sort(key=lambda item: item.version_id)
-        return [KeptVersion(quote(item.etag), Lineage.find(item.metadata)) for item in items]
+        return [KeptVersion(quote_etag(item.etag), Lineage.find(item.metadata)) for item in items]
 
     def _keep(self, state: CurrentVersion, lease_id: str | None, deadline: Deadline) -> None:
         if self.keeper is not None and state.etag is not None:
@@ -202,7 +202,7 @@ class BlobContent(LeasableBlob):
     def _find_tags(self, kept: _Preserved, deadline: Deadline) -> Mapping[str, str] | None:
         """Return the tags to send, ours among them; read as late as possible where they hold no fence."""
         if self.lock_fence is not None:
-            from azguard.conditions import fences
+            from azguard.guards import fences
 
             return fences.with_fence_tag(kept.settings.tags or {}, self.lock_fence)
         return properties.fetch_tags(self.target, self.lease_id, deadline) if kept.tag_count else None

@@ -12,11 +12,11 @@ from http import HTTPStatus
 from azguard.blobs import containers, fenced_writes, properties, tags, update_content
 from azguard.blobs.content.upload import Settings
 from azguard.blobs.update_content import Commit, LeasableBlob
-from azguard.conditions import fences
-from azguard.conditions.resolve import Conditions
 from azguard.documents import metadata as rules
 from azguard.documents.metadata import as_json, count_room, flatten, from_json
 from azguard.errors import NotFound, TransformFailed, UsageError
+from azguard.guards import fences
+from azguard.guards.resolve import Conditions
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage

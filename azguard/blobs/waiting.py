@@ -9,12 +9,11 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.target import Target
 from azguard.blobs import properties
-from azguard.conditions import seen
-from azguard.conditions.etags import quote
-from azguard.conditions.operations import Part
-from azguard.conditions.resolve import Conditions
-from azguard.conditions.seen import SeenVersion
 from azguard.errors import GaveUp, NotFound, NotModified, UsageError
+from azguard.guards import versions
+from azguard.guards.operations import Part
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import SeenVersion, quote_etag
 from azguard.leases import waiting as lease_waiting
 from azguard.leases.state import LeaseState
 from azguard.requests.deadline import Deadline, poll
@@ -104,7 +103,7 @@ def wait(target: Target, until: Until, conditions: Conditions, waiting: Waiting)
             address=state.address,
             until=until.value,
             exists=True,
-            etag=quote(state.etag),
+            etag=quote_etag(state.etag),
             last_modified=state.last_modified,
             lease_state=state.state,
         )
@@ -126,7 +125,7 @@ def check_was_read(target: Target, last: SeenVersion | None) -> None:
         Changed: none was.
     """
     if last is None:
-        raise seen.never_read(target, Part.WHOLE, reason="never_read_before_wait")
+        raise versions.never_read(target, Part.WHOLE, reason="never_read_before_wait")
 
 
 def _check_can_change(target: Target) -> None:
@@ -168,7 +167,7 @@ def _to_waited(target: Target, until: Until, found: Any) -> BlobWaited:
         address=str(target.address),
         until=until.value,
         exists=True,
-        etag=quote(found.etag),
+        etag=quote_etag(found.etag),
         last_modified=found.last_modified,
         lease_state=found.lease.state,
     )

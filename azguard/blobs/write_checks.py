@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from azguard.accounts.target import Target
 from azguard.blobs import properties
-from azguard.conditions.resolve import Conditions
-from azguard.conditions.seen import BLOCK_BLOB
 from azguard.errors import BadRequest, Changed, Exists, Forbidden, GaveUp, Locked, NotFound
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import BLOCK_BLOB
 from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage

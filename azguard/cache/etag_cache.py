@@ -25,8 +25,8 @@ from azguard.cache.copies import Copy
 from azguard.cache.database import CacheDatabase, Step, connect_scratch, explain_full_disk
 from azguard.cache.file import NAME
 from azguard.cache.records import Entry, HeldLease, Key, Row, count_microseconds, find_selection, require_no_secrets
-from azguard.conditions.seen import SeenVersion
 from azguard.errors import ConfigError, NotFound, UsageError
+from azguard.guards.versions import SeenVersion
 from azguard.urls import same_host
 
 # The empty copy: the version that the scope last read, into any file or none.

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.conditions import resolve, seen
-from azguard.conditions.operations import Guard, Lease, Operation, Part
-from azguard.conditions.requested import RequestedConditions
-from azguard.conditions.resolve import Conditions
-from azguard.conditions.seen import Remembered, SeenVersion
 from azguard.errors import AzguardError, Changed, Gone, NotFound
+from azguard.guards import resolve, versions
+from azguard.guards.operations import Guard, Lease, Operation, Part
+from azguard.guards.requested import RequestedConditions
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import Remembered, SeenVersion
 from azguard.times import iso
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class Reads:
         """
         if asked is None:
             return self.outer_lease(target)
-        from azguard.conditions import values
+        from azguard.guards import values
 
         if asked == _HELD:
             self._refuse_another_jobs(target)
@@ -333,7 +333,7 @@ class Reads:
         except (Gone, NotFound) as error:
             if conditions.deleted is None or _is_of_parent(error, target):
                 raise
-            raise seen.deleted_here(error, target, conditions.deleted) from error
+            raise versions.deleted_here(error, target, conditions.deleted) from error
 
     def _find_deleted(self, target: Target) -> SeenVersion | None:
         """Return the version that this scope deleted, if that is the last it did with a resource."""

@@ -3,5 +3,4 @@
 ``proxy``          the proxy
 ``connection``     one connection through it
 ``faults``         the faults, and what is known about a request afterwards
-``http_messages``  HTTP messages as bytes
 """

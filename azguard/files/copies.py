@@ -15,14 +15,14 @@ from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.target import Target
-from azguard.conditions.etags import quote
-from azguard.conditions.resolve import Conditions
 from azguard.errors import UsageError
 from azguard.files import copy_runs, placing, writes
 from azguard.files.copy_runs import Begun, FileCopy, FileCopySettings, FileSource
 from azguard.files.guarding import Guarding
 from azguard.files.placing import NewVersion
 from azguard.files.properties import SmbProperties
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
 from azguard.requests.settle import Settled
@@ -142,7 +142,7 @@ def _to_copied(
         address=str(given.target.address),
         source=copies.describe(given.source, given.target),
         source_etag=source.etag,
-        etag=None if etag is None else quote(etag),
+        etag=None if etag is None else quote_etag(etag),
         last_modified=settled.answer.get("last_modified"),
         content_length=source.size,
         content_type=source.content_type,

@@ -15,12 +15,12 @@ from typing import Any
 from azguard.accounts.account import Auth
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.conditions.etags import quote
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, Forbidden, GaveUp, NotFound, OutcomeUnknown, Unauthenticated
 from azguard.files import temporary, writes
 from azguard.files.properties import SmbProperties
 from azguard.files.temporary import TemporaryFile
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.leases.owners import OF_LOCK
 from azguard.processes.notes import ProcessNotes
 from azguard.requests import commits
@@ -96,10 +96,10 @@ def read_version(source: Target, etag: str | None, deadline: Deadline) -> FileSo
             # The key or the login is at fault, for which no SAS helps; or the share is missing.
             raise error.but(facts={**error.facts, "side": "source"}) from error
         raise copies.to_unreadable(error, source) from error
-    if etag not in (None, quote(found.etag)):
-        raise _to_changed(source, str(etag), quote(found.etag))
+    if etag not in (None, quote_etag(found.etag)):
+        raise _to_changed(source, str(etag), quote_etag(found.etag))
     return FileSource(
-        etag=quote(found.etag),
+        etag=quote_etag(found.etag),
         size=found.size,
         content_type=found.content_settings.content_type,
         metadata={key: value for key, value in (found.metadata or {}).items() if key.lower() not in _OWN},
@@ -114,7 +114,7 @@ def check_unchanged(source: Target, version: FileSource, deadline: Deadline) -> 
         Changed: it is not, or it is gone.
     """
     try:
-        found = quote(_fetch_source(source, deadline).etag)
+        found = quote_etag(_fetch_source(source, deadline).etag)
     except NotFound as error:
         raise _to_changed(source, version.etag, None) from error
     if found != version.etag:
@@ -257,7 +257,7 @@ def await_end(begun: Begun, source: FileSource, tell: Callable[[int, int | None]
     if found.size != source.size:
         raise made.build_failed(f"it has {found.size:,} bytes, and its source {source.size:,}")
     made.size = made.length = found.size
-    made.etag = quote(found.etag)
+    made.etag = quote_etag(found.etag)
 
 
 def _fetch(begun: Begun, deadline: Deadline) -> Any:

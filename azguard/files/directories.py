@@ -8,12 +8,12 @@ from typing import Any
 from azguard import columns
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.conditions.etags import quote
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, BadRequest, Exists, Locked, NotFound, UsageError
 from azguard.files import guarding, handles, shares, writes
 from azguard.files.entries import DirectoryShown, describe_directory
 from azguard.files.writes import FileWrite
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict, WriteResult
 from azguard.requests.deadline import Deadline
@@ -85,7 +85,7 @@ def require_version(target: Target, conditions: Conditions, deadline: Deadline) 
     if conditions.expected_etag is None:
         return None
     found = writes.fetch(target, None, deadline)
-    current = quote(found.etag)
+    current = quote_etag(found.etag)
     if current != conditions.expected_etag:
         raise guarding.to_changed(target, conditions.expected_etag, current)
     return found
@@ -132,11 +132,11 @@ def rename_directory(source: Target, target: Target, conditions: Conditions, dea
     etag = settled.answer.get("etag")
     return DirectoryRenamed(
         address=str(target.address),
-        etag=None if etag is None else quote(etag),
+        etag=None if etag is None else quote_etag(etag),
         last_modified=settled.answer.get("last_modified"),
         guard=conditions.guard,
         attempts=settled.attempts,
-        previous_etag=quote(before.etag),
+        previous_etag=quote_etag(before.etag),
     )
 
 

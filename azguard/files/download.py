@@ -15,11 +15,11 @@ from typing import Any, BinaryIO
 
 from azguard import columns
 from azguard.accounts.target import Target
-from azguard.conditions.etags import quote
-from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Changed, Unavailable, UsageError
 from azguard.files import writes
 from azguard.files.entries import drop_own
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.requests import delivery
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
@@ -116,7 +116,7 @@ class FileDownload:
         found = self.properties
         return FileGot(
             address=str(self._target.address),
-            etag=quote(found.etag),
+            etag=quote_etag(found.etag),
             last_modified=found.last_modified,
             content_length=found.size,
             content_type=found.content_settings.content_type or None,
@@ -151,7 +151,7 @@ class FileDownload:
                 return content
 
     def _read_range(self, offset: int, length: int) -> bytes:
-        content, _ = self._ask(offset, length, quote(self.properties.etag))
+        content, _ = self._ask(offset, length, quote_etag(self.properties.etag))
         return content
 
     def _ask(self, offset: int, most: int, etag: str | None) -> tuple[bytes, Any]:
@@ -185,7 +185,7 @@ class FileDownload:
         if response.status_code not in (HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT):
             return
         answers.append(answer)
-        found = quote(response.headers.get("ETag", ""))
+        found = quote_etag(response.headers.get("ETag", ""))
         if etag is not None and found != etag:
             raise Changed(
                 f"{self._target} was overwritten while it was read",

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.conditions.etags import quote
+from azguard.guards.versions import quote_etag
 from azguard.leases.owners import OWNER
 from azguard.requests.calls import page_timeouts, pages
 from azguard.requests.deadline import Deadline
@@ -109,7 +109,7 @@ def describe_directory(address: Address, found: Any) -> DirectoryShown:
         address=str(address),
         name=address.path.rpartition("/")[2],
         share=address.container,
-        etag=quote(found.etag),
+        etag=quote_etag(found.etag),
         last_modified=found.last_modified,
         attributes=found.file_attributes,
         created=found.creation_time,
@@ -129,7 +129,7 @@ def describe_file(address: Address, found: Any) -> FileShown:
         address=str(address),
         name=address.path.rpartition("/")[2],
         share=address.container,
-        etag=quote(found.etag),
+        etag=quote_etag(found.etag),
         last_modified=found.last_modified,
         content_length=found.size,
         content_type=settings.content_type or None,
@@ -161,7 +161,7 @@ def _describe_entry(address: Address, found: Any) -> EntryListed:
         address=str(address),
         name=found.name,
         type=address.kind.value,
-        etag=quote(found.etag) if found.etag else None,
+        etag=quote_etag(found.etag) if found.etag else None,
         last_modified=found.last_modified,
         content_length=None if found.is_directory else found.size,
         attributes=found.file_attributes,

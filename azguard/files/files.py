@@ -13,13 +13,13 @@ from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.target import Target
-from azguard.conditions.etags import quote
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, BadRequest, Gone, Locked, NotFound, OutcomeUnknown, UsageError
 from azguard.files import directories, guarding, handles, writes
 from azguard.files.entries import FileShown, describe_file
 from azguard.files.guarding import Guarding
 from azguard.files.writes import FileWrite, Held
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.leases import actions
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict, WriteResult
@@ -250,7 +250,7 @@ def _send_rename(given: FileRename, replaced: Held | None, held: Held | None, kn
     return FileRenamed(
         address=str(given.target.address),
         previous_address=str(given.source.address),
-        etag=None if etag is None else quote(etag),
+        etag=None if etag is None else quote_etag(etag),
         last_modified=settled.answer.get("last_modified"),
         guard=given.conditions.guard,
         attempts=settled.attempts,

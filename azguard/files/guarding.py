@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, replace
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.conditions.etags import quote
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, BadRequest, Changed
 from azguard.files import handles, temporary, writes
 from azguard.files.writes import FileWrite, Held
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.leases import guard, owner_records
 from azguard.leases.owner_records import Moved, Version
 from azguard.leases.owners import OWNER, Owner
@@ -275,12 +275,12 @@ def _remove_left_record(target: Target, lease: ProcessLease, deadline: Deadline)
             )
     except AzguardError:
         return []
-    after = None if moved.after is None else quote(moved.after)
-    moved = Moved(quote(version.etag), after, moved.last_modified, moved.lineage)
+    after = None if moved.after is None else quote_etag(moved.after)
+    moved = Moved(quote_etag(version.etag), after, moved.last_modified, moved.lineage)
     # Killed before the answer came, it has sent nothing but the record.
     first = lease.begun_on
-    if lease.record is not None and quote(lease.record[1]) == moved.before:
+    if lease.record is not None and quote_etag(lease.record[1]) == moved.before:
         first = lease.record[0]
     if first is None:
         return [moved]
-    return [Moved(quote(first), after, moved.last_modified, moved.lineage), moved]
+    return [Moved(quote_etag(first), after, moved.last_modified, moved.lineage), moved]

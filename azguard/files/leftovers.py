@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.conditions.etags import quote
-from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, Locked, NotFound
 from azguard.files import entries, files, temporary, writes
 from azguard.files.guarding import Guarding
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.processes.notes import ProcessNotes
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_clock import ServiceClock
@@ -121,7 +121,7 @@ def _delete(target: Target, found: Any, named: re.Match[str], pruning: Pruning) 
     # It is noted before it is asked for, so that the file may not have it.
     has_lease = note is not None and found.lease.state == "leased"
     lease_id = note.facts.get("lease_id") if note is not None and has_lease else None
-    conditions = Conditions(guard="lease", expected_etag=quote(found.etag), lease_id=lease_id)
+    conditions = Conditions(guard="lease", expected_etag=quote_etag(found.etag), lease_id=lease_id)
     files.delete(target, conditions, pruning.guarding, pruning.deadline)
     if note is not None:
         note.close(is_done=True)

@@ -13,8 +13,6 @@ from types import MappingProxyType
 from typing import Any, NoReturn, TypeVar
 
 from azguard.accounts.target import Target
-from azguard.conditions.etags import quote
-from azguard.conditions.resolve import Conditions
 from azguard.documents import metadata as rules
 from azguard.errors import BadRequest, Exists, Gone, Locked, NotFound, OutcomeUnknown
 from azguard.files import guarding, writes
@@ -22,6 +20,8 @@ from azguard.files.guarding import Guarding
 from azguard.files.properties import SmbProperties
 from azguard.files.temporary import TemporaryFile
 from azguard.files.writes import Held
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.leases import actions
 from azguard.leases.owners import OF_LOCK
 from azguard.requests import commits
@@ -98,8 +98,8 @@ def _look(version: NewVersion) -> Any | None:
         return found
     if version.creates_only:
         raise Exists(f"{target} exists already", str(target.address), reason="file_exists")
-    if conditions.expected_etag not in (None, quote(found.etag)):
-        raise guarding.to_changed(target, conditions.expected_etag, quote(found.etag))
+    if conditions.expected_etag not in (None, quote_etag(found.etag)):
+        raise guarding.to_changed(target, conditions.expected_etag, quote_etag(found.etag))
     if "ReadOnly" in (found.file_attributes or ""):
         raise Locked(f"{target} has the attribute ReadOnly", str(target.address), reason="file_is_read_only")
     return found

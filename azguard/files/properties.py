@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.conditions.etags import quote
-from azguard.conditions.resolve import Conditions
 from azguard.documents import metadata as rules
 from azguard.files import directories, guarding, writes
 from azguard.files.entries import drop_own
 from azguard.files.guarding import Guarding
 from azguard.files.writes import FileWrite, Held
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.leases.owners import OF_LOCK, OWNER
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.commits import WriteResult
@@ -198,7 +198,7 @@ def get_metadata(target: Target, conditions: Conditions, deadline: Deadline) -> 
     found = writes.fetch(target, conditions.lease_id, deadline)
     shown = FileMetadata(
         address=str(target.address),
-        etag=quote(found.etag),
+        etag=quote_etag(found.etag),
         last_modified=found.last_modified,
         metadata=drop_own(found.metadata),
     )

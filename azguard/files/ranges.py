@@ -9,12 +9,12 @@ from typing import Any, BinaryIO, ClassVar
 
 from azguard import columns
 from azguard.accounts.target import Target
-from azguard.conditions.etags import quote
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, BadRequest, Changed, Interrupted, NotFound, OutcomeUnknown, Partial, UsageError
 from azguard.files import guarding, writes
 from azguard.files.guarding import Guarding
 from azguard.files.writes import FileWrite, Held
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.requests import commits
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.commits import WriteResult
@@ -64,11 +64,11 @@ def list_ranges(target: Target, asked: RangesAsked, conditions: Conditions, dead
         NotFound: there is no such file, or no such snapshot.
     Source: https://learn.microsoft.com/rest/api/storageservices/list-ranges
     """
-    before = quote(writes.fetch(target, conditions.lease_id, deadline).etag)
+    before = quote_etag(writes.fetch(target, conditions.lease_id, deadline).etag)
     while True:
         found = _find(target, asked, conditions, deadline)
         # The service lists page by page, and takes no condition that would tie them to one version.
-        now = quote(writes.fetch(target, conditions.lease_id, deadline).etag)
+        now = quote_etag(writes.fetch(target, conditions.lease_id, deadline).etag)
         if now == before:
             break
         if deadline.passed:

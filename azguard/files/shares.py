@@ -15,14 +15,14 @@ from azguard import columns
 from azguard.accounts.account import Account
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.conditions.etags import quote
-from azguard.conditions.resolve import Conditions
 from azguard.documents.policies import Policies, PolicyRules
 from azguard.errors import BadRequest, NotFound
 from azguard.files import guarding, writes
 from azguard.files.entries import drop_own
 from azguard.files.guarding import Guarding
 from azguard.files.writes import FileWrite
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.requests.calls import page_timeouts, pages, read, write_timeouts
 from azguard.requests.commits import Verdict, WriteResult
 from azguard.requests.deadline import Deadline
@@ -31,7 +31,7 @@ from azguard.requests.service_codes import TYPE_MISMATCH
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import access_policies
 from azguard.resources.access_policies import parse_answer, parse_version
-from azguard.resources.contents import Contents, count_first_page
+from azguard.resources.existence import Contents, count_first_page
 
 _PAGE = 5000
 POLICY_RULES = PolicyRules(
@@ -170,7 +170,7 @@ def to_create_result(target: Target, answer: Mapping[str, Any], attempts: int) -
     """Return what a create did."""
     return WriteResult(
         address=str(target.address),
-        etag=quote(answer["etag"]),
+        etag=quote_etag(answer["etag"]),
         last_modified=answer["last_modified"],
         guard="if-none-match",
         attempts=attempts,
@@ -183,7 +183,7 @@ def _describe(address: Address, found: Any) -> ShareShown:
         address=str(address),
         name=address.container,
         snapshot=address.snapshot,
-        etag=quote(found.etag),
+        etag=quote_etag(found.etag),
         last_modified=found.last_modified,
         quota=found.quota,
         access_tier=found.access_tier,
@@ -246,7 +246,7 @@ def take_snapshot(target: Target, metadata: Mapping[str, str], deadline: Deadlin
         address=str(target.address),
         snapshot=taken,
         snapshot_address=str(Address(Kind.SHARE, target.address.parts, taken)),
-        etag=None if etag is None else quote(etag),
+        etag=None if etag is None else quote_etag(etag),
         last_modified=answer.get("last_modified"),
         guard="none",
         attempts=settled.attempts,
@@ -299,7 +299,7 @@ def get_policies(target: Target, conditions: Conditions, deadline: Deadline) -> 
     etag, modified = parse_version(target, answer.headers)
     return ShareAcl(
         address=str(target.address),
-        etag=quote(etag),
+        etag=quote_etag(etag),
         last_modified=modified,
         policies=parse_answer(target, answer.text()),
     )

@@ -18,10 +18,10 @@ from typing import Any, BinaryIO
 
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.conditions.etags import quote
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, NotFound, OutcomeUnknown, Unavailable
 from azguard.files import writes
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.processes.notes import ProcessNote, ProcessNotes
 from azguard.requests import commits
 from azguard.requests.calls import CallOutcome, CallResult, page_timeouts, pages, send_once, write_timeouts
@@ -169,7 +169,7 @@ class TemporaryFile:
             Unavailable: something was.
         """
         found = writes.fetch(self.target, None, self._begin_step())
-        if (quote(found.etag), found.size) != (self.etag, self.length):
+        if (quote_etag(found.etag), found.size) != (self.etag, self.length):
             raise self.build_failed("it is not what was written to it")
 
     def rename_away(self) -> None:
@@ -260,7 +260,7 @@ class TemporaryFile:
         except (OutcomeUnknown, NotFound) as error:
             _raise_interruption(error)
             raise self.build_failed(error.message) from error
-        self.etag = quote(answer["etag"])
+        self.etag = quote_etag(answer["etag"])
 
     def build_failed(self, why: str) -> Unavailable:
         """Return the error for a file that could not be filled; nothing but the temporary file was written."""
@@ -300,7 +300,7 @@ def create(
         )
         try:
             with commits.step():
-                made.etag = quote(send_until_settled(request, deadline).answer["etag"])
+                made.etag = quote_etag(send_until_settled(request, deadline).answer["etag"])
         except OutcomeUnknown as error:
             made.remove()
             _raise_interruption(error)

@@ -13,9 +13,6 @@ from typing import Any, BinaryIO, NamedTuple
 from azguard import naming
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.conditions.etags import quote
-from azguard.conditions.operations import FILE_DELETE, FILE_GET, FILE_RENAME, Operation
-from azguard.conditions.resolve import Conditions
 from azguard.errors import Exists, Forbidden, NotFound
 from azguard.files import download, entries, files, uploads, writes
 from azguard.files import writes as found
@@ -23,6 +20,9 @@ from azguard.files.entries import EntryListed
 from azguard.files.guarding import Guarding
 from azguard.files.properties import FileHeaders, SmbProperties
 from azguard.files.temporary import PREFIX
+from azguard.guards.operations import FILE_DELETE, FILE_GET, FILE_RENAME, Operation
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.requests import commits
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict, WriteResult
@@ -321,7 +321,7 @@ class FileTree:
     def find_etag(self, target: Target, deadline: Deadline) -> str | None:
         """Return the version of a file that is there."""
         try:
-            return quote(writes.fetch(target, None, deadline).etag)
+            return quote_etag(writes.fetch(target, None, deadline).etag)
         except NotFound:
             return None
 

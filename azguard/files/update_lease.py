@@ -16,13 +16,13 @@ from http import HTTPStatus
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.conditions.etags import quote
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError
 from azguard.files import guarding
 from azguard.files.entries import drop_own
 from azguard.files.guarding import Guarding
 from azguard.files.properties import find_setter
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.leases import actions, owner_records
 from azguard.leases import state as lease_state
 from azguard.leases.owner_records import Version, set_service_time
@@ -97,7 +97,7 @@ class LeasedUpdate(ABC):
         found = lease_state.look(self.target, deadline, held.lease_id)
         if self._before_note(found.etag) != state.etag:
             raise RefusedHere.as_changed()
-        if self._is_endless and quote(found.etag) not in self._noted:
+        if self._is_endless and quote_etag(found.etag) not in self._noted:
             self._leave_note(held, found, deadline)
 
     def release(self, lease_id: str, deadline: Deadline) -> None:
@@ -159,7 +159,7 @@ class LeasedUpdate(ABC):
 
     def version_of(self, etag: str, text: str | None) -> tuple[str, Lineage]:
         """Return the ETag and the lineage, as they were before the record of our own lease was written."""
-        return self._noted.get(quote(etag)) or (quote(etag), Lineage.parse(text))
+        return self._noted.get(quote_etag(etag)) or (quote_etag(etag), Lineage.parse(text))
 
     def check_under_callers_lease(self, state: CurrentVersion, deadline: Deadline) -> None:
         """See that a version is still there, where the lease is the caller's and was not acquired on it."""
@@ -167,7 +167,7 @@ class LeasedUpdate(ABC):
             return
         with commits.look_first():
             current = lease_state.look(self.target, deadline, self.lease_id).etag
-        if quote(current) != state.etag:
+        if quote_etag(current) != state.etag:
             raise RefusedHere.as_changed()
 
     def callers_record(self, metadata: Mapping[str, str] | None) -> dict[str, str]:
@@ -285,9 +285,9 @@ class LeasedUpdate(ABC):
             )
         )
         if sent.error is None and sent.answer is not None:
-            self._noted[quote(sent.answer["etag"])] = before
+            self._noted[quote_etag(sent.answer["etag"])] = before
             if held.note is not None:
-                held.note.add_record(before[0], quote(sent.answer["etag"]))
+                held.note.add_record(before[0], quote_etag(sent.answer["etag"]))
         elif service_code(sent.error or RefusedHere.as_changed()) not in ("ReadOnlyAttribute", guarding.NO_ROOM):
             # A copy that comes late must not undo what is written next under this lease.
             held.is_spoilt = sent.outcome is CallOutcome.IN_DOUBT
@@ -310,5 +310,5 @@ class LeasedUpdate(ABC):
         except AzguardError:
             return
         if moved.after is not None:
-            self._noted[quote(moved.after)] = before
+            self._noted[quote_etag(moved.after)] = before
             self.guarding.records.record_move(self.target, replace(moved, before=before[0]))

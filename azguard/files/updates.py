@@ -12,7 +12,6 @@ from datetime import datetime
 from io import BytesIO
 from typing import Any
 
-from azguard.conditions.etags import quote
 from azguard.documents import metadata as rules
 from azguard.documents.metadata import as_json, from_json
 from azguard.errors import Changed, NotFound, TransformFailed, UsageError
@@ -21,6 +20,7 @@ from azguard.files.download import WHOLE, FileDownload
 from azguard.files.entries import drop_own
 from azguard.files.temporary import DELETE_TRIES, PIECE_BYTES, TemporaryFile
 from azguard.files.update_lease import LeasedUpdate
+from azguard.guards.versions import quote_etag
 from azguard.leases import state as lease_state
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
@@ -232,7 +232,7 @@ class DirectoryMetadata(ComparedMetadata):
     def fetch(self, deadline: Deadline) -> StampedMetadata:
         """Return the metadata and the ETag of the directory."""
         found = writes.fetch(self.target, None, deadline)
-        return StampedMetadata(found.metadata or {}, quote(found.etag), found.last_modified)
+        return StampedMetadata(found.metadata or {}, quote_etag(found.etag), found.last_modified)
 
     def send(self, stamped: Mapping[str, str], lease_id: str | None, deadline: Deadline) -> CommittedVersion:
         """Send Set Directory Metadata once."""

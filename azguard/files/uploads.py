@@ -9,10 +9,6 @@ from typing import Any, BinaryIO, ClassVar
 
 from azguard import columns
 from azguard.accounts.target import Target
-from azguard.conditions.etags import quote
-from azguard.conditions.operations import FILE_RENAME
-from azguard.conditions.requested import RequestedConditions
-from azguard.conditions.resolve import Conditions, resolve
 from azguard.errors import Changed, NotFound, UsageError
 from azguard.files import placing, temporary
 from azguard.files.download import WHOLE, FileDownload
@@ -20,6 +16,10 @@ from azguard.files.guarding import Guarding
 from azguard.files.placing import NewVersion
 from azguard.files.properties import FileHeaders, SmbProperties
 from azguard.files.temporary import PIECE_BYTES, TemporaryFile
+from azguard.guards.operations import FILE_RENAME
+from azguard.guards.requested import RequestedConditions
+from azguard.guards.resolve import Conditions, resolve
+from azguard.guards.versions import quote_etag
 from azguard.requests.lineage import KEY
 from azguard.requests.settle import Settled
 from azguard.requests.sources import read_up_to
@@ -54,7 +54,7 @@ def _hash_found(found: Any, version: NewVersion) -> str | None:
     digest = hashlib.sha256()
     try:
         content = FileDownload(version.target, version.conditions.lease_id, version.deadline.fresh, WHOLE)
-        if quote(content.properties.etag) != quote(found.etag):
+        if quote_etag(content.properties.etag) != quote_etag(found.etag):
             return None
         for piece in content.read_pieces(in_order=True):
             digest.update(piece.content)
@@ -166,7 +166,7 @@ def _to_file_put(
     etag = settled.answer.get("etag")
     return FilePut(
         address=str(upload.target.address),
-        etag=None if etag is None else quote(etag),
+        etag=None if etag is None else quote_etag(etag),
         last_modified=settled.answer.get("last_modified"),
         content_length=made.length,
         content_type=upload.headers.content_type,
@@ -185,7 +185,7 @@ def _to_earlier_put(upload: FileUpload, found: Any, measured: _EarlierPut) -> Fi
     """Return what an earlier run of the same op has written."""
     return FilePut(
         address=str(upload.target.address),
-        etag=quote(found.etag) if measured.is_there else None,
+        etag=quote_etag(found.etag) if measured.is_there else None,
         last_modified=found.last_modified if measured.is_there else None,
         content_length=measured.length,
         content_type=upload.headers.content_type,

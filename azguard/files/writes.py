@@ -12,10 +12,10 @@ from typing import Any
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.conditions.etags import quote
-from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Locked, NotFound
 from azguard.files import handles
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.leases.guard import GuardLease
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.commits import Verdict, WriteResult, look_under
@@ -48,7 +48,7 @@ class Held:
     @property
     def etag(self) -> str:
         """Return the ETag in quotes."""
-        return quote(self.found.etag)
+        return quote_etag(self.found.etag)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +104,7 @@ def rename_once(source: Target, target: Target, deadline: Deadline, **settings: 
     headers = answers[-1].http_response.headers
     etag, modified = headers.get("ETag"), headers.get("Last-Modified")
     return {
-        "etag": None if etag is None else quote(etag),
+        "etag": None if etag is None else quote_etag(etag),
         "last_modified": None if modified is None else parsedate_to_datetime(modified),
     }
 
@@ -132,7 +132,7 @@ def send(write: FileWrite, held: Held | None, deadline: Deadline) -> WriteResult
     etag = answer.get("etag")
     return WriteResult(
         address=str(write.target.address),
-        etag=None if etag is None else quote(etag),
+        etag=None if etag is None else quote_etag(etag),
         last_modified=answer.get("last_modified"),
         guard=write.conditions.guard,
         attempts=settled.attempts,
@@ -171,7 +171,7 @@ def _find_outcome(write: FileWrite, held: Held | None, before: Any | None, patie
     # If the lease was broken meanwhile, others could write, too.
     if held is None or not is_alone or not is_held:
         return Finding(Verdict.UNKNOWN, same=before is not None and before.etag != found.etag)
-    if quote(found.etag) == held.etag:
+    if quote_etag(found.etag) == held.etag:
         return Finding(Verdict.NOT_YET)
     is_ours = write.op is None and not write.is_delete
     return Finding(Verdict.COMMITTED, version) if is_ours else Finding(Verdict.UNKNOWN)
@@ -184,4 +184,4 @@ def find_existing(target: Target, op: str, deadline: Deadline) -> WriteResult:
     except NotFound:  # deleted since
         return leave_alone(target, None, None)
     lineage = Lineage.parse((found.metadata or {}).get(KEY))
-    return judge_version(target, quote(found.etag), found.last_modified, lineage, op)
+    return judge_version(target, quote_etag(found.etag), found.last_modified, lineage, op)

@@ -19,8 +19,8 @@ from typing import Any
 
 from azguard.accounts import unreachable
 from azguard.accounts.target import Target
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, Locked, NotFound, OutcomeUnknown, UsageError
+from azguard.guards.resolve import Conditions
 from azguard.leases.kinds import Action, kind_of
 from azguard.leases.state import LeaseState, client, look
 from azguard.requests.calls import CallOutcome, send_once, write_timeouts

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 from azguard.accounts.target import Target
-from azguard.conditions.operations import Condition
-from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, Locked, NotFound, UsageError
+from azguard.guards.operations import Condition
+from azguard.guards.resolve import Conditions
 from azguard.leases import actions
 from azguard.leases import state as lease_age
 from azguard.leases.actions import LeaseDone

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from azguard.accounts.target import Target
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Locked, OutcomeUnknown, Unavailable
+from azguard.guards.resolve import Conditions
 from azguard.leases import actions, state
 from azguard.leases.kinds import kind_of
 from azguard.leases.process_leases import ProcessLease, ProcessLeases

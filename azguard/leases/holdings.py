@@ -20,8 +20,8 @@ from azguard.accounts.account import Account
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.columns import Column
-from azguard.conditions.etags import quote
 from azguard.errors import AzguardError, Forbidden, NotFound, Partial
+from azguard.guards.versions import quote_etag
 from azguard.leases import conventions, owners
 from azguard.leases.conventions import UNKNOWN, Claim, Read
 from azguard.leases.owners import INFINITE, Owner
@@ -380,7 +380,7 @@ def _parse_state(item: Any, answers: Answers) -> LeaseState:
         state=str(item.lease.state),
         status=str(item.lease.status),
         duration=item.lease.duration,
-        etag=quote(item.etag),
+        etag=quote_etag(item.etag),
         last_modified=item.last_modified,
         metadata=item.metadata or {},
         answered_at=answers.date,

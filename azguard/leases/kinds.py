@@ -8,9 +8,9 @@ from typing import Any
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.conditions import operations
-from azguard.conditions.operations import Operation
 from azguard.errors import UsageError
+from azguard.guards import operations
+from azguard.guards.operations import Operation
 
 
 class FileLease:

@@ -11,8 +11,8 @@ from typing import Any
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, UsageError
+from azguard.guards.resolve import Conditions
 from azguard.leases import owners, state
 from azguard.leases.owners import OWNER, SERVICE_CLOCK, Owner
 from azguard.requests.calls import write_timeouts

@@ -13,8 +13,8 @@ from typing import Protocol
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Forbidden, Locked, NotFound, OutcomeUnknown
+from azguard.guards.resolve import Conditions
 from azguard.leases import actions, owner_records, waiting
 from azguard.leases.actions import LeaseDone
 from azguard.leases.owner_records import Moved, Version

@@ -16,8 +16,8 @@ from typing import Protocol
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Locked, LockLost, OutcomeUnknown
+from azguard.guards.resolve import Conditions
 from azguard.leases import state as lease_age
 from azguard.leases.actions import GONE, LeaseDone
 from azguard.leases.kinds import Action

@@ -20,9 +20,9 @@ from typing import Any
 
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.conditions.etags import quote
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, Locked, NotFound
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.leases import owners
 from azguard.leases.kinds import kind_of
 from azguard.leases.owners import (
@@ -366,7 +366,7 @@ def parse_state(item: Any, address: Address, answered_at: datetime | None) -> Le
         state=str(item.lease.state),
         status=str(item.lease.status),
         duration=item.lease.duration,
-        etag=quote(item.etag),
+        etag=quote_etag(item.etag),
         last_modified=item.last_modified,
         metadata=item.metadata or {},
         answered_at=answered_at,

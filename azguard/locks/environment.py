@@ -100,7 +100,7 @@ def renew(target: Target, outer: OuterLock, patience: Deadline) -> None:
     Raises:
         LockLost: it is not held any more.
     """
-    from azguard.conditions.resolve import Conditions
+    from azguard.guards.resolve import Conditions
     from azguard.leases import actions
 
     try:

@@ -19,9 +19,9 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from azguard.accounts.target import Target
-from azguard.conditions import values
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, Locked, NotFound, Unavailable
+from azguard.guards import values
+from azguard.guards.resolve import Conditions
 from azguard.leases import actions, owner_records, owners, state
 from azguard.leases.owner_records import Version
 from azguard.leases.owners import FENCE, Owner

@@ -18,9 +18,9 @@ from typing import Any
 
 from azguard import ci_jobs
 from azguard.atomic_files import write_atomically
-from azguard.conditions.values import is_guid
 from azguard.errors import ConfigError
 from azguard.folders import HOLD, make_private
+from azguard.guards.values import is_guid
 from azguard.processes import clock, identity, locked_file
 from azguard.processes.identity import KnownProcess
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind, parse
 from azguard.blobs.content.upload import Settings, Upload
-from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, Exists, NotFound, OutcomeUnknown, UsageError
+from azguard.guards.resolve import Conditions
 from azguard.leases import owner_records, owners
 from azguard.leases.owner_records import Moved, Version
 from azguard.leases.owners import FENCE, SEQUENCE, SHARED, SLOTS, HeldSequence, Owner

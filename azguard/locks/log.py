@@ -19,8 +19,8 @@ from typing import Any
 
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, NotFound, TransformFailed
+from azguard.guards.resolve import Conditions
 from azguard.leases import owners
 from azguard.leases import state as lease_state
 from azguard.leases.breaking import BreakDone

@@ -9,8 +9,8 @@ from datetime import datetime
 from http import HTTPStatus
 
 from azguard.accounts.target import Target
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError
+from azguard.guards.resolve import Conditions
 from azguard.leases import state
 from azguard.leases.owner_records import Version
 from azguard.leases.owners import OWNER, SHARED, TICKET, find_value

@@ -21,8 +21,8 @@ from http import HTTPStatus
 
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, Locked, NotFound, UsageError
+from azguard.guards.resolve import Conditions
 from azguard.leases import actions, owner_records, owners
 from azguard.leases import state as lease_state
 from azguard.leases.owner_records import Version

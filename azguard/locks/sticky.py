@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from azguard.accounts.target import Target
-from azguard.conditions.operations import Condition
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, ConfigError, Locked, NotFound, Unavailable, UsageError
+from azguard.guards.operations import Condition
+from azguard.guards.resolve import Conditions
 from azguard.leases import actions, owner_records
 from azguard.leases import state as lease_state
 from azguard.leases.owner_records import Moved, Version

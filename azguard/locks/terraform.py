@@ -29,8 +29,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from azguard.accounts.target import Target
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, ConfigError, GaveUp, Locked, NotFound
+from azguard.guards.resolve import Conditions
 from azguard.leases import actions, owners, shown, waiting
 from azguard.leases import state as lease_state
 from azguard.leases.owners import TerraformLock

@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from azguard.accounts.target import Target
-from azguard.conditions import seen
-from azguard.conditions.seen import Remembered
 from azguard.errors import AzguardError, BadRequest, Changed, NotFound, OutcomeUnknown
+from azguard.guards import versions
+from azguard.guards.versions import Remembered
 from azguard.queues.message_results import (
     MessageDeleted,
     MessagePeeked,
@@ -293,7 +293,7 @@ class Receipt:
         except Changed as error:
             if self.deleted is None or error.service_code != NOT_FOUND:
                 raise
-            raise seen.deleted_here(error, target, self.deleted) from error
+            raise versions.deleted_here(error, target, self.deleted) from error
 
 
 def choose_receipt(target: Target, given: str | None, recall: Recall) -> Receipt:

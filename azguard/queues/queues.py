@@ -16,10 +16,10 @@ from azguard import columns
 from azguard.accounts.account import Account
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.conditions.resolve import Conditions
 from azguard.documents import metadata as rules
 from azguard.documents.policies import Policies, PolicyRules
 from azguard.errors import Changed, Forbidden, NotFound
+from azguard.guards.resolve import Conditions
 from azguard.requests.calls import page_timeouts, pages, read, write_timeouts
 from azguard.requests.commits import Verdict, WriteResult, without_time
 from azguard.requests.deadline import Deadline
@@ -27,8 +27,7 @@ from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import access_policies, existence
 from azguard.resources.access_policies import AccessPolicies
-from azguard.resources.contents import Contents
-from azguard.resources.existence import leave_alone
+from azguard.resources.existence import Contents, leave_alone
 from azguard.updates.compared import ComparedMetadata, StampedMetadata
 from azguard.updates.resource import CommittedVersion
 

@@ -1,7 +1,6 @@
 """What resources of several services have in common, without knowing a service.
 
 ``access_policies``  access policies without a version in the service: compared, then written
-``contents``         how many items a resource contains
 ``copies``           copies that the service makes in its own time, and their sources
-``existence``        what a create or a delete finds where something is already
+``existence``        what a create or a delete finds where something is already; how many items a resource contains
 """

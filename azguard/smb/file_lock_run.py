@@ -11,8 +11,8 @@ from typing import Protocol
 
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, BadRequest, Forbidden, GaveUp, LockLost, NotFound, Unavailable
+from azguard.guards.resolve import Conditions
 from azguard.locks import guarded_run
 from azguard.locks.guarded_run import GuardedCommand, LockWatch
 from azguard.processes import clock

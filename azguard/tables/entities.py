@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeVar
 from azguard.accounts.exchanges import TRUNCATED
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.conditions.seen import SeenVersion
+from azguard.guards.versions import SeenVersion
 from azguard.requests.calls import page_timeouts, read, walk
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage

@@ -11,17 +11,17 @@ from azguard import columns
 from azguard.accounts.account import Account
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.conditions.resolve import Conditions
 from azguard.documents import policies as rules
 from azguard.documents.policies import Policies, PolicyRules
 from azguard.errors import Exists
+from azguard.guards.resolve import Conditions
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.commits import Verdict, WriteResult, without_time
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import access_policies, existence
 from azguard.resources.access_policies import AccessPolicies
-from azguard.resources.contents import Contents, count_first_page
+from azguard.resources.existence import Contents, count_first_page
 from azguard.tables import entities
 
 _PAGE = 1000

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from azguard.accounts.target import Target
-from azguard.conditions import resolve
-from azguard.conditions.operations import Operation
-from azguard.conditions.requested import RequestedConditions
-from azguard.conditions.seen import Remembered, SeenVersion
 from azguard.errors import AzguardError, UsageError
+from azguard.guards import resolve
+from azguard.guards.operations import Operation
+from azguard.guards.requested import RequestedConditions
+from azguard.guards.versions import Remembered, SeenVersion
 from azguard.tables import entity_json, transactions, writes
 from azguard.tables.transactions import Item
 from azguard.tables.writes import EntityWrite, Verb

@@ -14,10 +14,10 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from azguard.accounts.target import Target
-from azguard.conditions import operations
-from azguard.conditions.operations import Condition, Operation
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, Exists, NotFound, UsageError
+from azguard.guards import operations
+from azguard.guards.operations import Condition, Operation
+from azguard.guards.resolve import Conditions
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict, WriteResult, verdict_from_lineage
 from azguard.requests.deadline import Deadline

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from azguard.accounts.target import Target
 from azguard.cache.reads import Reads
-from azguard.conditions.requested import RequestedConditions
-from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Changed
+from azguard.guards.requested import RequestedConditions
+from azguard.guards.resolve import Conditions
 from azguard.requests.pool import Done, Job, conclude
 from azguard.trees import items
 from azguard.trees.items import TreeItem

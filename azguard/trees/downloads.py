@@ -10,8 +10,8 @@ from pathlib import Path
 from azguard.accounts.target import Target
 from azguard.cache import copies
 from azguard.cache.reads import Reads
-from azguard.conditions.requested import RequestedConditions
 from azguard.errors import AzguardError, NotFound, UsageError
+from azguard.guards.requested import RequestedConditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import Done, Job, conclude
 from azguard.resources.existence import is_nowhere

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from azguard.accounts.target import Target
-from azguard.conditions.operations import Operation
-from azguard.conditions.resolve import Conditions
+from azguard.guards.operations import Operation
+from azguard.guards.resolve import Conditions
 from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
 

@@ -17,9 +17,9 @@ from azguard.accounts.target import Target
 from azguard.cache import copies
 from azguard.cache.copies import Copy
 from azguard.cache.reads import Reads
-from azguard.conditions.requested import RequestedConditions
-from azguard.conditions.resolve import Conditions, resolve
 from azguard.errors import AzguardError, Changed, Forbidden, UsageError
+from azguard.guards.requested import RequestedConditions
+from azguard.guards.resolve import Conditions, resolve
 from azguard.requests.commits import EXISTS as LEFT_ALONE
 from azguard.requests.lineage import fresh_op, op_of_key
 from azguard.requests.pool import Done, Job, conclude

@@ -279,7 +279,7 @@ def check_fence(resource: UpdatableResource, plan: UpdatePlan, state: CurrentVer
         LockLost: one has.
     """
     if plan.fence is not None:
-        from azguard.conditions import fences
+        from azguard.guards import fences
 
         fences.refuse_higher(resource.target, plan.fence, state.fence)
 

@@ -26,10 +26,10 @@ from typing import Any
 
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.conditions.operations import Condition
-from azguard.conditions.resolve import Conditions
 from azguard.documents import json_text
 from azguard.errors import Changed, ConfigError, Exists, NotFound, OutcomeUnknown, Unavailable, UsageError
+from azguard.guards.operations import Condition
+from azguard.guards.resolve import Conditions
 from azguard.processes import clock
 from azguard.queues.moving import POISON_SUFFIX
 from azguard.requests.deadline import Deadline

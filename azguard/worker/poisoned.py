@@ -17,8 +17,8 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind, parse
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Exists, NotFound, UsageError
+from azguard.guards.resolve import Conditions
 from azguard.processes import clock
 from azguard.queues import messages, queues
 from azguard.queues.message_results import MessagePeeked

@@ -14,10 +14,10 @@ from azguard.cli.context import Environment
 from azguard.cli.input import values
 from azguard.cli.options import leases, resources
 from azguard.cli.parsing import command_line
-from azguard.conditions.operations import Part
-from azguard.conditions.resolve import Conditions
 from azguard.errors import ConfigError, UsageError
 from azguard.files.guarding import Guarding
+from azguard.guards.operations import Part
+from azguard.guards.resolve import Conditions
 from azguard.leases.process_leases import ProcessLeases
 from azguard.locks import lock_blobs, log
 from azguard.processes.notes import ProcessNotes

@@ -18,7 +18,7 @@ from azguard.cli import completers
 from azguard.cli.parsing.command_spec import CommandSpec
 
 if TYPE_CHECKING:
-    from azguard.conditions.operations import Operation
+    from azguard.guards.operations import Operation
 
 
 # The panel is the heading an option stands under in --help.

@@ -10,10 +10,10 @@ from azguard.accounts.target import Target
 from azguard.cli import context
 from azguard.cli.input import values
 from azguard.cli.options import common
-from azguard.conditions.operations import BLOB_GET, Operation
-from azguard.conditions.requested import RequestedConditions
-from azguard.conditions.resolve import Conditions
 from azguard.errors import UsageError
+from azguard.guards.operations import BLOB_GET, Operation
+from azguard.guards.requested import RequestedConditions
+from azguard.guards.resolve import Conditions
 from azguard.times import span
 
 if TYPE_CHECKING:

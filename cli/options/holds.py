@@ -28,8 +28,8 @@ from azguard.cli.options.locks import (
     check_kinds,
 )
 from azguard.cli.options.steps import StepVariables
-from azguard.conditions.values import parse_guid
 from azguard.errors import AzguardError, GaveUp, LockLost, UsageError
+from azguard.guards.values import parse_guid
 from azguard.locks import background_holder, environment, job_locks, queue, readers
 from azguard.locks.background_holder import HoldPlan
 from azguard.locks.hold_records import HoldRecord

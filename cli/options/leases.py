@@ -16,10 +16,10 @@ from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
 from azguard.cli.options import common
 from azguard.cli.parsing import command_line
-from azguard.conditions.resolve import Conditions
-from azguard.conditions.values import HELD, parse_guid
 from azguard.errors import UsageError
-from azguard.leases import owner_records, owners, releasing, shown, waiting
+from azguard.guards.resolve import Conditions
+from azguard.guards.values import HELD, parse_guid
+from azguard.leases import breaking, owner_records, owners, releasing, shown, waiting
 from azguard.leases.actions import DEFAULT_SECONDS, LONGEST, LONGEST_BREAK, SHORTEST, LeaseDone
 from azguard.leases.kinds import Action, kind_of, operation_of
 from azguard.leases.owner_records import Moved, Version
@@ -301,7 +301,6 @@ def break_lease(env: Environment, target: Target, given: BreakOptions) -> "Break
         UsageError: nothing says that it is meant, and there is no terminal to ask on.
         GaveUp: it was broken, and is not free in time.
     """
-    from azguard.leases import breaking
     from azguard.locks import log
 
     breaker = this_process(env, f"azguard {env.command}", given.reason)

@@ -17,8 +17,8 @@ from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
 from azguard.cli.output.delivery import to_stream
-from azguard.conditions.seen import SeenVersion
 from azguard.errors import NotFound, OutputFailed, UsageError
+from azguard.guards.versions import SeenVersion
 from azguard.queues import message_results
 from azguard.queues.message_results import MessageReceived, MessageWritten, Received
 from azguard.queues.messages import Receipt, choose_receipt

@@ -13,9 +13,9 @@ from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
 from azguard.cli.options import common, copies
-from azguard.conditions.requested import RequestedConditions
-from azguard.conditions.resolve import Conditions
 from azguard.errors import UsageError
+from azguard.guards.requested import RequestedConditions
+from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import PATIENCE_SECONDS
 
 if TYPE_CHECKING:

@@ -17,17 +17,17 @@ from azguard.cli.options import common
 from azguard.cli.output import delivery
 from azguard.cli.parsing.command_spec import CommandSpec
 from azguard.cli.parsing.groups import Commands, group
-from azguard.conditions.operations import Operation, Part
-from azguard.conditions.requested import CREATE_ONLY, RequestedConditions
 from azguard.errors import NotFound, UsageError
+from azguard.guards.operations import Operation, Part
+from azguard.guards.requested import CREATE_ONLY, RequestedConditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
 
 if TYPE_CHECKING:
-    from azguard.conditions.resolve import Conditions
-    from azguard.conditions.seen import SeenVersion
     from azguard.documents.policies import Policies, PolicyRules
-    from azguard.resources.contents import Contents
+    from azguard.guards.resolve import Conditions
+    from azguard.guards.versions import SeenVersion
+    from azguard.resources.existence import Contents
 
 
 #: Asks the service for a resource.
@@ -255,8 +255,7 @@ def refuse_both(texts: list[str] | None, option: str, file: str | None) -> None:
 
 def read_seen(etag: str | None) -> "SeenVersion | None":
     """Return the version that a file names; it guards the write of what is in it."""
-    from azguard.conditions.etags import parse_blob_etag
-    from azguard.conditions.seen import SeenVersion
+    from azguard.guards.versions import SeenVersion, parse_blob_etag
 
     return None if etag is None else SeenVersion(parse_blob_etag(etag))
 

@@ -12,12 +12,12 @@ from azguard.cli.options import resources
 from azguard.cli.options.trees import TreeGetOptions, TreeOptions, TreePutOptions
 from azguard.cli.output import terminal, trees
 from azguard.cli.output.trees import TreeProgress
-from azguard.conditions.requested import RequestedConditions
 from azguard.errors import Changed, Partial, UsageError
+from azguard.guards.requested import RequestedConditions
 from azguard.requests.pool import Done, Job
 
 if TYPE_CHECKING:
-    from azguard.conditions.operations import Operation
+    from azguard.guards.operations import Operation
     from azguard.trees.items import TreeSummary
     from azguard.trees.runs import Control
     from azguard.trees.store import TreeStore
@@ -177,7 +177,7 @@ def delete(
 
 def _check_options(env: Environment, operation: "Operation", store: "TreeStore") -> None:
     """Refuse properties and conditions that no file can have, once and before any request."""
-    from azguard.conditions.resolve import resolve
+    from azguard.guards.resolve import resolve
 
     any_file = store.locate(f"{store.prefix}x")
     store.describe_settings(any_file)

@@ -80,7 +80,7 @@ class TreeOptions:
                     or "name the file with -f FILE, or add --recursive if it is a folder",
                 )
             return
-        from azguard.conditions.requested import RequestedConditions
+        from azguard.guards.requested import RequestedConditions
 
         asked = RequestedConditions.of(env.shared)
         for name in _OF_ONE:

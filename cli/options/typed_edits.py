@@ -340,7 +340,7 @@ def initial_content(target: Target, given: UpdateOptions, chosen: list[Edit]) ->
 def output_rule(target: Target, given: UpdateOptions) -> Callable[[bytes, bytes, str | None], None]:
     """Return what refuses what was made; edits of content and what is always JSON need no such rule."""
     if given.tags and given.fence:
-        from azguard.conditions import fences
+        from azguard.guards import fences
 
         return fences.refuse_changed_tag
     if given.metadata:

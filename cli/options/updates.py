@@ -168,7 +168,7 @@ class UpdateOptions:
         """Return the number of the lock that the caller holds."""
         if self.fence is None:
             return None
-        from azguard.conditions import fences
+        from azguard.guards import fences
 
         return fences.parse(self.fence)
 

@@ -8,7 +8,7 @@ from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from azguard.conditions.operations import Operation
+    from azguard.guards.operations import Operation
 
 
 #: The options that every command shares, by name.

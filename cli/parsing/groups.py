@@ -169,8 +169,8 @@ class Command(Plain, TyperCommand):
             scope.find_named(shared.get("scope"), os.environ)
         operation = self.spec.find_operation(has_source=ctx.params.get("source_url") is not None)
         if operation is not None:
-            from azguard.conditions import requested
-            from azguard.conditions.requested import RequestedConditions
+            from azguard.guards import requested
+            from azguard.guards.requested import RequestedConditions
 
             requested.check(operation, RequestedConditions.of(shared))
         ctx.meta[OPERATION] = self.spec.operation

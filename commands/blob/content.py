@@ -13,8 +13,8 @@ from azguard.cli.options.content import BlobPutOptions, ReadOptions
 from azguard.cli.options.trees import TreeGetOptions, TreePutOptions
 from azguard.cli.output.delivery import Overwrite, check_overwrite, to_file, to_stream
 from azguard.cli.parsing.groups import group
-from azguard.conditions import operations
 from azguard.errors import UsageError
+from azguard.guards import operations
 
 if TYPE_CHECKING:
     from collections.abc import Callable

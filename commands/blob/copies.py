@@ -11,7 +11,7 @@ from azguard.cli.input import addresses, values
 from azguard.cli.options import common, resources
 from azguard.cli.options.copies import WAIT_SECONDS, CopyOptions, locate_source, record_copy, refuse_order, say_waiting
 from azguard.cli.parsing.groups import group
-from azguard.conditions import operations
+from azguard.guards import operations
 from azguard.requests.lineage import fresh_op
 from azguard.resources import existence
 

@@ -10,8 +10,8 @@ from azguard.cli.input import values
 from azguard.cli.options import common
 from azguard.cli.options.trees import TreeOptions
 from azguard.cli.parsing.groups import group
-from azguard.conditions import operations
 from azguard.errors import NotFound, UsageError
+from azguard.guards import operations
 from azguard.requests.commits import WriteResult
 
 _UNTIL = ("exists", "absent", "changed", "unleased")
@@ -184,7 +184,7 @@ def wait(
     """
     from azguard.blobs import waiting
     from azguard.cli.options import content
-    from azguard.conditions.resolve import Conditions
+    from azguard.guards.resolve import Conditions
 
     env = context.of(ctx)
     if until is None:

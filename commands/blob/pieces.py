@@ -10,8 +10,8 @@ from azguard.cli.input import streams, values
 from azguard.cli.options import common
 from azguard.cli.options.partial_writes import AppendOptions, CommitOptions, PagePutOptions, plan_pages, record_pages
 from azguard.cli.parsing.groups import group
-from azguard.conditions import operations
 from azguard.errors import UsageError
+from azguard.guards import operations
 
 _AppendBlob = Annotated[
     str, typer.Argument(metavar="CONTAINER/NAME", help="The append blob, or its URL.", autocompletion=completers.blobs)

@@ -11,10 +11,10 @@ from azguard.cli.options import common, resources
 from azguard.cli.options.content import PropertyOptions
 from azguard.cli.options.resources import Noun
 from azguard.cli.parsing.groups import group
-from azguard.conditions import operations
-from azguard.conditions.operations import Part
-from azguard.conditions.requested import RequestedConditions
 from azguard.errors import UsageError
+from azguard.guards import operations
+from azguard.guards.operations import Part
+from azguard.guards.requested import RequestedConditions
 
 
 def _read_metadata(*asked: Any) -> Any:
@@ -109,7 +109,7 @@ def set_tags(ctx: typer.Context, blob: common.Blob, tags: common.Tags = None, fi
     """
     from azguard.blobs.tags import replace_all
     from azguard.cli.options.leases import CacheRecords
-    from azguard.conditions import fences
+    from azguard.guards import fences
 
     env, target = context.locate(ctx, blob, Kind.BLOB)
     if target.address.snapshot:
@@ -190,7 +190,7 @@ def tier(
 
     Topics: conditions
     """
-    from azguard.blobs.tiers import PRIORITIES, TIERS, TierChange
+    from azguard.blobs.headers import PRIORITIES, TIERS, TierChange
     from azguard.cli.options.leases import CacheRecords
 
     env, target = context.locate(ctx, blob, Kind.BLOB)

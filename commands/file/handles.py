@@ -10,8 +10,8 @@ from azguard.cli.input import addresses, values
 from azguard.cli.options import common, guarded_runs
 from azguard.cli.options.guarded_runs import FileLockOptions
 from azguard.cli.parsing.groups import group
-from azguard.conditions import operations
 from azguard.errors import Partial, UsageError
+from azguard.guards import operations
 
 _Recursive = Annotated[bool, typer.Option("--recursive", help="Include all files and directories below it.")]
 

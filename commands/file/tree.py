@@ -14,11 +14,11 @@ from azguard.cli.options.copies import WAIT_SECONDS, FileCopyOptions, locate_fil
 from azguard.cli.options.resources import Noun, declare_exists
 from azguard.cli.options.trees import FileTreeDeleteOptions
 from azguard.cli.parsing.groups import group
-from azguard.conditions import operations
-from azguard.conditions.operations import Part
-from azguard.conditions.resolve import Conditions
 from azguard.errors import UsageError
 from azguard.files import entries, files
+from azguard.guards import operations
+from azguard.guards.operations import Part
+from azguard.guards.resolve import Conditions
 
 _Destination = Annotated[
     str, typer.Argument(metavar="SHARE/PATH", help="The destination, or its URL.", autocompletion=completers.files)

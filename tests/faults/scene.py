@@ -25,9 +25,9 @@ from azguard.address import Kind
 from azguard.blobs.content import put_blob
 from azguard.blobs.content.upload import Settings, Upload
 from azguard.cli.parsing import command_line
-from azguard.conditions.resolve import Conditions
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Answer, Chosen, Fault, Request
+from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
 from tests.faults import entities, files, queues, truth

@@ -22,10 +22,10 @@ from azguard.blobs.content.upload import Settings, Upload
 from azguard.blobs.snapshots import Snapshot
 from azguard.cache.etag_cache import EtagCache
 from azguard.cache.reads import Reads
-from azguard.conditions.operations import BLOB_PUT_BLOCK_BLOB, Part
-from azguard.conditions.requested import RequestedConditions
-from azguard.conditions.resolve import POSITION, Conditions, resolve
-from azguard.conditions.seen import SeenVersion
+from azguard.guards.operations import BLOB_PUT_BLOCK_BLOB, Part
+from azguard.guards.requested import RequestedConditions
+from azguard.guards.resolve import POSITION, Conditions, resolve
+from azguard.guards.versions import SeenVersion
 from azguard.queues import message_results, messages, queues
 from azguard.queues.message_results import MessageReceived, MessageWritten
 from azguard.requests.deadline import Deadline

@@ -15,10 +15,10 @@ from azguard.accounts.account import SINGLE_BYTES, Account, Auth
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.blobs.content.download import Download, to_file, to_stream
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, NotFound, Unavailable
 from azguard.files.guarding import Guarding
 from azguard.files.updates import FileContent
+from azguard.guards.resolve import Conditions
 from azguard.requests import delivery
 from azguard.requests.deadline import Deadline
 from azguard.requests.delivery import RANGE_BYTES

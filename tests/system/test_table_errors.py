@@ -11,9 +11,9 @@ from azguard.accounts.account import emulator
 from azguard.accounts.target import Target
 from azguard.address import parse
 from azguard.cli.words.hints import in_words
-from azguard.conditions.resolve import Conditions
 from azguard.documents import policies
 from azguard.errors import AzguardError, BadRequest, Exists, Locked, NotFound, Unavailable
+from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import translate
 from azguard.tables import entities, tables

@@ -20,8 +20,8 @@ from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.blobs import properties
 from azguard.blobs.content.download import Download
-from azguard.conditions.resolve import Conditions
 from azguard.errors import Unavailable
+from azguard.guards.resolve import Conditions
 from azguard.requests.calls import CallOutcome, send_once
 from azguard.requests.deadline import Deadline
 from tests.support import scripted_service

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from azguard.cli.options import common
-from azguard.conditions.operations import Condition, Operation
+from azguard.guards.operations import Condition, Operation
 from tests.support import thorough
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld

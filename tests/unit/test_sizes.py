@@ -8,7 +8,7 @@ from tests.unit.test_layers import MODULES, ROOMS
 MOST_LINES_OF_A_MODULE = 400
 MOST_LINES_OF_A_FUNCTION = 40
 # It is a table of data: a row for each operation.
-TABLES = {"azguard.conditions.operations"}
+TABLES = {"azguard.guards.operations"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -16,9 +16,9 @@ from azguard.blobs.content import append_request
 from azguard.blobs.content.append_request import APPEND_BLOB, MOST_BLOCKS, Append, End, Proof
 from azguard.blobs.content.upload import BlobWritten, ContentHeaders
 from azguard.blobs.copy_sources import SourcePiece
-from azguard.conditions.operations import Condition
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, BadRequest, Changed, Forbidden, NotFound
+from azguard.guards.operations import Condition
+from azguard.guards.resolve import Conditions
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline

@@ -12,9 +12,9 @@ from azguard import columns
 from azguard.accounts.target import Target
 from azguard.blobs import properties
 from azguard.blobs.content.upload import BlobWritten, Settings
-from azguard.conditions.operations import DATES, Condition
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, BadRequest, Changed, GaveUp, Interrupted, OutcomeUnknown, Partial
+from azguard.guards.operations import DATES, Condition
+from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.sources import read_up_to
 

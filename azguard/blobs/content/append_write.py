@@ -30,10 +30,10 @@ from azguard.blobs.content.append_request import (
 )
 from azguard.blobs.copy_sources import SourcePiece
 from azguard.cache.reads import Reads
-from azguard.conditions.resolve import POSITION, Conditions
 from azguard.documents import edits
 from azguard.documents.edits import Edit
 from azguard.errors import AzguardError, BadRequest, Changed, Locked, UsageError
+from azguard.guards.resolve import POSITION, Conditions
 from azguard.leases import guard
 from azguard.leases.guard import GuardLease
 from azguard.leases.recorded import LeaseRecords

@@ -16,8 +16,8 @@ from azguard.blobs import properties
 from azguard.blobs.content import put_blob
 from azguard.blobs.content.put_blob import StagingPlace, stage_stream
 from azguard.blobs.content.upload import BlobWritten, Settings, Upload
-from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Changed, NotFound, UsageError
+from azguard.guards.resolve import Conditions
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import drop_lineage, fresh_op

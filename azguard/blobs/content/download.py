@@ -18,9 +18,9 @@ from azguard import columns
 from azguard.accounts.account import SINGLE_BYTES
 from azguard.accounts.target import Target
 from azguard.blobs import properties as blob_properties
-from azguard.conditions.etags import quote
-from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Changed, NotFound, Unavailable
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.requests import delivery
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
@@ -209,7 +209,7 @@ class Download:
             if asked is None or response.status_code not in (HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT):
                 return
             found = response.headers.get("ETag", "")
-            is_version = etag is None or quote(found) == quote(etag)
+            is_version = etag is None or quote_etag(found) == quote_etag(etag)
             if not (is_version and _is_answer_to(asked, response) and len(answers) == 1):
                 range_ = response.headers.get("Content-Range", "no Content-Range")
                 raise self._build_wrong_range(

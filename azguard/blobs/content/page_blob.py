@@ -8,9 +8,9 @@ from azguard import columns
 from azguard.accounts.target import Target
 from azguard.blobs import properties, write_checks
 from azguard.blobs.content.upload import BlobWritten, Settings
-from azguard.conditions.operations import SEQUENCE
-from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Changed, Exists, GaveUp, NotFound, UsageError
+from azguard.guards.operations import SEQUENCE
+from azguard.guards.resolve import Conditions
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.commits import verdict_from_lineage
 from azguard.requests.deadline import Deadline

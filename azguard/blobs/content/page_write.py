@@ -17,8 +17,8 @@ from azguard.blobs.content import append_end, page_blob
 from azguard.blobs.content.append_request import build_interrupted, mark_last
 from azguard.blobs.content.page_blob import PAGE_BLOB, PAGE_BYTES, PIECE_BYTES, PagesWritten, PageWrite, check_range
 from azguard.blobs.copy_sources import SourcePiece
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, NotFound, OutcomeUnknown, Partial, UsageError
+from azguard.guards.resolve import Conditions
 from azguard.leases import guard
 from azguard.leases.guard import GuardLease
 from azguard.leases.recorded import LeaseRecords

@@ -18,8 +18,8 @@ from azguard.accounts.direct import ChallengeReceived
 from azguard.accounts.target import Target
 from azguard.blobs import properties, write_checks
 from azguard.blobs.content.upload import BlobPut, Settings, Upload, decode_md5, find_outcome, is_plain, send_plain
-from azguard.conditions.resolve import Conditions
 from azguard.errors import UsageError
+from azguard.guards.resolve import Conditions
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.sources import read_up_to
@@ -122,7 +122,7 @@ def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None], *, al
 
 def _check_tags(upload: Upload) -> None:
     if upload.conditions.fence is not None:
-        from azguard.conditions import fences
+        from azguard.guards import fences
 
         fences.check_tags(upload.settings.tags or {})
 

@@ -16,11 +16,11 @@ from azguard.accounts import direct
 from azguard.accounts.direct import DirectAnswer
 from azguard.accounts.target import Target
 from azguard.blobs import properties
-from azguard.conditions.etags import quote
-from azguard.conditions.operations import BLOB_PUT_BLOCK_BLOB
-from azguard.conditions.requested import CREATE_ONLY
-from azguard.conditions.resolve import Conditions, resolve
 from azguard.errors import NotFound
+from azguard.guards.operations import BLOB_PUT_BLOCK_BLOB
+from azguard.guards.requested import CREATE_ONLY
+from azguard.guards.resolve import Conditions, resolve
+from azguard.guards.versions import quote_etag
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, UNSEEN, Lineage, with_lineage
@@ -171,7 +171,7 @@ class Upload:
         fence = self.conditions.fence
         if fence is None:
             return dict(tags) or None
-        from azguard.conditions import fences
+        from azguard.guards import fences
 
         return fences.with_fence_tag(tags, fence) or None
 
@@ -253,7 +253,7 @@ def find_outcome(upload: Upload, ids: Sequence[str], patience: Deadline) -> "Fin
     if position == 0:
         return Finding(verdict, _as_answer(found) if _is_as_sent(upload, found) else {"etag": None})
     # The write after ours recorded which ETag it replaced: ours.
-    return Finding(verdict, {"etag": quote(history.entries[position - 1][1])})
+    return Finding(verdict, {"etag": quote_etag(history.entries[position - 1][1])})
 
 
 def _is_as_sent(upload: Upload, found: Any) -> bool:

@@ -13,10 +13,10 @@ from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.blobs import tags
-from azguard.conditions import fences
-from azguard.conditions.resolve import Conditions
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
+from azguard.guards import fences
+from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
 from tests.faults.rules import operation
 from tests.support.blob_world import LARGE

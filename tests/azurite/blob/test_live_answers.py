@@ -6,9 +6,9 @@ import pytest
 
 from azguard.address import Kind, parse
 from azguard.blobs import tags
-from azguard.blobs.tiers import TierChange, TierSet
-from azguard.conditions.resolve import Conditions
+from azguard.blobs.headers import TierChange, TierSet
 from azguard.errors import AzguardError, BadRequest, Changed, OutcomeUnknown
+from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
 from tests.support.cases import cases
 from tests.support.lease_script import Answer, now_is, scripted

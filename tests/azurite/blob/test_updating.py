@@ -19,8 +19,8 @@ from azguard.blobs.content.put_blob import put
 from azguard.blobs.content.upload import Settings, Upload
 from azguard.blobs.update_content import BlobContent
 from azguard.blobs.update_parts import BlobMetadata
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, BadRequest, NotFound
+from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, new_op
 from azguard.updates.plan import UpdatePlan, UpdateResult

@@ -21,10 +21,10 @@ from azguard.address import Address, Kind
 from azguard.blobs import containers, listing
 from azguard.blobs.content import put_blob
 from azguard.blobs.content.upload import Settings, Upload
-from azguard.conditions.operations import FILE_GET_PROPERTIES, FILE_LEASE_ACQUIRE, FILE_LEASE_RELEASE
-from azguard.conditions.resolve import Conditions
 from azguard.emulators.state import Azurite
 from azguard.errors import AzguardError, Changed, Locked, UsageError
+from azguard.guards.operations import FILE_GET_PROPERTIES, FILE_LEASE_ACQUIRE, FILE_LEASE_RELEASE
+from azguard.guards.resolve import Conditions
 from azguard.leases import actions as lease_actions
 from azguard.leases.kinds import KINDS, Action, LeaseKind, operation_of
 from azguard.leases.state import client, look

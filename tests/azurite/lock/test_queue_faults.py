@@ -16,9 +16,9 @@ import pytest
 from azguard.accounts import account
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.conditions.resolve import Conditions
 from azguard.faultproxy import proxy
 from azguard.faultproxy.proxy import Chosen, Fault, Request
+from azguard.guards.resolve import Conditions
 from azguard.leases import actions
 from azguard.leases.owner_records import Moved
 from azguard.leases.owners import Owner

@@ -12,8 +12,8 @@ from azguard.blobs.content import append_end, page_write, upload
 from azguard.blobs.content.append_request import End, Proof
 from azguard.blobs.content.page_blob import PageWrite
 from azguard.blobs.content.upload import Settings, Upload
-from azguard.conditions.resolve import Conditions
 from azguard.errors import Locked, NotFound
+from azguard.guards.resolve import Conditions
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, new_op

@@ -4,8 +4,8 @@ import pytest
 
 from azguard.address import Kind
 from azguard.blobs.waiting import BlobWaited, Until, Waiting, wait
-from azguard.conditions.resolve import Conditions
 from azguard.errors import Forbidden, GaveUp, NotFound, Unavailable
+from azguard.guards.resolve import Conditions
 from tests.support.cases import cases
 from tests.support.fake_resource import Clock
 from tests.support.lease_script import ETAG, Answer, Scripted, now_is, scripted

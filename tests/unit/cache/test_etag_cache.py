@@ -12,8 +12,8 @@ import pytest
 from azguard.cache import copies
 from azguard.cache.etag_cache import EtagCache
 from azguard.cache.records import Entry, HeldLease, Key
-from azguard.conditions.seen import SeenVersion
 from azguard.errors import UsageError
+from azguard.guards.versions import SeenVersion
 from tests.support.caches import ACCOUNT, CONFIG, NOON, OTHER, Clock, etag_of, never
 
 Open = Callable[..., EtagCache]

@@ -14,10 +14,10 @@ from azguard.cache import copies
 from azguard.cache.etag_cache import EtagCache
 from azguard.cache.reads import Reads
 from azguard.cache.records import Key
-from azguard.conditions.operations import BLOB_GET, BLOB_PUT_BLOCK_BLOB, Part
-from azguard.conditions.requested import RequestedConditions
-from azguard.conditions.seen import Remembered, SeenVersion
 from azguard.errors import Changed
+from azguard.guards.operations import BLOB_GET, BLOB_PUT_BLOCK_BLOB, Part
+from azguard.guards.requested import RequestedConditions
+from azguard.guards.versions import Remembered, SeenVersion
 from tests.support.caches import ACCOUNT, NOON, Clock, never
 
 FIRST, SECOND, OURS = '"0x1"', '"0x2"', '"0x3"'

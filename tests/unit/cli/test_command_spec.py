@@ -3,8 +3,8 @@
 import re
 from fnmatch import fnmatch
 
-from azguard.conditions import operations
-from azguard.conditions.operations import ALL
+from azguard.guards import operations
+from azguard.guards.operations import ALL
 from azguard.leases.kinds import KINDS
 from tests.support.command_tree import COMMANDS
 

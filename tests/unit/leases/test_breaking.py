@@ -7,8 +7,8 @@ import pytest
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, NotFound, UsageError
+from azguard.guards.resolve import Conditions
 from azguard.leases import breaking
 from azguard.leases.breaking import BreakDone, BreakRequest, Safeguards
 from azguard.leases.owners import OWNER, SERVICE_CLOCK, Owner

@@ -9,8 +9,8 @@ import pytest
 from azure.core.exceptions import ServiceResponseError
 
 from azguard.accounts.target import Target
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Locked, Unavailable
+from azguard.guards.resolve import Conditions
 from azguard.leases import actions
 from azguard.leases.actions import LeaseDone
 from azguard.requests.deadline import Deadline

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, GaveUp, Locked, NotFound, OutcomeUnknown, Unavailable
+from azguard.guards.resolve import Conditions
 from azguard.leases import actions, owner_records, waiting
 from azguard.leases.actions import LeaseDone
 from azguard.leases.owner_records import Moved

@@ -6,8 +6,8 @@ from typing import Any
 
 from azguard.address import Kind
 from azguard.cache.records import HeldLease
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Locked, OutcomeUnknown
+from azguard.guards.resolve import Conditions
 from azguard.leases import releasing
 from tests.support.cases import cases
 from tests.support.fake_resource import Clock

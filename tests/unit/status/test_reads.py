@@ -10,8 +10,8 @@ from azguard.accounts.target import Target
 from azguard.address import parse
 from azguard.cache.etag_cache import EtagCache
 from azguard.cache.records import Key
-from azguard.conditions.operations import Part
 from azguard.errors import NotFound
+from azguard.guards.operations import Part
 from azguard.status import Read
 from tests.support.caches import ACCOUNT, CONFIG, OTHER, Clock, never
 

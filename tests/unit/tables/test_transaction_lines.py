@@ -9,10 +9,10 @@ from azguard.accounts.account import emulator
 from azguard.accounts.target import Target
 from azguard.address import Kind, parse
 from azguard.cli.words.hints import in_words
-from azguard.conditions.operations import Operation
-from azguard.conditions.requested import RequestedConditions
-from azguard.conditions.seen import Remembered, SeenVersion
 from azguard.errors import AzguardError, UsageError
+from azguard.guards.operations import Operation
+from azguard.guards.requested import RequestedConditions
+from azguard.guards.versions import Remembered, SeenVersion
 from azguard.tables import entity_json
 from azguard.tables.transaction_lines import LineReader
 from azguard.tables.writes import Verb

@@ -3,8 +3,8 @@
 from types import SimpleNamespace
 from typing import Any
 
-from azguard.conditions.requested import RequestedConditions
-from azguard.conditions.resolve import Conditions
+from azguard.guards.requested import RequestedConditions
+from azguard.guards.resolve import Conditions
 from azguard.trees.uploads import FileWrites
 from tests.support.cases import cases
 from tests.support.fake_resource import TARGET

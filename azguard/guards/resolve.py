@@ -8,9 +8,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from azguard.accounts.target import Target
-from azguard.conditions import requested, seen
-from azguard.conditions import values as condition_values
-from azguard.conditions.operations import (
+from azguard.errors import Changed, UsageError
+from azguard.guards import requested, versions
+from azguard.guards import values as condition_values
+from azguard.guards.operations import (
     BLOB_SET_TIER,
     TABLE_ENTITY_UPDATE,
     Condition,
@@ -18,9 +19,8 @@ from azguard.conditions.operations import (
     Operation,
     Write,
 )
-from azguard.conditions.requested import RequestedConditions
-from azguard.conditions.seen import Remembered
-from azguard.errors import Changed, UsageError
+from azguard.guards.requested import RequestedConditions
+from azguard.guards.versions import Remembered
 
 #: The guard of an append where nothing was read: the end of the blob, which the writer looks up.
 POSITION = "position"
@@ -152,7 +152,7 @@ def _default_guard(
         return Conditions(lease_id=lease_id)
     if known.guard is not None and operation.guard is not Guard.NONE:
         if known.other is not None:
-            raise seen.two_versions(target, known)
+            raise versions.two_versions(target, known)
         if known.guard.partial and operation is TABLE_ENTITY_UPDATE:
             raise Changed(
                 f"only a part of {target} was read here, and replacing it would lose the rest",
@@ -166,7 +166,9 @@ def _default_guard(
                 address=str(target.address),
                 reason="read_version_needs_race",
             )
-        return _with_etag(operation, {}, seen.version(known.guard, target), lease_id, known, allow_race=allow_race)
+        return _with_etag(
+            operation, {}, versions.version_of(known.guard, target), lease_id, known, allow_race=allow_race
+        )
     if operation.write is Write.APPENDS:
         return Conditions({}, POSITION, lease_id=lease_id)
     if operation.creates:
@@ -186,11 +188,11 @@ def _guard_unread(operation: Operation, target: Target, known: Remembered, lease
     if known.deleted is not None:
         # No version has this ETag again. So the service tells whether the resource is still gone. A comparison with it
         # needs no ``allow_race``: it never lets a write through.
-        etag = seen.version(known.deleted, target)
+        etag = versions.version_of(known.deleted, target)
         return _with_etag(operation, {}, etag, lease_id, known, allow_race=True)
     if lease_id is not None:
-        raise seen.never_read(target, operation.part, reason="never_read_but_leased")
-    raise seen.never_read(target, operation.part, reason="never_read_before_write")
+        raise versions.never_read(target, operation.part, reason="never_read_but_leased")
+    raise versions.never_read(target, operation.part, reason="never_read_before_write")
 
 
 def _with_etag(
@@ -248,7 +250,7 @@ def _with_fence(
             argument="fence",
             reason="fence_on_snapshot",
         )
-    from azguard.conditions import fences
+    from azguard.guards import fences
 
     fence = fences.parse(asked.fence or "")
     return Conditions({**fences.condition(fence), **headers}, "fence", lease_id=lease_id, fence=fence)

@@ -10,8 +10,8 @@ from azguard.address import Address, Kind
 from azguard.blobs.fenced_writes import explain_fence
 from azguard.cli.words import hints
 from azguard.cli.words.hints import in_words
-from azguard.conditions import fences
 from azguard.errors import BadRequest, Forbidden, LockLost, UsageError
+from azguard.guards import fences
 from tests.support.cases import cases
 
 TARGET = Target(emulator(), Address(Kind.BLOB, ("site", "a")))

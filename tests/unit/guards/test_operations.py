@@ -2,8 +2,8 @@
 
 from itertools import combinations
 
-from azguard.conditions import operations
-from azguard.conditions.operations import ALL, Condition, Guard, Lease, Operation, Write, find_rejected_pair, why_not
+from azguard.guards import operations
+from azguard.guards.operations import ALL, Condition, Guard, Lease, Operation, Write, find_rejected_pair, why_not
 from tests.support.cases import cases
 from tests.support.evidence import EVIDENCE, EXPECTED, HEADERS, LEFT_OUT, ROWS, Expected, failures
 

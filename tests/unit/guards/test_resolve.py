@@ -11,12 +11,12 @@ from azguard.accounts.account import emulator
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.cli.words.hints import in_words
-from azguard.conditions import operations, requested, resolve
-from azguard.conditions.operations import ALL, Condition, Operation
-from azguard.conditions.requested import RequestedConditions
-from azguard.conditions.resolve import Conditions
-from azguard.conditions.seen import Remembered, SeenVersion
 from azguard.errors import AzguardError, Changed, UsageError
+from azguard.guards import operations, requested, resolve
+from azguard.guards.operations import ALL, Condition, Operation
+from azguard.guards.requested import RequestedConditions
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import Remembered, SeenVersion
 from tests.support.cases import cases
 from tests.support.evidence import EXPECTED, FENCED, HEADERS, Expected
 

@@ -1,6 +1,6 @@
 """Which condition the storage service honours where: one row for each operation of all four services.
 
-The evidence is tests/data/semantics.yaml; tests/unit/conditions/test_operations.py holds the two together row by row.
+The evidence is tests/data/semantics.yaml; tests/unit/guards/test_operations.py holds the two together row by row.
 Where the evidence is open, or at odds with what azguard promises, the reason stands beside the row.
 
 No command stands for these: ``blob.put_append_blob``, ``blob.put_page_blob``, ``file.create``, ``file.copy``;

@@ -3,10 +3,10 @@
 import re
 
 from azguard.accounts.target import Target
-from azguard.conditions import etags, seen
-from azguard.conditions.operations import Condition, Operation
-from azguard.conditions.seen import Remembered
 from azguard.errors import UsageError
+from azguard.guards import versions
+from azguard.guards.operations import Condition, Operation
+from azguard.guards.versions import Remembered
 from azguard.times import parse_http_date
 
 _LAST = "@last"
@@ -61,11 +61,11 @@ def etag(operation: Operation, value: str, argument: str, known: Remembered, tar
             )
         last = known.last if operation.creates else known.last or known.deleted
         if last is None:
-            raise seen.never_read(target, operation.part, reason="never_read")
-        return seen.version(last, target)
+            raise versions.never_read(target, operation.part, reason="never_read")
+        return versions.version_of(last, target)
     if target.kind.service == "table":
-        return etags.parse_table_etag(target.kind, value, argument)
-    return etags.parse_blob_etag(value, argument)
+        return versions.parse_table_etag(target.kind, value, argument)
+    return versions.parse_blob_etag(value, argument)
 
 
 def _tags_condition(value: str, argument: str) -> str:

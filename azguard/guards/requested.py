@@ -5,7 +5,8 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
-from azguard.conditions.operations import (
+from azguard.errors import UsageError
+from azguard.guards.operations import (
     Condition,
     Guard,
     Lease,
@@ -16,7 +17,6 @@ from azguard.conditions.operations import (
     why_not,
     why_not_overwriting,
 )
-from azguard.errors import UsageError
 
 
 @dataclass(frozen=True)
