@@ -150,11 +150,11 @@ def answer(root: Any, environ: Mapping[str, str]) -> Iterator[str]:
     replaced = _find_quoted(line) if quote else environ.get(WORD, "")
     fragment = split(replaced)[1] if WORD in environ else incomplete
     kept = len(incomplete) - len(fragment) if incomplete.endswith(fragment) else 0
-    for value, meaning in candidates(root, words[1:], incomplete, environ):
+    for value, meaning in _candidates(root, words[1:], incomplete, environ):
         if not value.isprintable():
             continue
         if environ[SHELL] == "bash":
-            yield value if value == COMMAND_OF_SHELL else quote_for_bash(value[kept:], quote)
+            yield value if value == COMMAND_OF_SHELL else _quote_for_bash(value[kept:], quote)
         elif environ[SHELL] == "powershell":
             if value != COMMAND_OF_SHELL:  # It completes nothing of its own there.
                 yield f"{quote_for_powershell(value)}\t{meaning}"
@@ -183,7 +183,7 @@ def _find_quoted(line: str) -> str:
     return next(line[at:] for at in reversed(range(len(line))) if is_open(at + 1) and not is_open(at))
 
 
-def quote_for_bash(value: str, quote: str) -> str:
+def _quote_for_bash(value: str, quote: str) -> str:
     """Return a value as it has to stand in a line, where this quote may be open."""
     if quote == "'":
         return value.replace("'", r"'\''")
@@ -203,7 +203,7 @@ def quote_for_powershell(value: str) -> str:
     return f"'{_POWERSHELL_QUOTE.sub(lambda found: found[0] * 2, value)}'"
 
 
-def candidates(root: Any, words: Sequence[str], incomplete: str, environ: Mapping[str, str]) -> list[Candidate]:
+def _candidates(root: Any, words: Sequence[str], incomplete: str, environ: Mapping[str, str]) -> list[Candidate]:
     """Return what may stand in the place of ``incomplete``, with what each is."""
     typed = _walk(root, words)
     if typed.rest:
@@ -252,7 +252,6 @@ def _walk(root: Any, words: Sequence[str]) -> Typed:
 
 
 def _runs_command(command: Any) -> bool:
-    """Return whether a command of the user's stands behind ``--``."""
     return any(param.param_type_name == "argument" and "CMD" in (param.metavar or "") for param in command.params)
 
 

@@ -45,11 +45,7 @@ def report(error: BaseException, meta: Mapping[str, Any], argv: Sequence[str], e
 
 
 def deliver(stream: TextIO, status: int = 0) -> None:
-    """Flush the result of a run that ends with a status; a reader that has gone is no failure of what was done.
-
-    Raises:
-        OutputFailed: the disk is full, or stdout is closed, and no other status tells how it went.
-    """
+    """Flush the result of a run that ends with a status; a reader that has gone is no failure of what was done."""
     # A signal must not say of what is done that it is not, nor wait for a reader that reads no more.
     signals.hasten(status or OutputFailed.exit_code)
     try:

@@ -121,10 +121,10 @@ def write_summary(formatter: Any, text: HelpText) -> None:
         formatter.write_text(text.summary)
     if text.examples:
         with formatter.section("Examples"):
-            write_lines(formatter, text.examples)
+            _write_lines(formatter, text.examples)
 
 
-def write_lines(formatter: Any, lines: Sequence[str]) -> None:
+def _write_lines(formatter: Any, lines: Sequence[str]) -> None:
     """Write lines as they are: what is to be typed is never wrapped."""
     formatter.write(textwrap.indent("\n".join(lines), " " * formatter.current_indent) + "\n")
 

@@ -214,12 +214,7 @@ def _list_uses() -> "kept_files.Uses":
 
 
 def _confirm(env: Environment, chosen: list["KeptItem"]) -> None:
-    """Show what is about to be deleted, and ask.
-
-    Raises:
-        UsageError: there is no terminal to ask on.
-        Interrupted: the answer is no.
-    """
+    """Show what is about to be deleted, and ask."""
     unused = [each for each in chosen if not each.in_use]
     _tell(env, unused, "to delete")
     if not streams.on_terminal():

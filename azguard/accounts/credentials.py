@@ -202,8 +202,8 @@ def read_sas(token: str) -> Sas:
     fields = dict(parse_qsl(token.lstrip("?"), keep_blank_values=False))
     return Sas(
         # A user delegation SAS holds no longer than the key it was signed with.
-        starts=max(filter(None, (read_sas_time(fields.get("st")), read_sas_time(fields.get("skt")))), default=None),
-        ends=min(filter(None, (read_sas_time(fields.get("se")), read_sas_time(fields.get("ske")))), default=None),
+        starts=max(filter(None, (_read_sas_time(fields.get("st")), _read_sas_time(fields.get("skt")))), default=None),
+        ends=min(filter(None, (_read_sas_time(fields.get("se")), _read_sas_time(fields.get("ske")))), default=None),
         permissions=fields.get("sp"),
         services=fields.get("ss"),
         resource_types=fields.get("srt"),
@@ -215,7 +215,7 @@ def read_sas(token: str) -> Sas:
     )
 
 
-def read_sas_time(text: str | None) -> datetime | None:
+def _read_sas_time(text: str | None) -> datetime | None:
     """Return a time of a SAS, which may leave out the time of day, its seconds, or the zone, which is UTC."""
     if text is None:
         return None

@@ -90,35 +90,22 @@ def check(url: str, where: str) -> str:
 
 
 def check_suffix(text: str, where: str) -> str:
-    """Return the suffix of a cloud without the dot it may begin with.
-
-    Raises:
-        ConfigError: it is none, such as a whole URL.
-    """
+    """Return the suffix of a cloud without the dot it may begin with."""
     suffix = text.strip().lstrip(".").rstrip("/").lower()
     if not re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)*", suffix):
         raise ConfigError(f"{where} is not a suffix", reason="suffix_malformed")
     return suffix
 
 
-def check_name(name: str) -> str:
-    """Return the name of an account.
-
-    Raises:
-        ConfigError: it is none.
-    """
+def _check_name(name: str) -> str:
     if not re.fullmatch(r"[a-z0-9]{3,24}", name):
         raise ConfigError(f"{name!r} is not a storage account name", reason="account_name_malformed")
     return name
 
 
 def by_name(name: str, suffix: str, protocol: str = "https") -> dict[str, str]:
-    """Return the four endpoints of an account in a cloud.
-
-    Raises:
-        ConfigError: the name is malformed, or is the emulator's, which is in no cloud.
-    """
-    if check_name(name) == EMULATOR_NAME:
+    """Return the four endpoints of an account in a cloud."""
+    if _check_name(name) == EMULATOR_NAME:
         raise ConfigError(
             f"{EMULATOR_NAME} is the emulator's account, and nothing says where that answers",
             reason="emulator_without_endpoint",
@@ -167,11 +154,7 @@ def service_of(endpoint: str, where: str) -> str:
 
 
 def check_of(service: str, url: str, where: str, name: str) -> str:
-    """Return an endpoint as ``check`` does, of that service and account as far as its host tells.
-
-    Raises:
-        ConfigError: see ``check``; or it is of another service or account.
-    """
+    """Return an endpoint as ``check`` does, of that service and account as far as its host tells."""
     endpoint = check(url, where)
     found = place(endpoint)
     if found is not None and found.service != service:

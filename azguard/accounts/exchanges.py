@@ -68,11 +68,7 @@ class RejectedAnswer(HTTPException):
 
 
 def check_echo(asked: Mapping[str, str], answered: Mapping[str, str]) -> None:
-    """Make sure that an answer is to this request, by the headers of both. Some gateways take the id away.
-
-    Raises:
-        RejectedAnswer: it repeats the id of another request.
-    """
+    """Make sure that an answer is to this request, by the headers of both. Some gateways take the id away."""
     if (echo := answered.get(REQUEST_ID)) and (given := asked.get(REQUEST_ID)) and echo != given:
         raise RejectedAnswer(OF_ANOTHER_REQUEST)
 
@@ -88,12 +84,7 @@ def must_inflate(method: str, headers: Mapping[str, str], status: int) -> bool:
 
 
 def inflate(coding: str, body: bytes, status: int) -> bytes:
-    """Return the body of an answer as it was before it was compressed.
-
-    Raises:
-        IncompleteRead: it is cut, or compressed in a way that was not asked for.
-        RejectedAnswer: it would be longer than any.
-    """
+    """Return the body of an answer as it was before it was compressed."""
     if coding.lower() not in _CODINGS:
         raise IncompleteRead(coding.encode())
     most = MOST_ERROR_BYTES if status >= HTTPStatus.BAD_REQUEST else MOST_BYTES
@@ -160,11 +151,7 @@ class Exchange:
             self._seconds_to_add = 0.0
 
     def add_received(self, count: int) -> None:
-        """Add the time for so many bytes that were received.
-
-        Raises:
-            RejectedAnswer: no answer of the service is that long.
-        """
+        """Add the time for so many bytes that were received."""
         self._bytes_left -= count
         if self._bytes_left < 0:
             raise RejectedAnswer(TOO_LONG)

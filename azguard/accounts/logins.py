@@ -73,12 +73,7 @@ class Login:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get_token_info(self, *scopes: str, options: Any = None) -> Any:
-        """Return a token for the SDK, which may pass on what a service asked for in answer to an earlier token.
-
-        Raises:
-            LoginFailed: none could be had, and the last one has ended; or it would be for another service than storage,
-                or for a tenant that only a stranger names.
-        """
+        """Return a token for the SDK, which may pass on what a service asked for in answer to an earlier token."""
         asked = dict(options or {})
         self._check_challenge(scopes, asked.get("tenant_id"))
         with self._lock:
@@ -150,9 +145,6 @@ def choose(environ: Mapping[str, str], cloud: Cloud, seconds: float | None = Non
     """Return the login of this machine or CI job, in a cloud; ``AZURE_AUTHORITY_HOST`` names another authority.
 
     ``seconds`` is how long the caller has for each program that is asked; None is as long as such a program may take.
-
-    Raises:
-        LoginFailed: a variable for it is malformed, or names a file that cannot be read.
     """
     try:
         return _choose(environ, cloud, _PROGRAM_SECONDS if seconds is None else seconds)
@@ -200,7 +192,7 @@ def _of_github(environ: Mapping[str, str], cloud: Cloud, settings: Mapping[str, 
     credential = ClientAssertionCredential(
         environ["AZURE_TENANT_ID"],
         environ["AZURE_CLIENT_ID"],
-        lambda: github_assertion(url, token, cloud.audience),
+        lambda: _github_assertion(url, token, cloud.audience),
         **_TIMEOUTS,
         **settings,
     )
@@ -240,12 +232,8 @@ def _authority_url(environ: Mapping[str, str], settings: Mapping[str, Any]) -> s
     return host if "://" in host else f"https://{host}"
 
 
-def github_assertion(url: str, token: str, audience: str, pause: Callable[[float], None] = time.sleep) -> str:
-    """Ask GitHub for a fresh OIDC token of this job.
-
-    Raises:
-        LoginFailed: GitHub gave none. The message holds no token.
-    """
+def _github_assertion(url: str, token: str, audience: str, pause: Callable[[float], None] = time.sleep) -> str:
+    """Ask GitHub for a fresh OIDC token of this job."""
     from urllib.parse import quote
 
     asked = f"{url}{'&' if '?' in url else '?'}audience={quote(audience, safe='')}"

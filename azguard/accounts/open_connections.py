@@ -93,11 +93,7 @@ class OpenConnections:
             connection.close()
 
     def write_head(self, method: str, path: str, headers: Mapping[str, str]) -> bytes:
-        """Return the head of a request to this host.
-
-        Raises:
-            ValueError: a header would be two, or cannot be sent.
-        """
+        """Return the head of a request to this host."""
         named = (f"{name}: {value}" for name, value in headers.items())
         lines = [f"{method} {path} HTTP/1.1", f"Host: {self._host}", *named]
         text = "\r\n".join(lines)
@@ -208,11 +204,7 @@ class _Reader:
                 return version, int(status), reason, Headers(lines)
 
     def read_body(self, headers: Headers) -> bytes:
-        """Return the body that a head announces.
-
-        Raises:
-            IncompleteRead: it is shorter, or its length is not announced.
-        """
+        """Return the body that a head announces."""
         coding, length = headers.get("Transfer-Encoding"), headers.get("Content-Length", "")
         if coding is not None:
             if coding.lower() != "chunked":

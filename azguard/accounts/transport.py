@@ -64,7 +64,7 @@ class NotOfTheService(Exception):
         #: What something in between did to an answer of the service's; None if it is another's.
         self.altered = altered
         #: Where a redirection leads, without a query, which may hold a SAS, and without a user; None if it is none.
-        self.leads_to = _describe_location(headers.get("Location", "")) if is_redirection(status) else None
+        self.leads_to = _describe_location(headers.get("Location", "")) if _is_redirection(status) else None
         kind = headers.get("Content-Type", "").partition(";")[0].strip()
         facts = [str(status), kind, f"by {server}" if (server := headers.get("Server")) else ""]
         #: What is known of it, such as ``200 text/html by nginx``.
@@ -77,7 +77,7 @@ class NotOfTheService(Exception):
         return self.status >= HTTPStatus.INTERNAL_SERVER_ERROR or self.status in (408, 429)
 
 
-def is_redirection(status: int) -> bool:
+def _is_redirection(status: int) -> bool:
     """Return whether a status sends the client elsewhere, which the service never does."""
     is_other = HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST
     return is_other and status != HTTPStatus.NOT_MODIFIED
@@ -210,7 +210,7 @@ def _check_origin(url: str, response: Any) -> None:
     unreachable.note_throttling(url, status, headers)
     is_named = status == _BY_A_PROXY or any(name in headers for name in _OF_THE_SERVICE)
     altered = _find_alteration(status, headers)
-    if not is_named or altered is not None or is_redirection(status):
+    if not is_named or altered is not None or _is_redirection(status):
         foreign = NotOfTheService(status, headers, altered if is_named else None)
         raise ServiceResponseError(str(foreign), error=foreign)
 

@@ -50,12 +50,7 @@ class SourceMovedError(Exception):
 
 
 def pin(source: Target, conditions: Mapping[str, str], deadline: Deadline) -> PinnedSource:
-    """Return the version of a source that is there now, if the conditions on the source hold for it.
-
-    Raises:
-        Changed: they do not.
-        NotFound, Forbidden, Unauthenticated: it is not there, or may not be read.
-    """
+    """Return the version of a source that is there now, if the conditions on the source hold for it."""
     headers = {_as_on_a_read(name): value for name, value in conditions.items()}
     try:
         found = properties.fetch(source, Conditions(headers=headers), deadline)
@@ -80,11 +75,7 @@ def pin(source: Target, conditions: Mapping[str, str], deadline: Deadline) -> Pi
 def judge(
     error: AzguardError, source: Target, pinned: PinnedSource | None, conditions: Conditions, deadline: Deadline
 ) -> AzguardError:
-    """Return the refusal of a copy, with the side that was refused; ``conditions`` are those on the destination.
-
-    Raises:
-        SourceMovedError: the source is no longer the version that was pinned.
-    """
+    """Return the refusal of a copy, with the side that was refused; ``conditions`` are those on the destination."""
     if error.service_code == "SourceConditionNotMet" or isinstance(error, NotModified):
         raise SourceMovedError(copies.to_changed(error, source)) from error
     if error.service_code == copies.UNREADABLE:

@@ -48,11 +48,6 @@ def write(
 
     ``attempt`` makes it under the conditions given and settles its own doubt: what it raises must mean that it was
     not applied, and never will be. ``creates`` says that it may make the blob.
-
-    Raises:
-        LockLost: a holder with a higher fence has written.
-        NotFound: there is nothing, and it does not create.
-        GaveUp: others without a fence came between again and again; nothing was applied.
     """
     if conditions.fence is None:
         return attempt(conditions), conditions
@@ -76,12 +71,7 @@ def write(
 
 
 def bind_to_what_is_there(target: Target, conditions: Conditions, deadline: Deadline, *, creates: bool) -> Conditions:
-    """Look, and return what to bind the next request to: the fence that is there, that version, or nothing there.
-
-    Raises:
-        LockLost: a holder with a higher fence has written.
-        NotFound: there is nothing, and the write does not create; or no container.
-    """
+    """Look, and return what to bind the next request to: the fence that is there, that version, or nothing there."""
     fence = conditions.fence
     assert fence is not None
     try:
@@ -100,11 +90,7 @@ def bind_to_what_is_there(target: Target, conditions: Conditions, deadline: Dead
 
 
 def read_standing_fence(target: Target, lease_id: str | None, deadline: Deadline) -> tuple[int | None, dict[str, str]]:
-    """Return the fence under which a blob was last written, None where there is none, and its other tags.
-
-    Raises:
-        BadRequest: its tag ``fence`` is none of azguard's.
-    """
+    """Return the fence under which a blob was last written, None where there is none, and its other tags."""
     try:
         tags = properties.fetch_tags(target, lease_id, deadline)
     except (Forbidden, BadRequest) as error:

@@ -56,13 +56,7 @@ class Rewritten:
 def rewrite(
     target: Target, conditions: Conditions, records: LeaseRecords, deadline: Deadline, attempt: Attempt
 ) -> Rewritten:
-    """Read the properties of a blob and write over the version that was read.
-
-    Raises:
-        Changed: it is not the version that the conditions name, or they do not hold.
-        GaveUp: they name none, and others wrote between each read and the write until the deadline.
-        Locked: it is leased, and the lease id is missing or wrong.
-    """
+    """Read the properties of a blob and write over the version that was read."""
     try:
         if conditions.headers and conditions.expected_etag is None:
             return _rewrite_under_lease(target, conditions, records, deadline, attempt)

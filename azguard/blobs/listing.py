@@ -202,9 +202,6 @@ class ListedBlob(NamedTuple):
 def list_names(target: Target, deadline: Deadline, prefix: str) -> Iterator[ListedBlob]:
     """Yield a container's blobs in order of name, page by page, in constant memory; no directories.
 
-    Raises:
-        NotFound: there is no such container.
-        ChallengeReceived: see ``direct.send``.
     Source: https://learn.microsoft.com/rest/api/storageservices/list-blobs
     """
     marker, markers = "", Markers(target)

@@ -78,11 +78,7 @@ def _find_current(error: Changed, target: Target, deadline: Deadline) -> Any:
 
 @contextmanager
 def explain_stale_read(target: Target, conditions: Conditions, deadline: Deadline) -> Iterator[None]:
-    """Add to the error of a failed conditional read the version it was for and the current one.
-
-    Raises:
-        Changed: with both; NotFound: there is none, for which the emulator answers 412 as well.
-    """
+    """Add to the error of a failed conditional read the version it was for and the current one."""
     try:
         yield
     except Changed as error:
@@ -101,11 +97,7 @@ def explain_stale_read(target: Target, conditions: Conditions, deadline: Deadlin
 
 @contextmanager
 def explain_gone(target: Target, expected_etag: str | None) -> Iterator[None]:
-    """Say of a missing blob that its version is gone, if one is expected.
-
-    Raises:
-        Gone: it is; NotFound: none is expected, or the container is missing.
-    """
+    """Say of a missing blob that its version is gone, if one is expected."""
     try:
         yield
     except NotFound as error:

@@ -234,10 +234,6 @@ class VersionNotMoved(Forbidden):
 def move_version(target: Target, lease_id: str | None, deadline: Deadline) -> Moved:
     """Give a blob another ETag and leave all else as it is; ``lease_id`` is held, so that no one else can write it.
 
-    Raises:
-        Locked: the lease is not held any more.
-        OutcomeUnknown: it was sent, and whether it was done cannot be known.
-        VersionNotMoved: the caller may not do that.
     Source: https://learn.microsoft.com/rest/api/storageservices/set-blob-properties
     """
     under = Conditions(lease_id=lease_id)

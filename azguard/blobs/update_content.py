@@ -244,11 +244,7 @@ def to_current_version(
 
 
 def to_missing_version(error: NotFound, content: bytes, preserved: object) -> CurrentVersion:
-    """Return the state of a blob that does not exist.
-
-    Raises:
-        NotFound: its container does not exist either.
-    """
+    """Return the state of a blob that does not exist."""
     if error.service_code == "ContainerNotFound":
         raise error
     return CurrentVersion(

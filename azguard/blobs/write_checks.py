@@ -35,10 +35,6 @@ def check_type(target: Target, conditions: Conditions, deadline: Deadline) -> No
     """Refuse to put a block blob in the place of a blob of another type.
 
     Not guaranteed: where the write is for no version, another may change the type between the look and the write.
-
-    Raises:
-        BadRequest: it is of another type.
-        Forbidden: it is not known, and may not be asked.
     """
     if conditions.creates_only:
         return
@@ -68,12 +64,7 @@ def _fetch_type(target: Target, deadline: Deadline) -> str | None:
 
 
 def check_creatable(target: Target, conditions: Conditions, missing: NotFound) -> None:
-    """Refuse to create a blob for a write whose conditions only a blob that exists could fulfil.
-
-    Raises:
-        Changed: they name a version, or what a blob must have.
-        Locked: they name a lease.
-    """
+    """Refuse to create a blob for a write whose conditions only a blob that exists could fulfil."""
     if conditions.expected_etag is not None:
         raise properties.to_gone(target, conditions.expected_etag, missing) from missing
     if not conditions.need_existing:

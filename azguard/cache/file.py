@@ -100,13 +100,7 @@ class Opened(NamedTuple):
 
 
 def open_existing(path: Path) -> Opened:
-    """Return a connection to a whole database of ours.
-
-    Raises:
-        Damaged, Newer: it is not.
-        ConfigError: another user can have put it there.
-        OSError, sqlite3.Error: it cannot be opened, or has been busy for ``BUSY_SECONDS``.
-    """
+    """Return a connection to a whole database of ours."""
     import sqlite3
 
     for each in (path.parent, path, *_list_sidecars(path)):
@@ -187,11 +181,7 @@ def create(path: Path) -> None:
 
 
 def set_aside(path: Path, damaged: Identity, now: datetime) -> Path | None:
-    """Move a damaged file away with its log, and create a new one; return None if another process has done so.
-
-    Raises:
-        OSError, sqlite3.Error: it cannot be moved, or no new one made.
-    """
+    """Move a damaged file away with its log, and create a new one; return None if another process has done so."""
     with _lock_folder(path):
         if find_identity(path) != damaged:
             return None

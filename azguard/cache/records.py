@@ -107,11 +107,7 @@ class HeldLease:
 
 
 def require_no_secrets(key: Key, command: str = "") -> Key:
-    """Return the key if nothing in it, or in the command, looks like a credential.
-
-    Raises:
-        UsageError: something does; the message does not show it.
-    """
+    """Return the key if nothing in it, or in the command, looks like a credential."""
     if _is_secret_account(key.account) or ("=" in key.address and _SECRET_ADDRESS.search(key.address)):
         raise UsageError("an address with a credential in it is never written to the ETag cache")
     if _is_secret_command(command):
@@ -177,11 +173,7 @@ def export_entry(found: Entry, *, copy: bool) -> dict[str, object]:
 
 
 def parse_records(records: Iterable[Mapping[str, object]]) -> Iterator[Row]:
-    """Return the rows of exported records.
-
-    Raises:
-        UsageError: a record is not one of ours; names its line, counted from 1, and the field.
-    """
+    """Return the rows of exported records."""
     for line, each in enumerate(records, 1):
         yield _parse_record(each, line)
 

@@ -121,11 +121,7 @@ class Writers:
             self._rest[child.stdout.fileno()] = b""
 
     def await_ready(self) -> None:
-        """Wait until all of them are ready for a job.
-
-        Raises:
-            AzguardError: one of them ended.
-        """
+        """Wait until all of them are ready for a job."""
         for counts in self._count_until(len(self._children)):
             assert set(counts) <= {READY}
 

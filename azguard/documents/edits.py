@@ -137,9 +137,6 @@ def apply_to_metadata(edits: Iterable[Edit], metadata: dict[str, str], reserved:
 
     Numbers, true and false become their JSON text, null removes, an increment reads the text as a number.
     Entries that no edit changes are returned as they are, whatever they hold.
-
-    Raises:
-        TransformFailed: an edit does not fit, or Azure would not take the result.
     """
     from azguard.documents import metadata as metadata_rules
 
@@ -311,11 +308,7 @@ def _is_pointer(text: object) -> bool:
 
 
 def apply_patch(document: object, operations: tuple[dict[str, object], ...]) -> object:
-    """Return the document with the operations applied; the one given may be changed on the way.
-
-    Raises:
-        TransformFailed: an operation does not fit, a ``test`` among them; names the operation.
-    """
+    """Return the document with the operations applied; the one given may be changed on the way."""
     import jsonpatch
     from jsonpointer import JsonPointerException
 

@@ -38,11 +38,7 @@ class LiteralNumber(Decimal):
     text: str
 
     def __new__(cls, text: str) -> Self:
-        """Return the number of a JSON number's text.
-
-        Raises:
-            ValueError: the exponent is beyond what can be represented.
-        """
+        """Return the number of a JSON number's text."""
         try:
             number = super().__new__(cls, text)
         except InvalidOperation:
@@ -54,12 +50,8 @@ class LiteralNumber(Decimal):
         return self
 
 
-def parse_number(text: str) -> int | LiteralNumber:
-    """Return the value of a JSON number's text: an int where that keeps the spelling.
-
-    Raises:
-        ValueError: the exponent is beyond what can be represented.
-    """
+def _parse_number(text: str) -> int | LiteralNumber:
+    """Return the value of a JSON number's text: an int where that keeps the spelling."""
     if re.fullmatch(r"-?(0|[1-9][0-9]*)", text) and text != "-0" and len(text) < _LONGEST_INT:
         return int(text)
     return LiteralNumber(text)
@@ -70,7 +62,7 @@ def read_spelled(text: str) -> int | LiteralNumber | None:
     if not _NUMBER.fullmatch(text):
         return None
     try:
-        return parse_number(text)
+        return _parse_number(text)
     except ValueError:
         return None
 
@@ -109,11 +101,7 @@ def parse(text: str) -> object:
 
 
 def check(text: str) -> None:
-    """Refuse a text that ``parse`` would refuse, without keeping its values in memory.
-
-    Raises:
-        NotJson: as for ``parse``.
-    """
+    """Refuse a text that ``parse`` would refuse, without keeping its values in memory."""
     _decode(_CHECKER, text)
 
 
@@ -157,7 +145,7 @@ def _check_unique(pairs: list[tuple[str, object]]) -> None:
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_unique, parse_int=parse_number, parse_float=parse_number, parse_constant=_refuse_constant
+    object_pairs_hook=_unique, parse_int=_parse_number, parse_float=_parse_number, parse_constant=_refuse_constant
 )
 _CHECKER = json.JSONDecoder(
     object_pairs_hook=_check_unique, parse_int=str, parse_float=str, parse_constant=_refuse_constant
@@ -202,7 +190,7 @@ def _encodable(text: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def detect(text: str) -> Style:
+def _detect(text: str) -> Style:
     """Return the style a JSON text is written in, as far as it shows one."""
     newline = "\r\n" if "\r\n" in text else "\n"
     # A raw line break is never inside a JSON string, so the first one after a bracket shows the indentation.
@@ -247,7 +235,7 @@ def rewrite(text: str, old: object, new: object) -> str:
     """
     start = _skip_space(text, 0)
     end = _SCANNER.raw_decode(text, start)[1]
-    return text[:start] + _value(text, start, end, old, new, style=detect(text), indent="") + text[end:]
+    return text[:start] + _value(text, start, end, old, new, style=_detect(text), indent="") + text[end:]
 
 
 class _Member(NamedTuple):

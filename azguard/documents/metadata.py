@@ -57,9 +57,6 @@ def check(metadata: dict[str, str], names: Iterable[str]) -> None:
     """Refuse metadata that Azure would refuse or change on the way.
 
     ``names`` are the entries to be written anew; the others came from the service and are not judged.
-
-    Raises:
-        TransformFailed: naming the entry and the fix.
     """
     for name in names:
         if not is_name(name):
@@ -102,11 +99,7 @@ def flatten(document: object) -> dict[str, str]:
 
 
 def read_number(text: object, path: Path) -> object:
-    """Return the number in a metadata value; MISSING stays what it is.
-
-    Raises:
-        TransformFailed: the value is not a number.
-    """
+    """Return the number in a metadata value; MISSING stays what it is."""
     number: object = json_text.read_spelled(text) if isinstance(text, str) else MISSING
     if number is None:
         raise TransformFailed(

@@ -136,11 +136,7 @@ def remove(document: object, path: Path) -> None:
 
 
 def put(document: object, path: Path, value: object) -> None:
-    """Set the value at the path, making missing objects on the way; index == length and ``[-]`` append.
-
-    Raises:
-        TransformFailed: something on the way is neither an object nor an array, or an index is out of range.
-    """
+    """Set the value at the path, making missing objects on the way; index == length and ``[-]`` append."""
     container = document
     for depth, step in enumerate(path.steps[:-1]):
         child = _child(container, step)

@@ -293,10 +293,6 @@ def apply(text: str, path: Path | None, change: Callable[[object], object], *, r
     """Return the text of one document with one change of its value.
 
     ``path`` is what the change is about, None for all of it; ``removes`` says that the change takes it away.
-
-    Raises:
-        NotYaml: the text is not YAML that can be edited.
-        TransformFailed: the change does not fit, or would change more than it names.
     """
     root = yaml_tree.parse(text)
     if path is not None and root is not None:

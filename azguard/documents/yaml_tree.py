@@ -104,11 +104,7 @@ class YamlNode:
 
 
 def parse(text: str) -> YamlNode | None:
-    """Return the one document of a text; None if it has nothing but comments.
-
-    Raises:
-        NotYaml: it is not YAML, has several documents, a key twice, or a key that is no scalar.
-    """
+    """Return the one document of a text; None if it has nothing but comments."""
     found = parse_all(text)
     if len(found) > 1:
         raise NotYaml(f"it has {len(found)} documents")
@@ -116,11 +112,7 @@ def parse(text: str) -> YamlNode | None:
 
 
 def parse_all(text: str) -> list[YamlNode]:
-    """Return the documents of a text.
-
-    Raises:
-        NotYaml: it is not YAML, has a key twice, or a key that is no scalar.
-    """
+    """Return the documents of a text."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 

@@ -90,10 +90,6 @@ def start(
     """Start the background emulator, or tell where it already runs; of several starts at once one wins.
 
     ``ports`` maps services to chosen ports; the others get the last run's, or free ones. ``wait`` is in seconds.
-
-    Raises:
-        ConfigError: one runs already and is not what was asked for; a port is taken; there is no Node.js.
-        Unavailable: Azurite could not be installed, or did not answer in time.
     """
     from azguard.emulators import azurite_install, azurite_process
 
@@ -121,11 +117,7 @@ def start(
 
 
 def stop(folder: Path) -> Stopped:
-    """Stop the background emulator and forget it; nothing to do if none runs.
-
-    Raises:
-        ConfigError: the folder cannot be written.
-    """
+    """Stop the background emulator and forget it; nothing to do if none runs."""
     # A start that is still at work holds the lock; without a lock file there was never one.
     if not (folder / _LOCK).exists():
         return Stopped(running=False, outcome="not_running")
@@ -152,11 +144,7 @@ def status(folder: Path) -> Status:
 
 
 def current(folder: Path) -> Azurite:
-    """Return the background emulator.
-
-    Raises:
-        NotFound: none runs.
-    """
+    """Return the background emulator."""
     found, reason = state.look(folder)
     if found is None:
         detail = (reason,) if reason else ()

@@ -50,10 +50,6 @@ def ensure(folder: Path, environ: Mapping[str, str], say: Callable[[str], None])
 
     ``folder`` is the emulator's own below the user's cache. Safe when several processes install at once, and
     when killed half-way: an installation gets its name only when it is complete.
-
-    Raises:
-        ConfigError: there is no Node.js; the folder cannot be written, or another user can write to it.
-        Unavailable: npm could not deliver.
     """
     on_path = _on_path(environ)
     if on_path is not None:
@@ -76,11 +72,7 @@ def ensure(folder: Path, environ: Mapping[str, str], say: Callable[[str], None])
 
 
 def find_node(environ: Mapping[str, str]) -> NodeRuntime:
-    """Return Node.js from PATH if it is recent, else from the wheel of ``azguard[emulator]``, else any of PATH.
-
-    Raises:
-        ConfigError: there is none.
-    """
+    """Return Node.js from PATH if it is recent, else from the wheel of ``azguard[emulator]``, else any of PATH."""
     path = environ.get("PATH", "")
     program, npm = shutil.which("node", path=path), shutil.which("npm", path=path)
     if program and npm and _is_recent(program):

@@ -57,10 +57,6 @@ def launch(plan: LaunchPlan, log: IO[bytes]) -> tuple[Azurite, Popen[bytes]]:
 
     The process ends by itself as soon as its standard input closes, which the system sees to if we die;
     ``release`` sets it free. ``log`` receives what it prints, and its name becomes the record's.
-
-    Raises:
-        ConfigError: a chosen port is taken, or the data folder cannot be used.
-        Unavailable: Azurite ended, or does not answer within ``plan.wait`` seconds.
     """
     deadline = time.monotonic() + plan.wait
     for tried in range(_PORT_TRIES):
@@ -93,11 +89,7 @@ def discard(child: Popen[bytes]) -> None:
 
 
 def release(child: Popen[bytes]) -> None:
-    """Set a process of ``launch`` free: it stays when we are gone.
-
-    Raises:
-        Unavailable: it has ended.
-    """
+    """Set a process of ``launch`` free: it stays when we are gone."""
     assert child.stdin is not None
     try:
         child.stdin.write(b"stay")

@@ -100,10 +100,6 @@ def start(
 
     ``port`` None takes the last run's if it is free, else any; so does ``smb`` 0, the port for SMB, and None is without
     SMB; ``data`` is its folder, None for one that ends with it; ``wait`` is in seconds.
-
-    Raises:
-        ConfigError: the chosen port is taken, or the one that runs has another.
-        Unavailable: it ended, or did not answer in time.
     """
     with locked_file.hold(folder / _LOCK):
         running = find_running(folder)
@@ -202,9 +198,6 @@ def launch(
     """Start an emulator and wait until it listens; port 0 is any, ``smb`` None is without SMB.
 
     The process ends as soon as its standard input closes, as it does if we die.
-
-    Raises:
-        Unavailable: it ended, or did not listen within ``wait`` seconds.
     """
     over_smb = [] if smb is None else ["--smb-port", str(smb)]
     options = ["--tied", "--port", str(port), "--location", location, *over_smb]

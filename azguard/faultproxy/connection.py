@@ -69,32 +69,20 @@ async def read_head(reader: asyncio.StreamReader) -> Head:
     return Head(raw, (start[0], start[1], start[2]), {name.lower(): value.strip() for name, _, value in pairs})
 
 
-def body_of_request(reader: asyncio.StreamReader, head: Head) -> AsyncIterator[bytes]:
-    """Return the pieces of a request's body as they are on the wire; where no length is announced there is none.
-
-    Raises:
-        ValueError: its length is not a number.
-    """
+def _body_of_request(reader: asyncio.StreamReader, head: Head) -> AsyncIterator[bytes]:
+    """Return the pieces of a request's body as they are on the wire; where no length is announced there is none."""
     return _body(reader, head, otherwise=0)
 
 
-def body_of_answer(reader: asyncio.StreamReader, head: Head, method: str) -> AsyncIterator[bytes]:
-    """Return the pieces of an answer's body as they are on the wire; without a length it ends with the connection.
-
-    Raises:
-        ValueError: its length is not a number.
-    """
+def _body_of_answer(reader: asyncio.StreamReader, head: Head, method: str) -> AsyncIterator[bytes]:
+    """Return the pieces of an answer's body as they are on the wire; without a length it ends with the connection."""
     if method == "HEAD" or head.start[1] in ("204", "304"):
         return _exactly(reader, 0)
     return _body(reader, head, otherwise=None)
 
 
-def move_date(head: Head, ahead_seconds: int) -> Head:
-    """Return the head of an answer with a Date that is so many seconds later; one without a Date stays as it is.
-
-    Raises:
-        ValueError: its Date is none.
-    """
+def _move_date(head: Head, ahead_seconds: int) -> Head:
+    """Return the head of an answer with a Date that is so many seconds later; one without a Date stays as it is."""
 
     def move(found: re.Match[bytes]) -> bytes:
         moved = parsedate_to_datetime(found[0].decode("latin-1")) + timedelta(seconds=ahead_seconds)
@@ -103,7 +91,7 @@ def move_date(head: Head, ahead_seconds: int) -> Head:
     return replace(head, raw=_DATE.sub(move, head.raw)) if ahead_seconds else head
 
 
-def add_header(head: Head, name: str, value: str) -> Head:
+def _add_header(head: Head, name: str, value: str) -> Head:
     """Return the head of a message with one more header, unless it has that already."""
     if name in head.headers:
         return head
@@ -202,7 +190,7 @@ class Connection:
             self._record(Answer(request, chosen.fault, None))
             _reset(self._client)
             return False
-        content = body_of_request(self._client.reader, head)
+        content = _body_of_request(self._client.reader, head)
         if chosen.fault in (Fault.FAIL_BEFORE, Fault.STORED_BEFORE):
             await read_whole(content)
             self._record(Answer(request, chosen.fault, None))
@@ -234,7 +222,7 @@ class Connection:
             except GONE:
                 self._record(Answer(request, fault, None, sent=sent))
                 raise
-            said = body_of_answer(upstream.reader, answer, request.method)
+            said = _body_of_answer(upstream.reader, answer, request.method)
             record = _to_answer(request, fault, answer, sent)
             answer = _change_head(answer, request, chosen)
             if _is_of_transaction(answer) or chosen.keeps:
@@ -261,7 +249,7 @@ class Connection:
         upstream.writer.write(head.raw + content)
         await upstream.writer.drain()
         answer = await read_head(upstream.reader)
-        said = await read_whole(body_of_answer(upstream.reader, answer, request.method))
+        said = await read_whole(_body_of_answer(upstream.reader, answer, request.method))
         self._record(replace(_to_answer(request, Fault.REPLAYED, answer, sent), parts=_parts(answer, said)))
         if answer.closes:
             self.close()
@@ -342,8 +330,8 @@ def _to_answer(request: Request, fault: Fault, answer: Head, sent: float) -> Ans
 
 def _change_head(answer: Head, request: Request, chosen: Chosen) -> Head:
     asked = request.headers.get(_ID) if chosen.echoes else None
-    named = answer if asked is None else add_header(answer, _ID, asked)
-    return move_date(named, chosen.ahead_seconds)
+    named = answer if asked is None else _add_header(answer, _ID, asked)
+    return _move_date(named, chosen.ahead_seconds)
 
 
 def _half(head: bytes, content: bytes) -> bytes:

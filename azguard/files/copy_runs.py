@@ -83,12 +83,7 @@ class FileSource:
 
 
 def read_version(source: Target, etag: str | None, deadline: Deadline) -> FileSource:
-    """Return the version of a source that is there now.
-
-    Raises:
-        Changed: it is not the version with this ETag.
-        NotFound, Forbidden, Unauthenticated: it is not there, or may not be read.
-    """
+    """Return the version of a source that is there now."""
     try:
         found = _fetch_source(source, deadline)
     except (NotFound, Forbidden, Unauthenticated) as error:
@@ -108,11 +103,7 @@ def read_version(source: Target, etag: str | None, deadline: Deadline) -> FileSo
 
 
 def check_unchanged(source: Target, version: FileSource, deadline: Deadline) -> None:
-    """Make sure that a source is still the version that was read before the copy.
-
-    Raises:
-        Changed: it is not, or it is gone.
-    """
+    """Make sure that a source is still the version that was read before the copy."""
     try:
         found = quote_etag(_fetch_source(source, deadline).etag)
     except NotFound as error:
@@ -181,10 +172,6 @@ def begin(given: FileCopy, notes: ProcessNotes | None, stack: ExitStack) -> Begu
 
     A request whose answer is lost, and of which nothing is found, is not sent again: it may come late. Instead there is
     another name.
-
-    Raises:
-        NotFound, Forbidden: the service may not read the source.
-        Unavailable: the service does not answer.
     """
     deadline, doubtful = given.deadline.fresh(), list[TemporaryFile]()
     temporary.sweep(notes, given.target, deadline)
@@ -233,12 +220,7 @@ def _find_begun(made: TemporaryFile, patience: Deadline) -> Finding[Any]:
 
 
 def await_end(begun: Begun, source: FileSource, tell: Callable[[int, int | None], None]) -> None:
-    """Wait until the copy has ended well.
-
-    Raises:
-        Changed, NotFound, Forbidden, Unavailable: it was stopped, or failed, by what the service says.
-        GaveUp: it takes too long.
-    """
+    """Wait until the copy has ended well."""
     given, made = begun.given, begun.made
     left, last = given.patience, -1
     for pause in copies.pauses():

@@ -78,9 +78,6 @@ def require_version(target: Target, conditions: Conditions, deadline: Deadline) 
     """Compare the version with the one that the conditions name, and return its properties; None if they name none.
 
     Not guaranteed: another writer can come between this and the write.
-
-    Raises:
-        Changed: it is another version, or it is gone.
     """
     if conditions.expected_etag is None:
         return None
@@ -187,11 +184,7 @@ def _tell_of_directory(target: Target) -> Iterator[None]:
 
 
 def check_same_share(source: Target, target: Target) -> None:
-    """Refuse a rename into another share.
-
-    Raises:
-        UsageError: it is one.
-    """
+    """Refuse a rename into another share."""
     if (source.endpoint, source.address.container) != (target.endpoint, target.address.container):
         raise UsageError(
             f"{target} is in another share, and a rename stays in its share",

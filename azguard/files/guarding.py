@@ -63,11 +63,6 @@ def perform(write: FileWrite, guarding: Guarding, deadline: Deadline, *, drops_o
     """Write under the guard that the conditions name.
 
     ``drops_owner`` says that the write itself takes the record of the lease's holder away, as other metadata do.
-
-    Raises:
-        Changed: it is not the version that the conditions name.
-        Locked: another holds the lease, or has the file open for writing.
-        OutcomeUnknown: the answer was lost, and whether it was applied cannot be known.
     """
     write = replace(write, conditions=take_over(write.target, write.conditions, guarding, deadline))
     if write.conditions.expected_etag is None:
@@ -83,12 +78,7 @@ def perform(write: FileWrite, guarding: Guarding, deadline: Deadline, *, drops_o
 
 @contextmanager
 def hold(target: Target, conditions: Conditions, guarding: Guarding, deadline: Deadline) -> Iterator[Held]:
-    """Hold a lease on the very version that the conditions name; our own lease of a file tells who holds it.
-
-    Raises:
-        Changed: it is another version.
-        Locked: another holds it, or has the file open for writing.
-    """
+    """Hold a lease on the very version that the conditions name; our own lease of a file tells who holds it."""
     conditions = take_over(target, conditions, guarding, deadline)
     with (
         handles.tell_holders(target, deadline),
@@ -212,12 +202,7 @@ def _add_record(target: Target, held: Held, owner: Owner, deadline: Deadline) ->
 
 
 def remove_record(target: Target, held: Held, deadline: Deadline) -> WriteResult:
-    """Remove the record from the version that is there now, and return the version without it.
-
-    Raises:
-        Locked: the lease is not held any more.
-        OutcomeUnknown: it was sent, and whether it was applied cannot be known.
-    """
+    """Remove the record from the version that is there now, and return the version without it."""
     with commits.suppress():
         moved = owner_records.remove(target, held.lease.lease_id, deadline)
     return WriteResult(

@@ -159,11 +159,7 @@ def _describe(share: str, found: Any) -> Handle:
 
 @contextmanager
 def tell_holders(target: Target, deadline: Deadline) -> Iterator[None]:
-    """Add to a refusal who has the file or directory open.
-
-    Raises:
-        Locked: the refusal, with ``facts["handles"]`` if that could be learnt.
-    """
+    """Add to a refusal who has the file or directory open."""
     try:
         yield
     except Locked as error:
@@ -172,12 +168,7 @@ def tell_holders(target: Target, deadline: Deadline) -> Iterator[None]:
 
 @contextmanager
 def tell_holders_at_rename(source: Target, target: Target, deadline: Deadline, *, creates_only: bool) -> Iterator[None]:
-    """Add to the refusal of a rename which end is open, which the service does not say, and who has it open.
-
-    Raises:
-        Locked: the refusal, for the source if a program has that open, or if nothing that is open would be replaced;
-            else for the target.
-    """
+    """Add to the refusal of a rename which end is open, which the service does not say, and who has it open."""
     try:
         yield
     except Locked as error:

@@ -75,11 +75,6 @@ def look_early(version: _Version, guarding_by: Guarding) -> tuple[_Version, Any 
     Return the new version, which may replace another one then, and the one that is there.
 
     One that this op has made already, in a run before this one, is returned as it is.
-
-    Raises:
-        Changed: it is another version than that of the conditions, or it is gone.
-        Exists: it exists, and must not.
-        Locked: it has the attribute ReadOnly.
     """
     conditions = guarding.take_over(version.target, version.conditions, guarding_by, version.deadline)
     version = replace(version, conditions=conditions)
@@ -146,13 +141,6 @@ def put_in_place(
     """Rename the temporary file to its name, under the guard of the conditions; return the metadata that it carries.
 
     ``smb`` is what the rename itself sets for SMB clients: see the SDK's ``rename_file``.
-
-    Raises:
-        Changed: it is no longer the version that the conditions name.
-        Exists: create-only, and it exists.
-        Locked: it is leased, or another program has it open.
-        OutcomeUnknown: the answer was lost, and it cannot be known whether it was applied.
-        Unavailable: another has deleted the temporary file.
     """
     conditions = version.conditions
     if conditions.expected_etag is None:

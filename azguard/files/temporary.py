@@ -57,7 +57,7 @@ def _open_note(notes: ProcessNotes | None, target: Target, name: str) -> Process
     return notes.open(name, facts)
 
 
-def find_place(note: ProcessNote, target: Target) -> Target | None:
+def _find_place(note: ProcessNote, target: Target) -> Target | None:
     """Return the temporary file of a note, if it is in the directory of ``target``."""
     facts, address = note.facts, target.address
     path = facts.get("path", "")
@@ -70,7 +70,7 @@ def find_place(note: ProcessNote, target: Target) -> Target | None:
 def sweep(notes: ProcessNotes | None, target: Target, deadline: Deadline) -> None:
     """Delete what killed processes of this machine left in the directory of a file; raise no error."""
     for note in [] if notes is None else notes.find_abandoned():
-        place = find_place(note, target)
+        place = _find_place(note, target)
         if place is not None:
             note.close(is_done=delete_temporary(place, note.facts.get("lease_id"), deadline))
 
@@ -173,11 +173,7 @@ class TemporaryFile:
             raise self.build_failed("it is not what was written to it")
 
     def rename_away(self) -> None:
-        """Give it a name that stood in no request before, so that none that comes late, or twice, can change it.
-
-        Raises:
-            Unavailable: that cannot be done.
-        """
+        """Give it a name that stood in no request before, so that none that comes late, or twice, can change it."""
         other = choose(self.target, self.settings, self.patience, 0, self.notes, self.stem)
         patience = other.step = self._begin_step()
         request = WriteRequest[Any](
@@ -280,12 +276,7 @@ def create(
     notes: ProcessNotes | None,
     stem: str | None = None,
 ) -> TemporaryFile:
-    """Create a temporary file in the directory of a file, and delete those that a killed process left there.
-
-    Raises:
-        NotFound: there is no such directory or share.
-        Unavailable: the service does not answer.
-    """
+    """Create a temporary file in the directory of a file, and delete those that a killed process left there."""
     deadline = patience()
     sweep(notes, target, deadline)
     while True:

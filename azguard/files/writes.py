@@ -70,10 +70,6 @@ def fetch(target: Target, lease_id: str | None, deadline: Deadline, answers: Ans
     """Return the SDK's properties of a share, a directory or a file, the lineage in its metadata included.
 
     ``answers`` hears the service's clock.
-
-    Raises:
-        NotFound: it is not there.
-        Locked: another lease than that one is held on it.
     """
     account, address = target.account, target.address
     ask: Callable[..., Any]
@@ -110,11 +106,7 @@ def rename_once(source: Target, target: Target, deadline: Deadline, **settings: 
 
 
 def send(write: FileWrite, held: Held | None, deadline: Deadline) -> WriteResult:
-    """Send a write, under the lease that is held, until its outcome is known.
-
-    Raises:
-        OutcomeUnknown: the answer was lost, and whether it was applied cannot be known.
-    """
+    """Send a write, under the lease that is held, until its outcome is known."""
     lease_id = write.conditions.lease_id if held is None else held.lease.lease_id
     headers = Conditions(lease_id=lease_id).request_headers
     with handles.tell_holders(write.target, deadline):

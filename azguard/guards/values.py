@@ -22,12 +22,7 @@ _GUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 def resolve(operation: Operation, condition: Condition, value: str, known: Remembered, target: Target) -> str:
-    """Return the value of the header of a condition.
-
-    Raises:
-        UsageError: it is malformed, or means nothing on this operation.
-        Changed: ``@last`` of something this scope never read.
-    """
+    """Return the value of the header of a condition."""
     if condition in _DATES:
         return parse_http_date(value, condition.argument)
     if condition in _SIZES:
@@ -48,12 +43,7 @@ def resolve(operation: Operation, condition: Condition, value: str, known: Remem
 
 
 def etag(operation: Operation, value: str, argument: str, known: Remembered, target: Target) -> str:
-    """Return an ETag as it is sent; ``@last`` is the version that this scope last read, or deleted.
-
-    Raises:
-        UsageError: it is none.
-        Changed: ``@last`` of something this scope never read.
-    """
+    """Return an ETag as it is sent; ``@last`` is the version that this scope last read, or deleted."""
     if value == _LAST:
         if argument.startswith("source_"):
             raise UsageError(

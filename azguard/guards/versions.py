@@ -58,11 +58,7 @@ def quote_etag(etag: str) -> str:
 
 
 def parse_table_etag(kind: Kind, etag: str, argument: str) -> str:
-    """Return the ETag of an entity, or of a table's access policies, as it is, byte for byte.
-
-    Raises:
-        UsageError: it is none.
-    """
+    """Return the ETag of an entity, or of a table's access policies, as it is, byte for byte."""
     if is_version(kind, etag):
         return etag
     if kind is Kind.TABLE:
@@ -136,11 +132,7 @@ class Remembered(NamedTuple):
 
 
 def version_of(seen: SeenVersion, target: Target) -> str:
-    """Return the ETag of a version that is remembered. It goes out as a guard, so it must name one version.
-
-    Raises:
-        Changed: it is no ETag: the cache was damaged, or edited by hand.
-    """
+    """Return the ETag of a version that is remembered. It goes out as a guard, so it must name one version."""
     if not is_version(target.kind, seen.etag):
         raise Changed(
             f"the remembered version of {target} is no ETag: the cache was damaged or edited",

@@ -224,12 +224,7 @@ def renew(target: Target, conditions: Conditions, deadline: Deadline) -> LeaseDo
 
 
 def change(target: Target, proposed: str, conditions: Conditions, deadline: Deadline) -> LeaseDone:
-    """Change the id of the lease that ``conditions`` names; the old id is worth nothing from then on.
-
-    Raises:
-        Locked: the lease is not held.
-        OutcomeUnknown: it was sent, and whether it was done cannot be known.
-    """
+    """Change the id of the lease that ``conditions`` names; the old id is worth nothing from then on."""
     lease_id = _require_lease_id(conditions)
     operation = LeaseOperation(
         target=target,
@@ -277,12 +272,6 @@ def break_(target: Target, period: int | None, conditions: Conditions, deadline:
 
     ``period`` is how long it may still last, 0 to 60 seconds; by default a finite lease runs to its end and an
     infinite one ends at once. The answer's ``lease_time`` says how many seconds remain.
-
-    Raises:
-        Locked: there is no lease to break.
-        Changed: a condition did not hold.
-        OutcomeUnknown: it was sent, and whether it was done cannot be known.
-        UsageError: a period is given for a lease that has no term.
     """
     if period is not None and not kind_of(target).finite:
         raise UsageError(

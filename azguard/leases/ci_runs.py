@@ -76,11 +76,7 @@ class RunCheck:
 
 
 def locate(url: str | None, environ: Mapping[str, str], address: str) -> CiRun:
-    """Return where to ask about a run.
-
-    Raises:
-        Changed: there is no run in the record, or its service may not be asked.
-    """
+    """Return where to ask about a run."""
     if not url:
         raise _refuse(f"the record of who holds {address} names no CI run", address)
     found = _locate_on_github(url, environ) or _locate_on_pipelines(url, environ)

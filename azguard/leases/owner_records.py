@@ -177,11 +177,7 @@ def end(target: Target, lease_id: str, deadline: Deadline, known: Version | None
 
 
 def move(target: Target, lease_id: str, proposed: str, deadline: Deadline) -> Moved | None:
-    """Tie the record of a lease to the id that it is about to get; return None if that lease has no record.
-
-    Raises:
-        Locked, Changed, OutcomeUnknown: as ``leave``.
-    """
+    """Tie the record of a lease to the id that it is about to get; return None if that lease has no record."""
     digest = owners.make_digest(lease_id)
 
     def tie(owner: Owner) -> Owner | None:

@@ -294,9 +294,6 @@ def ask_time(state: LeaseState, target: Target, deadline: Deadline) -> LeaseStat
     """Return the state of a lease with the service's own time instead of the Date of its answer.
 
     The Date may be that of a gateway: no lease is taken from its holder because of it.
-
-    Raises:
-        Unavailable: the service does not answer.
     """
     return replace(state, answered_at=service_clock.ask(target.account, target.kind, deadline))
 

@@ -295,7 +295,7 @@ class WaitReporter:
 
     def tell(self) -> None:
         """Say who holds the lock, and our place in the queue."""
-        place = "" if self._told_place is None else f"{format_place(self._told_place)} in the queue; "
+        place = "" if self._told_place is None else f"{_format_place(self._told_place)} in the queue; "
         for line in self._told:
             left = f"; {span(math.ceil(self._deadline.remaining))} left to wait"
             self._settings.say(f"waiting for {self._request.target.address}: {place}{line}{left}")
@@ -330,7 +330,7 @@ class WaitReporter:
         return _describe_holder(slot, state)
 
 
-def format_place(number: int) -> str:
+def _format_place(number: int) -> str:
     """Return a place in words: 1st, 2nd, 3rd, 4th, 11th, 21st."""
     ending = "th" if number % 100 in (11, 12, 13) else _ENDINGS.get(number % 10, "th")
     return f"{number}{ending}"

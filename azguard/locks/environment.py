@@ -80,11 +80,7 @@ def find_outer_lock(target: Target, environ: Mapping[str, str]) -> OuterLock | N
 
 
 def confirm(target: Target, outer: OuterLock, patience: Deadline, *, tell: Callable[[str], None], reason: str) -> None:
-    """Ask the service whether the ``lock run`` around us still holds a resource.
-
-    Raises:
-        LockLost: it does not; ``reason`` says what was not done therefore.
-    """
+    """Ask the service whether the ``lock run`` around us still holds a resource."""
     from azguard.leases import state  # which most runs under a lock do not need
 
     try:
@@ -95,11 +91,7 @@ def confirm(target: Target, outer: OuterLock, patience: Deadline, *, tell: Calla
 
 
 def renew(target: Target, outer: OuterLock, patience: Deadline) -> None:
-    """Renew the lease of a lock that a process in the background holds.
-
-    Raises:
-        LockLost: it is not held any more.
-    """
+    """Renew the lease of a lock that a process in the background holds."""
     from azguard.guards.resolve import Conditions
     from azguard.leases import actions
 

@@ -90,11 +90,7 @@ class LockWatch(Protocol):
         """Keep a file open until the command has ended, even if this process is killed."""
 
     def check_held(self) -> None:
-        """See that no lock is lost, while another is waited for.
-
-        Raises:
-            LockLost: one is.
-        """
+        """See that no lock is lost, while another is waited for."""
 
 
 def run(command: GuardedCommand, locks: Locks, *, conclude: Callable[[bool], None] | None = None) -> int:
@@ -251,11 +247,7 @@ class Heartbeat:
         self._writing = threading.Lock()
 
     def beat(self, seconds: float) -> None:
-        """Say that the lock is held, for so many seconds unless it is renewed.
-
-        Raises:
-            ConfigError: the file cannot be written, the first time; later that is only said.
-        """
+        """Say that the lock is held, for so many seconds unless it is renewed."""
         if self._path is None:
             return
         now = datetime.now(UTC)

@@ -191,10 +191,6 @@ def release(target: Target, lease_id: str, records: LeaseRecords, patience: Dead
 
     To be called when what ran under it has ended: what is refused after the look was not lost before that end. The
     network may have sent the release twice, and another may hold the lock by now.
-
-    Raises:
-        Locked, NotFound: it was not held any more when it was looked at: it was lost.
-        OutcomeUnknown, Unavailable: it may be held still, and ends by itself.
     """
     # Looked at first: the service releases a broken lease without an error.
     found = state.look(target, patience, lease_id)

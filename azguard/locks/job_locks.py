@@ -179,7 +179,7 @@ def confirm(known: JobLock, request: LockRequest, settings: AcquireSettings) -> 
     except LockLost as error:
         raise error.but(reason="hold_lost_before") from error
     except (Locked, NotFound) as error:
-        raise build_lost(known.target, error.message).but(reason="hold_lost_before") from error
+        raise _build_lost(known.target, error.message).but(reason="hold_lost_before") from error
 
 
 def release(
@@ -219,7 +219,7 @@ def release(
     return ReleaseResult(address=address, lease_id=known.lease_id, fence=known.fence, outcome=outcome)
 
 
-def build_lost(target: Target, why: str) -> LockLost:
+def _build_lost(target: Target, why: str) -> LockLost:
     """Return the error of a lock that this job holds no more."""
     return LockLost(
         f"the lock {target} is not held by this job any more",
@@ -291,9 +291,9 @@ def _check_renewed(target: Target, hold: HoldRecord) -> None:
     """See that something renews a lease that is held."""
     process = hold.process
     if process is not None and not process.lives:
-        raise build_lost(target, f"the process that renews it was killed (pid {process.pid})")
+        raise _build_lost(target, f"the process that renews it was killed (pid {process.pid})")
     if hold.pid is not None and hold.state is not HoldState.HELD:
-        raise build_lost(target, _tell_end(hold))
+        raise _build_lost(target, _tell_end(hold))
 
 
 def _look_at_lease(known: JobLock, deadline: Deadline) -> LeaseState:
@@ -304,9 +304,9 @@ def _look_at_lease(known: JobLock, deadline: Deadline) -> LeaseState:
         is_released = known.hold is not None and known.hold.state is HoldState.RELEASED
         # The service knows less: only that the lease is not held.
         why = _tell_end(known.hold) if known.hold is not None and is_released else error.message
-        raise build_lost(known.target, why) from error
+        raise _build_lost(known.target, why) from error
     if state.state != "leased":
-        raise build_lost(known.target, f"its lease is {state.state}")
+        raise _build_lost(known.target, f"its lease is {state.state}")
     return state
 
 
@@ -347,7 +347,7 @@ def _release(
         _clean_up(known, found, say)
     lost = held_lock.find_loss(before or found)
     if lost is not None:
-        raise build_lost(known.target, lost).but(reason="lock_lost_before_release")
+        raise _build_lost(known.target, lost).but(reason="lock_lost_before_release")
     return "released"
 
 
@@ -360,7 +360,7 @@ def _explain_end(known: JobLock, ended: HoldRecord | None, error: AzguardError, 
     version = None if ended is None else ended.version
     if why is None and _was_released(known, version, deadline):
         return "already_released"
-    raise build_lost(known.target, why or error.message).but(reason="lock_lost_before_release") from error
+    raise _build_lost(known.target, why or error.message).but(reason="lock_lost_before_release") from error
 
 
 def _was_released_by_its_process(known: JobLock, ended: HoldRecord | None) -> bool:

@@ -94,11 +94,7 @@ def agree_on_slots(target: Target, count: int, deadline: Deadline, *, create: bo
 
 
 def check_slots(target: Target, metadata: Mapping[str, str], count: int) -> None:
-    """Refuse a lock that others hold with another number of slots.
-
-    Raises:
-        UsageError: they do.
-    """
+    """Refuse a lock that others hold with another number of slots."""
     theirs = owners.read_number(metadata, SLOTS)
     if not theirs:
         # A lock without this record was held with one slot, if it was ever held.
@@ -113,11 +109,7 @@ def check_slots(target: Target, metadata: Mapping[str, str], count: int) -> None
 
 
 def create_lock_blob(target: Target, deadline: Deadline, metadata: Mapping[str, str] | None = None) -> Version | None:
-    """Create a lock blob, or its container if that is missing; return the new blob, None if there is none of ours.
-
-    Raises:
-        OutcomeUnknown, Unavailable: the service does not answer, or fails.
-    """
+    """Create a lock blob, or its container if that is missing; return the new blob, None if there is none of ours."""
     from azguard.blobs import containers
     from azguard.blobs.content import put_blob  # Imported late: a lock is created once and acquired often.
 
@@ -141,11 +133,7 @@ def create_lock_blob(target: Target, deadline: Deadline, metadata: Mapping[str, 
 
 
 def check_sequence(target: Target, metadata: Mapping[str, str], sequence: int | None) -> None:
-    """Refuse a run whose number is lower than that of a run that has held the lock.
-
-    Raises:
-        Changed: it is.
-    """
+    """Refuse a run whose number is lower than that of a run that has held the lock."""
     highest = owners.read_sequence(metadata)
     if sequence is None or highest is None or highest.number <= sequence:
         return
@@ -169,11 +157,6 @@ def write_owner_and_fence(
 
     ``target`` is the slot that is leased, ``known`` the version that is there, if that is known. Other metadata stays,
     and the content is not touched.
-
-    Raises:
-        Locked: the lease is not held any more.
-        UsageError: it is a lock of another number of slots.
-        Changed: a run with a higher sequence number has held it, or it changes under the lease until the deadline.
     """
     while True:
         version = known or owner_records.read_version(target, deadline, lease_id)
@@ -204,13 +187,7 @@ def write_owner_and_fence(
 
 
 def leave_sequence(request: LockRequest, target: Target, lease_id: str, settings: AcquireSettings) -> None:
-    """Write the number of a run on a lock that is held around it, under the lease of that lock.
-
-    Raises:
-        Changed: a run with a higher number has held the lock.
-        Locked, NotFound: the lease is not held any more.
-        UsageError: it is a lock of several slots.
-    """
+    """Write the number of a run on a lock that is held around it, under the lease of that lock."""
     patience = settings.patience_now()
     while request.sequence is not None:
         version = owner_records.read_version(target, patience, lease_id)

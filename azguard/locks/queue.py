@@ -160,12 +160,7 @@ def is_reader_of(address: str, lock: Target) -> bool:
 
 
 def look(lock: Target, deadline: Deadline) -> QueueLook:
-    """Return the state of a lock and its queue, by one listing.
-
-    Raises:
-        Forbidden, Unauthenticated: the caller may not list the container.
-        Unavailable: the service does not answer.
-    """
+    """Return the state of a lock and its queue, by one listing."""
     own: LeaseState | None = None
     tickets: list[Ticket] = []
     readers: list[Reader] = []

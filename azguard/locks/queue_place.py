@@ -113,12 +113,7 @@ class QueuePlace:
         return _FIRST_SECONDS[0] / faster, _FIRST_SECONDS[1] / faster
 
     def look_if_due(self) -> bool:
-        """Look at the lock and its queue, if that is due; return whether it was.
-
-        Raises:
-            Forbidden, Unauthenticated: the caller may not list the container.
-            Unavailable: the service does not answer.
-        """
+        """Look at the lock and its queue, if that is due; return whether it was."""
         now = self._settings.now()
         is_asking = self.is_first and self._ticket.is_known and not self._is_shared
         if is_asking and now - self._seen_at < _LOOK_SECONDS:

@@ -183,7 +183,7 @@ def check_reads(request: LockRequest) -> None:
         )
 
 
-def has_readers(seen: QueueLook, time: RequestTime) -> bool:
+def _has_readers(seen: QueueLook, time: RequestTime) -> bool:
     """Return whether readers are inside; those that have died are not, and cannot come back after this."""
     return any(_is_inside(reader, time) for reader in seen.readers)
 
@@ -238,7 +238,7 @@ class Draining:
         # After the lease was granted, so that a reader that this does not see will see the lease.
         seen = queue.look(self.held.target, self._time.start())
         self.readers = len(seen.readers)
-        is_empty = not has_readers(seen, self._time)
+        is_empty = not _has_readers(seen, self._time)
         self._renew()
         return is_empty and not self.is_lost and self._settings.now() < self._renewed_at + self.held.seconds / 3
 

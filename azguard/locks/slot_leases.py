@@ -91,12 +91,6 @@ class SlotLeases:
         """Ask for each slot once and return the one that is granted.
 
         ``known`` is the version of the lock's own blob, if that is known; ``is_missing`` says that there is none.
-
-        Raises:
-            NotFound: there is no lock blob, and none may be made.
-            UsageError: its other holders use it with another number of slots.
-            Changed: a run with a higher sequence number has held it.
-            Unavailable, OutcomeUnknown: the service does not answer, or so slowly that the lease would end.
         """
         if is_missing and self._agreed and self._settings.create:
             return self._make_and_ask(self._request.target)

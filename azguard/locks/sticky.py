@@ -43,11 +43,7 @@ class HeldUntil:
     seconds: float | None = None
 
     def write_on(self, owner: Owner, lease_id: str) -> Owner:
-        """Return the record of a holder with its end.
-
-        Raises:
-            UsageError: that is over already, by the service's clock.
-        """
+        """Return the record of a holder with its end."""
         since = _parse(owner.since)
         end = self.moment
         if self.seconds is not None:

@@ -153,7 +153,7 @@ class StateGuard:
     #: Draws a random number between two others.
     uniform: Callable[[float, float], float]
     #: Returns the processes on this machine that may hold a state, for people.
-    find_others: Callable[[], list[str]] = field(default_factory=lambda: find_terraform)
+    find_others: Callable[[], list[str]] = field(default_factory=lambda: _find_terraform)
     _file: RunFile | None = None
 
     def open(self) -> None:
@@ -260,7 +260,7 @@ def _parse_time(text: str) -> datetime | None:
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
-def find_terraform() -> list[str]:
+def _find_terraform() -> list[str]:
     """Return the processes of this machine that are Terraform, for people; any may be where that cannot be known."""
     if not tree.IS_KNOWN:
         return ["a process of this machine"]

@@ -129,7 +129,7 @@ def find_boot(proc: Path = _PROC) -> str | None:
     try:
         return read_bytes(proc / "sys/kernel/random/boot_id").decode("ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
-        if is_out_of_files(error):
+        if _is_out_of_files(error):
             raise  # A process that lives must not be taken for one that has ended.
         return None
 
@@ -141,11 +141,7 @@ def find_name(pid: int) -> str:
 
 
 def find_own_arguments() -> tuple[int, int]:
-    """Return where the command line of this process begins and ends in its memory. Linux only.
-
-    Raises:
-        ProcessLookupError: the kernel does not tell.
-    """
+    """Return where the command line of this process begins and ends in its memory. Linux only."""
     found = _read_stat("self", _PROC)
     if found is None:
         raise ProcessLookupError
@@ -211,25 +207,16 @@ def keep_spare_file() -> None:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return what is in a file.
-
-    Raises:
-        OSError: it cannot be read, or there is no room to open it.
-    """
+    """Return what is in a file."""
     return _make_room(path.read_bytes)
 
 
 def list_names(folder: str) -> list[str]:
-    """Return the names in a folder.
-
-    Raises:
-        OSError: it cannot be read, or there is no room to open it.
-    """
+    """Return the names in a folder."""
     return _make_room(lambda: os.listdir(folder))
 
 
-def is_out_of_files(error: BaseException) -> bool:
-    """Return whether an error says that there is no room to open a file."""
+def _is_out_of_files(error: BaseException) -> bool:
     return isinstance(error, OSError) and error.errno in _FULL
 
 
@@ -240,7 +227,7 @@ def _make_room(read: Callable[[], T]) -> T:
             try:
                 return read()
             except OSError as error:
-                if not is_out_of_files(error):
+                if not _is_out_of_files(error):
                     raise
             if not _close_reserve():
                 time.sleep(_PAUSE_SECONDS)

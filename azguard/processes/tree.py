@@ -98,8 +98,7 @@ def find_named(names: Collection[str]) -> list[Process]:
     return [each for each in found if each is not None and each.name in names]
 
 
-def find_ended_children() -> list[Process]:
-    """Return the children of this process that have ended and are not reaped."""
+def _find_ended_children() -> list[Process]:
     if not IS_KNOWN:
         return []
     found = [find(pid) for pid in _list_children(os.getpid())]
@@ -221,7 +220,7 @@ class Offspring:
         """Collect what has ended by now; return whether there was something to collect."""
         ours, strangers = os.getpgrp(), {each.pid for each in self._strangers}
         collected = False
-        for each in find_ended_children():
+        for each in _find_ended_children():
             if each.group == ours or each.pid in strangers:
                 continue
             try:

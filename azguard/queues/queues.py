@@ -197,7 +197,7 @@ def get_metadata(target: Target, deadline: Deadline) -> QueueMetadata:
     stamped = _fetch_metadata(target, deadline)
     return QueueMetadata(
         address=str(target.address),
-        etag=compute_etag(stamped),
+        etag=_compute_etag(stamped),
         last_modified=None,
         metadata=drop_lineage(stamped),
     )
@@ -215,7 +215,7 @@ def replace_metadata(
     Source: https://learn.microsoft.com/rest/api/storageservices/set-queue-metadata
     """
     before = _fetch_metadata(target, deadline)
-    current = compute_etag(before)
+    current = _compute_etag(before)
     if conditions.expected_etag not in (None, current):
         raise Changed(
             f"the metadata of {target} changed since you read them",
@@ -235,7 +235,7 @@ def replace_metadata(
         resend=False,
     )
     settled = send_until_settled(request, deadline)
-    return without_time(target, conditions.guard, settled.attempts, compute_etag(stamped))
+    return without_time(target, conditions.guard, settled.attempts, _compute_etag(stamped))
 
 
 def _fetch_metadata(target: Target, deadline: Deadline) -> dict[str, str]:
@@ -247,7 +247,7 @@ def set_metadata(target: Target, stamped: Mapping[str, str], deadline: Deadline)
     target.account.queue(target.address).set_queue_metadata(dict(stamped), **write_timeouts(deadline))
 
 
-def compute_etag(stamped: Mapping[str, str]) -> str:
+def _compute_etag(stamped: Mapping[str, str]) -> str:
     """Return the ETag that azguard makes of metadata with its own entry: no two writes of azguard have the same one."""
     canonical = sorted((name.lower(), value) for name, value in stamped.items())
     return f'"metadata-{hashlib.sha256(json.dumps(canonical).encode()).hexdigest()[:32]}"'
@@ -269,12 +269,12 @@ class QueueMetadataUpdate(ComparedMetadata):
     def fetch(self, deadline: Deadline) -> StampedMetadata:
         """Return the metadata and the ETag that azguard makes of them."""
         stamped = _fetch_metadata(self.target, deadline)
-        return StampedMetadata(stamped, compute_etag(stamped))
+        return StampedMetadata(stamped, _compute_etag(stamped))
 
     def send(self, stamped: Mapping[str, str], lease_id: str | None, deadline: Deadline) -> CommittedVersion:
         """Send Set Queue Metadata once; no lease of a queue exists."""
         set_metadata(self.target, stamped, deadline)
-        return CommittedVersion(compute_etag(stamped))
+        return CommittedVersion(_compute_etag(stamped))
 
 
 def find_existing(target: Target, op: str, deadline: Deadline) -> WriteResult:

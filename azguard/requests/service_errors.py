@@ -93,7 +93,7 @@ def is_lease_problem(error: BaseException) -> bool:
 def is_conflict(error: BaseException) -> bool:
     """Return whether another write came first, so that reading again and retrying is the answer."""
     code = service_code(error) or ""
-    return is_of_condition(status(error), code) or code in _FOREIGN_WRITE
+    return _is_of_condition(status(error), code) or code in _FOREIGN_WRITE
 
 
 def is_perhaps_ours(error: BaseException, target: Target) -> bool:
@@ -129,7 +129,7 @@ def translate(error: BaseException, target: Target, *, expected_etag: str | None
         return _build_denial(error, code, target, facts)
     # A file whose writes wait in the cache of an SMB client is answered with 408 or 500.
     if found in (409, 412) or code in service_codes.BUSY:
-        return explain(found, code or "", target, expected_etag, facts, _first_line(error))
+        return _explain(found, code or "", target, expected_etag, facts, _first_line(error))
     return _by_status(found, code, error, target, facts)
 
 
@@ -289,12 +289,12 @@ def _first_line(error: BaseException) -> str:
     return sentence or service_code(error) or str(status(error) or type(error).__name__)
 
 
-def is_of_condition(status: int | None, code: str | None) -> bool:
+def _is_of_condition(status: int | None, code: str | None) -> bool:
     """Return whether an answer says that a condition of the request did not hold; one without a code says it, too."""
     return status == HTTPStatus.PRECONDITION_FAILED and (not code or code in service_codes.CONDITIONS)
 
 
-def explain(
+def _explain(
     status: int, code: str, target: Target, expected_etag: str | None, facts: dict[str, Any], said: str
 ) -> errors.AzguardError:
     """Return our error for a conflict, by its code and then by its status.
@@ -304,7 +304,7 @@ def explain(
     known = _find_known(code, target, facts)
     if known is not None:
         return known
-    if is_of_condition(status, code) or code == _OVERWRITTEN:
+    if _is_of_condition(status, code) or code == _OVERWRITTEN:
         return errors.Changed(_describe_change(target, expected_etag), expected_etag=expected_etag, **facts)
     if code == service_codes.TYPE_MISMATCH:
         return _build_type_mismatch(target, facts)

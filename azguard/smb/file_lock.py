@@ -185,12 +185,7 @@ def _read_outer_locks(environ: Mapping[str, str]) -> list[OuterFileLock]:
 
 
 def find_outer_lock(lock: FileLock, environ: Mapping[str, str]) -> OuterFileLock | None:
-    """Return the same lock, if a process around us holds it.
-
-    Raises:
-        UsageError: it holds the file in another way, so that this would wait for its own end.
-        LockLost: the process that held it is gone.
-    """
+    """Return the same lock, if a process around us holds it."""
     for outer in _read_outer_locks(environ):
         if not outer.is_of(lock) or not outer.excludes(lock):
             continue

@@ -63,22 +63,14 @@ def from_service(answer: Mapping[str, Any]) -> Entity:
 
 
 def for_sdk(entity: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an entity as the SDK takes it, every value with its type; what the service sets itself stays out.
-
-    Raises:
-        UsageError: a value does not have its type; names the property.
-    """
+    """Return an entity as the SDK takes it, every value with its type; what the service sets itself stays out."""
     from azure.data.tables import EdmType
 
     return {name: (value, EdmType(kind)) for name, kind, value in iterate_properties(entity)}
 
 
 def iterate_properties(entity: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """Yield each property's name, type and value as it is sent; a null is no property.
-
-    Raises:
-        UsageError: a value does not have its type, or an annotation has no property; names it.
-    """
+    """Yield each property's name, type and value as it is sent; a null is no property."""
     for name in entity:
         bare = name.removesuffix(ANNOTATION)
         if bare != name and bare not in entity:
@@ -95,11 +87,7 @@ def iterate_properties(entity: Mapping[str, Any]) -> Iterator[tuple[str, str, An
 
 
 def check_value(name: str, kind: str, value: Any) -> Any:
-    """Return a JSON value of a type as it is sent, whatever the name: a parameter may well be called Timestamp.
-
-    Raises:
-        UsageError: the value does not have that type, or it is no type; names the property.
-    """
+    """Return a JSON value of a type as it is sent, whatever the name: a parameter may well be called Timestamp."""
     if kind not in TYPES:
         raise UsageError(
             f"{name}: {kind!r} is not a type of the Table service",
@@ -263,11 +251,7 @@ def parse_entity(texts: Iterable[str]) -> Entity:
 
 
 def split_typed(text: str) -> tuple[str, str | None, str]:
-    """Return the name, the type if one is given, and the value of ``name:type=value``.
-
-    Raises:
-        UsageError: there is no name or no ``=``, or the type is none.
-    """
+    """Return the name, the type if one is given, and the value of ``name:type=value``."""
     left, equals, value = text.partition("=")
     name, colon, suffix = left.partition(":")
     if not equals or not name:
@@ -285,11 +269,7 @@ def _make_error(message: str) -> UsageError:
 
 
 def parse_value(name: str, kind: str, text: str) -> Any:
-    """Return a text as the JSON value of a property of a type.
-
-    Raises:
-        UsageError: the text does not have that type, or it is no type; names the property.
-    """
+    """Return a text as the JSON value of a property of a type."""
     value: Any = text
     if kind == BOOLEAN and text in ("true", "false"):
         value = text == "true"

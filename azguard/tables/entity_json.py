@@ -33,11 +33,7 @@ def encode(entity: Mapping[str, Any]) -> bytes:
 
 
 def encode_canonical(entity: Mapping[str, Any]) -> bytes:
-    """Return the JSON that is the same for two entities exactly if their properties have equal types and values.
-
-    Raises:
-        UsageError: a value does not have its type.
-    """
+    """Return the JSON that is the same for two entities exactly if their properties have equal types and values."""
     canonical: Entity = {}
     for name, kind, value in sorted(edm.iterate_properties(entity), key=lambda each: (each[0] not in KEYS, each[0])):
         canonical[name] = _spell(kind, value)
@@ -47,11 +43,7 @@ def encode_canonical(entity: Mapping[str, Any]) -> bytes:
 
 
 def parse(content: bytes) -> Entity:
-    """Return the entity that a transform gave.
-
-    Raises:
-        TransformFailed: it is not one JSON object.
-    """
+    """Return the entity that a transform gave."""
     try:
         text = content.decode("utf-8-sig")
         json_text.parse(text)  # The stricter reader: no key twice, no NaN.
@@ -66,11 +58,7 @@ def parse(content: bytes) -> Entity:
 
 
 def canonicalize(content: bytes, address: Address) -> bytes:
-    """Return what a transform gave in the canonical spelling, with the keys of the address.
-
-    Raises:
-        TransformFailed: it is no entity, or another one.
-    """
+    """Return what a transform gave in the canonical spelling, with the keys of the address."""
     entity = parse(content)
     if KEY in entity:
         raise TransformFailed(f"{KEY} is how azguard knows its own writes; it cannot be edited")

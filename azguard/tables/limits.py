@@ -35,11 +35,7 @@ _FOLLOWING = (*_LETTERS, "Mn", "Mc", "Nd", "Pc")
 
 
 def check(entity: Mapping[str, Any]) -> None:
-    """Refuse an entity that the service would refuse, whole or with only the properties that are to be merged.
-
-    Raises:
-        UsageError: a value does not have its type, or the entity is beyond a limit; names the property.
-    """
+    """Refuse an entity that the service would refuse, whole or with only the properties that are to be merged."""
     properties = [each for each in edm.iterate_properties(entity) if each[0] not in KEYS]
     _check_keys(entity)
     for name, kind, value in properties:

@@ -133,11 +133,7 @@ class ItemPlanned:
 
 
 def check(items: Sequence[Item]) -> None:
-    """Refuse what the service would refuse.
-
-    Raises:
-        UsageError: too many, too large, several tables or partitions, or an entity twice; names the line.
-    """
+    """Refuse what the service would refuse."""
     if not items:
         raise UsageError("there is nothing to write", reason="transaction_empty")
     if len(items) > MOST_ITEMS:

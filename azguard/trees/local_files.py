@@ -66,9 +66,6 @@ def walk(folder: Path, *, follows_links: bool) -> Iterator[LocalFile | PassedOve
     """Yield the files of a folder and of its folders, in order of name within each.
 
     A symbolic link is passed over unless links are followed; what is no file, such as a pipe, always is.
-
-    Raises:
-        UsageError: it is no folder, or it cannot be read.
     """
     try:
         mode = os.stat(folder).st_mode
@@ -201,11 +198,7 @@ class LocalFolder:
 
 
 def find_fold(folder: Path) -> Fold | None:
-    """Return which names the disk of a folder takes for one; None where each name is its own.
-
-    Raises:
-        OSError: it cannot be written to.
-    """
+    """Return which names the disk of a folder takes for one; None where each name is its own."""
     # If the process is killed here, the next run takes it for what it is.
     probe = folder / name_unfinished("\N{LATIN SMALL LETTER E WITH ACUTE}")
     probe.touch(exist_ok=False)

@@ -104,11 +104,7 @@ class NameIndex:
         )
 
     def add_all(self, items: Iterable[ListedItem]) -> None:
-        """Add what a listing yields.
-
-        Raises:
-            ConfigError: the disk is full.
-        """
+        """Add what a listing yields."""
         add = "INSERT OR REPLACE INTO names VALUES (?, ?, ?, ?, ?, ?, ?, 0)"
         with database.explain_full_disk():
             self._database.executemany(add, map(self._to_row, items))

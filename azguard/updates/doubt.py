@@ -42,10 +42,6 @@ def settle(run: UpdateRun, lease: UpdateLease, state: CurrentVersion, deadline: 
     """Return the end if our write is found.
 
     If not, forget the doubt once the write can never be committed, and keep it as long as it still can.
-
-    Raises:
-        OutcomeUnknown: the chain from the version in doubt to the current one is broken.
-        Exists: another run applied another change under the same key.
     """
     applied = find_applied(state, run.plan.op)
     if applied is not None:
@@ -130,10 +126,6 @@ def supersede(run: UpdateRun, lease: UpdateLease) -> UpdateResult | None:
     """Make the attempt in doubt impossible by replacing the version it depends on, or find that it was committed.
 
     Returns None once it can never be committed.
-
-    Raises:
-        OutcomeUnknown: neither can be done.
-        AzguardError: the resource cannot be asked.
     """
     patience = run.deadline.afterwards(run.deadline.settle_seconds, SHORTEST_SETTLE_SECONDS)
     lease_id = lease.in_use

@@ -209,11 +209,7 @@ def _is_written_since(state: CurrentVersion, op: str, at: datetime | None) -> bo
 
 
 def check_change(target: Target, applied: Applied, change: Change | None) -> None:
-    """Refuse a key that was used for another change. What was not recorded cannot be compared.
-
-    Raises:
-        Exists: it was.
-    """
+    """Refuse a key that was used for another change. What was not recorded cannot be compared."""
     if change is None or applied.change is None or applied.change == change.digest:
         return
     when = "" if applied.at is None else f", applied at {iso(applied.at)}"

@@ -253,11 +253,7 @@ def pluralize(number: int, what: str) -> str:
 
 
 def require_existing(resource: UpdatableResource, plan: UpdatePlan, state: CurrentVersion) -> None:
-    """Refuse to update what does not exist and may not be created.
-
-    Raises:
-        NotFound: there is no ``create`` either.
-    """
+    """Refuse to update what does not exist and may not be created."""
     if state.etag is None and plan.create is None:
         raise NotFound(
             f"there is no {resource.target.kind.noun} {resource.target}",
@@ -273,11 +269,7 @@ def list_created_keys(plan: UpdatePlan, state: CurrentVersion, made: bytes) -> t
 
 
 def check_fence(resource: UpdatableResource, plan: UpdatePlan, state: CurrentVersion) -> None:
-    """Refuse to write over what a holder with a higher fence has written.
-
-    Raises:
-        LockLost: one has.
-    """
+    """Refuse to write over what a holder with a higher fence has written."""
     if plan.fence is not None:
         from azguard.guards import fences
 
@@ -285,11 +277,7 @@ def check_fence(resource: UpdatableResource, plan: UpdatePlan, state: CurrentVer
 
 
 def transform(resource: UpdatableResource, plan: UpdatePlan, state: CurrentVersion) -> bytes:
-    """Return the new content for a state: the transform of what is there, or of what to start from.
-
-    Raises:
-        TransformFailed: the transform failed, or its result is refused.
-    """
+    """Return the new content for a state: the transform of what is there, or of what to start from."""
     plan.see(state)
     source = plan.create if state.etag is None and plan.create is not None else state.source
     try:

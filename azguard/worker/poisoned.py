@@ -82,12 +82,8 @@ class PoisonList:
     reasons_error: AzguardError | None
 
 
-def find_poison_queue(queue: Target) -> Target:
-    """Return the poison queue that a queue has by its name; a poison queue is its own.
-
-    Raises:
-        UsageError: that is no name of a queue.
-    """
+def _find_poison_queue(queue: Target) -> Target:
+    """Return the poison queue that a queue has by its name; a poison queue is its own."""
     own = queue.address.container
     name = own if own.endswith(POISON_SUFFIX) else own + POISON_SUFFIX
     return Target(queue.account, parse(name, Kind.QUEUE).address)
@@ -102,7 +98,7 @@ def list_poisoned(
         NotFound: the poison queue, or the table, is not there.
         UsageError: the file of events cannot be read.
     """
-    poison = named or find_poison_queue(queue)
+    poison = named or _find_poison_queue(queue)
     seen = _peek(poison, deadline)
     wanted = {each.id for each in seen}
     known = {} if events is None else _read_events(events, wanted)
@@ -110,7 +106,7 @@ def list_poisoned(
         known |= _read_rows(once_table, queue.address.container, wanted, deadline)
     unread: AzguardError | None = None
     try:
-        known |= read_reasons(poison, sorted(wanted - set(known)))
+        known |= _read_reasons(poison, sorted(wanted - set(known)))
     except AzguardError as error:
         unread = error
     shown = tuple(_join(each, known.get(each.id, {})) for each in seen)
@@ -219,12 +215,8 @@ class PoisonReasons:
             self._warn(f"the reasons of poisoned messages are not kept in the table {TABLE}: {error.message}")
 
 
-def read_reasons(poison: Target, wanted: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return what is kept of these messages of a poison queue.
-
-    Raises:
-        AzguardError: the table cannot be read; that it is missing is no error.
-    """
+def _read_reasons(poison: Target, wanted: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return what is kept of these messages of a poison queue."""
     found, deadline = {}, Deadline(_SECONDS)
     for each in wanted:
         try:

@@ -35,12 +35,7 @@ _MOST_LETTERS = 65536
 
 
 def choose(shared: Mapping[str, Any], environ: Mapping[str, str], file: Path, local: Callable[[], Account]) -> Account:
-    """Return the account; the first source that names one wins, and sources are never mixed silently.
-
-    Raises:
-        UsageError: an option is empty, or two options contradict each other.
-        ConfigError: no source names an account, or the one that does is malformed.
-    """
+    """Return the account; the first source that names one wins, and sources are never mixed silently."""
     return _accept(_choose(shared, environ, file, local), _list_accepted(shared))
 
 
@@ -128,11 +123,7 @@ def _of_profile(file: Path, name: str | None, local: Callable[[], Account]) -> A
 
 
 def options(shared: Mapping[str, Any]) -> dict[str, str]:
-    """Return the account options as typed.
-
-    Raises:
-        UsageError: an option is empty, or two options contradict each other.
-    """
+    """Return the account options as typed."""
     given: dict[str, str] = {}
     for name in _TYPED:
         value = shared.get(name.replace("-", "_"))
@@ -255,12 +246,7 @@ def _elsewhere(option: str, ambient: Mapping[str, str]) -> UsageError:
 
 
 def from_settings(settings: Mapping[str, str], local: Callable[[], Account]) -> Account:
-    """Return the account that settings of a profile, or of options by the same names, describe.
-
-    Raises:
-        UsageError: two settings contradict each other.
-        ConfigError: a setting is missing or malformed.
-    """
+    """Return the account that settings of a profile, or of options by the same names, describe."""
     accepted = {name: settings[name] for name in _ACCEPTED if name in settings}
     if accepted:
         named = {name: value for name, value in settings.items() if name not in accepted}
@@ -314,11 +300,7 @@ def local_emulator(folders: Folders) -> Account:
 
 
 def secret(value: str) -> str:
-    """Return the value, or what stands in the file for ``@FILE``, without the line end behind it.
-
-    Raises:
-        ConfigError: there is no such file, or no text in it.
-    """
+    """Return the value, or what stands in the file for ``@FILE``, without the line end behind it."""
     if not value.startswith("@"):
         return value
     name = value[1:]

@@ -79,14 +79,14 @@ def locate_path(env: Environment, text: str) -> Target:
     return _locate(env, text, Kind.DIR if text.startswith(f"{Kind.DIR}:") else Kind.FILE)
 
 
-def is_share_url(env: Environment, text: str) -> bool:
+def _is_share_url(env: Environment, text: str) -> bool:
     """Return whether a URL has no path in its share; one that tells no service is read as that of a container."""
     return env.location(text).address.kind in (Kind.SHARE, Kind.CONTAINER)
 
 
 def _locate(env: Environment, text: str, inside: Kind, *, writable: bool = False) -> Target:
     if _URL.match(text):
-        return env.locate(text, Kind.SHARE if is_share_url(env, text) else inside, writable=writable)
+        return env.locate(text, Kind.SHARE if _is_share_url(env, text) else inside, writable=writable)
     prefix, colon, _ = text.partition("?")[0].partition(":")
     is_share = prefix == Kind.SHARE if colon else "/" not in prefix
     return env.locate(text, Kind.SHARE if is_share else inside, writable=writable)
@@ -157,7 +157,7 @@ def file_tree(env: Environment, text: str, *, writable: bool = True, **settings:
     _check_end(text)
     is_url = "://" in text
     plain = text if is_url else _clean(text)
-    is_share = is_share_url(env, text) if is_url else "/" not in plain
+    is_share = _is_share_url(env, text) if is_url else "/" not in plain
     kind: Kind | None = Kind.SHARE if is_share else Kind.DIR
     if is_url and env.find_service(text) is not None:
         # Of other URLs nothing tells the service: an emulator may listen on any port.
@@ -250,11 +250,7 @@ def lock(env: Environment, text: str, container: str | None, *, also: Sequence[K
 
 
 def locks(env: Environment, texts: Sequence[str], container: str | None, *, also: Sequence[Kind] = ()) -> list[Target]:
-    """Return the blobs that locks' addresses name.
-
-    Raises:
-        UsageError: one is neither a blob nor a table, or a container of locks is named, and none of them is in it.
-    """
+    """Return the blobs that locks' addresses name."""
     found = [_locate_lock(env, text, container, also) for text in texts]
     if container is not None and not any(
         _is_bare(text) or env.location(text).address.kind is Kind.TABLE for text in texts

@@ -191,11 +191,7 @@ def show_name(file: str | None) -> str:
 
 
 def read(name: str) -> bytes:
-    """Return what is in a file, or on stdin for ``-``.
-
-    Raises:
-        UsageError: it cannot be read, or is too long to be read whole.
-    """
+    """Return what is in a file, or on stdin for ``-``."""
     try:
         with _stdin() if name == "-" else open(name, "rb") as stream:
             return _read_whole(stream, name)

@@ -227,12 +227,8 @@ def content_type(given: str | None, name: str, file: str | None) -> str:
     return guessed or "application/octet-stream"
 
 
-def answer_seconds(environ: Mapping[str, str]) -> float:
-    """Return how long a request that was sent may go unanswered, in seconds.
-
-    Raises:
-        ConfigError: AZGUARD_WRITE_TIMEOUT is no duration.
-    """
+def _answer_seconds(environ: Mapping[str, str]) -> float:
+    """Return how long a request that was sent may go unanswered, in seconds."""
     name = "AZGUARD_WRITE_TIMEOUT"
     if name not in environ:
         return ANSWER_SECONDS
@@ -249,13 +245,8 @@ def answer_seconds(environ: Mapping[str, str]) -> float:
 
 
 def deadline(environ: Mapping[str, str], timeout: str | None, otherwise: float) -> Deadline:
-    """Return a deadline that begins now, of so many seconds or as long as the text of --timeout says.
-
-    Raises:
-        UsageError: the text is no duration.
-        ConfigError: AZGUARD_WRITE_TIMEOUT is no duration.
-    """
-    seconds = answer_seconds(environ)
+    """Return a deadline that begins now, of so many seconds or as long as the text of --timeout says."""
+    seconds = _answer_seconds(environ)
     if timeout is None:
         return Deadline(otherwise, answer_seconds=seconds)
     return Deadline.strict(duration(timeout, "--timeout"), seconds)

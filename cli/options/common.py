@@ -178,7 +178,7 @@ def conditions(
     """Declare the condition options of every operation."""
 
 
-def rare_conditions(
+def _rare_conditions(
     source_if_match: Annotated[
         str | None, typer.Option("--source-if-match", metavar="ETAG", help="Only if the source's ETag is this.")
     ] = None,
@@ -310,7 +310,7 @@ def general(
 
 #: Every option that asks for a condition, whatever the command.
 CONDITION_NAMES = frozenset(
-    name for declaration in (conditions, rare_conditions) for name in inspect.signature(declaration).parameters
+    name for declaration in (conditions, _rare_conditions) for name in inspect.signature(declaration).parameters
 )
 
 
@@ -338,7 +338,7 @@ def condition_params(operation: "Operation | None") -> list[TyperOption]:
     """Return every condition option; those that mean nothing here are hidden, and refused by name with the reason."""
     shown = set() if operation is None else _list_shown(operation)
     params = []
-    for declaration in (conditions, rare_conditions):
+    for declaration in (conditions, _rare_conditions):
         for param in _params(declaration, CONDITIONS):
             own = copy(param)
             own.hidden = param.name not in shown

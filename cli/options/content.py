@@ -55,11 +55,7 @@ class HeaderOptions:
     ] = None
 
     def read_headers(self) -> dict[str, str | None]:
-        """Return the content headers, by their names in the core.
-
-        Raises:
-            UsageError: an option is malformed.
-        """
+        """Return the content headers, by their names in the core."""
         return {
             "content_type": values.header(self.content_type, "--content-type"),
             "content_encoding": values.header(self.content_encoding, "--content-encoding"),

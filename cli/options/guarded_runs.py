@@ -101,9 +101,6 @@ def read_grace(text: str | None, seconds: float, what: str, need: str) -> float:
     """Return how many seconds the command has to end.
 
     ``seconds`` is the time after which the lock is lost, ``what`` is its name, and ``need`` says what needs the rest.
-
-    Raises:
-        UsageError: that is too much of the time.
     """
     grace = _GRACE_SECONDS if text is None else values.duration(text, "--grace")
     if grace > seconds / _PART_FOR_GRACE:

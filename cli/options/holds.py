@@ -88,11 +88,7 @@ class HoldOptions:
     ] = None
 
     def check_sticky(self) -> HeldUntil:
-        """Return when a lock without a process may be taken.
-
-        Raises:
-            UsageError: another option is about a process, or about a lease that ends by itself.
-        """
+        """Return when a lock without a process may be taken."""
         others = (
             ("--for", self.for_),
             ("--while-pid", self.while_pid),
@@ -126,11 +122,7 @@ class HoldOptions:
         return checked
 
     def find_watched(self) -> KnownProcess | None:
-        """Return the process of --while-pid.
-
-        Raises:
-            UsageError: there is none, or it belongs to another user and is hidden.
-        """
+        """Return the process of --while-pid."""
         if self.while_pid is None:
             return None
         pid = values.whole(self.while_pid, "--while-pid", 1, _LARGEST_PID)

@@ -119,11 +119,7 @@ def owner(env: Environment, target: Target, reason: str | None) -> Owner | None:
 
 
 def this_process(env: Environment, command: str, reason: str | None = None, *, is_lasting: bool = False) -> Owner:
-    """Return the owner record of this process; ``command`` is what to publish of the command.
-
-    Raises:
-        UsageError: the reason is empty, too long or not plain text.
-    """
+    """Return the owner record of this process; ``command`` is what to publish of the command."""
     secrets = redaction.find_secrets(env.shared, env.environ)
     return owners.describe_this_process(
         command,

@@ -181,11 +181,7 @@ class TableLock:
 
 
 def check_kinds(targets: Sequence[Target], asked: Mapping[str, bool]) -> None:
-    """Refuse options that take blobs beside the lock, for a lock that is none.
-
-    Raises:
-        UsageError: one of them was asked for.
-    """
+    """Refuse options that take blobs beside the lock, for a lock that is none."""
     kind = next((each.kind for each in targets if each.kind is not Kind.BLOB), None)
     option = values.first_given(asked)
     if kind is not None and option is not None:

@@ -40,12 +40,8 @@ SourceUrl = Annotated[
 _CONTENTION_SECONDS = 60.0
 
 
-def check_source(url: str | None, sas: str | None, file: str | None) -> None:
-    """Refuse what contradicts a source, or needs one.
-
-    Raises:
-        UsageError: names the options, and what goes instead.
-    """
+def _check_source(url: str | None, sas: str | None, file: str | None) -> None:
+    """Refuse what contradicts a source, or needs one."""
     if values.not_empty(url, "--source-url") is None:
         if sas is not None:
             raise UsageError("--source-sas is for a source", hint="name it with --source-url")
@@ -53,7 +49,7 @@ def check_source(url: str | None, sas: str | None, file: str | None) -> None:
         raise UsageError("--source-url and --file do not go together", hint="leave one of them out")
 
 
-def read_source(
+def _read_source(
     env: Environment, target: Target, url: str, sas: str | None, conditions: "Conditions"
 ) -> "Iterator[SourcePiece]":
     """Yield the ranges of the source, under the conditions on it."""
@@ -104,7 +100,7 @@ class AppendOptions:
             UsageError: names the options, and what goes instead.
         """
         values.choice(self.guard, "--guard", ("position", "content", "lease"))
-        check_source(self.source_url, self.source_sas, self.file)
+        _check_source(self.source_url, self.source_sas, self.file)
         if self.source_url is not None and (self.is_lines or self.guard in ("position", "content")):
             raise UsageError(
                 "--source-url: the bytes of the source are not seen here, so a lease alone guards them",
@@ -158,7 +154,7 @@ class AppendOptions:
         from azguard.blobs.content import append_request
 
         if self.source_url is not None:
-            return read_source(env, given.target, self.source_url, self.source_sas, given.conditions)
+            return _read_source(env, given.target, self.source_url, self.source_sas, given.conditions)
         if source is None:
             return iter([append_request.join_lines(self.line or ())])
         return append_request.read_lines(source) if self.lines else append_request.read_pieces(source)
@@ -223,7 +219,7 @@ class PagePutOptions:
         """Return the content, or the ranges of the source."""
         if stream is not None:
             return stream
-        return read_source(env, write.target, self.source_url or "", self.source_sas, write.conditions)
+        return _read_source(env, write.target, self.source_url or "", self.source_sas, write.conditions)
 
     def check(self, env: Environment, target: Target, size: int | None) -> "PageWrite":
         """Return the write that the options describe; ``size`` is the length of the content, where it is known.
@@ -234,7 +230,7 @@ class PagePutOptions:
         from azguard.blobs.content.page_blob import MOST_BYTES, PAGE_BYTES, check_range
         from azguard.blobs.content.upload import Settings
 
-        check_source(self.source_url, self.source_sas, self.file)
+        _check_source(self.source_url, self.source_sas, self.file)
         offset = values.size(self.offset, "--offset")
         check_range(offset, None)
         if size is not None and size % PAGE_BYTES:

@@ -210,11 +210,7 @@ def _claim_in(env: Environment, settings: WorkSettings, table: str, key: str | N
 
 
 def split(words: list[str], argv: tuple[str, ...]) -> tuple[str, list[str]]:
-    """Return the queue and the command, which ``--`` divides.
-
-    Raises:
-        UsageError: one of them is missing, or there is more than one queue.
-    """
+    """Return the queue and the command, which ``--`` divides."""
     command = command_line.split(argv)[1][1:]
     own = words[: len(words) - len(command)]
     if not command or not command[0]:

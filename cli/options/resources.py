@@ -174,7 +174,7 @@ def declare_part(app: Commands, noun: Noun, part: Part, operation: Operation, lo
 
     def run(env: Environment, target: Target) -> None:
         found = look(target, env.conditions(target), env.deadline)
-        deliver_part(env, target, part, *(found if isinstance(found, tuple) else (found,)))
+        _deliver_part(env, target, part, *(found if isinstance(found, tuple) else (found,)))
 
     words, command = _WORDS[part]
     line = f"azguard {noun.word} {command} get {noun.example}"
@@ -209,11 +209,11 @@ def read_metadata(texts: list[str] | None, file: str | None) -> "tuple[dict[str,
     """
     from azguard.documents import metadata
 
-    refuse_both(texts, "--metadata", file)
+    _refuse_both(texts, "--metadata", file)
     if texts:
         return metadata.refuse_reserved(values.metadata(texts), KEY), None
     found = metadata.parse(streams.read_json(file, "--metadata KEY=VALUE"), KEY)
-    return found.value, read_seen(found.etag)
+    return found.value, _read_seen(found.etag)
 
 
 def read_tags(texts: list[str] | None, file: str | None) -> "tuple[dict[str, str], SeenVersion | None]":
@@ -224,11 +224,11 @@ def read_tags(texts: list[str] | None, file: str | None) -> "tuple[dict[str, str
     """
     from azguard.documents import metadata
 
-    refuse_both(texts, "--tags", file)
+    _refuse_both(texts, "--tags", file)
     if texts:
         return values.tags(texts), None
     found = metadata.parse_tags(streams.read_json(file, "--tags KEY=VALUE"))
-    return found.value, read_seen(found.etag)
+    return found.value, _read_seen(found.etag)
 
 
 def read_policies(file: str | None, rules: "PolicyRules") -> "tuple[Policies, SeenVersion | None]":
@@ -240,27 +240,23 @@ def read_policies(file: str | None, rules: "PolicyRules") -> "tuple[Policies, Se
     from azguard.documents import metadata, policies
 
     document = streams.read_json(file)
-    return policies.parse(document, rules), read_seen(metadata.take_part(document, "policies").etag)
+    return policies.parse(document, rules), _read_seen(metadata.take_part(document, "policies").etag)
 
 
-def refuse_both(texts: list[str] | None, option: str, file: str | None) -> None:
-    """Refuse the values as options and as a file.
-
-    Raises:
-        UsageError: they are given as both.
-    """
+def _refuse_both(texts: list[str] | None, option: str, file: str | None) -> None:
+    """Refuse the values as options and as a file."""
     if texts and file is not None:
         raise UsageError(f"{option} and --file do not go together", hint="leave one of them out")
 
 
-def read_seen(etag: str | None) -> "SeenVersion | None":
+def _read_seen(etag: str | None) -> "SeenVersion | None":
     """Return the version that a file names; it guards the write of what is in it."""
     from azguard.guards.versions import SeenVersion, parse_blob_etag
 
     return None if etag is None else SeenVersion(parse_blob_etag(etag))
 
 
-def deliver_part(env: Environment, target: Target, part: Part, found: Any, lineage: str | None = None) -> None:
+def _deliver_part(env: Environment, target: Target, part: Part, found: Any, lineage: str | None = None) -> None:
     """Show a part, and remember its version if all of it was shown."""
     env.out.show(found)
     env.out.flush()

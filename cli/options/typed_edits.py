@@ -38,9 +38,6 @@ def parse_edit(
 
     ``read`` returns the bytes of a FILE. With ``metadata`` or ``tags`` the target is a flat map of strings, and a value
     that is not JSON is taken as the text it is; paths of ``metadata`` are their names.
-
-    Raises:
-        UsageError: the text is malformed; the hint says how to write it.
     """
     if option in ("--append", "--append-line"):
         if metadata or tags:
@@ -65,11 +62,7 @@ def parse_edit(
 
 
 def parse_for_entity(option: str, text: str, read: Callable[[str], bytes]) -> Edit:
-    """Return the edit of an entity that an option and its text stand for.
-
-    Raises:
-        UsageError: the text is malformed, or the edit is none for an entity.
-    """
+    """Return the edit of an entity that an option and its text stand for."""
     from azguard.tables import entity_edits
 
     edit = parse_edit(option, text, read)
@@ -320,11 +313,7 @@ def list_created(target: Target, chosen: list[Edit], *, is_content: bool) -> Cal
 
 
 def initial_content(target: Target, given: UpdateOptions, chosen: list[Edit]) -> bytes | None:
-    """Return the content to start from where there is nothing; None where nothing may be created.
-
-    Raises:
-        UsageError: it is none for this kind of resource.
-    """
+    """Return the content to start from where there is nothing; None where nothing may be created."""
     if given.create is None:
         return None
     if target.kind is Kind.ENTITY:

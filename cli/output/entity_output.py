@@ -41,7 +41,6 @@ def deliver(env: Environment, table: Target, pages: Iterable[Sequence[Stored]], 
 
 
 def _streams(out: Output) -> bool:
-    """Return whether entities can be printed as they come."""
     return out.format not in ("table", "yaml") and out.query is None
 
 

@@ -17,11 +17,7 @@ _PICK_LINES = ("projection", "filter_projection")
 
 
 def check(query: str | None, sample: dict[str, Any]) -> None:
-    """Refuse a query that cannot be applied to one line after the other; ``sample`` is such a line.
-
-    Raises:
-        UsageError: it needs all lines at once.
-    """
+    """Refuse a query that cannot be applied to one line after the other; ``sample`` is such a line."""
     if query is None:
         return
     import jmespath

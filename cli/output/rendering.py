@@ -169,7 +169,6 @@ def fitting(rows: list[dict[str, Any]], layout: Layout, width: int) -> list[str]
 
 
 def _said(rows: list[dict[str, Any]], layout: Layout) -> list[str]:
-    """Return the fields that say something in at least one row."""
     every = dict.fromkeys(key for row in rows for key in row)
     return [key for key in every if any(_says(key, row.get(key), layout) for row in rows)]
 

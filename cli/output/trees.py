@@ -293,7 +293,6 @@ def _list_parts(reached: "Reached", left: float | None, *, has_bar: bool) -> lis
 
 
 def _show_size(length: int, whole: int, *, has_unit: bool = True) -> str:
-    """Return a number of bytes in the unit that suits the whole."""
     unit = next((name for name, size in _UNITS.items() if whole >= size), "KiB")
     return f"{length / _UNITS[unit]:,.1f}{f' {unit}' if has_unit else ''}"
 

@@ -81,11 +81,7 @@ def fill_in(args: list[str], option: str | None) -> list[str]:
 
 
 def refuse_repeated(typed: Iterable[Any]) -> None:
-    """Refuse an option that takes one value and was given several times: the last one would win unnoticed.
-
-    Raises:
-        UsageError: there is one among the parameters, which are in the order that they were typed.
-    """
+    """Refuse an option that takes one value and was given several times: the last one would win unnoticed."""
     seen = set()
     for param in typed:
         if param.param_type_name != "option" or param.multiple or param.is_flag:

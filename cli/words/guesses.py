@@ -140,7 +140,6 @@ def hint_for_values(argv: Sequence[str]) -> str | None:
 
 
 def _without_az(words: list[str]) -> list[str]:
-    """Return the words without ``az storage`` before them."""
     begun = words[1:] if words[:1] == ["az"] else words
     return begun[1:] if begun[:1] == ["storage"] else begun
 
@@ -276,7 +275,6 @@ def list_shown_options(command: Any) -> dict[str, Any]:
 
 
 def _list_commands(root: Any) -> list[str]:
-    """Return the words of all commands."""
     return [name for noun in root.list_commands(None) for name in _within(noun, root.get_command(None, noun))]
 
 

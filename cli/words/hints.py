@@ -102,7 +102,6 @@ def _name_option(error: AzguardError) -> str:
 
 
 def _line_of(error: AzguardError) -> str:
-    """Return how the message of an error begins that is about one line of the input."""
     return f"line {error.facts['line']}: " if "line" in error.facts else ""
 
 

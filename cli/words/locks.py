@@ -21,13 +21,11 @@ NEED_OF_FILES = f"for file shares install it again, {_EMULATOR}"
 
 
 def _after_doubt(facts: Mapping[str, object]) -> str:
-    """Return what to type where it is not known whether an operation on a lease was done."""
     look = "look before you try again: azguard lease show {address}"
     return _AFTER_DOUBT.get(str(facts["action"]), look).format_map(facts)
 
 
 def _take_lock(facts: Mapping[str, object]) -> str:
-    """Return how to take a lock that this job does not hold."""
     if facts["noun"] == "file":
         return "a file is held by one command: azguard lock run {address} -- COMMAND".format_map(facts)
     takes = "azguard lock hold {address} takes it; later steps need AZGUARD_LOCK, or the same AZGUARD_SCOPE"
@@ -35,7 +33,6 @@ def _take_lock(facts: Mapping[str, object]) -> str:
 
 
 def _use_own_lock(facts: Mapping[str, object]) -> str:
-    """Return the ways on for a job that would wait for a lock that it holds itself."""
     release = "release it: azguard lock release {address}".format_map(facts)
     if facts["file"]:
         return "use it: set -a; . {file}; then type this again\n      or ".format_map(facts) + release
@@ -43,7 +40,6 @@ def _use_own_lock(facts: Mapping[str, object]) -> str:
 
 
 def _show_again(facts: Mapping[str, object]) -> str:
-    """Return the command that shows what is there now."""
     return f"look, then decide: azguard {facts['noun']} show {facts['target']}"
 
 

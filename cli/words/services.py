@@ -13,7 +13,6 @@ def _how_to_go_on(facts: Mapping[str, object]) -> str:
 
 
 def _show(facts: Mapping[str, object]) -> str:
-    """Return the command that shows the blob or file that an error is about."""
     return f"azguard {facts['noun']} show {facts['target']}"
 
 

@@ -237,10 +237,6 @@ def read_whole(
     """Read one version whole, and return its content and properties; another one if it is overwritten meanwhile.
 
     ``check`` is given the properties before the content is read, and may raise.
-
-    Raises:
-        Changed: it is overwritten faster than it can be read before the deadline.
-        NotFound: there is none.
     """
     while True:
         download = Download(target, conditions, lambda: deadline)

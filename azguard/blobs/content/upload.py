@@ -196,9 +196,6 @@ def is_plain(upload: Upload) -> bool:
 def send_plain(upload: Upload, content: bytes) -> Mapping[str, Any]:
     """Send a Put Blob and return what the service says of the new version, under the SDK's names.
 
-    Raises:
-        AzureError: as of the SDK.
-        ChallengeReceived: see ``direct.send``.
     Source: https://learn.microsoft.com/rest/api/storageservices/put-blob
     """
     from azure.core.exceptions import HttpResponseError

@@ -228,11 +228,7 @@ def respond_error(error: ServiceError, request_id: str, now: float, *, head: boo
 
 
 def take_page(names: Iterable[str], marker: str | None, limit: str | None) -> tuple[list[str], str]:
-    """Return those names, in order, that a page of a listing has, and the marker of the next one, empty at the end.
-
-    Raises:
-        ServiceError: the limit is no number from 1 on.
-    """
+    """Return those names, in order, that a page of a listing has, and the marker of the next one, empty at the end."""
     count = _LARGEST_PAGE
     if limit is not None:
         if not limit.isdecimal() or not int(limit):

@@ -41,11 +41,7 @@ _WHY_ENDED = '500 InternalServerError "The emulator was ended."'
 
 
 def look_elsewhere(request: FileRequest, key: bytes, now: float) -> FileRequest:
-    """Return a request with the source of its copy, if that is on another server.
-
-    Raises:
-        ServiceError: it is not there, or may not be read.
-    """
+    """Return a request with the source of its copy, if that is on another server."""
     url = request.headers.get("x-ms-copy-source")
     if not url or is_here(request, url):
         return request
@@ -99,11 +95,7 @@ def abort(store: Store, request: FileRequest) -> FileAnswer:
 
 
 def read_source(store: Store, request: FileRequest, length: int) -> bytes:
-    """Return the bytes of the range that a request wants to copy.
-
-    Raises:
-        ServiceError: the source is not there, or shorter.
-    """
+    """Return the bytes of the range that a request wants to copy."""
     if request.foreign is not None:
         part = request.body
     else:
@@ -185,11 +177,7 @@ def describe(store: Store, node: Node) -> dict[str, str]:
 
 
 def refuse(store: Store, node: Node) -> None:
-    """Refuse to write a file that is the destination of a pending copy.
-
-    Raises:
-        ServiceError: it is.
-    """
+    """Refuse to write a file that is the destination of a pending copy."""
     if node.copy.get(_ID) in store.pending:
         raise ServiceError("PendingCopyOperation")
 

@@ -224,8 +224,6 @@ class Disk:
 def check_name(path: str) -> None:
     """Refuse a path whose length, or whose last name, the service or the disk does not allow.
 
-    Raises:
-        ServiceError: it is not allowed.
     Source: https://learn.microsoft.com/rest/api/storageservices/naming-and-referencing-shares--directories--files--and-metadata
     """
     check_length(path)
@@ -237,11 +235,7 @@ def check_name(path: str) -> None:
 
 
 def check_length(path: str) -> None:
-    """Refuse a path that is too long for the service or the disk.
-
-    Raises:
-        ServiceError: it is.
-    """
+    """Refuse a path that is too long for the service or the disk."""
     is_long = len(path) > _LONGEST_PATH or len(path.encode("utf-8", "surrogatepass")) > _LONGEST_PATH_BYTES
     if is_long or path.count("/") > _MOST_DIRECTORIES:
         raise ServiceError("InvalidFileOrDirectoryPathName")

@@ -169,11 +169,7 @@ def describe(store: Store, share: ShareRecord, node: Node) -> dict[str, str]:
 
 
 def get_for_write(store: Store, share: ShareRecord, request: FileRequest, *, keeps_content: bool = False) -> Node:
-    """Return the file that a request writes, if its lease allows that.
-
-    Raises:
-        ServiceError: it is not there, or leased, or read-only.
-    """
+    """Return the file that a request writes, if its lease allows that."""
     node = store.get_file(share, request.path)
     node.lease = leases.check_write(node.lease, request.headers.get("x-ms-lease-id"), store.now())
     copies.refuse(store, node)
@@ -188,11 +184,7 @@ def compute_md5(data: bytes) -> str:
 
 
 def check_body_md5(request: FileRequest) -> None:
-    """Refuse a body that is not what its MD5 says.
-
-    Raises:
-        ServiceError: it is not.
-    """
+    """Refuse a body that is not what its MD5 says."""
     given = request.headers.get("content-md5")
     if given and given != compute_md5(request.body):
         raise ServiceError("Md5Mismatch")

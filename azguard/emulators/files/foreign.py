@@ -68,11 +68,7 @@ class ForeignSource:
 
 
 def look(url: str, authorize: Callable[[str], Mapping[str, str]]) -> ForeignSource:
-    """Return what a server says of a source.
-
-    Raises:
-        ServiceError: it is not there, or may not be read.
-    """
+    """Return what a server says of a source."""
     try:
         with _open(url, "HEAD", authorize) as answer:
             headers = list(answer.headers.items())

@@ -50,17 +50,13 @@ _SDDL_START = re.compile(r"[OGDS]:")
 def apply_smb_properties(
     store: Store, node: Node, request: FileRequest, *, new: bool, source: Node | None = None
 ) -> None:
-    """Set the attributes, times and permission that a request names; a copy may name those of its source.
-
-    Raises:
-        ServiceError: one is not valid.
-    """
+    """Set the attributes, times and permission that a request names; a copy may name those of its source."""
     headers = request.headers
     attributes = headers.get("x-ms-file-attributes")
     if source is not None and (attributes or "").lower() == _SOURCE:
         node.attributes = source.attributes
     elif attributes and attributes.lower() != "preserve":
-        node.attributes = read_attributes(attributes, node.kind)
+        node.attributes = _read_attributes(attributes, node.kind)
     now = answers.format_time(store.now())
     for header, field in _TIMES.items():
         value = headers.get(header)
@@ -78,12 +74,8 @@ def apply_smb_properties(
         _apply_permission(store, node, headers)
 
 
-def read_attributes(text: str, kind: str) -> str:
-    """Return attributes as the service writes them.
-
-    Raises:
-        ServiceError: one does not exist.
-    """
+def _read_attributes(text: str, kind: str) -> str:
+    """Return attributes as the service writes them."""
     known = {each.lower(): each for each in _ATTRIBUTES}
     try:
         found = [known[each.strip().lower()] for each in text.split("|")]
@@ -119,11 +111,7 @@ def read_overrides(request: FileRequest) -> dict[str, str]:
 
 
 def check_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
-    """Return metadata that may be kept.
-
-    Raises:
-        ServiceError: a name is not an identifier, two differ in their case only, or all are more than 8 KiB.
-    """
+    """Return metadata that may be kept."""
     names = [name.lower() for name in metadata]
     if not all(name.isidentifier() for name in names):
         raise ServiceError("InvalidMetadata")
@@ -168,11 +156,7 @@ def _apply_permission(store: Store, node: Node, headers: Mapping[str, str]) -> N
 
 
 def check_permission(text: str, headers: Mapping[str, str]) -> str:
-    """Return a permission that looks like one; the binary form is taken as it is.
-
-    Raises:
-        ServiceError: it is not in the form of a security descriptor.
-    """
+    """Return a permission that looks like one; the binary form is taken as it is."""
     if headers.get("x-ms-file-permission-format", "").lower() == "binary":
         return text
     if not _SDDL_START.match(text) or not _SDDL.match(text):

@@ -53,11 +53,7 @@ FREE = EmulatedLease()
 
 
 def check_read(lease: EmulatedLease, given: str | None, now: float, noun: str = _FILE) -> None:
-    """Refuse a lease id that is not that of the lease; a read needs none.
-
-    Raises:
-        ServiceError: it is another, or there is no lease.
-    """
+    """Refuse a lease id that is not that of the lease; a read needs none."""
     if given is None:
         return
     state = lease.state(now)
@@ -71,11 +67,7 @@ def check_read(lease: EmulatedLease, given: str | None, now: float, noun: str = 
 
 
 def check_write(lease: EmulatedLease, given: str | None, now: float, noun: str = _FILE) -> EmulatedLease:
-    """Refuse a write without the lease; return the lease after the write.
-
-    Raises:
-        ServiceError: the lease id is missing, or another.
-    """
+    """Refuse a write without the lease; return the lease after the write."""
     check_read(lease, given, now, noun)
     state = lease.state(now)
     if state in _LOCKED:
@@ -92,9 +84,6 @@ def act(
     """Do what ``x-ms-lease-action`` says; return the lease after it, the status and the headers of the answer.
 
     ``timed`` says whether leases with an end, renewals and break periods exist here: on shares, not on files.
-
-    Raises:
-        ServiceError: the state of the lease does not allow it.
     """
     action = headers.get("x-ms-lease-action", "").lower()
     if action == "acquire":

@@ -37,9 +37,9 @@ def put(store: Store, request: FileRequest) -> FileAnswer:
         raise ServiceError("InvalidRange")
     if how == "clear":
         store.disk.clear(share.root, node.path, start, end)
-        node.ranges = subtract(node.ranges, start, end)
+        node.ranges = _subtract(node.ranges, start, end)
     else:
-        store.room.take(share, end - start - sum(e - s for s, e in clip(node.ranges, start, end)))
+        store.room.take(share, end - start - sum(e - s for s, e in _clip(node.ranges, start, end)))
         store.disk.write(share.root, node.path, start, data)
         node.ranges = add(node.ranges, start, end)
     store.note_change(node, start, end)
@@ -60,7 +60,7 @@ def show(store: Store, request: FileRequest) -> FileAnswer:
     previous = request.query.get("prevsharesnapshot")
     cleared: Ranges = []
     if previous is None:
-        written = clip(node.ranges, start, end)
+        written = _clip(node.ranges, start, end)
     else:
         written, cleared = _compare(store, request, node, previous, (start, end))
     pages = [("Range", each) for each in written] + [("ClearRange", each) for each in cleared]
@@ -80,15 +80,13 @@ def add(ranges: Ranges, start: int, end: int) -> Ranges:
     return sorted([*apart, new])
 
 
-def subtract(ranges: Ranges, start: int, end: int) -> Ranges:
-    """Return ranges without what lies between two offsets."""
+def _subtract(ranges: Ranges, start: int, end: int) -> Ranges:
     left = [(s, min(e, start)) for s, e in ranges if s < start]
     right = [(max(s, end), e) for s, e in ranges if e > end]
     return sorted({*left, *right})
 
 
-def clip(ranges: Ranges, start: int, end: int) -> Ranges:
-    """Return the parts of ranges that lie between two offsets."""
+def _clip(ranges: Ranges, start: int, end: int) -> Ranges:
     return [(max(s, start), min(e, end)) for s, e in ranges if s < end and e > start]
 
 
@@ -127,11 +125,11 @@ def _compare(
         raise ServiceError("ShareNotFound")
     old = _find_old(store, share, node, keeps_renamed=request.flag("x-ms-file-support-rename"))
     if old is None:
-        return clip(node.ranges, *within), []
+        return _clip(node.ranges, *within), []
     written, gone = _find_noted(old, node) or (_find_written(store, old, node), old.ranges)
     for start, end in node.ranges:
-        gone = subtract(gone, start, end)
-    return clip(written, *within), clip(gone, *within)
+        gone = _subtract(gone, start, end)
+    return _clip(written, *within), _clip(gone, *within)
 
 
 def _find_old(store: Store, share: ShareRecord, node: Node, *, keeps_renamed: bool) -> Node | None:
@@ -154,7 +152,7 @@ def _find_noted(old: Node, node: Node) -> tuple[Ranges, Ranges] | None:
     for start, end, number in node.changes:
         if number >= old.root:
             changed = add(changed, start, end)
-            for each in clip(node.ranges, start, end):
+            for each in _clip(node.ranges, start, end):
                 written = add(written, *each)
     return written, changed
 

@@ -101,12 +101,7 @@ def read_request(
     )
 
 
-def split_url(url: str) -> SplitResult:
-    """Return the parts of a URL.
-
-    Raises:
-        ServiceError: it is none.
-    """
+def _split_url(url: str) -> SplitResult:
     try:
         return urlsplit(url)
     except ValueError:
@@ -115,14 +110,14 @@ def split_url(url: str) -> SplitResult:
 
 def is_here(request: FileRequest, url: str) -> bool:
     """Return whether a URL, or a path, is one of the account that a request is for, on the same host."""
-    parts = split_url(url)
+    parts = _split_url(url)
     begins = f"/{request.account}/"
     return parts.netloc in ("", request.host) and parts.path.startswith(begins) == request.raw_path.startswith(begins)
 
 
 def ask_source(request: FileRequest, url: str) -> FileRequest:
     """Return a read of what a request names as its source, in the same account on the same host."""
-    parts = split_url(url)
+    parts = _split_url(url)
     head = [("Host", request.host), (KEEP_DOTS, request.headers.get(KEEP_SOURCE_DOTS, ""))]
     return read_request("GET", f"{parts.path}?{parts.query}", head, b"", [request.account])
 
@@ -135,11 +130,6 @@ def _drop_dots(path: str) -> str:
 
 
 def _clean(path: str) -> str:
-    """Return a path without empty parts and without a slash at its ends.
-
-    Raises:
-        ServiceError: a part is a relative one.
-    """
     parts = [part for part in path.split("/") if part]
     if any(part in (".", "..") for part in parts):
         raise ServiceError("InvalidResourceName")

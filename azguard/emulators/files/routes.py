@@ -103,11 +103,7 @@ _COPY = _of_item(copies.copy, "cw")
 
 
 def find_operation(request: FileRequest) -> Route:
-    """Return the operation that a request asks for.
-
-    Raises:
-        ServiceError: there is none.
-    """
+    """Return the operation that a request asks for."""
     comp = request.query.get("comp", "").lower()
     kind = _find_kind(request, comp)
     if request.method == "PUT" and kind == _FILE and not comp and "x-ms-copy-source" in request.headers:

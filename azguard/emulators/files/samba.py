@@ -128,21 +128,13 @@ class Samba:
         return gone
 
     def ask_status(self, *options: str) -> str:
-        """Return what ``smbstatus`` prints.
-
-        Raises:
-            Unserved: it fails.
-        """
+        """Return what ``smbstatus`` prints."""
         # smbstatus insists on being root. In a namespace of its own, an ordinary user is.
         prefix = () if os.getuid() == 0 else ("unshare", "--user", "--map-root-user")
         return self._run([*prefix, self.programs.smbstatus, "-s", str(self.config), *options]).stdout
 
     def allow_closing(self) -> None:
-        """Make the account one of those who may close the handles of others: it is once its next session begins.
-
-        Raises:
-            Unserved: it fails.
-        """
+        """Make the account one of those who may close the handles of others: it is once its next session begins."""
         if self._may_close:
             return
         group = grp.getgrgid(os.getgid()).gr_name
@@ -152,7 +144,7 @@ class Samba:
 
     def stop(self) -> None:
         """End it with all its processes, and remove its folder."""
-        stop_process(self._process)
+        _stop_process(self._process)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _prepare(self, account: str, key: str) -> None:
@@ -207,9 +199,9 @@ class Samba:
                 (self.folder / _LISTENS).touch()
                 return process
         except BaseException:
-            stop_process(process)
+            _stop_process(process)
             raise
-        stop_process(process)
+        _stop_process(process)
         return None
 
     def _await_port(self, process: "subprocess.Popen[bytes]", port: int) -> bool:
@@ -246,7 +238,7 @@ class Samba:
         return self.folder / "smbd.log"
 
 
-def stop_process(process: "subprocess.Popen[bytes]") -> None:
+def _stop_process(process: "subprocess.Popen[bytes]") -> None:
     """End smbd and what it started."""
     import signal
 
@@ -289,11 +281,7 @@ class Programs:
 
 
 def find_programs() -> Programs:
-    """Return the programs of Samba.
-
-    Raises:
-        Unserved: Samba is not installed, or the library with which the emulator talks to it.
-    """
+    """Return the programs of Samba."""
     if importlib.util.find_spec("smbprotocol") is None:
         raise Unserved(_NO_CLIENT)
     folders = os.pathsep.join([os.environ.get("PATH", ""), *_FOLDERS])

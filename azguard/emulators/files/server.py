@@ -203,12 +203,8 @@ class _Server(ThreadedWSGIServer):
                 each.shutdown(socket.SHUT_RDWR)
 
 
-def make_server(application: _Dispatcher, host: str, port: int) -> BaseWSGIServer:
-    """Return a server that listens already; port 0 takes a free one.
-
-    Raises:
-        OSError: the port is taken. Werkzeug itself would end the process.
-    """
+def _make_server(application: _Dispatcher, host: str, port: int) -> BaseWSGIServer:
+    """Return a server that listens already; port 0 takes a free one."""
     with socket.create_server((host, port)) as listening:
         server = _Server(host, port, application, _Handler, fd=listening.fileno())
     server.daemon_threads = True
@@ -235,7 +231,7 @@ def serve(
             smb.begin(store)
         applications[name] = Application(store, name, key, None if stores else smb)
         stores.append(store)
-    return Running(make_server(_Dispatcher(applications), host, port), stores)
+    return Running(_make_server(_Dispatcher(applications), host, port), stores)
 
 
 class Running:

@@ -43,9 +43,6 @@ def check(
     """Refuse a request that the account's key has not signed, or whose SAS does not allow it.
 
     ``policies`` returns the access policies of the share, as XML.
-
-    Raises:
-        ServiceError: it is not allowed.
     """
     if "authorization" in request.headers:
         _check_shared_key(request, key)

@@ -112,11 +112,7 @@ class Store:
         return self._partial / copy_id
 
     def get_share(self, request: FileRequest) -> ShareRecord:
-        """Return the share or snapshot that a request names.
-
-        Raises:
-            ServiceError: there is none.
-        """
+        """Return the share or snapshot that a request names."""
         snapshot = request.query.get("sharesnapshot", "")
         if snapshot and request.method not in ("GET", "HEAD") and request.query.get("comp") != "lease":
             is_delete = request.method == "DELETE" and request.query.get("restype") == "share"
@@ -169,11 +165,7 @@ class Store:
         return self._get_kind(share, path, DIRECTORY)
 
     def require_parent(self, share: ShareRecord, path: str) -> Node:
-        """Return the directory in which something is to be made.
-
-        Raises:
-            ServiceError: there is none.
-        """
+        """Return the directory in which something is to be made."""
         found = self.find(share, parent_of(path))
         if found is None or found.kind != DIRECTORY:
             raise ServiceError("ParentNotFound")
