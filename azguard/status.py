@@ -7,8 +7,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from azguard import address, columns
-from azguard.accounts.account import Account
-from azguard.accounts.target import Target
+from azguard.accounts.account import Account, Target
 from azguard.address import Kind
 from azguard.blobs import containers, listing
 from azguard.cache.etag_cache import EtagCache

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 from azure.core.pipeline.transport import RequestsTransport
 
 from azguard.accounts import account
+from azguard.accounts.account import Target
 from azguard.accounts.endpoints import EMULATOR_KEY
-from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.blobs.update_content import BlobContent
 from azguard.documents import edits, paths

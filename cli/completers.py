@@ -172,7 +172,7 @@ def _list_shares(account: Any, incomplete: str, _line: "TypedLine") -> Iterator[
 
 
 def _list_files(account: Any, incomplete: str, line: "TypedLine") -> Iterator[Candidate]:
-    from azguard.accounts.target import Target
+    from azguard.accounts.account import Target
     from azguard.address import Address, Kind
     from azguard.files.entries import list_entries
     from azguard.requests.deadline import Deadline
@@ -205,7 +205,7 @@ def _list_containers(account: Any, incomplete: str, _line: "TypedLine") -> Itera
 
 
 def _list_blobs(account: Any, incomplete: str, line: "TypedLine") -> Iterator[Candidate]:
-    from azguard.accounts.target import Target
+    from azguard.accounts.account import Target
     from azguard.address import Kind, parse
     from azguard.blobs.listing import BlobPrefix, list_blobs
     from azguard.requests.deadline import Deadline
@@ -220,7 +220,7 @@ def _list_blobs(account: Any, incomplete: str, line: "TypedLine") -> Iterator[Ca
 
 
 def _list_kept(account: Any, _incomplete: str, line: "TypedLine") -> Iterator[Candidate]:
-    from azguard.accounts.target import Target
+    from azguard.accounts.account import Target
     from azguard.address import Address, Kind, parse
     from azguard.blobs.listing import list_blobs
     from azguard.requests.deadline import Deadline
@@ -249,7 +249,7 @@ def _list_locks(account: Any, incomplete: str, line: "TypedLine") -> Iterator[Ca
 def _list_etags(account: Any, _incomplete: str, line: "TypedLine") -> Iterator[Candidate]:
     from datetime import UTC, datetime
 
-    from azguard.accounts.target import Target
+    from azguard.accounts.account import Target
     from azguard.address import Kind, parse
     from azguard.cache.etag_cache import EtagCache
     from azguard.cache.records import Key

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from azguard import address
-from azguard.accounts.account import Account, Auth
-from azguard.accounts.target import Target
+from azguard.accounts.account import Account, Auth, Target
 from azguard.address import Kind, Location
 from azguard.cli.input import values
 from azguard.cli.output.results import Output

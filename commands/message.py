@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.cli import context
 from azguard.cli.input import values

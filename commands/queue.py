@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli import completers, context, signals
 from azguard.cli.context import Environment

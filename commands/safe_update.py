@@ -19,7 +19,7 @@ from azguard.times import iso, span
 from azguard.updates import update as updates
 
 if TYPE_CHECKING:
-    from azguard.accounts.target import Target
+    from azguard.accounts.account import Target
     from azguard.requests.pool import Done
 
 # The exit status that stands for the outcome of an op.

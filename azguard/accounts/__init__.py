@@ -1,7 +1,6 @@
 """The caller's identity and the place: accounts, credentials, and the SDK's transport.
 
-``account``      the endpoints and the credential of one account → the SDK's clients
-``target``       one resource and the account it is in: what every operation takes
+``account``      the endpoints and the credential of one account → the SDK's clients; one resource in it
 ``credentials``  connection strings, keys and SAS tokens as text → an account; what a SAS allows
 ``profiles``     named accounts in the user's configuration file
 ``transport``    the SDK's transport: no truncated response counts, no exchange outlives its time

@@ -1,4 +1,4 @@
-"""Credentials and endpoints → SDK clients.
+"""Credentials and endpoints → SDK clients; and a target: one resource and the account it is in.
 
 This is the one place that builds clients, and so the one that sets their retries, timeouts and user agent:
 the SDK's own retries are off, because a retried write can be applied twice.
@@ -7,12 +7,12 @@ the SDK's own retries are off, because a retried write can be applied twice.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from azguard import __version__
 from azguard.accounts import transport
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME, EMULATOR_PORTS
-from azguard.address import Address, Location
+from azguard.address import Address, Kind, Location
 from azguard.errors import ConfigError
 from azguard.urls import same_host
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from azure.storage.queue import QueueClient, QueueServiceClient
 
     from azguard.accounts.logins import Login
+
 
 # A live endpoint accepts a connection within a second; four leave room for one lost packet and the answer.
 CONNECT_SECONDS = 4.0
@@ -305,3 +306,23 @@ def emulator(ports: Mapping[str, int] | None = None) -> Account:
         Auth.KEY,
         EMULATOR_KEY,
     )
+
+
+class Target(NamedTuple):
+    """A resource and the account it is in: what every operation of the core takes."""
+
+    account: Account
+    address: Address
+
+    @property
+    def kind(self) -> Kind:
+        """Return what the address names."""
+        return self.address.kind
+
+    @property
+    def endpoint(self) -> str:
+        """Return the endpoint of its service."""
+        return self.account.endpoint(self.kind.service)
+
+    def __str__(self) -> str:
+        return self.address.short

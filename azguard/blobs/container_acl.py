@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from azguard import columns
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.blobs.headers import Rewritten
 from azguard.documents import policies as rules
 from azguard.documents.policies import Policies, PolicyRules

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from azguard.accounts.account import Auth
-from azguard.accounts.target import Target
+from azguard.accounts.account import Auth, Target
 from azguard.blobs import properties
 from azguard.errors import AzguardError, Changed, Exists, Forbidden, NotFound, NotModified, Unauthenticated, UsageError
 from azguard.guards.operations import Condition

@@ -12,8 +12,8 @@ from http import HTTPStatus
 from typing import Any, ClassVar, Self
 
 from azguard import columns
-from azguard.accounts.target import Target
-from azguard.blobs import properties, write_checks
+from azguard.accounts.account import Target
+from azguard.blobs import properties, write_guards
 from azguard.blobs.content.upload import ContentHeaders
 from azguard.errors import BadRequest, Changed, Gone, NotFound
 from azguard.guards.operations import Condition
@@ -115,7 +115,7 @@ def _rewrite_version(target: Target, conditions: Conditions, deadline: Deadline,
                 raise
             refused += 1
             if deadline.passed:
-                raise write_checks.to_gave_up(target, refused) from error
+                raise write_guards.to_gave_up(target, refused) from error
             continue
         return _build_result(target, conditions, found, settled, refused)
 

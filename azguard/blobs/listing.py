@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from azguard import columns
 from azguard.accounts import direct
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.blobs.properties import encode_base64, explain_stale_read, fetch, name_of, type_of
 from azguard.errors import NotFound

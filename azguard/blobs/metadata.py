@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from azguard import columns
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.blobs import containers, headers, properties
 from azguard.blobs.content.upload import ContentHeaders
 from azguard.blobs.headers import Rewritten

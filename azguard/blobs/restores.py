@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Address
 from azguard.blobs import properties
 from azguard.blobs.content.download import read_whole

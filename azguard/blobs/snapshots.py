@@ -17,8 +17,8 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from azguard import columns
-from azguard.accounts.target import Target
-from azguard.blobs import properties, write_checks
+from azguard.accounts.account import Target
+from azguard.blobs import properties, write_guards
 from azguard.blobs.content.upload import BlobPut, Upload
 from azguard.errors import AzguardError, Changed, NotFound, NotModified, OutcomeUnknown, Unavailable, UsageError
 from azguard.guards.operations import Condition
@@ -92,7 +92,7 @@ def take_snapshot(given: Snapshot) -> BlobSnapshot:
             if given.conditions.expected_etag is not None or pinned is given:
                 raise properties.describe_conflict(error, given.target, given.deadline) from error
             if given.deadline.passed:
-                raise write_checks.to_gave_up(given.target, changed) from error
+                raise write_guards.to_gave_up(given.target, changed) from error
             continue
         return _to_result(given, pinned, settled, changed)
 

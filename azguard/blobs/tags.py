@@ -17,7 +17,7 @@ from http import HTTPStatus
 from typing import Any, ClassVar
 
 from azguard import columns
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.blobs import properties
 from azguard.blobs.content.upload import ContentHeaders
 from azguard.documents import metadata as rules

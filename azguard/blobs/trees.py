@@ -12,9 +12,8 @@ from typing import Any, BinaryIO
 
 from azguard import naming
 from azguard.accounts import direct
-from azguard.accounts.account import SINGLE_BYTES
+from azguard.accounts.account import SINGLE_BYTES, Target
 from azguard.accounts.direct import ChallengeReceived
-from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.blobs import containers, deletes, listing, properties
 from azguard.blobs.content import download, put_blob
@@ -22,7 +21,7 @@ from azguard.blobs.content.download import BlobGot
 from azguard.blobs.content.upload import Settings, Upload
 from azguard.blobs.listing import BlobShown, ListedBlob
 from azguard.blobs.properties import explain_stale_read
-from azguard.blobs.write_checks import find_blob
+from azguard.blobs.write_guards import find_blob
 from azguard.errors import Forbidden, NotFound
 from azguard.guards.operations import BLOB_DELETE, BLOB_GET, BLOB_PUT_BLOCK_BLOB, Operation
 from azguard.guards.resolve import Conditions

@@ -7,14 +7,14 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from azguard import columns
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.blobs import properties
 from azguard.errors import GaveUp, NotFound, NotModified, UsageError
 from azguard.guards import versions
 from azguard.guards.operations import Part
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import SeenVersion, quote_etag
-from azguard.leases import waiting as lease_waiting
+from azguard.leases import recorded as lease_waiting
 from azguard.leases.state import LeaseState
 from azguard.requests.deadline import Deadline, poll
 from azguard.resources.existence import is_nowhere
@@ -98,7 +98,7 @@ def wait(target: Target, until: Until, conditions: Conditions, waiting: Waiting)
     if until in (Until.CHANGED, Until.UNLEASED):
         _check_can_change(target)
     if until is Until.UNLEASED:
-        state = lease_waiting.until_free(target, waiting.patience, waiting.tell_lease, waiting.uniform)
+        state = lease_waiting.wait_until_free(target, waiting.patience, waiting.tell_lease, waiting.uniform)
         return BlobWaited(
             address=state.address,
             until=until.value,

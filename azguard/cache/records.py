@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from azguard import address as addresses
 from azguard import columns
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.errors import UsageError
 from azguard.guards import versions
 from azguard.guards.versions import BLOCK_BLOB

@@ -21,8 +21,8 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from azguard.accounts import account
+from azguard.accounts.account import Target
 from azguard.accounts.endpoints import EMULATOR_KEY
-from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.updates.plan import UpdateHooks, UpdatePlan
 

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from azguard import columns
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.errors import UsageError
 from azguard.files import copy_runs, placing, writes
 from azguard.files.copy_runs import Begun, FileCopy, FileCopySettings, FileSource

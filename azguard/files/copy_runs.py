@@ -12,8 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from azguard.accounts.account import Auth
-from azguard.accounts.target import Target
+from azguard.accounts.account import Auth, Target
 from azguard.address import Kind
 from azguard.errors import AzguardError, Changed, Forbidden, GaveUp, NotFound, OutcomeUnknown, Unauthenticated
 from azguard.files import temporary, writes

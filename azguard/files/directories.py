@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from azguard import columns
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, BadRequest, Exists, Locked, NotFound, UsageError
 from azguard.files import guarding, handles, shares, writes

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from azguard import columns
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.errors import BadRequest, Changed, Unavailable, UsageError
 from azguard.files import writes
 from azguard.files.entries import drop_own

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, ClassVar
 
 from azguard import columns
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.guards.versions import quote_etag
 from azguard.leases.owners import OWNER

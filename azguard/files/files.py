@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from azguard import columns
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.errors import AzguardError, BadRequest, Gone, Locked, NotFound, OutcomeUnknown, UsageError
 from azguard.files import directories, guarding, handles, writes
 from azguard.files.entries import FileShown, describe_file

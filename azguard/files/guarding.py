@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import AzguardError, BadRequest, Changed
 from azguard.files import handles, temporary, writes

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, ClassVar, TypeVar
 
 from azguard import columns
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import AzguardError, Locked, NotFound
 from azguard.requests.calls import page_timeouts, pages, write_timeouts

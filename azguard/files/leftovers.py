@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 from azguard import columns
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import Changed, Locked, NotFound
 from azguard.files import entries, files, temporary, writes

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, NoReturn, TypeVar
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.documents import metadata as rules
 from azguard.errors import BadRequest, Exists, Gone, Locked, NotFound, OutcomeUnknown
 from azguard.files import guarding, writes

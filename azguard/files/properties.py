@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from azguard import columns
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.documents import metadata as rules
 from azguard.files import directories, guarding, writes

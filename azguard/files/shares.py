@@ -12,8 +12,7 @@ from itertools import islice
 from typing import Any, ClassVar
 
 from azguard import columns
-from azguard.accounts.account import Account
-from azguard.accounts.target import Target
+from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.documents.policies import Policies, PolicyRules
 from azguard.errors import BadRequest, NotFound

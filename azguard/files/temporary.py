@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, BinaryIO
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, NotFound, OutcomeUnknown, Unavailable
 from azguard.files import writes

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from azguard import naming
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import Exists, Forbidden, NotFound
 from azguard.files import download, entries, files, uploads, writes

@@ -14,7 +14,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import AzguardError
 from azguard.files import guarding

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, BinaryIO, ClassVar
 
 from azguard import columns
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.errors import Changed, NotFound, UsageError
 from azguard.files import placing, temporary
 from azguard.files.download import WHOLE, FileDownload

@@ -13,7 +13,7 @@ Source: https://learn.microsoft.com/azure/storage/blobs/storage-manage-find-blob
 import json
 from collections.abc import Mapping
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.errors import BadRequest, LockLost, TransformFailed, UsageError
 
 TAG = "fence"

@@ -7,7 +7,7 @@ that it does not evaluate together are refused, and a write with none of them is
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.errors import Changed, UsageError
 from azguard.guards import requested, versions
 from azguard.guards import values as condition_values

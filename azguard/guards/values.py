@@ -2,7 +2,7 @@
 
 import re
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.errors import UsageError
 from azguard.guards import versions
 from azguard.guards.operations import Condition, Operation

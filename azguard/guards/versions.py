@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import AzguardError, Changed, NotFound, UsageError
 from azguard.guards.operations import Part

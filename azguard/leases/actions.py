@@ -18,7 +18,7 @@ from http import HTTPStatus
 from typing import Any
 
 from azguard.accounts import unreachable
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, Locked, NotFound, OutcomeUnknown, UsageError
 from azguard.guards.resolve import Conditions
 from azguard.leases.kinds import Action, kind_of

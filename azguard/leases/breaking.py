@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.errors import Changed, Locked, NotFound, UsageError
 from azguard.guards.operations import Condition
 from azguard.guards.resolve import Conditions

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Locked, OutcomeUnknown, Unavailable
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions, state

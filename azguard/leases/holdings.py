@@ -16,8 +16,7 @@ from queue import Full, Queue
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from azguard import columns
-from azguard.accounts.account import Account
-from azguard.accounts.target import Target
+from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.columns import Column
 from azguard.errors import AzguardError, Forbidden, NotFound, Partial

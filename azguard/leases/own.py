@@ -15,8 +15,7 @@ from enum import StrEnum
 from typing import ClassVar, Generic, Protocol, TypeVar
 
 from azguard import address, ci_jobs, columns
-from azguard.accounts.account import Account
-from azguard.accounts.target import Target
+from azguard.accounts.account import Account, Target
 from azguard.errors import AzguardError, Locked, NotFound, Unavailable
 from azguard.leases import state
 from azguard.requests.deadline import Deadline

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Address
 from azguard.leases import actions
 from azguard.processes.notes import ProcessNote, ProcessNotes

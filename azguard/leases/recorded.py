@@ -1,4 +1,4 @@
-"""Acquire, renew, change and release a lease, with a record of it kept on this machine.
+"""Acquire, renew, change and release a lease, with its record on this machine; wait until one is free.
 
 The record is written before the lease is asked for, so that a lease left behind by a crash can be found and released.
 """
@@ -11,16 +11,17 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Kind
-from azguard.errors import AzguardError, Forbidden, Locked, NotFound, OutcomeUnknown
+from azguard.errors import AzguardError, Forbidden, GaveUp, Locked, NotFound, OutcomeUnknown
 from azguard.guards.resolve import Conditions
-from azguard.leases import actions, owner_records, waiting
+from azguard.leases import actions, owner_records
 from azguard.leases.actions import LeaseDone
 from azguard.leases.owner_records import Moved, Version
 from azguard.leases.owners import Owner
-from azguard.leases.state import LeaseState
-from azguard.requests.deadline import Deadline
+from azguard.leases.state import LeaseState, look
+from azguard.requests.deadline import Deadline, poll
+from azguard.times import span
 
 # The service's codes for a lease of another holder: such a lease can be waited for.
 _HELD_BY_ANOTHER = ("LeaseAlreadyPresent", "LeaseIsBreakingAndCannotBeAcquired")
@@ -121,8 +122,8 @@ class RecordedLease:
                 if error.service_code not in _HELD_BY_ANOTHER:
                     raise
                 if patience.passed:
-                    raise waiting.build_gave_up(self.target, patience, error.lease_state, error.detail) from error
-            waiting.until_free(self.target, patience, self.tell, uniform)
+                    raise build_gave_up(self.target, patience, error.lease_state, error.detail) from error
+            wait_until_free(self.target, patience, self.tell, uniform)
 
     def acquire(self, request: LeaseRequest) -> LeaseDone:
         """Acquire the lease.
@@ -335,3 +336,50 @@ def _add_version(done: LeaseDone, moved: Moved) -> LeaseDone:
 
 def _add_term(done: LeaseDone, known: LeaseRecord | None) -> LeaseDone:
     return done if known is None else replace(done, duration=known.duration or "infinite")
+
+
+def wait_until_free(
+    target: Target,
+    patience: Deadline,
+    tell: Callable[[LeaseState], None],
+    uniform: Callable[[float, float], float],
+) -> LeaseState:
+    """Wait until the lease is free to be acquired, and return its state then.
+
+    ``tell`` is called with the first state, and again whenever the holder changes. ``uniform`` draws a random number
+    between two others.
+
+    Raises:
+        GaveUp: it is still held when the time is up.
+        NotFound: there is no such resource.
+    """
+    told: LeaseState | None = None
+    state: LeaseState | None = None
+
+    def look_once(deadline: Deadline) -> LeaseState | None:
+        nonlocal told, state
+        state = look(target, deadline)
+        if state.free:
+            return state
+        if told is None or told.describe_holder() != state.describe_holder():
+            tell(state)
+            told = state
+        return None
+
+    if (free := poll(look_once, patience, uniform)) is not None:
+        return free
+    assert state is not None
+    holder = state.describe_holder()
+    detail = () if holder is None else (f"held by {holder}",)
+    raise build_gave_up(target, patience, state.state, detail)
+
+
+def build_gave_up(target: Target, patience: Deadline, state: str | None, detail: tuple[str, ...]) -> GaveUp:
+    """Return the error for a lease that was not free in time."""
+    return GaveUp(
+        f"{target} is still leased after {span(patience.seconds)}",
+        address=str(target.address),
+        detail=detail,
+        lease_state=state,
+        reason="lease_not_free_in_time",
+    )

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 
 from azguard.accounts import unreachable
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.errors import (
     AzguardError,
     Forbidden,

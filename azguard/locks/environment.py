@@ -5,7 +5,7 @@ of the steps that follow.
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Locked, LockLost, NotFound
 from azguard.requests.deadline import Deadline
 

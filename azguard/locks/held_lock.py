@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, Locked, NotFound, Unavailable
 from azguard.guards import values
 from azguard.guards.resolve import Conditions

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from azguard import ci_jobs
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import parse
 from azguard.errors import AzguardError, Locked, LockLost, NotFound
 from azguard.leases import owners

@@ -7,7 +7,7 @@ import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Address, Kind, parse
 from azguard.blobs.content.upload import Settings, Upload
 from azguard.errors import Changed, Exists, NotFound, OutcomeUnknown, UsageError

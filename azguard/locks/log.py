@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from http import HTTPStatus
 from typing import Any
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, NotFound, TransformFailed
 from azguard.guards.resolve import Conditions

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from azguard import columns
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.leases.owners import Owner, escape
 from azguard.locks.lock_blobs import LockRecord
 from azguard.processes.guardian import Ended

@@ -20,8 +20,7 @@ from datetime import datetime
 from itertools import islice
 
 from azguard.accounts import credentials
-from azguard.accounts.account import Auth
-from azguard.accounts.target import Target
+from azguard.accounts.account import Auth, Target
 from azguard.address import Address, Kind
 from azguard.errors import NotFound
 from azguard.leases import owners

@@ -8,7 +8,7 @@ import uuid
 from datetime import datetime
 from http import HTTPStatus
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.errors import AzguardError
 from azguard.guards.resolve import Conditions
 from azguard.leases import state

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from http import HTTPStatus
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import Changed, Locked, NotFound, UsageError
 from azguard.guards.resolve import Conditions

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import AzguardError, GaveUp, Locked, LockLost, NotFound, Unavailable
 from azguard.locks import environment, guarded_run, held_lock, lock_blobs, log, log_lines, readers

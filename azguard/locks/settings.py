@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.leases.owners import Owner
 from azguard.leases.process_leases import ProcessLeases
 from azguard.leases.recorded import LeaseRecords

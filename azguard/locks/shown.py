@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from typing import ClassVar
 
 from azguard import columns
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import Forbidden, NotFound, Unauthenticated
 from azguard.leases import owners, shown

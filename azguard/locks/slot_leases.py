@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import AzguardError, Locked, NotFound, OutcomeUnknown, Unauthenticated, Unavailable
 from azguard.leases import actions, recorded

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, ConfigError, Locked, NotFound, Unavailable, UsageError
 from azguard.guards.operations import Condition
 from azguard.guards.resolve import Conditions

@@ -28,10 +28,10 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.errors import AzguardError, ConfigError, GaveUp, Locked, NotFound
 from azguard.guards.resolve import Conditions
-from azguard.leases import actions, owners, shown, waiting
+from azguard.leases import actions, owners, recorded, shown
 from azguard.leases import state as lease_state
 from azguard.leases.owners import TerraformLock
 from azguard.leases.state import LeaseState
@@ -170,7 +170,7 @@ class StateGuard:
             if self._release(file):
                 file.remove()
         try:
-            free = waiting.until_free(self.target, Deadline(self.wait_seconds), self._tell, self.uniform)
+            free = recorded.wait_until_free(self.target, Deadline(self.wait_seconds), self._tell, self.uniform)
             before = owners.read_terraform(free.metadata)
         except NotFound:
             before = None  # Terraform makes it.

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from azguard import columns
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import UsageError
 

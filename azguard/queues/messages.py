@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.errors import AzguardError, BadRequest, Changed, NotFound, OutcomeUnknown
 from azguard.guards import versions
 from azguard.guards.versions import Remembered

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from azguard import columns
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Kind, parse
 from azguard.errors import AzguardError, Forbidden, OutcomeUnknown, Partial, Unavailable, UsageError
 from azguard.processes import clock

@@ -10,8 +10,7 @@ from http import HTTPStatus
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from azguard.accounts import unreachable
-from azguard.accounts.account import CONNECT_SECONDS
-from azguard.accounts.target import Target
+from azguard.accounts.account import CONNECT_SECONDS, Target
 from azguard.accounts.transport import default_timeouts, not_of_the_service
 from azguard.errors import ConfigError, Unavailable
 from azguard.requests.commits import NotSent

@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import Enum
 from typing import TypeVar
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Locked
 from azguard.requests.lineage import Lineage, bare
 

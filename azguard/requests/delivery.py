@@ -16,7 +16,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import BinaryIO, NamedTuple, Protocol, TypeVar
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.errors import Changed, OutputFailed, UsageError
 from azguard.requests.deadline import Deadline
 

@@ -11,9 +11,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from azguard.accounts import credentials
-from azguard.accounts.account import Auth
+from azguard.accounts.account import Auth, Target
 from azguard.accounts.credentials import Sas
-from azguard.accounts.target import Target
 from azguard.requests import service_codes
 from azguard.times import find_http_date, iso, span
 

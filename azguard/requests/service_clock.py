@@ -9,8 +9,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-from azguard.accounts.account import Account
-from azguard.accounts.target import Target
+from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, Unavailable
 from azguard.requests.calls import read

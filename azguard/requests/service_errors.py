@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from azguard import errors, times
 from azguard.accounts import endpoints, unreachable
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.accounts.transport import NotOfTheService, not_of_the_service
 from azguard.address import Kind
 from azguard.requests import service_codes

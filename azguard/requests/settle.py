@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from azguard.accounts import unreachable
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, Forbidden, OutcomeUnknown, Unauthenticated
 from azguard.requests import commits, service_errors
 from azguard.requests.calls import CallOutcome, CallResult, hold_back, send_once

@@ -11,8 +11,7 @@ from http import HTTPStatus
 from typing import Any, ClassVar
 
 from azguard import columns
-from azguard.accounts.account import Auth
-from azguard.accounts.target import Target
+from azguard.accounts.account import Auth, Target
 from azguard.errors import AzguardError, BadRequest, Changed, Forbidden, NotFound, Unauthenticated, Unavailable
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.errors import Changed, Exists, Forbidden, Locked, NotFound, OutcomeUnknown
 from azguard.requests.calls import walk
 from azguard.requests.commits import EXISTS, Verdict, WriteResult

@@ -10,8 +10,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from urllib.parse import urlsplit
 
-from azguard.accounts.account import Account, Auth
-from azguard.accounts.target import Target
+from azguard.accounts.account import Account, Auth, Target
 from azguard.errors import ConfigError, LockLost, UsageError
 from azguard.locks.environment import FILE_LOCKS
 from azguard.processes import identity

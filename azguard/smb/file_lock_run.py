@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, BadRequest, Forbidden, GaveUp, LockLost, NotFound, Unavailable
 from azguard.guards.resolve import Conditions

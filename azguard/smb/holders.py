@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from azguard import columns
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import BadRequest, Changed, NotFound, UsageError
 from azguard.files import directories, handles

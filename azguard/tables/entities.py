@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any, ClassVar, TypeVar
 
+from azguard.accounts.account import Target
 from azguard.accounts.exchanges import TRUNCATED
-from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.guards.versions import SeenVersion
 from azguard.requests.calls import page_timeouts, read, walk

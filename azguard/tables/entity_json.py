@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.documents import json_text
 from azguard.documents.json_text import NotJson

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from azguard.accounts.account import Target
 from azguard.accounts.exchanges import TRUNCATED
-from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.errors import NotFound, UsageError
 from azguard.requests.calls import write_timeouts

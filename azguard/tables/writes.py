@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, Exists, NotFound, UsageError
 from azguard.guards import operations
 from azguard.guards.operations import Condition, Operation

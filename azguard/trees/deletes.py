@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.cache.reads import Reads
 from azguard.errors import BadRequest, Changed
 from azguard.guards.requested import RequestedConditions

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.cache import copies
 from azguard.cache.reads import Reads
 from azguard.errors import AzguardError, NotFound, UsageError

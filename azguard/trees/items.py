@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from azguard import columns
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, OutcomeUnknown, Partial, Unavailable
 from azguard.requests.pool import FAILED, UNKNOWN, Done
 from azguard.trees.store import ListedItem

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.atomic_files import is_unfinished, name_unfinished, remove_left
 from azguard.cache import copies
 from azguard.cache.copies import Copy

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.errors import AzguardError, GaveUp, Locked, Partial, Unavailable
 from azguard.leases import state as lease_state
 from azguard.requests import pool

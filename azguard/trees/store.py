@@ -5,7 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.guards.operations import Operation
 from azguard.guards.resolve import Conditions
 from azguard.requests.commits import WriteResult

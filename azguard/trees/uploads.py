@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from azguard.accounts import endpoints
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.cache import copies
 from azguard.cache.copies import Copy
 from azguard.cache.reads import Reads

@@ -11,7 +11,7 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import ClassVar
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.documents import metadata as rules
 from azguard.documents.metadata import as_json, from_json
 from azguard.errors import TransformFailed, UsageError

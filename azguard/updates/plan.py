@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from azguard.accounts import endpoints
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.errors import AzguardError, UsageError
 from azguard.requests.lineage import fresh_op, is_op, op_of_key
 from azguard.updates.local_runs import WriteJournal

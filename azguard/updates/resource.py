@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, Protocol
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import Exists
 from azguard.requests import lineage

@@ -24,7 +24,7 @@ from datetime import datetime, timedelta
 from math import ceil
 from typing import Any
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.documents import json_text
 from azguard.errors import Changed, ConfigError, Exists, NotFound, OutcomeUnknown, Unavailable, UsageError

@@ -11,7 +11,7 @@ from math import ceil
 from typing import Protocol
 
 from azguard.accounts import unreachable
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.errors import Exists, NotFound
 from azguard.processes import clock
 from azguard.processes.command_place import CommandOrder

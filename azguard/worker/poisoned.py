@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from azguard import columns
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Address, Kind, parse
 from azguard.errors import AzguardError, Exists, NotFound, UsageError
 from azguard.guards.resolve import Conditions

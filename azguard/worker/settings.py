@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.queues.message_results import TEXT
 from azguard.requests.deadline import Deadline
 

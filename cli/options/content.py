@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.cli import context
 from azguard.cli.input import values
 from azguard.cli.options import common

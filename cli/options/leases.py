@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cache.records import GIVEN_UP, HeldLease, Key
 from azguard.cli import redaction, signals
@@ -19,7 +19,7 @@ from azguard.cli.parsing import command_line
 from azguard.errors import UsageError
 from azguard.guards.resolve import Conditions
 from azguard.guards.values import HELD, parse_guid
-from azguard.leases import breaking, owner_records, owners, releasing, shown, waiting
+from azguard.leases import breaking, owner_records, owners, recorded, releasing, shown
 from azguard.leases.actions import DEFAULT_SECONDS, LONGEST, LONGEST_BREAK, SHORTEST, LeaseDone
 from azguard.leases.kinds import Action, kind_of, operation_of
 from azguard.leases.owner_records import Moved, Version
@@ -132,7 +132,9 @@ def this_process(env: Environment, command: str, reason: str | None = None, *, i
 
 def wait_free(env: Environment, target: Target, patience: Deadline) -> LeaseState:
     """Wait until a lease is free, saying who holds it."""
-    return waiting.until_free(target, patience, lambda state: say_waiting(env, state), random.SystemRandom().uniform)
+    return recorded.wait_until_free(
+        target, patience, lambda state: say_waiting(env, state), random.SystemRandom().uniform
+    )
 
 
 def say_waiting(env: Environment, state: LeaseState) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.atomic_files import write_where_named
 from azguard.cli import completers

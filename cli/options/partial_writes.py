@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from azguard.accounts import trace
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import streams, values

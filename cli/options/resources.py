@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from azguard.accounts.account import Account
-from azguard.accounts.target import Target
+from azguard.accounts.account import Account, Target
 from azguard.address import Kind
 from azguard.cli import context
 from azguard.cli.context import Environment

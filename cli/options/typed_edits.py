@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable
 from typing import NamedTuple
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.cli.input import streams

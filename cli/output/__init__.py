@@ -11,6 +11,5 @@
 ``plain``      results as what JSON knows
 ``trees``      what a run over a tree shows, and how far it is
 ``holdings``   who holds what: once, or again and again
-``entity_output``  how entities are printed
 ``demo``       the demonstration as people see it
 """

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from itertools import islice
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Kind, parse
 from azguard.blobs.listing import list_blobs
 from azguard.cache.records import Key

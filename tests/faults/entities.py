@@ -5,8 +5,7 @@ from typing import Any
 
 from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
 
-from azguard.accounts.account import Account
-from azguard.accounts.target import Target
+from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY

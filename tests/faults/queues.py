@@ -2,8 +2,7 @@
 
 from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
 
-from azguard.accounts.account import Account
-from azguard.accounts.target import Target
+from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.errors import Exists
 from azguard.queues import queues

@@ -18,8 +18,8 @@ from azure.core.pipeline.transport import RequestsTransport
 
 from azguard import address
 from azguard.accounts import account, direct, exchanges
+from azguard.accounts.account import Target
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
-from azguard.accounts.target import Target
 from azguard.accounts.transport import PastUrllib3
 from azguard.address import Kind
 from azguard.blobs.content import put_blob

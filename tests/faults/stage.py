@@ -11,8 +11,7 @@ from io import BytesIO
 from pathlib import Path
 
 from azguard import address
-from azguard.accounts.account import Account
-from azguard.accounts.target import Target
+from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.blobs import containers, snapshots, tags
 from azguard.blobs.content import append_write, page_write, put_blob

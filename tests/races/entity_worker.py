@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 from azguard.accounts import account
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError
 from azguard.folders import Folders

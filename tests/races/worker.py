@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from azguard.accounts import account
-from azguard.accounts.account import Account
+from azguard.accounts.account import Account, Target
 from azguard.accounts.endpoints import plain
-from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.blobs.update_content import BlobContent
 from azguard.blobs.update_parts import BlobMetadata

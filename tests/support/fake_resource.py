@@ -16,8 +16,7 @@ from typing import Any
 from azure.core.exceptions import HttpResponseError, ServiceRequestError, ServiceResponseError
 from urllib3.exceptions import NewConnectionError
 
-from azguard.accounts.account import emulator
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target, emulator
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, Locked, Unavailable
 from azguard.requests.deadline import Deadline

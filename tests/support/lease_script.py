@@ -5,8 +5,7 @@ from typing import Any
 
 import requests
 
-from azguard.accounts.account import Account, Auth
-from azguard.accounts.target import Target
+from azguard.accounts.account import Account, Auth, Target
 from azguard.address import Address, Kind
 from tests.support.answering_transport import AnsweringTransport
 

@@ -16,8 +16,7 @@ import requests
 from azure.core.exceptions import ServiceResponseError
 from azure.core.pipeline.transport import RequestsTransportResponse
 
-from azguard.accounts.account import Account, Auth
-from azguard.accounts.target import Target
+from azguard.accounts.account import Account, Auth, Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError
 from azguard.leases import actions

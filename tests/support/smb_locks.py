@@ -1,7 +1,7 @@
 """Locks of files for tests that need no server."""
 
 from azguard.accounts import account
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.smb.file_lock import ByteRange, FileLock, Share, SmbPlace
 

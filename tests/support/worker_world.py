@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from azguard.accounts import account
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError
 from azguard.processes.command_place import CommandEnd, CommandOrder

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from azguard.accounts.account import Account, Auth
+from azguard.accounts.account import Account, Auth, Target
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
-from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.errors import Unavailable
 from azguard.requests.calls import CallOutcome, read, send_once, write_timeouts

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from azguard.accounts.account import SINGLE_BYTES, Account, Auth
-from azguard.accounts.target import Target
+from azguard.accounts.account import SINGLE_BYTES, Account, Auth, Target
 from azguard.address import Address, Kind
 from azguard.blobs.content.download import Download, to_file, to_stream
 from azguard.errors import AzguardError, Changed, NotFound, Unavailable

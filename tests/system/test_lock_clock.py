@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from azure.core.exceptions import HttpResponseError, ServiceRequestError
 
-from azguard.accounts.account import emulator
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target, emulator
 from azguard.address import Address, Kind
 from azguard.errors import Unavailable
 from azguard.leases import actions

@@ -120,7 +120,7 @@ def test_an_update_imports_the_blob_sdk_only_and_what_the_simplest_one_needs(
     others = ("azure.storage.queue", "azure.storage.fileshare", "azure.data.tables", "azure.identity")
     slow = ("rich", "pydantic", "yaml", "jsonpatch", "json_merge_patch", "jmespath")
     blocks = (
-        "azguard.blobs.fenced_writes",
+        "azguard.blobs.write_guards",
         "azguard.blobs.listing",
     )
     ways = ("azguard.documents.metadata", "azguard.leases", "azguard.processes.identity")

@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from azguard.accounts import logins
-from azguard.accounts.account import Account, Auth
+from azguard.accounts.account import Account, Auth, Target
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
-from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.blobs import properties
 from azguard.blobs.content.download import Download

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, BinaryIO, ClassVar, TypeVar
 
 from azguard import columns
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.blobs import properties
 from azguard.blobs.content.upload import BlobWritten, Settings
 from azguard.errors import AzguardError, BadRequest, Changed, GaveUp, Interrupted, OutcomeUnknown, Partial

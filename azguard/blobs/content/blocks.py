@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, ClassVar
 
 from azguard import columns
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.blobs import properties
 from azguard.blobs.content import put_blob
 from azguard.blobs.content.put_blob import StagingPlace, stage_stream

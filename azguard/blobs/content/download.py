@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from azguard import columns
-from azguard.accounts.account import SINGLE_BYTES
-from azguard.accounts.target import Target
+from azguard.accounts.account import SINGLE_BYTES, Target
 from azguard.blobs import properties as blob_properties
 from azguard.errors import BadRequest, Changed, NotFound, Unavailable
 from azguard.guards.resolve import Conditions

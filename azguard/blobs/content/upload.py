@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from azguard import columns
 from azguard.accounts import direct
+from azguard.accounts.account import Target
 from azguard.accounts.direct import DirectAnswer
-from azguard.accounts.target import Target
 from azguard.blobs import properties
 from azguard.errors import NotFound
 from azguard.guards.operations import BLOB_PUT_BLOCK_BLOB

@@ -12,7 +12,6 @@
 ``files``        operations on files, and renames
 ``ranges``       operations on ranges of a file
 ``copies``       copies, also from other servers, which go on after they are answered
-``foreign``      the source of a copy on another server
 ``handles``      what SMB clients have open
 ``leases``       the states of a lease
 ``store``        shares and what is in them: found, read, changed

@@ -14,14 +14,21 @@ from collections.abc import Mapping
 from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
-from azguard.emulators.files import answers, foreign, leases, signatures
+from azguard.emulators.files import answers, leases, signatures
 from azguard.emulators.files.answers import FileAnswer, ServiceError
 from azguard.emulators.files.database import FILE, Node, PendingCopy, ShareRecord
 from azguard.emulators.files.directories import join
 from azguard.emulators.files.disk import check_name
-from azguard.emulators.files.foreign import UNREADABLE, ForeignSource
 from azguard.emulators.files.headers import apply_smb_properties, check_metadata
-from azguard.emulators.files.request import FileRequest, ask_source, is_here, read_request
+from azguard.emulators.files.request import (
+    UNREADABLE,
+    FileRequest,
+    ForeignSource,
+    ask_source,
+    is_here,
+    look_at_source,
+    read_request,
+)
 from azguard.emulators.files.store import Store
 
 _VERSION = "2021-12-02"
@@ -51,7 +58,7 @@ def look_elsewhere(request: FileRequest, key: bytes, now: float) -> FileRequest:
     def authorize(method: str) -> Mapping[str, str]:
         return _authorize(request, key, method, now)
 
-    found = foreign.look(url, authorize)
+    found = look_at_source(url, authorize)
     # What a range is filled with is read now: that server may be this one, under another name.
     return replace(request, foreign=found, body=_read(found, request) if request.query.get("comp") == "range" else b"")
 

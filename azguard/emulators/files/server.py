@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from werkzeug.serving import BaseWSGIServer, ThreadedWSGIServer, WSGIRequestHandler
 
-from azguard.emulators.files import answers, copies, foreign, shares, signatures
+from azguard.emulators.files import answers, copies, shares, signatures
 from azguard.emulators.files.answers import FileAnswer, ServiceError
 from azguard.emulators.files.arbiter import Smb
-from azguard.emulators.files.request import FileRequest, ask_source, is_here, read_request, split_target
+from azguard.emulators.files.request import FileRequest, ask_source, is_here, read_request, refuse_source, split_target
 from azguard.emulators.files.routes import find_operation
 from azguard.emulators.files.samba import Unserved
 from azguard.emulators.files.store import Store
@@ -104,7 +104,7 @@ class Application:
         try:
             signatures.check(asked, key, _READS, lambda: self._find_policies(asked), address, now)
         except ServiceError as error:
-            raise foreign.refuse_source(error.status, error.code) from None
+            raise refuse_source(error.status, error.code) from None
 
     def _find_policies(self, request: FileRequest) -> str:
         share = self._store.database.find_share(request.share)

@@ -7,7 +7,7 @@ import pytest
 from azure.storage.blob import BlobClient, ContainerClient
 
 from azguard.accounts import account
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.blobs.update_content import BlobContent
 from azguard.documents import edits

@@ -12,8 +12,8 @@ import pytest
 from azure.core.exceptions import ServiceResponseError
 from azure.storage.blob import BlobClient, ContentSettings, StandardBlobTier
 
+from azguard.accounts.account import Target
 from azguard.accounts.credentials import from_connection_string
-from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.blobs.content.put_blob import put
 from azguard.blobs.content.upload import Settings, Upload

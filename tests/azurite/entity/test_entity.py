@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from azguard.accounts import account
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import LockLost
 from azguard.faultproxy import proxy

@@ -8,7 +8,7 @@ import pytest
 from azure.data.tables import EdmType, EntityProperty, TableClient
 
 from azguard.accounts import account
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.cli.options import typed_edits
 from azguard.cli.words import hints

@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from azguard.accounts.account import emulator
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target, emulator
 from azguard.address import Address, Kind
 from azguard.blobs import containers, listing
 from azguard.blobs.content import put_blob

@@ -510,7 +510,7 @@ def test_a_terraform_lock_is_broken_by_what_it_says(cli: CliWorld, blob: str) ->
 def test_leased_blobs_are_found_page_by_page_and_by_state(cli: CliWorld) -> None:
     from azguard import address
     from azguard.accounts import account
-    from azguard.accounts.target import Target
+    from azguard.accounts.account import Target
     from azguard.leases.state import list_states
     from azguard.requests.deadline import Deadline
 

@@ -13,7 +13,7 @@ import pytest
 from azure.core.exceptions import HttpResponseError
 
 from azguard.accounts import account
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import parse
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request

@@ -14,7 +14,7 @@ from unittest.mock import patch
 import pytest
 
 from azguard.accounts import account
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.faultproxy import proxy
 from azguard.faultproxy.proxy import Chosen, Fault, Request

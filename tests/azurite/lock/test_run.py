@@ -17,9 +17,8 @@ from pathlib import Path
 import pytest
 
 from azguard import address
-from azguard.accounts.account import emulator
+from azguard.accounts.account import Target, emulator
 from azguard.accounts.endpoints import EMULATOR_KEY
-from azguard.accounts.target import Target
 from azguard.leases.owners import Owner
 from azguard.locks import lock_blobs
 from azguard.locks.settings import LockRequest

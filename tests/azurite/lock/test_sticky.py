@@ -15,7 +15,7 @@ from azure.storage.blob import BlobLeaseClient
 
 from azguard import address
 from azguard.accounts import account
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from azguard.accounts.account import emulator
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target, emulator
 from azguard.address import Address, Kind
 from azguard.requests.deadline import Deadline
 from azguard.worker.once import OnceClaim, OnceTable

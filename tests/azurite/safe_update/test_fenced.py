@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from azure.storage.blob import BlobClient
 
+from azguard.accounts.account import Target
 from azguard.accounts.credentials import from_connection_string
-from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.blobs.update_content import BlobContent
 from azguard.blobs.update_parts import BlobMetadata

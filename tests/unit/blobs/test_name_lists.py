@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from azguard.accounts.account import Account, Auth
-from azguard.accounts.target import Target
+from azguard.accounts.account import Account, Auth, Target
 from azguard.address import Address, Kind
 from azguard.blobs.listing import ListedBlob, list_names
 from azguard.errors import Unavailable

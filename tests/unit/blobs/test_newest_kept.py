@@ -7,8 +7,7 @@ from unittest.mock import patch
 
 import pytest
 
-from azguard.accounts.account import Account, emulator
-from azguard.accounts.target import Target
+from azguard.accounts.account import Account, Target, emulator
 from azguard.address import Address, Kind
 from azguard.blobs import listing, restores
 from azguard.errors import NotFound, UsageError

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from azguard.accounts.account import Account, Auth
-from azguard.accounts.target import Target
+from azguard.accounts.account import Account, Auth, Target
 from azguard.address import parse
 from azguard.cache import copies
 from azguard.cache.etag_cache import EtagCache

@@ -5,7 +5,7 @@ from http import HTTPStatus
 
 import pytest
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import AzguardError, Changed, NotFound, UsageError
 from azguard.guards.resolve import Conditions

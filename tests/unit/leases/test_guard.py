@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, Changed, Locked, OutcomeUnknown, Unavailable
 from azguard.leases import actions, guard, state

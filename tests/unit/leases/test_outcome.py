@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from azure.core.exceptions import ServiceResponseError
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Locked, Unavailable
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import requests
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import AzguardError, Changed, Locked, OutcomeUnknown, UsageError
 from azguard.leases import owner_records

@@ -1,7 +1,7 @@
 """The locks that are held around us, as variables tell of them."""
 
 from azguard.accounts import account
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.locks import environment
 from azguard.locks.environment import LockLine, OuterLock

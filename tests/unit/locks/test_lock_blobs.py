@@ -2,7 +2,7 @@
 
 import pytest
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import Changed
 from azguard.leases import owner_records

@@ -1,7 +1,7 @@
 """The locks of one run, in the order in which it acquires them."""
 
 from azguard.accounts import account
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.locks.run import list_in_order
 from azguard.locks.settings import LockRequest

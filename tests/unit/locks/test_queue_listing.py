@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.leases import state as lease_state
 from azguard.leases.owners import READER, TICKET

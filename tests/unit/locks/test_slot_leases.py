@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from azure.core.exceptions import ServiceResponseError
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import OutcomeUnknown, Unavailable
 from azguard.leases import actions

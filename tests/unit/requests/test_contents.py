@@ -2,8 +2,7 @@
 
 import pytest
 
-from azguard.accounts.account import emulator
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target, emulator
 from azguard.address import parse
 from azguard.errors import Changed, Interrupted
 from azguard.requests.deadline import Deadline

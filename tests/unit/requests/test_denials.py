@@ -7,8 +7,7 @@ from typing import Any
 
 from azure.core.exceptions import HttpResponseError
 
-from azguard.accounts.account import Account, Auth
-from azguard.accounts.target import Target
+from azguard.accounts.account import Account, Auth, Target
 from azguard.address import parse
 from azguard.requests import denials
 from tests.support.cases import cases

@@ -9,8 +9,7 @@ import requests
 from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import BlobClient, ContainerClient
 
-from azguard.accounts.account import emulator
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target, emulator
 from azguard.address import parse
 from azguard.requests.service_errors import is_conflict, translate
 from tests.support.answering_transport import AnsweringTransport

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from azguard import status
-from azguard.accounts.account import Account, Auth
-from azguard.accounts.target import Target
+from azguard.accounts.account import Account, Auth, Target
 from azguard.address import parse
 from azguard.cache.etag_cache import EtagCache
 from azguard.cache.records import Key

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from azguard.accounts.account import emulator
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target, emulator
 from azguard.address import Kind, parse
 from azguard.cli.words.hints import in_words
 from azguard.errors import AzguardError, UsageError

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from azguard.accounts.account import emulator
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target, emulator
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, Changed, NotFound, OutcomeUnknown, Partial, Unavailable
 from azguard.requests import commits

@@ -6,8 +6,7 @@ from http import HTTPStatus
 
 import pytest
 
-from azguard.accounts.account import emulator
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target, emulator
 from azguard.address import parse
 from azguard.errors import TransformFailed, Unavailable
 from azguard.requests.calls import CallOutcome, send_once

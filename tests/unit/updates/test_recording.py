@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target
 from azguard.errors import AzguardError, TransformFailed
 from azguard.folders import Folders
 from azguard.requests.lineage import new_op

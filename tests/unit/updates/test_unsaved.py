@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from azguard.accounts.account import emulator
-from azguard.accounts.target import Target
+from azguard.accounts.account import Target, emulator
 from azguard.address import Address, Kind
 from azguard.updates import recording
 
