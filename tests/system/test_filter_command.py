@@ -157,7 +157,7 @@ def test_a_command_that_cannot_start_says_why(tmp_path: Path) -> None:
     ] == [
         ("no-such-command: command not found", "is it installed, and on the PATH?"),
         ("'jq .a | sort': command not found", "no shell runs the command; for shell syntax write -- sh -c '...'"),
-        (f"{plain}: not executable", f"chmod +x {plain}, or name its interpreter first"),
+        (f"{plain}: not executable", f"make it executable: chmod +x {plain}; or name its interpreter first"),
         (f"{lost}: its interpreter was not found", "correct the script's first line, or install that interpreter"),
         (f"{odd}: cannot be run: Exec format error", "does a script lack its first line, such as #!/bin/sh?"),
         (

@@ -197,8 +197,8 @@ def test_samba_ends_with_the_emulator_however_that_ends(tmp_path: Path, number: 
 # What is imported late is imported before root's rights are dropped: the folders above may be closed to other users.
 _AS_NOBODY = """
 import importlib.metadata, os, sys, uuid, xml.sax.saxutils
-from azguard.emulators.files import __main__, server, smb
-first = smb.Smb(__main__.ACCOUNT, __main__.KEY, "127.0.0.1", 0)
+from azguard.emulators.files import __main__, server, arbiter
+first = arbiter.Smb(__main__.ACCOUNT, __main__.KEY, "127.0.0.1", 0)
 first._client._connect()
 first.stop()
 importlib.metadata.version("werkzeug")
@@ -251,7 +251,7 @@ def test_start_and_status_name_its_port_and_run_passes_it_on(world: World) -> No
 
 def test_without_samba_it_says_so_and_serves_rest_alone() -> None:
     script = (
-        "import sys; from azguard.emulators.files import samba_programs, __main__; samba_programs._FOLDERS = (); "
+        "import sys; from azguard.emulators.files import samba, __main__; samba._FOLDERS = (); "
         "sys.exit(__main__.main(['--port', '0', '--smb-port', '0', '--tied']))"
     )
     environ = {**os.environ, "PATH": os.devnull}
