@@ -10,7 +10,6 @@ from typing import Any, TextIO
 import typer
 
 from azguard.cli import signals
-from azguard.cli.input import streams
 from azguard.cli.output import terminal
 from azguard.cli.output.stream import silence, tell_of_read
 from azguard.cli.parsing import command_spec
@@ -150,7 +149,7 @@ def _usage(error: Any, argv: Sequence[str]) -> UsageError:
 
 def _for_people(error: AzguardError, *, quiet: bool) -> str:
     # To decline a question is a choice, and no error.
-    lines = [error.message if error.reason == streams.DECLINED else f"error: {error.message}"]
+    lines = [error.message if error.reason == signals.DECLINED else f"error: {error.message}"]
     # No service tells another's receipt, and what is said of it says all.
     if isinstance(error, Changed) and error.expected_etag and error.reason != "receipt_stale":
         now = f"it is now {error.current_etag}" if error.current_etag else "that is no longer the current version"

@@ -12,6 +12,8 @@ from azguard.requests import commits
 
 # Windows has no SIGHUP.
 _ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+#: The reason of a run that ends because a person declined.
+DECLINED = "declined"
 # How long a signal that comes at a bad moment is put off, again and again: an import takes some 100 ms.
 _PUT_OFF_SECONDS = 0.02
 

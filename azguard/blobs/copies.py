@@ -25,9 +25,9 @@ from azguard.guards.operations import Condition
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
 from azguard.requests.calls import write_timeouts
-from azguard.requests.commits import Verdict, verdict_from_lineage
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, UNSEEN, Lineage, with_lineage
+from azguard.requests.lineage import KEY, UNSEEN, Lineage, verdict_from_lineage, with_lineage
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources import copies
 from azguard.resources.copies import PENDING, SUCCESS, CopyAborted, CopyDestination

@@ -16,9 +16,8 @@ from azguard.guards.resolve import Conditions
 from azguard.leases import owners, state
 from azguard.leases.owners import OWNER, SERVICE_CLOCK, Owner
 from azguard.requests.calls import write_timeouts
-from azguard.requests.commits import verdict_from_lineage
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage, fresh_op, with_lineage
+from azguard.requests.lineage import KEY, Lineage, fresh_op, verdict_from_lineage, with_lineage
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.times import iso
 

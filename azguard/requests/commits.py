@@ -9,11 +9,12 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Locked
-from azguard.requests.lineage import Lineage, bare
+
+if TYPE_CHECKING:
+    from azguard.accounts.account import Target
 
 # A thread that a command starts has no listener: signals go to the main thread alone.
 _listener: ContextVar[Callable[[], None] | None] = ContextVar("listener", default=None)
@@ -102,21 +103,6 @@ def look_under(lease_id: str | None, look: Callable[[str | None], T]) -> tuple[T
         return look(None), False
 
 
-def verdict_from_lineage(lineage: Lineage, op: str, parent: str | None, current: str | None) -> Verdict:
-    """Return what the lineage of the current version says about ``op`` on ``parent`` (None is nothing there).
-
-    Only sound if the lineage and the current ETag come from one response: see ``lineage``.
-    """
-    if op in lineage:
-        return Verdict.COMMITTED
-    if bare(parent) == bare(current):
-        return Verdict.NOT_YET
-    # "Nothing there" can recur (created, deleted, created again), so its successor proves nothing.
-    if parent is not None and lineage.successor(parent) is not None:
-        return Verdict.NEVER
-    return Verdict.UNKNOWN
-
-
 @dataclass(frozen=True)
 class WriteResult:
     """What a write or a delete did, as commands show it."""
@@ -131,7 +117,7 @@ class WriteResult:
     outcome: str = "committed"
 
 
-def without_time(target: Target, guard: str, attempts: int, etag: str | None = None) -> WriteResult:
+def without_time(target: "Target", guard: str, attempts: int, etag: str | None = None) -> WriteResult:
     """Return a write that was committed of what has no Last-Modified."""
     return WriteResult(
         address=str(target.address),

@@ -25,6 +25,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar, NamedTuple, Self
 
+from azguard.requests.commits import Verdict
+
 #: How many keys are remembered in metadata, at 19 characters each, where the other metadata leave that room.
 MOST_IN_METADATA = 128
 #: How many in an entity, whose property may have 32,768 characters.
@@ -252,3 +254,18 @@ def op_of_key(key: str, endpoint: str, address: str) -> str:
     update, in another account too. ``endpoint`` is spelt in the one way of ``endpoints.plain``.
     """
     return new_op(hashlib.sha256(f"{endpoint}\n{address}\n{key}".encode()).digest())
+
+
+def verdict_from_lineage(lineage: Lineage, op: str, parent: str | None, current: str | None) -> Verdict:
+    """Return what the lineage of the current version says about ``op`` on ``parent`` (None is nothing there).
+
+    Only sound if the lineage and the current ETag come from one response: see the head of this module.
+    """
+    if op in lineage:
+        return Verdict.COMMITTED
+    if bare(parent) == bare(current):
+        return Verdict.NOT_YET
+    # "Nothing there" can recur (created, deleted, created again), so its successor proves nothing.
+    if parent is not None and lineage.successor(parent) is not None:
+        return Verdict.NEVER
+    return Verdict.UNKNOWN

@@ -19,9 +19,9 @@ from azguard.guards import operations
 from azguard.guards.operations import Condition, Operation
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import write_timeouts
-from azguard.requests.commits import Verdict, WriteResult, verdict_from_lineage
+from azguard.requests.commits import Verdict, WriteResult
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, UNSEEN, Lineage
+from azguard.requests.lineage import KEY, UNSEEN, Lineage, verdict_from_lineage
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources.existence import judge_version, leave_alone, look_before
 from azguard.tables import edm, entities, limits

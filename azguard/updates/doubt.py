@@ -11,9 +11,9 @@ from datetime import datetime
 
 from azguard.errors import Exists, NotFound
 from azguard.requests.calls import CallOutcome, send_once
-from azguard.requests.commits import Verdict, verdict_from_lineage
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import SHORTEST_SETTLE_SECONDS, Deadline
-from azguard.requests.lineage import bare
+from azguard.requests.lineage import bare, verdict_from_lineage
 from azguard.requests.service_errors import is_conflict, is_lease_problem, translate
 from azguard.updates.leases import UpdateLease
 from azguard.updates.plan import RAW_OP, UpdateResult

@@ -24,8 +24,6 @@ _STDOUT = 1
 _MOST_BYTES = 64 * 1024 * 1024
 # Names of files that are open already, as /dev/stdin is, whatever they were opened on.
 _OPEN_FILES = ("/dev/stdin", "/dev/fd/", "/proc/")
-#: The reason of a run that ends because a person declined.
-DECLINED = "declined"
 
 
 def source(
@@ -285,4 +283,4 @@ def confirm(question: str, otherwise: str) -> None:
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         signals.state.declined = True
-        raise Interrupted(otherwise, reason=DECLINED)
+        raise Interrupted(otherwise, reason=signals.DECLINED)

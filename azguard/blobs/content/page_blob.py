@@ -12,9 +12,8 @@ from azguard.errors import BadRequest, Changed, Exists, GaveUp, NotFound, UsageE
 from azguard.guards.operations import SEQUENCE
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
-from azguard.requests.commits import verdict_from_lineage
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage, fresh_op
+from azguard.requests.lineage import KEY, Lineage, fresh_op, verdict_from_lineage
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 
 PAGE_BLOB = "PageBlob"

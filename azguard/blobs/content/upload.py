@@ -232,7 +232,8 @@ def _parse_answer(answer: DirectAnswer) -> Mapping[str, Any]:
 
 def find_outcome(upload: Upload, ids: Sequence[str], patience: Deadline) -> "Finding[Mapping[str, Any]]":
     """Return what is known about a put, with the ETag it made if that is known; ``ids`` are its blocks."""
-    from azguard.requests.commits import Verdict, verdict_from_lineage
+    from azguard.requests.commits import Verdict
+    from azguard.requests.lineage import verdict_from_lineage
     from azguard.requests.settle import NOTHING_THERE, Finding
 
     parent = upload.conditions.expected_etag

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
 from azguard.errors import NotFound
-from azguard.requests.commits import Verdict, verdict_from_lineage
-from azguard.requests.lineage import Lineage, new_op
+from azguard.requests.commits import Verdict
+from azguard.requests.lineage import Lineage, new_op, verdict_from_lineage
 from azguard.updates.doubt import find_status, judge_by_versions
 from azguard.updates.resource import KeptVersion
 from tests.support.fake_resource import FakeResource, Fault, Refusal, Store

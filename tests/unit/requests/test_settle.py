@@ -9,9 +9,9 @@ from urllib3.exceptions import NewConnectionError
 
 from azguard.errors import AzguardError, Changed, Forbidden, OutcomeUnknown, Unavailable
 from azguard.requests import commits
-from azguard.requests.commits import Verdict, verdict_from_lineage
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import Lineage, new_op
+from azguard.requests.lineage import Lineage, new_op, verdict_from_lineage
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from tests.support.cases import cases
 from tests.support.fake_resource import TARGET, Clock, Refusal
