@@ -9,7 +9,7 @@ import typer
 from azguard.cli import context
 from azguard.cli.input import values
 from azguard.cli.parsing import groups
-from azguard.cli.words.locks import NEED_OF_FILES, USE_OF_EXPORT
+from azguard.cli.words.leases import NEED_OF_FILES, USE_OF_EXPORT
 from azguard.emulators import background, state
 from azguard.emulators.azurite_install import check_system
 from azguard.errors import NotFound, UsageError

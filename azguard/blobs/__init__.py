@@ -12,7 +12,8 @@
 ``copy_sources``    the source of a copy, of an append or of pages
 ``snapshots``       snapshots of a blob, and those that a write makes of what it replaces
 ``restores``        what is kept of a blob: found, brought back, compared with what is there
-``write_guards``    what can refuse a write: a blob of another type, one that is there already, a fence
+``write_checks``    what can refuse a write: a blob of another type, or one that is there already
+``fenced_writes``   writes under the fence of a lock
 ``update_content``  the content of a blob as the update loop sees it
 ``update_parts``    metadata and tags of a blob, and the metadata of a container, as the update loop sees them
 ``trees``           blobs under a prefix as trees of files see them

@@ -17,13 +17,13 @@ from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Target
-from azguard.blobs import copy_sources, properties, write_guards
+from azguard.blobs import copy_sources, fenced_writes, properties, write_checks
 from azguard.blobs.copy_sources import PinnedSource, SourceMovedError
 from azguard.errors import AzguardError, Changed, Exists, GaveUp, NotFound, UsageError
 from azguard.guards import fences
+from azguard.guards.etags import quote_etag
 from azguard.guards.operations import Condition
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
@@ -145,14 +145,14 @@ def copy(given: BlobCopy) -> BlobCopied:
     while True:
         pinned = copy_sources.pin(given.source, given.conditions.source_headers, given.deadline) if given.pins else None
         try:
-            with write_guards.explain_refusal(given.target, given.conditions, given.deadline):
+            with write_checks.explain_refusal(given.target, given.conditions, given.deadline):
                 settled, under = _write(given, pinned)
         except SourceMovedError as error:
             moved += 1
             if pinned is None or not given.follows_source:
                 raise error.refusal from error
             if given.deadline.passed:
-                raise write_guards.to_gave_up(given.source, moved) from error
+                raise write_checks.to_gave_up(given.source, moved) from error
             continue
         return _to_result(given, pinned, settled, under, moved)
 
@@ -168,7 +168,7 @@ def _write(given: BlobCopy, pinned: PinnedSource | None) -> tuple[Settled[Mappin
     def attempt(under: Conditions) -> Settled[Mapping[str, Any]]:
         return _attempt(replace(ready, conditions=under), pinned, given.conditions.source_headers)
 
-    return write_guards.write_fenced(
+    return fenced_writes.write_fenced(
         given.target, given.conditions.without_source(), given.deadline, attempt, creates=True
     )
 

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from azguard.accounts.account import Target
-from azguard.blobs import properties, write_guards
+from azguard.blobs import fenced_writes, properties
 from azguard.errors import Changed, UsageError
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import write_timeouts
@@ -45,7 +45,7 @@ def delete(
         return _attempt(target, under, snapshots, deadline, before)
 
     try:
-        settled, conditions = write_guards.write_fenced(target, conditions, deadline, attempt, creates=False)
+        settled, conditions = fenced_writes.write_fenced(target, conditions, deadline, attempt, creates=False)
     except Changed as error:
         raise properties.describe_conflict(error, target, deadline) from error
     return without_time(target, conditions.guard, settled.attempts)

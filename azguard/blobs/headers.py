@@ -13,12 +13,12 @@ from typing import Any, ClassVar, Self
 
 from azguard import columns
 from azguard.accounts.account import Target
-from azguard.blobs import properties, write_guards
+from azguard.blobs import properties, write_checks
 from azguard.blobs.content.upload import ContentHeaders
 from azguard.errors import BadRequest, Changed, Gone, NotFound
+from azguard.guards.etags import quote_etag
 from azguard.guards.operations import Condition
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
 from azguard.leases import guard
 from azguard.leases.recorded import LeaseRecords
 from azguard.requests.calls import write_timeouts
@@ -115,7 +115,7 @@ def _rewrite_version(target: Target, conditions: Conditions, deadline: Deadline,
                 raise
             refused += 1
             if deadline.passed:
-                raise write_guards.to_gave_up(target, refused) from error
+                raise write_checks.to_gave_up(target, refused) from error
             continue
         return _build_result(target, conditions, found, settled, refused)
 

@@ -18,12 +18,12 @@ from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Target
-from azguard.blobs import properties, write_guards
+from azguard.blobs import properties, write_checks
 from azguard.blobs.content.upload import BlobPut, Upload
 from azguard.errors import AzguardError, Changed, NotFound, NotModified, OutcomeUnknown, Unavailable, UsageError
+from azguard.guards.etags import quote_etag
 from azguard.guards.operations import Condition
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
 from azguard.requests import commits
 from azguard.requests.calls import page_timeouts, pages, send_once, write_timeouts
 from azguard.requests.commits import Verdict
@@ -92,7 +92,7 @@ def take_snapshot(given: Snapshot) -> BlobSnapshot:
             if given.conditions.expected_etag is not None or pinned is given:
                 raise properties.describe_conflict(error, given.target, given.deadline) from error
             if given.deadline.passed:
-                raise write_guards.to_gave_up(given.target, changed) from error
+                raise write_checks.to_gave_up(given.target, changed) from error
             continue
         return _to_result(given, pinned, settled, changed)
 

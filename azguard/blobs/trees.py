@@ -21,11 +21,11 @@ from azguard.blobs.content.download import BlobGot
 from azguard.blobs.content.upload import Settings, Upload
 from azguard.blobs.listing import BlobShown, ListedBlob
 from azguard.blobs.properties import explain_stale_read
-from azguard.blobs.write_guards import find_blob
+from azguard.blobs.write_checks import find_blob
 from azguard.errors import Forbidden, NotFound
+from azguard.guards.etags import quote_etag
 from azguard.guards.operations import BLOB_DELETE, BLOB_GET, BLOB_PUT_BLOCK_BLOB, Operation
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
 from azguard.requests import calls, delivery
 from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline

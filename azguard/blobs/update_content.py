@@ -12,8 +12,8 @@ from azguard.blobs.content import put_blob
 from azguard.blobs.content.download import read_whole
 from azguard.blobs.content.upload import Settings, Upload
 from azguard.errors import BadRequest, NotFound
+from azguard.guards.etags import quote_etag
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage
@@ -214,9 +214,9 @@ class BlobContent(LeasableBlob):
         fence changes ETag and tag in one request. A holder with a higher fence who writes after our read makes our
         If-Match fail, and the next read finds that fence. The count of tags is no substitute: it may be withheld.
         """
-        from azguard.blobs import write_guards
+        from azguard.blobs import fenced_writes
 
-        theirs, others = write_guards.read_standing_fence(self.target, self.lease_id, deadline)
+        theirs, others = fenced_writes.read_standing_fence(self.target, self.lease_id, deadline)
         kept = _Preserved(replace(state.preserved.settings, tags=others or None))
         # Write even the same content: it records our fence, so that a holder with a lower one is refused.
         return replace(state, preserved=kept, fence=theirs, must_rewrite=theirs != self.lock_fence)

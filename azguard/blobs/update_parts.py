@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 
-from azguard.blobs import containers, properties, tags, update_content, write_guards
+from azguard.blobs import containers, fenced_writes, properties, tags, update_content
 from azguard.blobs.content.upload import Settings
 from azguard.blobs.update_content import Commit, LeasableBlob
 from azguard.documents import metadata as rules
@@ -69,7 +69,7 @@ class BlobMetadata(LeasableBlob):
         # It is compared only: Set Blob Metadata takes no tags, so that a write of metadata cannot raise it.
         if self.lock_fence is None:
             return None
-        fence, _ = write_guards.read_standing_fence(self.target, self.lease_id, deadline)
+        fence, _ = fenced_writes.read_standing_fence(self.target, self.lease_id, deadline)
         return fence
 
 

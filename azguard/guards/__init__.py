@@ -3,7 +3,8 @@
 ``operations``  one row for each operation of the four services
 ``resolve``     the conditions as requested → the headers of this operation, or a refusal
 ``requested``   the conditions that a caller names, and which of them an operation would ignore
-``versions``    ETags as typed → as sent; the versions that a scope has seen, and which of them guards a write
-``values``      the values of conditions and lease ids as typed → as sent
+``etags``       ETags as typed → as sent
+``versions``    the versions that a scope has seen, and which of them guards a write
+``values``      the values of other conditions and lease ids as typed → as sent
 ``fences``      the fence of a lock's holder, and the tag that carries it
 """

@@ -38,7 +38,7 @@ _REMINDER_SECONDS = 60.0
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 # The shortest and the longest pause between two attempts on a busy lock without a queue: a release is noticed within a
 # second, mostly within half a second.
-_POLL_SECONDS = (0.25, 1.0)
+_UNQUEUED_POLL_SECONDS = (0.25, 1.0)
 
 
 class LockAcquisition:
@@ -227,7 +227,9 @@ class LockAcquisition:
             if is_news:
                 self._reporter.tell()
         is_plain = self._place is None or self._draining is not None
-        pause = self._settings.uniform(*_POLL_SECONDS if is_plain or self._place is None else self._place.pauses)
+        pause = self._settings.uniform(
+            *_UNQUEUED_POLL_SECONDS if is_plain or self._place is None else self._place.pauses
+        )
         limit = self._deadline if self._silence is None or self._silence.passed else self._silence
         if (asked := self._asked_seconds) > pause:
             pause, limit = asked, self._time.start_in_any_case(asked)

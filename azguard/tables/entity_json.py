@@ -10,7 +10,7 @@ from azguard.address import Address, Kind
 from azguard.documents import json_text
 from azguard.documents.json_text import NotJson
 from azguard.errors import TransformFailed, UsageError
-from azguard.guards import versions
+from azguard.guards import etags
 from azguard.guards.versions import SeenVersion
 from azguard.requests.lineage import KEY
 from azguard.tables import edm, limits, writes
@@ -191,7 +191,7 @@ def _version(found: Entity) -> SeenVersion | None:
     """Return the version that an entity was read as: by azguard, by the service itself, or by the Azure CLI."""
     stated = {name: value for name, value in found.items() if name == ETAG or _is_az_etag(name, value)}
     for name, value in stated.items():
-        if not isinstance(value, str) or not versions.is_version(Kind.ENTITY, value):
+        if not isinstance(value, str) or not etags.is_version(Kind.ENTITY, value):
             raise UsageError(
                 f"{name} is {json.dumps(value)}, which is not the ETag of an entity", reason="entity_bad_etag"
             )

@@ -181,9 +181,9 @@ class Command(Plain, TyperCommand):
                 return super().invoke(ctx)
         except AzguardError as error:
             if self.spec.is_remote and ctx.obj is not None:
-                from azguard.cli.words import explaining
+                from azguard.cli.words import refusals
 
-                told = explaining.explain(ctx.obj, error)
+                told = refusals.explain(ctx.obj, error)
                 if told is not error:
                     raise told from error
             raise

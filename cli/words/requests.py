@@ -1,4 +1,4 @@
-"""The words for requests, accounts, names and documents: see ``hints``."""
+"""The words for requests, accounts, names and documents: see ``table``."""
 
 from collections.abc import Mapping
 
@@ -45,27 +45,16 @@ HINTS: Mapping[str, Words] = {
     ),
     "entity_without_key": "an entity has a PartitionKey and a RowKey, both strings",
     "has_snapshots": "add --delete-snapshots include, or only",
-    "infinite_lease_required": "acquire it with --infinite: what it protects may take longer than any term",
     "kept_out": "its firewall may not know this network: see Networking of the account in the portal",
     "key_of_another_account": _find_key,
     "key_too_long": "make the partition or row key shorter",
     "keys_not_accepted": "log in: --auth-mode login",
-    "lease_breaking": "release the lease, or finish under the id that it has",
-    "lease_broken": "stop the work that it protects and release it; then acquire a new one",
-    "lease_broken_already": "see its state: azguard lease show {address}",
-    "lease_id_missing": "name the lease with --lease-id, or wait until its holder releases it",
-    "lease_not_held": "it was released or lost, or the id is wrong: azguard lease show {address}",
-    "lease_over": "it expired or was broken: read again before you write; if you gave --lease-id, leave it out",
-    "lease_refuses": "see its state: azguard lease show {address}",
-    "leased_by_another": "wait until it is free: azguard lease wait {address}",
-    "leased_under_another_id": "check the id, or see who holds it: azguard lease show {address}",
     "login_ended": "log in again: az login",
     "login_not_accepted": "log in again: az login, in the account's own directory: az login --tenant TENANT",
     "metadata_full": (
         "remove an entry, or keep large values in a blob; where --no-lineage is an option, azguard adds no entry "
         "with it"
     ),
-    "no_lease": "take one: azguard lease acquire {address}",
     "not_allowed": "check the key, the SAS or the login",
     "answer_altered": "a proxy or a cache stands in between: go past it (NO_PROXY=HOST), or name the real endpoint",
     "answer_unreadable": "a proxy or a firewall may stand in between; --debug shows what could not be read",

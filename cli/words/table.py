@@ -8,11 +8,11 @@ on the facts, a row is a function of them.
 
 from collections.abc import Mapping
 
-from azguard.cli.words import locks, requests, services, writes
+from azguard.cli.words import leases, requests, services, writes
 from azguard.cli.words.rows import Words
 
 #: The tables, by subject.
-PAGES = (locks, requests, services, writes)
+PAGES = (leases, requests, services, writes)
 #: What to type next.
 HINTS: Mapping[str, Words] = {reason: words for page in PAGES for reason, words in page.HINTS.items()}
 #: What happened, where the core's own sentence would have to name an option.

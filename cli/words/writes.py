@@ -1,4 +1,4 @@
-"""The words for conditions, updates, trees and the cache: see ``hints``."""
+"""The words for conditions, updates, trees and the cache: see ``table``."""
 
 import re
 import shlex

@@ -61,7 +61,7 @@ def copy(
     """
     from azguard.blobs import copies
     from azguard.blobs.content.upload import create_only
-    from azguard.blobs.write_guards import find_blob
+    from azguard.blobs.write_checks import find_blob
 
     env = context.of(ctx)
     refuse_order(blob, second, given.source)

@@ -38,7 +38,7 @@ _SLOW = (
 
 # What a run that succeeds has no use for.
 _FOR_ERRORS = (
-    "azguard.cli.words.explaining",
+    "azguard.cli.words.refusals",
     "azguard.cli.words.table",
     "azguard.requests.denials",
 )
@@ -120,7 +120,7 @@ def test_an_update_imports_the_blob_sdk_only_and_what_the_simplest_one_needs(
     others = ("azure.storage.queue", "azure.storage.fileshare", "azure.data.tables", "azure.identity")
     slow = ("rich", "pydantic", "yaml", "jsonpatch", "json_merge_patch", "jmespath")
     blocks = (
-        "azguard.blobs.write_guards",
+        "azguard.blobs.fenced_writes",
         "azguard.blobs.listing",
     )
     ways = ("azguard.documents.metadata", "azguard.leases", "azguard.processes.identity")

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Target
-from azguard.blobs import properties, write_guards
+from azguard.blobs import properties, write_checks
 from azguard.blobs.content.upload import BlobWritten, Settings
 from azguard.errors import BadRequest, Changed, Exists, GaveUp, NotFound, UsageError
 from azguard.guards.operations import SEQUENCE
@@ -119,7 +119,7 @@ def find_or_create(given: PageWrite, end: int, deadline: Deadline) -> tuple[str,
     except NotFound as error:
         if given.create_bytes is None or error.service_code == "ContainerNotFound":
             raise error if error.reason else error.but(reason="pages_of_nothing") from error
-        write_guards.check_creatable(target, given.conditions, error)
+        write_checks.check_creatable(target, given.conditions, error)
         return _create(given, given.create_bytes, deadline), True
     address = str(target.address)
     if given.conditions.never_read:
@@ -141,7 +141,7 @@ def _check_type(target: Target, found: Any) -> None:
     kind = properties.type_of(found)
     if kind != PAGE_BLOB:
         raise BadRequest(
-            f"{target} is {write_guards.describe_type(kind)}, and has no pages",
+            f"{target} is {write_checks.describe_type(kind)}, and has no pages",
             str(target.address),
             reason="no_page_blob",
         )

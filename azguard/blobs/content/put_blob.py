@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self
 
 from azguard.accounts.account import SINGLE_BYTES, Target
 from azguard.accounts.direct import ChallengeReceived
-from azguard.blobs import properties, write_guards
+from azguard.blobs import properties, write_checks
 from azguard.blobs.content.upload import BlobPut, Settings, Upload, decode_md5, find_outcome, is_plain, send_plain
 from azguard.errors import UsageError
 from azguard.guards.resolve import Conditions
@@ -106,7 +106,7 @@ def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None], *, al
     first = read_up_to(source, SINGLE_BYTES + 1)
     if not first and not allow_empty:
         raise UsageError("the input is empty; nothing was written", reason="put_is_empty")
-    with write_guards.explain_refusal(upload.target, upload.conditions, upload.deadline):
+    with write_checks.explain_refusal(upload.target, upload.conditions, upload.deadline):
         if len(first) <= SINGLE_BYTES:
             upload = replace(upload, md5=hashlib.md5(first, usedforsecurity=False).digest())
             _check_md5(upload.settings, upload.md5 or b"")
@@ -167,7 +167,7 @@ def commit_list(upload: Upload, ids: Sequence[str]) -> _Committed:
     Raises as ``put`` does, and Changed where a block is not there any more.
     """
     _check_tags(upload)
-    with write_guards.explain_refusal(upload.target, upload.conditions, upload.deadline):
+    with write_checks.explain_refusal(upload.target, upload.conditions, upload.deadline):
         # The ids prove nothing: another writer may have committed the same blocks.
         return _write_under_fence(upload, lambda fresh: _commit(fresh, list(ids)), ())
 
@@ -179,7 +179,7 @@ def _to_place(upload: Upload, patience: Callable[[], Deadline]) -> StagingPlace:
 def _put_blocks(
     upload: Upload, first: bytes, source: BinaryIO, progress: Callable[[int], None]
 ) -> tuple[_Committed, int, Any]:
-    write_guards.check_early(replace(upload, deadline=upload.deadline.fresh()))
+    write_checks.check_early(replace(upload, deadline=upload.deadline.fresh()))
     length = 0
     ids: list[str] = []
     place = _to_place(upload, lambda: _extend_deadline(upload))
@@ -195,14 +195,14 @@ def _put_blocks(
 
 
 def _write_under_fence(upload: Upload, call: Callable[[Upload], Mapping[str, Any]], ids: Sequence[str]) -> _Committed:
-    from azguard.blobs import write_guards
+    from azguard.blobs import fenced_writes
 
     # The time to read a slow pipe, or to stage the blocks, does not count against the deadline of the commit.
     upload = replace(upload, deadline=upload.deadline.fresh())
 
     def check_type(under: Conditions) -> None:
         if not upload.any_type:
-            write_guards.check_type(upload.target, under, upload.deadline)
+            write_checks.check_type(upload.target, under, upload.deadline)
 
     def attempt(under: Conditions) -> "Settled[Mapping[str, Any]]":
         if under is not upload.conditions:
@@ -213,7 +213,7 @@ def _write_under_fence(upload: Upload, call: Callable[[Upload], Mapping[str, Any
 
     # A refusal of this look has nothing to do with a fence.
     check_type(upload.conditions)
-    return write_guards.write_fenced(upload.target, upload.conditions, upload.deadline, attempt, creates=True)
+    return fenced_writes.write_fenced(upload.target, upload.conditions, upload.deadline, attempt, creates=True)
 
 
 def _attempt(

@@ -196,7 +196,7 @@ def test_a_renewal_tells_the_term_that_was_written_down(monkeypatch: pytest.Monk
 def test_waiting_for_a_lease_ends_with_the_time_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     records, clock = Records(), Clock()
     monkeypatch.setattr(actions, "acquire", answering(records, OTHERS))
-    monkeypatch.setattr(recorded, "until_free", lambda target, patience, tell, uniform: clock.sleep(4))
+    monkeypatch.setattr(recorded, "wait_until_free", lambda target, patience, tell, uniform: clock.sleep(4))
     with pytest.raises(GaveUp):
         kept(records).acquire_when_free(LeaseRequest(A, 30, Conditions()), clock.deadline(10))
     assert records.notes.count("send") == 4

@@ -1,4 +1,4 @@
-"""The words for leases, files under SMB, files and programs: see ``hints``."""
+"""The words for leases and locks, files under SMB, files and programs: see ``table``."""
 
 from collections.abc import Mapping
 
@@ -58,6 +58,17 @@ def _close_handles(facts: Mapping[str, object]) -> str:
 #: What to type next.
 HINTS: Mapping[str, Words] = {
     # Leases.
+    "infinite_lease_required": "acquire it with --infinite: what it protects may take longer than any term",
+    "lease_breaking": "release the lease, or finish under the id that it has",
+    "lease_broken": "stop the work that it protects and release it; then acquire a new one",
+    "lease_broken_already": "see its state: azguard lease show {address}",
+    "lease_id_missing": "name the lease with --lease-id, or wait until its holder releases it",
+    "lease_not_held": "it was released or lost, or the id is wrong: azguard lease show {address}",
+    "lease_over": "it expired or was broken: read again before you write; if you gave --lease-id, leave it out",
+    "lease_refuses": "see its state: azguard lease show {address}",
+    "leased_by_another": "wait until it is free: azguard lease wait {address}",
+    "leased_under_another_id": "check the id, or see who holds it: azguard lease show {address}",
+    "no_lease": "take one: azguard lease acquire {address}",
     "lease_of_another_job": "to use it all the same, name it: --lease-id ID; azguard lease list --mine --all-scopes",
     "lease_is_own": "this scope holds it, or did: azguard lease renew {address}, or release",
     "lease_not_free_in_time": "wait longer, or see who holds it: azguard lease show {address}",
