@@ -54,7 +54,7 @@ def show(store: Store, request: FileRequest) -> FileAnswer:
     return FileAnswer(
         200,
         {
-            **describe_written(store, share, node),
+            **_describe(store, share, node),
             **answers.metadata_headers(node.metadata),
             "x-ms-server-encrypted": "true",
         },
@@ -102,10 +102,13 @@ def find_parent_id(store: Store, share: ShareRecord, node: Node) -> int:
 
 def describe_written(store: Store, share: ShareRecord, node: Node) -> dict[str, str]:
     """Return the headers by which a write answers with what it wrote."""
+    return {**_describe(store, share, node), "x-ms-request-server-encrypted": "true"}
+
+
+def _describe(store: Store, share: ShareRecord, node: Node) -> dict[str, str]:
     return {
         **answers.version_headers(node.etag, node.modified),
         **smb_headers(node, find_parent_id(store, share, node)),
-        "x-ms-request-server-encrypted": "true",
     }
 
 

@@ -471,6 +471,14 @@ def test_a_path_is_no_longer_than_the_service_allows(files: FilesEmulator) -> No
     assert files.ask("PUT", f"work/{long}/{'f' * 38}", _FILE[2]).status == 201
 
 
+# Source: https://learn.microsoft.com/rest/api/storageservices/get-directory-properties
+def test_a_read_of_a_directory_tells_its_encryption_as_a_read_does(files: FilesEmulator) -> None:
+    files.ask(*_SHARE)
+    answers = [files.ask(*_DIRECTORY).headers, files.ask("GET", "work/d?restype=directory").headers]
+    names = ("x-ms-request-server-encrypted", "x-ms-server-encrypted")
+    assert [[name in each for name in names] for each in answers] == [[True, False], [False, True]]
+
+
 def test_no_lease_operation_moves_the_etag(files: FilesEmulator) -> None:
     files.ask(*_SHARE)
     before = files.ask(*_FILE).headers["etag"]
