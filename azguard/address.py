@@ -273,7 +273,7 @@ def _parse_url(text: str, kind: Kind | None, endpoints: urls.Endpoints) -> Locat
 
 
 def _resource(service: str, path: str, kind: Kind | None, restype: str | None) -> tuple[Kind, str]:
-    """Return what the path of a URL names, and its address without the prefix."""
+    """Return the kind of resource that the path of a URL names, and its address without the prefix."""
     folder = restype == "directory" or path.endswith("/")
     body = path if kind is Kind.BLOB or (service == "blob" and "/" in path.rstrip("/")) else path.rstrip("/")
     if service == "table":

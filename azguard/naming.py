@@ -137,7 +137,7 @@ def check_new_path(path: str) -> None:
 
 
 def fold_path(path: str) -> str:
-    """Return what two paths of a share have in common that differ in the case of their letters: they name one file.
+    """Return the form that two paths of a share have in common if they differ only in case: such paths name one file.
 
     Letter by letter, as the service compares them: a sharp s is not two letters.
     """

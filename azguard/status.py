@@ -65,10 +65,10 @@ class ResourceStatus:
 
 
 def reads_of(cache: EtagCache, targets: Sequence[Target]) -> list[Read]:
-    """Return what the scope of a cache has read of these resources.
+    """Return the reads of these resources that the scope of a cache remembers.
 
     Raises:
-        NotFound: it has never read one of them.
+        NotFound: the scope has never read one of the resources.
     """
     found = [(target, _find_read(cache, target)) for target in targets]
     unread = next((str(target.address) for target, entry in found if entry is None), None)
@@ -78,7 +78,7 @@ def reads_of(cache: EtagCache, targets: Sequence[Target]) -> list[Read]:
 
 
 def _find_read(cache: EtagCache, target: Target) -> Entry | None:
-    """Return what was read of a resource, else of its metadata or policies alone, whose version is its ETag."""
+    """Return the entry of a resource, else of its metadata or policies alone, whose version is the resource's ETag."""
     key = Key.of(target)
     # The service gives a queue no ETag; the versions of its parts are azguard's own.
     parts = () if target.kind is Kind.QUEUE else (Part.METADATA, Part.ACL)
@@ -166,7 +166,7 @@ def _current(target: Target, deadline: Deadline) -> tuple[str | None, datetime |
 
 
 def _choose_show(kind: Kind) -> Callable[[Target, Conditions, Deadline], Any]:
-    """Return what asks the service for the properties of a resource that can be leased."""
+    """Return the function that asks the service for the properties of a resource that can be leased."""
     if kind is Kind.SHARE:
         from azguard.files import shares
 

@@ -64,7 +64,7 @@ def files(ctx: typer.Context, incomplete: str) -> list[Candidate]:
 
 
 def file_sources(ctx: typer.Context, incomplete: str) -> list[Candidate]:
-    """Return what a file can be copied from: files, and blobs with their prefix."""
+    """Return the sources that a file can be copied from: files, and blobs with their prefix."""
     if incomplete.startswith("blob:"):
         return _complete_prefixed(_NAMED, ctx, incomplete)
     found = files(ctx, incomplete)

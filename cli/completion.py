@@ -204,7 +204,7 @@ def quote_for_powershell(value: str) -> str:
 
 
 def _candidates(root: Any, words: Sequence[str], incomplete: str, environ: Mapping[str, str]) -> list[Candidate]:
-    """Return what may stand in the place of ``incomplete``, with what each is."""
+    """Return the candidates for the place of ``incomplete``, each with its meaning."""
     typed = _walk(root, words)
     if typed.rest:
         return [(COMMAND_OF_SHELL, "")] if _runs_command(typed.command) else []

@@ -82,7 +82,7 @@ class Environment:
 
     @cached_property
     def reads(self) -> "Reads":
-        """Return what this scope has read, to guard this run's writes and to record what it delivers."""
+        """Return the reads of this scope, which guard this run's writes and record the run's downloads."""
         from azguard.cache.reads import Reads
 
         return Reads(
@@ -144,10 +144,10 @@ class Environment:
         return deadline
 
     def location(self, text: str, kind: Kind | None = None) -> Location:
-        """Return what an address or URL names, and where; the account in use may tell which service a URL is of.
+        """Return the location of an address or URL; the account in use may tell which service a URL is of.
 
         Raises:
-            UsageError: it is malformed, or of another kind than the command takes.
+            UsageError: the text is malformed, or of another kind than the command takes.
         """
         return address.parse(text, kind, self._endpoints)
 
@@ -196,9 +196,9 @@ class Environment:
         operation: Operation | None = None,
         lease_id: str | None = None,
     ) -> "Conditions":
-        """Return what an operation sends for this run's conditions, or its own lease id, and what this scope has read.
+        """Return an operation's conditions, from this run's options or its own lease id and from this scope's reads.
 
-        ``copy`` is the file that is written, or the version that what is written came with.
+        ``copy`` is the file that is written, or the version that the written content came with.
         """
         which = operation or self.operation
         assert which is not None

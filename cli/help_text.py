@@ -73,12 +73,12 @@ class HelpText:
 
     @property
     def summary(self) -> str:
-        """Return what it does, in one sentence or two."""
+        """Return the description of the command or group, in one sentence or two."""
         return self._paragraphs[0] if self._paragraphs else ""
 
     @property
     def notes(self) -> list[str]:
-        """Return what is to be known besides, paragraph by paragraph."""
+        """Return the notes on the command or group, paragraph by paragraph."""
         return [each for each in self._paragraphs[1:] if not each.startswith((_EXAMPLES, _TOPICS))]
 
     @property

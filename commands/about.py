@@ -58,7 +58,7 @@ def demo(
 
 
 def _offer(ctx: typer.Context, incomplete: str) -> list[Candidate]:
-    """Return what may follow: a command or a topic, then the commands of a noun."""
+    """Return the candidates that may follow: a command or a topic, then the commands of a noun."""
     words = list(ctx.obj.arguments)
     asked = ctx.obj.root.find(words) if words else ctx.obj.root
     found = completion.list_commands(asked) if isinstance(asked, Group) else []

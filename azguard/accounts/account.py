@@ -316,7 +316,7 @@ class Target(NamedTuple):
 
     @property
     def kind(self) -> Kind:
-        """Return what the address names."""
+        """Return the kind of resource that the address names."""
         return self.address.kind
 
     @property

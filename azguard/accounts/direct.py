@@ -153,7 +153,7 @@ def _format_date(second: int) -> str:
 
 
 def _describe(response: Any) -> str:
-    """Return what a refusal says in its body, as the SDK words it."""
+    """Return the message and the facts in the body of a refusal, as the SDK words them."""
     from xml.etree import ElementTree as ET
 
     try:

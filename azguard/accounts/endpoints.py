@@ -38,7 +38,7 @@ class HostFacts(NamedTuple):
 
 
 def place(endpoint: str) -> HostFacts | None:
-    """Return what the host tells, or None if it is an emulator's or a domain of the user's own."""
+    """Return the facts in a host name, or None if the host is an emulator or has a domain of the user's own."""
     found = _HOST.fullmatch(urlsplit(endpoint).hostname or "")
     if found is None:
         return None
@@ -179,7 +179,7 @@ class NamedProxy(NamedTuple):
 
 
 def proxy_settings(url: str) -> Mapping[str, Any]:
-    """Return what requests must be told so that a request to this machine goes past every proxy."""
+    """Return the settings of requests with which a request to this machine goes past every proxy."""
     return _past_proxies(url.partition("://")[2].partition("/")[0])
 
 

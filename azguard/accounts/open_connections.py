@@ -223,7 +223,7 @@ class _Reader:
             pass  # what may stand behind the last chunk
 
     def _read_until(self, ends: Sequence[bytes]) -> bytes:
-        """Return what stands before the first of these ends."""
+        """Return the text before the first of these ends."""
         while True:
             found = [(place, end) for end in ends if (place := self.pending.find(end)) >= 0]
             if found:

@@ -102,7 +102,7 @@ def _keep_signature(request: Any) -> Any:
 
 
 def _remember(merge: Callable[..., Mapping[str, Any]]) -> Callable[..., Mapping[str, Any]]:
-    """Return what reads the proxies of the environment once for each host.
+    """Return a function that reads the proxies of the environment once for each host.
 
     requests reads all of the environment, twice, for each request: a sixth of the time that a small upload takes.
     """

@@ -216,7 +216,7 @@ def _check_origin(url: str, response: Any) -> None:
 
 
 def _find_alteration(status: int, headers: Mapping[str, str]) -> str | None:
-    """Return what a proxy did to a success of the service's; None if nothing is seen."""
+    """Return the alteration that a proxy made to a success of the service; None if no alteration is seen."""
     if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
         return None
     if _CHANGED_AT not in headers:
@@ -236,7 +236,7 @@ def _describe_location(location: str) -> str:
 
 
 def _explain(error: Exception) -> "AzureError":
-    """Return what the SDK says of a connection that broke under a request or its answer."""
+    """Return the SDK's error for a connection that broke under a request or its answer."""
     from azure.core.exceptions import ServiceResponseError, ServiceResponseTimeoutError
     from urllib3.exceptions import ProtocolError
 

@@ -112,7 +112,7 @@ def _tunnel_refusal(cause: BaseException) -> "re.Match[str] | None":
 
 
 def _by_proxy(error: BaseException, host: str, proxy: NamedProxy) -> NoAnswer | None:
-    """Return what the proxy has to do with it; None if it has nothing to."""
+    """Return the explanation of a failed connection by its proxy; None if the proxy had no part in the failure."""
     from urllib3.exceptions import NewConnectionError, ProxyError
 
     causes = list(_causes(error))
@@ -143,7 +143,7 @@ def _proxy_names(proxy: NamedProxy, host: str) -> dict[str, object]:
 
 
 def describe_proxy_refusal(proxy: NamedProxy, host: str, status: int, words: str = "") -> NoAnswer:
-    """Return what a proxy's own refusal of a request to a host means."""
+    """Return the explanation of a proxy's own refusal of a request to a host."""
     if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
         return NoAnswer(
             f"the proxy {proxy.address} wants a user and a password (407), so {host} was not asked",

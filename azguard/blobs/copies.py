@@ -226,7 +226,7 @@ def _send(given: BlobCopy, on_source: Mapping[str, str]) -> Mapping[str, Any]:
 
 
 def _find_outcome(given: BlobCopy, patience: Deadline) -> Finding[Mapping[str, Any]]:
-    """Return what is known about a copy, with the ETag it made and the id it got if they are known."""
+    """Return the finding on a copy, with the ETag and the id of the copy if they are known."""
     conditions = given.conditions
     try:
         found = properties.fetch(given.target, Conditions(), patience)

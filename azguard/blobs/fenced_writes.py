@@ -71,7 +71,7 @@ def write_fenced(
 
 
 def bind_to_what_is_there(target: Target, conditions: Conditions, deadline: Deadline, *, creates: bool) -> Conditions:
-    """Look, and return what to bind the next request to: the fence that is there, that version, or nothing there."""
+    """Look, and return the conditions that bind the next request to the standing fence, the version, or no blob."""
     fence = conditions.fence
     assert fence is not None
     try:

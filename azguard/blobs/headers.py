@@ -78,9 +78,9 @@ def excludes_copies(given: Conditions, under: Conditions) -> bool:
 def find_outcome(
     found: Any, target: Target, lease_id: str | None, patience: Deadline, equals: Callable[[Any], bool]
 ) -> Finding[Any]:
-    """Return what is known of a write over the version ``found`` that has no place for a lineage.
+    """Return the finding on a write over the version ``found``, where the write has no place for a lineage.
 
-    ``equals`` says whether a version has what was sent. Only a lease tells whether it was our write that made it.
+    ``equals`` says whether a version has the sent settings. Only a lease tells whether our write made the version.
     """
     try:
         current, is_held = properties.fetch_whatever_lease(target, lease_id, patience)

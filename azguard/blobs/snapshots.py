@@ -150,7 +150,7 @@ def _send_settled(pinned: Snapshot) -> Settled[_Answer]:
 
 
 def _to_changed(error: NotModified, given: Snapshot) -> Changed:
-    """Return what an answer to a read means for a snapshot, which is a write."""
+    """Return the Changed error that stands for a read's "not modified": a snapshot is a write."""
     return error.as_kind(Changed, message=f"the condition did not hold for {given.target}")
 
 

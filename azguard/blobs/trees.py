@@ -66,7 +66,7 @@ class BlobTree:
 
     @property
     def address(self) -> str:
-        """Return what the prefix is."""
+        """Return the address of the prefix."""
         return f"blob:{self.container.address.container}/{self.prefix}"
 
     def find_reason_to_skip(self, name: str) -> str | None:  # for other services
@@ -185,9 +185,9 @@ def _read_small_to_file(
     progress: Callable[[int], None],
     admit: delivery.Admit,
 ) -> tuple[BlobGot, str | None] | None:
-    """Write a blob's content to a file, whole or not at all, and return what was delivered and its lineage.
+    """Write a small blob's content to a file, whole or not at all, and return the result and the blob's lineage.
 
-    None, and nothing is written, if it is not one that one request reads, or if the file is a device.
+    Return None and write nothing if one request cannot read the whole blob, or if the file is a device.
     """
     mode = delivery.find_mode(file)
     if mode is not None and not stat.S_ISREG(mode):

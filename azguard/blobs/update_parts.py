@@ -151,7 +151,7 @@ class BlobTags(LeasableBlob):
     def fence(
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
     ) -> Callable[[], CommittedVersion]:
-        """Return what makes a write in doubt impossible: its lease is released, and what it would replace is there."""
+        """Return a function that makes a write in doubt impossible: it frees the lease and checks the version."""
 
         def give_up_lease() -> CommittedVersion:
             if lease_id is None or lease_id == self.lease_id:

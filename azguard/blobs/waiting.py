@@ -69,7 +69,7 @@ class Waiting:
     uniform: Callable[[float, float], float]
 
     def poll(self, look: Callable[[Deadline], BlobWaited | None]) -> BlobWaited | None:
-        """Return what ``look`` finds first, or None if it has found nothing when the time is up."""
+        """Return the first finding of ``look``, or None if the time is up before ``look`` finds anything."""
         told = False
 
         def look_once(deadline: Deadline) -> BlobWaited | None:

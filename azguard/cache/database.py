@@ -94,7 +94,7 @@ MOVE_LEASES = "UPDATE leases SET address = ? || substr(address, ?) WHERE account
 
 
 def delete_entries(which: str, values: tuple[object, ...]) -> tuple[Step, Step]:
-    """Return what deletes all that is known of the resources; the last step changes one row of each."""
+    """Return the statements that delete all entries of the resources; the last statement changes one row of each."""
     return (
         (f"DELETE FROM entries WHERE {which} AND {_BESIDES}", [values]),
         (f"DELETE FROM entries WHERE {which}", [values]),

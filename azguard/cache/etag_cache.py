@@ -108,7 +108,7 @@ class EtagCache:
         self._database.close()
 
     def find_last(self, key: Key) -> Entry | None:
-        """Return what this scope last read or wrote of a resource."""
+        """Return the entry of the last read or write of a resource in this scope."""
         return self._find_entry(key, _LAST)
 
     def find_bound(self, key: Key, copy: Copy) -> Bound:
@@ -116,7 +116,7 @@ class EtagCache:
         return self.find_known(key, copy)[1]
 
     def find_known(self, key: Key, copy: Copy) -> tuple[Entry | None, Bound]:
-        """Return what ``find_last`` and ``find_bound`` do, at once."""
+        """Return the results of ``find_last`` and ``find_bound``, from one query."""
         query = f"SELECT copy, {sql.ENTRY} FROM entries WHERE {sql.THIS} AND copy IN (?, ?, ?)"
         rows = self._database.read(query, (*self._this(key), _LAST, copy.path, copy.inode))
         found = {row[0]: cache_records.parse_entry(row[1:]) for row in rows}
@@ -365,17 +365,17 @@ class EtagCache:
 
 
 def find_entries(cache: EtagCache, location: Location, scope: str | None) -> list[Entry]:
-    """Return what a scope, or with None every scope, has read of an address; of a URL, in the account it names."""
+    """Return the entries of an address in one scope, or with None in every scope; of a URL, in the account it names."""
     wanted = str(location.address)
     found = (entry for entry in cache.list_entries(scope, wanted) if entry.address == wanted)
     return [entry for entry in found if _is_at(entry.account, location)]
 
 
 def require_entries(cache: EtagCache, location: Location, scope: str) -> list[Entry]:
-    """Return what a scope has read of an address.
+    """Return the entries of an address in one scope.
 
     Raises:
-        NotFound: it has read nothing of it.
+        NotFound: the scope has no entry of the address.
     """
     found = find_entries(cache, location, scope)
     if not found:

@@ -55,7 +55,7 @@ class Reads:
     _moved: dict[tuple[str, str], str] = field(default_factory=dict, init=False, repr=False)
 
     def recall(self, target: Target, copy: "Copy | SeenVersion | None" = None, part: Part = Part.WHOLE) -> Remembered:
-        """Return what this scope knows of a resource, or of a part of it.
+        """Return the entries and the lease that this scope remembers of a resource, or of a part of the resource.
 
         ``copy`` is the file whose content is to be written, or the version that the content itself names.
         """
@@ -87,7 +87,7 @@ class Reads:
         return self.find_last(target) if found is None and part is not Part.TAGS else found
 
     def find_content(self, target: Target, etag: str | None, copy: "Copy") -> "KnownContent | None":
-        """Return what is known of one version's content, if its hash is; ``copy`` is a file that may hold it."""
+        """Return the known facts of one version's content, if its hash is known; the file ``copy`` may hold it."""
         cache, key = self.open_cache(), _key(target)
         for each in (*cache.find_bound(key, copy), cache.find_last(key)):
             if each is not None and each.etag == etag and each.content_hash is not None:
@@ -148,12 +148,12 @@ class Reads:
         target: Target,
         copy: "Copy | SeenVersion | None" = None,
     ) -> Conditions:
-        """Return what an operation sends: the conditions asked for, or the guard of what this scope has read.
+        """Return the conditions that an operation sends: those asked for, or the guard from this scope's reads.
 
         Raises:
             UsageError: a condition is malformed, or the operation does not honour it.
             Changed: the write needs a version, and this scope has never read one.
-            NotFound: ``@held``, and another job with this scope holds one.
+            NotFound: ``@held``, and another job with this scope holds a lease.
         """
         if asked.lease_id == _HELD:
             self._refuse_another_jobs(target)

@@ -173,7 +173,7 @@ def apply_to_metadata_text(edits: Iterable[Edit], content: bytes, reserved: str)
 
 
 def _bytes_after(content: bytes, edit: Edit) -> bytes:
-    """Return what an append adds behind the content."""
+    """Return the bytes that an append adds behind the content."""
     if not isinstance(edit, AppendText):
         return b""
     # An argument that was not UTF-8 arrives with its bytes as surrogates, and leaves as it was typed.
@@ -273,7 +273,7 @@ def _apply_one(edit: Edit, document: object) -> object:
 
 
 def validate_patch(operations: object) -> str | None:
-    """Return what keeps a document from being a JSON Patch, or None."""
+    """Return the reason why a document is no JSON Patch, or None if the document is one."""
     if not isinstance(operations, list):
         return f"a JSON Patch is an array of operations, this is {paths.describe(operations)}"
     wrongs = ((place, _wrong(operation)) for place, operation in enumerate(operations, 1))

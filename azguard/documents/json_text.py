@@ -177,7 +177,7 @@ class Style(NamedTuple):
 
     @property
     def comma(self) -> str:
-        """Return what stands between two members on one line."""
+        """Return the separator of two members on one line."""
         return ", " if self.colon.endswith(" ") else ","
 
     def string(self, text: str) -> str:

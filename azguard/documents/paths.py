@@ -191,7 +191,7 @@ def _show(path: Path, depth: int) -> str:
 
 
 def describe(value: object) -> str:
-    """Return what kind of JSON value it is, in words."""
+    """Return the kind of a JSON value, in words."""
     if value is None:
         return "null"
     if isinstance(value, bool):

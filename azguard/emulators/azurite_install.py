@@ -205,7 +205,7 @@ def _count(folder: Path) -> int:
 
 
 def _last_words(log: IO[str]) -> tuple[str, ...]:
-    """Return what npm said of the failure, without its stack trace and advertising."""
+    """Return npm's messages about the failure, without its stack trace and advertising."""
     log.seek(0)
     prefix = "npm error "
     said = [line.removeprefix(prefix).rstrip() for line in log if line.startswith(prefix)]

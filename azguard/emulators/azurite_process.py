@@ -215,7 +215,7 @@ def _answering(port: int) -> str | None:
 
 
 def find_server(port: int) -> str | None:
-    """Return what answers HTTP on a port calls itself; None if nothing answers."""
+    """Return the name that an HTTP server on a port gives itself; None if no server answers."""
     from http.client import HTTPConnection, HTTPException
 
     connection = HTTPConnection("127.0.0.1", port, timeout=_PROBE_SECONDS)

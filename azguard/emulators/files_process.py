@@ -161,7 +161,7 @@ def _start(
 
 
 def explain_end(folder: Path) -> str | None:
-    """Return what happened to the Files emulator if it was started and does not run; None if neither."""
+    """Return the reason why a Files emulator that was started does not run; None if it runs or was never started."""
     recorded = _read(folder)
     if recorded is None or _lives(recorded):
         return None

@@ -316,7 +316,7 @@ class Connection:
 
 
 def _to_answer(request: Request, fault: Fault, answer: Head, sent: float) -> Answer:
-    """Return what to record about an answer that came just now."""
+    """Return the record of an answer that came just now."""
     return Answer(
         request=request,
         fault=fault,
@@ -335,7 +335,7 @@ def _change_head(answer: Head, request: Request, chosen: Chosen) -> Head:
 
 
 def _half(head: bytes, content: bytes) -> bytes:
-    """Return what is left of an answer: half of its body; without one, its head up to the middle of the ETag."""
+    """Return the first half of an answer: half of the body; without a body, the head up to the middle of the ETag."""
     if content and not content.startswith(b"0\r\n"):
         return head + content[: len(content) // 2]
     position = head.lower().find(b"\r\netag: ")

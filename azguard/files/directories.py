@@ -138,7 +138,7 @@ def rename_directory(source: Target, target: Target, conditions: Conditions, dea
 
 
 def find_replaced(target: Target) -> Target:
-    """Return what a rename of a directory can replace at its new address: a file."""
+    """Return the file that a rename of a directory can replace at its new address."""
     return Target(target.account, Address(Kind.FILE, target.address.parts))
 
 

@@ -112,7 +112,7 @@ class FileDownload:
                 yield Piece(piece.offset - start, piece.content)
 
     def result(self, file: Path | None, content_hash: str) -> FileGot:
-        """Return what was delivered, once it was."""
+        """Return the result of the download, once the content is delivered."""
         found = self.properties
         return FileGot(
             address=str(self._target.address),
@@ -217,10 +217,10 @@ def to_stream(
     deadline: Deadline,
     progress: Callable[[int, int], None],
 ) -> tuple[FileGot, str | None]:
-    """Write a file's content, or a part of it, to a stream; return what was delivered, and its lineage.
+    """Write a file's content, or a part of it, to a stream; return the result and the file's lineage.
 
     Raises:
-        Changed: the file was overwritten while it was read; what the stream got so far is incomplete.
+        Changed: the file was overwritten while it was read; the content in the stream is incomplete.
         OutputFailed: the stream takes no more, as on a full disk.
     """
     download, content_hash = delivery.to_stream(

@@ -167,7 +167,7 @@ def end_abandoned(target: Target, guarding: Guarding, deadline: Deadline) -> End
 
 
 def _choose_note(target: Target, held: Held, guarding: Guarding) -> Owner | None:
-    """Return what is to tell who holds the lease; that of a share need not, because it ends by itself."""
+    """Return the owner to record on a file; None on a share, whose lease ends by itself, or on a read-only file."""
     is_ours = held.lease.is_own and target.kind is Kind.FILE
     # The service refuses new metadata for a file that is read-only.
     return guarding.owner if is_ours and "ReadOnly" not in (held.found.file_attributes or "") else None

@@ -272,7 +272,7 @@ class _RangeRun:
         self._write(length, lambda headers, timeouts: client.clear_range(at, length, headers=headers, **timeouts))
 
     def finish(self) -> RangeWritten:
-        """Take the record of the lease's holder away, and return what was written."""
+        """Remove the record of the lease's holder, and return the result of the write."""
         given, last = self.given, self.last
         assert last is not None
         if self.held is not None and self.held.has_note:

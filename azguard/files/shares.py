@@ -166,7 +166,7 @@ def find_create_outcome(target: Target, op: str, patience: Deadline) -> Finding[
 
 
 def to_create_result(target: Target, answer: Mapping[str, Any], attempts: int) -> WriteResult:
-    """Return what a create did."""
+    """Return the result of a create."""
     return WriteResult(
         address=str(target.address),
         etag=quote_etag(answer["etag"]),

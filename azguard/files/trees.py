@@ -244,7 +244,7 @@ class FileTree:
 
     @property
     def address(self) -> str:
-        """Return what the prefix is."""
+        """Return the address of the prefix."""
         return f"file:{self.share.address.container}/{self.prefix}"
 
     @property
@@ -269,7 +269,7 @@ class FileTree:
 
     @property
     def fold(self) -> Callable[[str], str]:
-        """Return what tells which names are of one file: the service keeps the case of letters, and ignores it."""
+        """Return the function that folds the names of one file to one key: the service ignores the case of letters."""
         return naming.fold_path
 
     def find_reason_to_skip(self, name: str) -> str | None:

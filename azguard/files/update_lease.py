@@ -125,7 +125,7 @@ class LeasedUpdate(ABC):
     def fence(
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
     ) -> Callable[[], CommittedVersion]:
-        """Return what makes a write in doubt impossible: its lease is released, and what it would replace is there."""
+        """Return a function that makes a write in doubt impossible: it frees the lease and checks the version."""
 
         def give_up_lease() -> CommittedVersion:
             if self.lease_id is not None:

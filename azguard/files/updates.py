@@ -241,7 +241,7 @@ class DirectoryMetadata(ComparedMetadata):
 
 
 def _choose_settings(like: Kept | None, metadata: Mapping[str, str], content: bytes) -> dict[str, Any]:
-    """Return what a new file takes over from the one whose place it takes."""
+    """Return the settings that a new file takes over from the file that it replaces."""
     from azure.storage.fileshare import ContentSettings
 
     digest = bytearray(hashlib.md5(content, usedforsecurity=False).digest())

@@ -182,7 +182,7 @@ def _to_file_put(
 
 
 def _to_earlier_put(upload: FileUpload, found: Any, measured: _EarlierPut) -> FilePut:
-    """Return what an earlier run of the same op has written."""
+    """Return the result of the put that an earlier run of the same op made."""
     return FilePut(
         address=str(upload.target.address),
         etag=quote_etag(found.etag) if measured.is_there else None,

@@ -170,7 +170,7 @@ def _find_outcome(write: FileWrite, held: Held | None, before: Any | None, patie
 
 
 def find_existing(target: Target, op: str, deadline: Deadline) -> WriteResult:
-    """Return what is there: ours, if the network sent the create twice."""
+    """Return the result for the resource that exists: our own, if the network sent the create twice."""
     try:
         found = fetch(target, None, deadline.fresh())
     except NotFound:  # deleted since

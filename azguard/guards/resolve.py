@@ -98,7 +98,7 @@ class Conditions:
 def resolve(
     operation: Operation, asked: RequestedConditions, target: Target, known: Remembered | None = None
 ) -> Conditions:
-    """Return what ``operation`` sends for what was asked, given what this scope knows of the target.
+    """Return the conditions that ``operation`` sends, from those asked for and from this scope's memory of the target.
 
     Raises:
         UsageError: an empty or malformed value, or a condition or combination this operation does not honour.

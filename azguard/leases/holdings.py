@@ -314,19 +314,19 @@ class HoldingChange(Holding):
 
 
 def index(found: Sequence[Holding]) -> Mapping[str, Holding]:
-    """Return what is held now, by address."""
+    """Return the current holdings by address."""
     return {each.address: each for each in found if each.is_held}
 
 
 def carry_over(before: Mapping[str, Holding], now: Mapping[str, Holding], tally: ListingTally) -> Mapping[str, Holding]:
-    """Return what is held now, and what was held in containers that could not be listed this time."""
+    """Return the current holdings, and the earlier holdings in containers that could not be listed this time."""
     unseen = {(each.address or "").partition(":")[2] for each in tally.failed}
     kept = {address: each for address, each in before.items() if _container_of(address) in unseen}
     return {**kept, **now}
 
 
 def compare(before: Mapping[str, Holding], now: Mapping[str, Holding]) -> list[HoldingChange]:
-    """Return what was taken, was freed or changed between two listings, in order of address."""
+    """Return the holdings that were taken, freed or changed between two listings, in order of address."""
     changes = []
     for address in sorted({*before, *now}):
         then, held = before.get(address), now.get(address)

@@ -63,7 +63,7 @@ class RememberedLease(Protocol):
 
     @property
     def address(self) -> str:
-        """Return what it is on."""
+        """Return the address of the leased resource."""
 
     @property
     def lease_id(self) -> str:

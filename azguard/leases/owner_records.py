@@ -265,7 +265,7 @@ def change_metadata(
 
 
 def tie_to(target: Target, lease_id: str, version: Version) -> Conditions:
-    """Return what keeps a write to that version: the lease, and of a blob the version itself."""
+    """Return the conditions that bind a write to that version: the lease, and for a blob the ETag too."""
     if target.kind is not Kind.BLOB:
         return Conditions(lease_id=lease_id)
     return Conditions({"If-Match": version.etag}, lease_id=lease_id)

@@ -81,7 +81,7 @@ class BrokenLease:
 
 
 def summarize(state: LeaseState) -> LeaseFacts:
-    """Return what one answer of the service says about a lease."""
+    """Return the facts about a lease that one answer of the service tells."""
     holder = None if state.free else state.holder
     age = None if state.free else lease_age.measure(state)
     owner = owners.read_owner(state.metadata)
@@ -107,7 +107,7 @@ def summarize(state: LeaseState) -> LeaseFacts:
 
 
 def summarize_broken(state: LeaseState) -> BrokenLease:
-    """Return what is reported of a lease that was broken, from the state that was read last."""
+    """Return the report on a lease that was broken, from the state that was read last."""
     holder = state.holder
     age = lease_age.measure(state)
     return BrokenLease(
@@ -193,7 +193,7 @@ class Holding:
 
 
 def build_holding(state: LeaseState, claim: Claim) -> Holding:
-    """Return what the state of a resource and the claim on it say together."""
+    """Return the holding that the state of a resource and the claim on the resource make together."""
     told = "held" if claim.is_leaseless else _STATES.get(state.state, "free")
     is_held = told in _HELD
     is_renewed = is_held and _is_renewed(state, claim)

@@ -242,7 +242,7 @@ class HoldRecords:
 
 
 def find_place() -> str:
-    """Return what tells this machine, and its numbering of processes, from others: containers number anew."""
+    """Return the text that tells this machine and its numbering of processes from others: containers number anew."""
     try:
         numbering = os.readlink("/proc/self/ns/pid")
     except OSError:

@@ -153,9 +153,9 @@ def check_sequence(target: Target, metadata: Mapping[str, str], sequence: int | 
 def write_owner_and_fence(
     request: LockRequest, target: Target, lease_id: str, owner: Owner, known: Version | None, deadline: Deadline
 ) -> LockRecord:
-    """Write the owner's record and the next fence under the lease, and return what was written, and over what.
+    """Write the owner's record and the next fence under the lease; return the record and the version it replaced.
 
-    ``target`` is the slot that is leased, ``known`` the version that is there, if that is known. Other metadata stays,
+    ``target`` is the slot that is leased, ``known`` the current version, if that is known. Other metadata stays,
     and the content is not touched.
     """
     while True:

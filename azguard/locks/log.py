@@ -194,7 +194,7 @@ def _choose_ours(blob: Target, found: list[LogLine | None], gaps: list[str]) -> 
 
 
 def _explain_missing(lock: Target, deadline: Deadline) -> list[str]:
-    """Return what an absent history means for people."""
+    """Return the explanation of an absent history, for people."""
     found = lease_state.look(lock, deadline)
     ended = (owners.read_number(found.metadata, FENCE) or 0) - (0 if found.free else 1)
     if ended <= 0:

@@ -129,10 +129,10 @@ class Editor:
 
     @classmethod
     def choose(cls, environ: Mapping[str, str]) -> "Editor":
-        """Return what VISUAL or else EDITOR names, a program and its arguments; else one that is there.
+        """Return the editor that VISUAL or else EDITOR names, a program and its arguments; else an installed editor.
 
         Raises:
-            UsageError: there is none, it cannot be run, or it needs a terminal and there is none.
+            UsageError: there is no editor, it cannot be run, or it needs a terminal and there is no terminal.
         """
         source = next((name for name in ("VISUAL", "EDITOR") if environ.get(name)), None)
         words = _split(source, environ[source]) if source else _find_default(environ)

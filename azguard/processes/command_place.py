@@ -311,7 +311,7 @@ class _Place:
         return environ
 
     def _guard(self, order: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
-        """Run a command under a guardian, and return what is to be said of its end."""
+        """Run a command under a guardian, and return the message about the command's end."""
         try:
             guardian = Guardian.fork()
         except OSError as error:

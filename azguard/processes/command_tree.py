@@ -180,7 +180,7 @@ class CommandTree:
         self._frozen = []
 
     def find_running(self) -> list[str]:
-        """Return what still runs, for people."""
+        """Return the names and ids of the processes that still run, for people."""
         return [f"{each.name} (pid {each.pid})" for each in self._all()]
 
     def _group_is_ours(self) -> bool:

@@ -50,15 +50,15 @@ def run(
     clock: Callable[[], float],
     relay: Callable[[bytes], None],
 ) -> Edited:
-    """Return what the command leaves in the private copy, whose file is called as the end of ``name``.
+    """Return the content that the command leaves in the private copy, whose file is called as the end of ``name``.
 
-    What it prints is passed on to ``relay``. ``deadline`` is in seconds of ``clock``, or None.
+    The command's output is passed on to ``relay``. ``deadline`` is in seconds of ``clock``, or None.
 
     Not guaranteed: if azguard itself is killed, the copy stays in the temporary folder, where only its owner reads it.
 
     Raises:
-        TransformFailed: it cannot be started, fails or is ended by a signal; or the file is gone or no regular file.
-        GaveUp: the deadline passed; it was stopped.
+        TransformFailed: the command does not start, fails or is ended by a signal; or the file is gone or not regular.
+        GaveUp: the deadline passed; the command was stopped.
     """
     scratch = None
     try:
@@ -115,10 +115,10 @@ class ScratchFile:
         return cls(path)
 
     def read(self, most_bytes: int) -> bytes:
-        """Return what is in the file now.
+        """Return the current content of the file.
 
         Raises:
-            TransformFailed: it is gone, is no regular file, cannot be read, or is too large.
+            TransformFailed: the file is gone, is not a regular file, cannot be read, or is too large.
         """
         try:
             # Neither a link out of the folder nor a pipe without a writer.
@@ -137,7 +137,7 @@ class ScratchFile:
             return stream.read()
 
     def stamp(self) -> tuple[int, int]:
-        """Return what differs after the file was written, in place or anew; 0 and 0 if there is none."""
+        """Return the stamp that a write of the file changes, in place or anew; 0 and 0 if there is no file."""
         try:
             found = os.lstat(self.path)
         except OSError:

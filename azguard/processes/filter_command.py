@@ -141,14 +141,14 @@ def run(
     most_bytes: int = MOST_BYTES,
     relay: Callable[[bytes], None] | None = None,
 ) -> bytes:
-    """Return what the command, an argument vector without a shell, makes of the content.
+    """Return the output of the command, an argument vector without a shell, for the content.
 
-    Its output is complete when nothing it started holds it open any more; ``relay`` takes it as it comes, and nothing
-    is returned. ``deadline`` is in seconds of ``clock``, or None; ``grace`` is in seconds.
+    The output is complete when no process of the command holds it open; with ``relay``, which takes the output as it
+    comes, nothing is returned. ``deadline`` is in seconds of ``clock``, or None; ``grace`` is in seconds.
 
     Raises:
-        TransformFailed: it cannot be started, fails, is ended by a signal or writes more than ``most_bytes``.
-        GaveUp: the deadline passed; it was stopped.
+        TransformFailed: the command cannot be started, fails, is ended by a signal or writes more than ``most_bytes``.
+        GaveUp: the deadline passed; the command was stopped.
         UsageError: there is no command.
     """
     _check_startable(command, deadline, clock)

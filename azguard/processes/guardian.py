@@ -169,7 +169,7 @@ class Guardian:
             time.sleep(_POLL_SECONDS)
 
     def find_left_running(self) -> list[str]:
-        """Return what the command left running when it ended, for people; to be asked after ``close``."""
+        """Return the processes that the command left running when it ended, for people; ask after ``close``."""
         try:
             return _describe(self._offspring())
         except OSError:
@@ -217,7 +217,7 @@ class Guardian:
             time.sleep(_POLL_SECONDS)
 
     def _kill_all(self) -> list[Process]:
-        """Kill the guardian and all that the command started; return what could not be killed."""
+        """Kill the guardian and every process of the command; return the processes that could not be killed."""
         if not self._is_reaped:
             os.kill(self._pid, signal.SIGKILL)
             os.waitpid(self._pid, 0)

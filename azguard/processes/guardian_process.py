@@ -38,7 +38,7 @@ _IGNORED_SIGNALS = (*FORWARDED, signal.SIGTTIN, signal.SIGTTOU)
 
 
 def find_ignored_signals() -> frozenset[int]:
-    """Return what this process was started to ignore (nohup, a background job): its command ignores it too."""
+    """Return the signals that this process was started to ignore (nohup, a background job), as its command does too."""
     return frozenset(number for number in _IGNORED_SIGNALS if signal.getsignal(number) is signal.SIG_IGN)
 
 
@@ -285,7 +285,7 @@ class _Guardian:
 
 
 def _prologue(terminal: Terminal | None, ignored: frozenset[int], group: ControlGroup | None) -> Callable[[], None]:
-    """Return what the command's process does before it becomes the command."""
+    """Return the function that the command's process runs before the process becomes the command."""
     dies_with_parent = tree.bind_to_parent()
     ours = os.getpid()
     # In a pipeline another program, such as a pager, may need the terminal; a command is lent it once it asks.

@@ -121,7 +121,7 @@ def find_birth(pid: int) -> str | None:
 
 
 def find_boot(proc: Path = _PROC) -> str | None:
-    """Return what tells this boot of the machine from every other; None where that cannot be known.
+    """Return the id that tells this boot of the machine from every other; None where the id cannot be known.
 
     Raises:
         OSError: there is no room to open a file.
@@ -207,7 +207,7 @@ def keep_spare_file() -> None:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return what is in a file."""
+    """Return the content of a file."""
     return _make_room(path.read_bytes)
 
 

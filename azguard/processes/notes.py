@@ -44,7 +44,7 @@ class Machine:
 
     @property
     def facts(self) -> dict[str, str]:
-        """Return what a note says of the machine of its process."""
+        """Return the note's facts about the machine of its process."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     def runs(self, other: "Machine") -> bool:

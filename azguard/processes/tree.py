@@ -44,7 +44,7 @@ def adopt_orphans() -> None:
 
 
 def bind_to_parent() -> Callable[[], object]:
-    """Return what makes Linux kill this process when its parent dies; elsewhere nothing does."""
+    """Return a function that has Linux kill this process when its parent dies; elsewhere the function does nothing."""
     if sys.platform != "linux":
         return lambda: None
     prctl = _prctl()
@@ -124,7 +124,7 @@ def terminate(processes: Collection[Process], number: int = signal.SIGTERM) -> N
 
 
 def kill(find: Callable[[], Collection[Process]], seconds: float) -> list[Process]:
-    """Kill what is found, again and again until nothing is, and return what is left after so many seconds."""
+    """Kill the processes found, again and again until none is found; return the processes left after ``seconds``."""
     until = time.monotonic() + seconds
     empty = 0
     while True:
@@ -183,7 +183,7 @@ def _list_children(parent: int) -> list[int]:
 
 
 def _scan_children() -> Callable[[int], list[int]]:
-    """Return what ``_list_children`` does, for a kernel that lists none: from one look at all processes."""
+    """Return a substitute for ``_list_children``, for a kernel that lists no children: one look at all processes."""
     by_parent: dict[int, list[int]] = {}
     for entry in identity.list_names("/proc"):
         process = _read(int(entry)) if entry.isdecimal() else None

@@ -246,7 +246,7 @@ def _clear(queue: Target, deadline: Deadline) -> None:
 
 
 def _judge_delete(refusal: AzguardError, now: datetime | None, hidden_until: datetime | None) -> Verdict:
-    """Return what a refusal says of an earlier copy of the delete; ``now`` is the service's clock."""
+    """Return the verdict of a refusal on an earlier copy of the delete; ``now`` is the service's clock."""
     if refusal.service_code == _MISMATCH:
         return Verdict.NEVER  # It is there, so that nothing has deleted it.
     is_hidden = now is not None and hidden_until is not None and now + _CLOCKS <= hidden_until

@@ -91,9 +91,9 @@ class Verdict(Enum):
 
 
 def look_under(lease_id: str | None, look: Callable[[str | None], T]) -> tuple[T, bool]:
-    """Return what ``look`` finds under a lease id, and whether that lease is still held.
+    """Return the finding of ``look`` under a lease id, and whether that lease is still held.
 
-    Where it has ended, which the service may have refused the write for, the same is asked without it.
+    Where the lease has ended, which may be why the service refused the write, ``look`` asks again without the lease id.
     """
     try:
         return look(lease_id), lease_id is not None

@@ -121,10 +121,10 @@ def poll(
     *,
     longest_pause_seconds: float = _FIRST_PAUSE_SECONDS,
 ) -> T | None:
-    """Return what ``look`` finds first, or None if it has found nothing when the time is up.
+    """Return the first finding of ``look``, or None if the time is up before ``look`` finds anything.
 
-    ``look`` takes the deadline of one look, which has all the time that is left: transient errors are tolerated so
-    long. The pauses between two looks grow. ``uniform`` draws a random number between two others.
+    ``look`` takes the deadline of one look, which has all the time that is left: transient errors are tolerated until
+    then. The pauses between two looks grow. ``uniform`` draws a random number between two others.
     """
     pause = min(_FIRST_PAUSE_SECONDS, longest_pause_seconds)
     while True:

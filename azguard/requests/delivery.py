@@ -172,10 +172,10 @@ Open = Callable[[], C]
 
 
 def to_stream(target: Target, begin: Open[C], stream: BinaryIO, progress: Progress) -> tuple[C, str]:
-    """Write content to a stream; return what was read, and the hash of its content.
+    """Write content to a stream; return the download and the hash of its content.
 
     Raises:
-        Changed: it was overwritten while it was read; what the stream got so far is incomplete.
+        Changed: the content was overwritten while it was read; the content in the stream is incomplete.
         OutputFailed: the stream takes no more, as on a full disk.
     """
     download = begin()

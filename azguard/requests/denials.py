@@ -70,7 +70,7 @@ def explain(error: Any, code: str | None, target: Target, said: str) -> Denial:
 
 
 def _explain_credentials(error: Any, code: str | None, target: Target, now: datetime) -> Denial | None:
-    """Return what is wrong with the credentials; None where the code blames something else."""
+    """Return the denial that the credentials explain; None where the code blames another cause."""
     account, request = target.account, error.response.request
     if account.auth is Auth.SAS:
         return (
@@ -135,7 +135,7 @@ def _check_time(token: Sas, now: datetime) -> Denial | None:
 
 
 def _check_place(token: Sas, request: Any, code: str | None, target: Target) -> Denial | None:
-    """Return what is wrong with the service, the kind of resource, the protocol or the address it is used from."""
+    """Return the denial for a SAS of another service, kind of resource or protocol, or used from another address."""
     service = target.kind.service
     if token.services is not None and service[0] not in token.services:
         names = " and ".join(
@@ -172,7 +172,7 @@ def _check_place(token: Sas, request: Any, code: str | None, target: Target) -> 
 
 
 def _check_one_resource(token: Sas, request: Any, target: Target) -> Denial | None:
-    """Return what a SAS of one container, blob, share or file cannot allow."""
+    """Return the denial of a request that a SAS of one container, blob, share or file cannot allow."""
     service = target.kind.service
     if service in _SAS_OF and _needs_account_sas(request, _find_level(request, service)):
         return Denial(
@@ -269,7 +269,7 @@ def _blame_network(target: Target) -> Denial:
 
 
 def _describe(target: Target) -> str:
-    """Return what was asked for; a listing of a whole service has no name of its own."""
+    """Return the name of the resource asked for; for a listing of a whole service, the name of the account."""
     return str(target) or f"account {target.account.name}"
 
 
@@ -287,7 +287,7 @@ def _format_time(when: datetime) -> str | None:
 
 
 def list_permissions(request: Any, service: str) -> tuple[str, ...]:
-    """Return what a SAS needs for a request: of each text, one of its letters. Nothing where that is not known."""
+    """Return the permissions that a SAS needs for a request: of each text, one letter. Empty where not known."""
     url = urlsplit(request.url)
     query = {name: values[0] for name, values in parse_qs(url.query).items()}
     if service == "table":

@@ -90,7 +90,7 @@ class AppliedKeys:
         return len(self.packed) // _BYTES
 
     def find(self, op: str) -> AppliedKey | None:
-        """Return what is remembered of an op."""
+        """Return the remembered key of an op."""
         wanted = _shorten(op)
         return next((_unpack(each) for each in self._each() if each.startswith(wanted)), None)
 
@@ -175,7 +175,7 @@ class Lineage:
         return any(op == entry for entry, _ in self.entries) or (isinstance(op, str) and self.find_key(op) is not None)
 
     def find_key(self, op: str) -> AppliedKey | None:
-        """Return what is remembered of a keyed update; None if nothing is."""
+        """Return the remembered key of a keyed update; None if the lineage has no such key."""
         return self.keys.find(op) if self.keys else None
 
     def after(self, op: str, parent: str | None) -> Self:
@@ -257,7 +257,7 @@ def op_of_key(key: str, endpoint: str, address: str) -> str:
 
 
 def verdict_from_lineage(lineage: Lineage, op: str, parent: str | None, current: str | None) -> Verdict:
-    """Return what the lineage of the current version says about ``op`` on ``parent`` (None is nothing there).
+    """Return the verdict on ``op`` over ``parent`` (None: no resource) from the lineage of the current version.
 
     Only sound if the lineage and the current ETag come from one response: see the head of this module.
     """

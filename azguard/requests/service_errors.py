@@ -214,7 +214,7 @@ def _build_bad_request(
 
 
 def _not_asked(foreign: NotOfTheService, target: Target, facts: dict[str, Any]) -> errors.AzguardError:
-    """Return what an answer means that does not come from the service."""
+    """Return the error for an answer that does not come from the service."""
     facts = {**facts, "http_status": foreign.status}
     host, proxy = urlsplit(target.endpoint).hostname or "", endpoints.find_proxy(target.endpoint)
     if proxy is not None and foreign.status in (401, 403, 407):
@@ -323,9 +323,7 @@ def _explain(
 
 
 def judge_unclear(refusal: errors.AzguardError, target: Target, found_etag: str | None) -> errors.AzguardError:
-    """Return what a refusal with an unknown code is, once it was read which version is there: a conflict only if that
-    moved.
-    """
+    """Return the error for a refusal with an unknown code, after a read: a conflict only if the version moved."""
     expected = refusal.expected_etag
     is_unclear = refusal.reason == _UNCLEAR.reason and expected is not None and found_etag is not None
     if not is_unclear or str(found_etag).strip(_QUOTE) == str(expected).strip(_QUOTE):

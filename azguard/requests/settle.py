@@ -152,9 +152,9 @@ class _Write(Generic[T]):
             self.doubts += 1
 
     def _settle_doubt(self, sent: CallResult[T], error: BaseException) -> Finding[T]:
-        """Return what is found while a transmission is in doubt: that it is committed, or may be sent again.
+        """Return the finding while a transmission is in doubt: that it is committed, or may be sent again.
 
-        A refusal speaks of its own transmission only: an earlier one may be why it was refused.
+        A refusal speaks of its own transmission only: an earlier transmission may be its cause.
         """
         found = self._ask(self.request.look, error)
         if found.verdict is Verdict.NEVER:

@@ -59,7 +59,7 @@ class UnchangedFile:
 
     @property
     def state(self) -> str:
-        """Return what identifies its content: another one has another state."""
+        """Return the text that identifies the source's content: other content has another state."""
         return ":".join(map(str, self._begun))
 
     def fileno(self) -> int:

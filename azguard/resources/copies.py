@@ -194,7 +194,7 @@ def to_url(source: Target) -> str:
 
 
 def describe(source: Target, destination: Target) -> str:
-    """Return what names a source in a result: its address, and in another account its endpoint too."""
+    """Return the name of a source in a result: its address, and in another account its endpoint too."""
     if source.account is destination.account or same_host(source.endpoint) == same_host(destination.endpoint):
         return str(source.address)
     return f"{source.endpoint}/{source.address.short}"

@@ -56,10 +56,10 @@ def is_nowhere(target: Target, error: NotFound) -> bool:
 
 
 def look_before(look: Callable[[], T]) -> T | None:
-    """Return what ``look`` finds before a delete or a create is sent; None where the caller may not read.
+    """Return the finding of ``look`` before a delete or a create is sent; None where the caller may not read.
 
     Raises:
-        NotFound: there is nothing.
+        NotFound: the resource does not exist.
     """
     try:
         return look()
@@ -68,7 +68,7 @@ def look_before(look: Callable[[], T]) -> T | None:
 
 
 def look_after(look: Callable[[], T]) -> T | None:
-    """Return what ``look`` finds after a delete was sent; None where nothing is there, or it is being deleted."""
+    """Return the finding of ``look`` after a delete was sent; None where the resource is gone or being deleted."""
     try:
         return look()
     except NotFound:
@@ -80,19 +80,19 @@ def look_after(look: Callable[[], T]) -> T | None:
 
 
 def judge_refused_delete(before: object | None, look: Callable[[], object]) -> Finding[Any]:
-    """Return what ``look`` tells of a delete that was refused; ``before`` is what ``look_before`` found."""
+    """Return the finding on a delete that was refused, by ``look``; ``before`` is the finding of ``look_before``."""
     if look_after(look) is not None:
         return Finding(Verdict.UNKNOWN)
     return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE, same=before is not None)
 
 
 def create(make: Callable[[], T], look: Callable[[], WriteResult], *, skip: bool) -> T | WriteResult:
-    """Create by ``make``; with ``skip``, return what ``look`` finds where something is already."""
+    """Create by ``make``; with ``skip``, return the finding of ``look`` where the resource exists already."""
     return _create_unless_exists(make, look) if skip else make()
 
 
 def _create_unless_exists(make: Callable[[], T], look: Callable[[], WriteResult]) -> T | WriteResult:
-    """Return what ``make`` created, or what ``look`` finds where something is already."""
+    """Return the result of ``make``, or the finding of ``look`` where the resource exists already."""
     try:
         return make()
     except OutcomeUnknown as error:

@@ -225,7 +225,7 @@ def drop_types(row: Mapping[str, Any]) -> PrintedEntity:
 
 
 def to_seen_version(stored: Stored) -> SeenVersion:
-    """Return what guards the next write of an entity that was read."""
+    """Return the version that guards the next write of an entity that was read."""
     return SeenVersion(stored.etag, str(stored.lineage) or None, stored.entity.get(TIMESTAMP))
 
 

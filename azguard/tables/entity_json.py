@@ -58,7 +58,7 @@ def parse(content: bytes) -> Entity:
 
 
 def canonicalize(content: bytes, address: Address) -> bytes:
-    """Return what a transform gave in the canonical spelling, with the keys of the address."""
+    """Return the output of a transform in the canonical spelling, with the keys of the address."""
     entity = parse(content)
     if KEY in entity:
         raise TransformFailed(f"{KEY} is how azguard knows its own writes; it cannot be edited")
@@ -77,12 +77,12 @@ def canonicalize(content: bytes, address: Address) -> bytes:
 
 
 def drop_orphan_types(before: bytes, after: bytes) -> bytes:
-    """Return what a transform gave without the annotations of properties that it took away.
+    """Return the output of a transform without the annotations of properties that the transform deleted.
 
-    ``jq 'del(.count)'`` leaves the type of what it deletes behind.
+    ``jq 'del(.count)'`` leaves the type of the property behind.
 
     Raises:
-        TransformFailed: it is not one JSON object.
+        TransformFailed: the output is not one JSON object.
     """
     old = parse(before)
     new = parse(after)
@@ -170,10 +170,10 @@ def with_keys_of(target: Target, found: Entity) -> EntityCopy:
 
 
 def for_delete(target: Target, copy: EntityCopy, name: str) -> EntityCopy:
-    """Return what a delete needs of a copy: the keys and the version. ``name`` is where the copy came from.
+    """Return the part of a copy that a delete needs: the keys and the version. ``name`` is where the copy came from.
 
     Raises:
-        UsageError: it has no version, and a delete has no use for anything else.
+        UsageError: the copy has no version, and a delete uses only the version.
     """
     if copy.version is None:
         raise UsageError(

@@ -57,7 +57,7 @@ class ItemVerdict:
 
     @property
     def evidence(self) -> _Evidence:
-        """Return what it says where it is not certain."""
+        """Return the evidence of an item whose verdict is not certain."""
         if not self.excludes_itself:
             return _Evidence.NONE
         if self.verdict is Verdict.UNKNOWN:
@@ -76,10 +76,10 @@ def _tells_of_all(refused: EntityWrite, verdict: Verdict) -> bool:
 
 
 def verdict_from_items(items: Iterable[ItemVerdict]) -> Verdict:
-    """Return what is known of a whole transaction: what is certain of one item is certain of all.
+    """Return the verdict on a whole transaction: a certain verdict on one item holds for all items.
 
-    Of an insert it is never certain that it was not applied, because what it made may have been deleted. So it is
-    believed only where no other item is against it. Items after the first certain one are not asked for.
+    An insert never proves that it was not applied, because its entity may have been deleted since. So the evidence of
+    an insert counts only where no other item is against it. Items after the first certain one are not asked for.
     """
     found = set()
     for item in items:
@@ -166,7 +166,7 @@ def check(items: Sequence[Item]) -> None:
 
 
 def preview(items: Sequence[Item]) -> list[ItemPlanned]:
-    """Return what would be sent."""
+    """Return the plan of each item; nothing is sent."""
     return [
         ItemPlanned(
             line=item.line,
@@ -259,7 +259,7 @@ class _Transaction:
             yield ItemVerdict.of(item.write, verdict)
 
     def _look_after_refusal(self, patience: Deadline) -> Finding[list[str | None]]:
-        """Return what one item says for all: the one refused if it carries a lineage; if it does not tell, another."""
+        """Return one item's finding for all: the refused item's if it has a lineage; else, or if unclear, another's."""
         refused = self._find_refused_item(self._error)
         stamped = [item for item in self._items if item.write.stamp is not None]
         first = refused if refused in stamped else (stamped or [refused or self._items[0]])[0]

@@ -108,7 +108,7 @@ class VersionedEntity:
         return []
 
     def canonicalize(self, content: bytes) -> bytes:
-        """Return what the transform gave in the canonical spelling."""
+        """Return the output of the transform in the canonical spelling."""
         return entity_json.canonicalize(content, self.target.address)
 
     @property
@@ -245,7 +245,7 @@ class LedgeredEntity(VersionedEntity):
 
 
 def _read_key(row: Entity) -> AppliedKey | None:
-    """Return what a row tells; None where another program has changed it."""
+    """Return the key in a row; None where another program has changed the row."""
     try:
         at = datetime.fromisoformat(str(row.get(_TIME)))
         change = row.get(_CHANGE)

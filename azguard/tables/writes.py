@@ -236,12 +236,12 @@ def _send(made: EntityWrite, timeouts: Mapping[str, Any]) -> str | None:
 
 
 def find_outcome(made: EntityWrite, patience: Deadline, before: Stored | None = None) -> Finding[str | None]:
-    """Return what is known about a write, with the ETag it made if that is known; ``before`` was there before it."""
+    """Return the finding on a write, with the ETag it made if known; ``before`` is the entity before the write."""
     return to_finding(made, fetch_current(made, patience), before)
 
 
 def to_finding(made: EntityWrite, found: Stored | None, before: Stored | None = None) -> Finding[str | None]:
-    """Return what is known about a write from what is there now, and that itself."""
+    """Return the finding on a write from the current entity, together with that entity."""
     verdict = judge_outcome(made, found)
     # What was there before a delete, and is not there after it was refused, its first copy may have deleted.
     is_replaced = before is not None and (found is None or found.etag != before.etag)
@@ -254,7 +254,7 @@ def to_finding(made: EntityWrite, found: Stored | None, before: Stored | None = 
 
 
 def fetch_current(made: EntityWrite, patience: Deadline) -> Stored | None:
-    """Return what is there now, None if nothing is."""
+    """Return the current entity, or None if there is no entity."""
     try:
         return entities.get(made.target, patience)
     except NotFound:
@@ -262,7 +262,7 @@ def fetch_current(made: EntityWrite, patience: Deadline) -> Stored | None:
 
 
 def judge_outcome(made: EntityWrite, found: Stored | None) -> Verdict:
-    """Return what is known about a write from what is there now."""
+    """Return the verdict on a write from the current entity."""
     if found is None:
         # A missing entity does not prove our delete: another writer could have deleted it.
         return Verdict.NOT_YET if made.inserts else Verdict.UNKNOWN

@@ -162,7 +162,7 @@ class Deleting:
         return items.of_write(target, None, items.DELETED, deleted)
 
     def foresee(self, listed: ListedItem) -> Done:
-        """Return what the delete of one file would do."""
+        """Return the outcome that the delete of one file would have."""
         return conclude(self.name(listed), lambda: self._foresee(listed).done())
 
     def name(self, listed: ListedItem) -> str:
@@ -178,10 +178,10 @@ class Deleting:
         return items.of_listed(target, None, outcome, listed, guard=conditions.guard, reason=reason)
 
     def conditions(self, target: Target, listed: ListedItem) -> Conditions:
-        """Return what guards the delete of one file.
+        """Return the conditions that guard the delete of one file.
 
         Raises:
-            Changed: it was never read here, or has changed since, where that is known before anything is sent.
+            Changed: the file was never read here, or has changed since, where that is known before the delete is sent.
         """
         asked = RequestedConditions(etag=listed.etag) if self.asked.last_writer_wins else self.asked
         found = self.reads.resolve_conditions(self.store.delete_operation, asked, target)
@@ -206,7 +206,7 @@ class TreeDelete:
 
     @property
     def address(self) -> str:
-        """Return what the prefix is."""
+        """Return the address of the prefix."""
         return self.deleting.store.address
 
     def phases(self, control: Control) -> list[Iterator[Job]]:

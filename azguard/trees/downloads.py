@@ -48,11 +48,11 @@ class TreeDownload:
 
     @property
     def address(self) -> str:
-        """Return what the prefix is."""
+        """Return the address of the prefix."""
         return self.store.address
 
     def phases(self, control: Control) -> list[Iterator[Job]]:
-        """Return what is done one after the other: the files, then the deletes."""
+        """Return the phases of the download, one after the other: the files, then the deletes."""
         listed = NameIndex(self.store.fold) if self.mirrors else None
         found = [after(lambda: self._read_all(control, listed))]
         if listed is not None:

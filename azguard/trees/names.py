@@ -114,7 +114,7 @@ class NameIndex:
         return self._fold(item.name), item.name, item.etag, modified, item.content_length, item.content_md5, kind
 
     def find(self, name: str) -> Known | None:
-        """Return what is known of a name."""
+        """Return the listed facts of a name."""
         query = "SELECT name, etag, modified, length, md5, blob_type FROM names WHERE key = ?"
         row = self._database.execute(query, (self._fold(name),)).fetchone()
         return None if row is None else _parse_row(row)

@@ -163,7 +163,7 @@ class Control:
             raise GaveUp(f"{name} was begun and not ended: the run was stopped", reason="tree_stopped")
 
     def meter(self, address: str) -> Callable[[int], None]:
-        """Return what is told how many bytes of one file are moved."""
+        """Return the function that takes the number of moved bytes of one file."""
         return partial(self.headway.move, address)
 
 

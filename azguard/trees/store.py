@@ -66,7 +66,7 @@ class TreeStore(Protocol):
 
     @property
     def address(self) -> str:
-        """Return what the prefix is, for people and results."""
+        """Return the address of the prefix, for people and results."""
 
     @property
     def prefix(self) -> str:
@@ -90,7 +90,7 @@ class TreeStore(Protocol):
 
     @property
     def fold(self) -> Callable[[str], str] | None:
-        """Return what tells what two names have in common that the service takes for one; None if each is its own."""
+        """Return the function that folds the names of one file to one key; None if each name is of its own file."""
 
     def find_reason_to_skip(self, name: str) -> str | None:
         """Return why a file is left out that has this name, the prefix included; None if it is not."""
@@ -110,10 +110,10 @@ class TreeStore(Protocol):
         """
 
     def describe_settings(self, target: Target) -> str:
-        """Return what a put of this file sets besides its content, as one text.
+        """Return the settings besides the content that a put of this file sends, as one text.
 
         Raises:
-            UsageError: it sets what no file can have.
+            UsageError: a setting is one that no file can have.
         """
 
     def check(self, deadline: Deadline) -> None:
@@ -145,9 +145,9 @@ class TreeStore(Protocol):
         *,
         skip: bool,
     ) -> tuple[Any, str | None]:
-        """Write a file and return what was written and its lineage; ``progress`` is told the bytes sent so far.
+        """Write a file; return the result and the file's lineage; ``progress`` is told the bytes sent so far.
 
-        With ``skip`` the conditions only create, and what exists is left alone.
+        With ``skip`` the conditions only create, and a file that exists is left alone.
         """
 
     def get(
@@ -161,9 +161,9 @@ class TreeStore(Protocol):
         *,
         size: int | None,
     ) -> tuple[Any, str | None]:
-        """Read a file into another one, whole or not at all, and return what was delivered and its lineage.
+        """Read a file into another file, whole or not at all; return the result and the file's lineage.
 
-        ``size`` is what the listing said, by which a way to read it may be chosen; it may have another one now.
+        ``size`` is the size in the listing, by which a way to read may be chosen; the file may have another size now.
         ``admit``: see ``delivery.Admit``.
         """
 

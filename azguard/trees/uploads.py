@@ -57,7 +57,7 @@ class FileWrites:
         return _Write(self, file, target, control, known)
 
     def foresee(self, file: LocalFile, target: Target, known: Known | None) -> TreeItem:
-        """Return what the write of one file would do, by what was listed of it."""
+        """Return the outcome that the write of one file would have, by the facts in the listing."""
         with open_unchanged(file.path) as source:
             conditions = self.conditions(target, copies.find_behind(source.fileno(), file.path))
             size = source.size
@@ -87,7 +87,7 @@ class FileWrites:
         return build(items.WOULD_CREATE if known is None else items.WOULD_REPLACE)
 
     def conditions(self, target: Target, copy: Copy) -> Conditions:
-        """Return what guards the write of a file."""
+        """Return the conditions that guard the write of a file."""
         if self.skips_existing:
             # Even if this scope has read a version.
             return resolve(self.store.put_operation, RequestedConditions(), target)
@@ -210,11 +210,11 @@ class TreeUpload(FileWrites):
 
     @property
     def address(self) -> str:
-        """Return what the prefix is."""
+        """Return the address of the prefix."""
         return self.store.address
 
     def phases(self, control: Control) -> list[Iterator[Job]]:
-        """Return what is done one after the other: the files, the last ones, the deletes.
+        """Return the phases of the upload, one after the other: the files, the last files, the deletes.
 
         Raises:
             UsageError: the folder cannot be read, does not have one of the last files, or a mirror of it would delete

@@ -110,10 +110,10 @@ class EditSession:
         self._seen = state
 
     def change(self, source: bytes) -> bytes:
-        """Return what the person made, merged into the current content if that is another by now.
+        """Return the person's content, merged into the current content if another writer has changed the source.
 
         Raises:
-            EditConflict: both changed the same place.
+            EditConflict: the person and the other writer changed the same place.
         """
         if source == self._base:
             return self._tools.complete(source, self._mine)

@@ -63,7 +63,7 @@ class UpdatePlan:
     reach_seconds: float | None = None
 
     def make(self, source: bytes, content_type: str | None) -> bytes:
-        """Return what the transform makes of content, which is not refused.
+        """Return the transform's output for the content, once the output is accepted.
 
         Raises:
             TransformFailed: the transform failed, or its result is refused.

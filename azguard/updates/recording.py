@@ -128,7 +128,7 @@ class UpdateRequest:
 
     @property
     def target(self) -> Target:
-        """Return what is updated."""
+        """Return the resource that is updated."""
         return self.resource.target
 
 

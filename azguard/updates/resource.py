@@ -91,7 +91,7 @@ class UpdatableResource(Protocol):
 
     @property
     def target(self) -> Target:
-        """Return what it is and in which account."""
+        """Return the resource's address and account."""
 
     def read(self, deadline: Deadline) -> CurrentVersion:
         """Return the current version, or a state without ETag where there is none."""
@@ -192,7 +192,7 @@ class Applied:
 
 
 def find_applied(state: CurrentVersion, op: str) -> Applied | None:
-    """Return what a version tells of an update that was applied before it, or by it; None if it does not tell of it."""
+    """Return the version's record of an update applied before or by it; None if the version has no such record."""
     if op not in state.lineage and not state.in_ledger:
         return None
     key = state.ledger_key or state.lineage.find_key(op)

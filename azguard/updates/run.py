@@ -264,7 +264,7 @@ def require_existing(resource: UpdatableResource, plan: UpdatePlan, state: Curre
 
 
 def list_created_keys(plan: UpdatePlan, state: CurrentVersion, made: bytes) -> tuple[str, ...]:
-    """Return what is new in the new content that may be there by mistake; where the resource is new, all in it is."""
+    """Return the keys that are new in the content and may be a mistake; none where the resource itself is new."""
     return () if state.etag is None else plan.list_created(state.content, made)
 
 

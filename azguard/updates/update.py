@@ -344,10 +344,10 @@ def update(
 
 
 def preview(resource: UpdatableResource, plan: UpdatePlan, deadline: Deadline) -> Preview:
-    """Return what ``plan`` would write now; nothing is written.
+    """Return the preview of the write that ``plan`` would do now; nothing is written.
 
     Raises:
-        NotFound: there is nothing, and no ``create``.
+        NotFound: the resource does not exist, and ``create`` is not set.
         TransformFailed: the transform failed.
         LockLost: a holder with a higher fence has written.
         Exists: an earlier run applied another change under the same key.

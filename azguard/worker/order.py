@@ -162,7 +162,7 @@ def _find_life_seconds(received: Received, hidden: int) -> float:
 
 
 def find_facts(taken: Taken, settings: WorkSettings) -> MessageFacts:
-    """Return what is known of a message."""
+    """Return the known facts of a message."""
     shown = taken.received.shown
     return MessageFacts(
         queue=settings.queue.address.container,
@@ -175,9 +175,9 @@ def find_facts(taken: Taken, settings: WorkSettings) -> MessageFacts:
 
 
 def build_order(taken: Taken, settings: WorkSettings, key: str | None, ends: float) -> CommandOrder:
-    """Return what is to be run for a message.
+    """Return the order of the command that is to run for a message.
 
-    ``key`` is what was claimed for it; ``ends`` is when the claim ends, on ``clock.now``.
+    ``key`` is the key claimed for the message; ``ends`` is when the claim ends, on ``clock.now``.
     """
     facts, shown = find_facts(taken, settings), taken.received.shown
     known = {

@@ -140,7 +140,7 @@ def _shorten(text: str) -> str:
 
 
 def _read_rows(table: Target, queue: str, wanted: set[str], deadline: Deadline) -> dict[str, dict[str, Any]]:
-    """Return what the rows of a table tell about these messages."""
+    """Return the rows of a table about these messages, by the id of the poisoned copy."""
     query = f"PartitionKey eq {filters.quote(find_partition(queue))} and state eq {filters.quote(POISONED)}"
     found = {}
     try:
@@ -154,7 +154,7 @@ def _read_rows(table: Target, queue: str, wanted: set[str], deadline: Deadline) 
 
 
 def _read_events(path: Path, wanted: set[str]) -> dict[str, dict[str, Any]]:
-    """Return what a file of events tells about these messages, the last of each."""
+    """Return the last event about each of these messages in a file of events."""
     try:
         with path.open("rb") as lines:
             return {each["poison_id"]: each for each in _parse(lines) if each.get("poison_id") in wanted}
@@ -216,7 +216,7 @@ class PoisonReasons:
 
 
 def _read_reasons(poison: Target, wanted: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return what is kept of these messages of a poison queue."""
+    """Return the kept row of each of these messages of a poison queue."""
     found, deadline = {}, Deadline(_SECONDS)
     for each in wanted:
         try:

@@ -33,7 +33,7 @@ _TICK_SECONDS = 1.0
 
 
 def run(settings: WorkSettings, show: Callable[[WorkCounts], None]) -> WorkEnd:
-    """Work until told to stop, and return what was done.
+    """Work until told to stop, and return the summary of the work and the exit status.
 
     ``show`` is told the counts every second. Call it on the main thread, before any other thread is started.
 

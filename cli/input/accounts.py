@@ -40,7 +40,7 @@ def choose(shared: Mapping[str, Any], environ: Mapping[str, str], file: Path, lo
 
 
 def _list_accepted(shared: Mapping[str, Any]) -> dict[str, str]:
-    """Return what is accepted of the account's endpoints, as a profile keeps it."""
+    """Return the risks accepted for the account's endpoints, as a profile keeps them."""
     return {name: "true" for name in _ACCEPTED if shared.get(name.replace("-", "_"))}
 
 
@@ -72,7 +72,7 @@ def _choose(shared: Mapping[str, Any], environ: Mapping[str, str], file: Path, l
 
 
 def find_unencrypted(account: Account) -> str | None:
-    """Return what to warn of: a key or a SAS goes over http to another machine. The emulator's key is no secret."""
+    """Return the warning of a key or a SAS sent over http to another machine. The emulator's key is no secret."""
     if account.allows_http or account.name == EMULATOR_NAME or account.auth not in (Auth.KEY, Auth.SAS):
         return None
     plain = (each for each in account.endpoints.values() if each.startswith("http:"))
@@ -87,7 +87,7 @@ def find_unencrypted(account: Account) -> str | None:
 
 
 def find_overruled(shared: Mapping[str, Any], environ: Mapping[str, str], account: Account) -> str | None:
-    """Return what to warn of: the environment names an account, and another one by its connection string, which wins.
+    """Return the warning that the environment names an account, and its connection string, which wins, another account.
 
     The name that is not used is not shown: it may be a secret in the wrong place.
     """

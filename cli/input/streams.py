@@ -184,12 +184,12 @@ def size(stream: BinaryIO) -> int | None:
 
 
 def show_name(file: str | None) -> str:
-    """Return what a file is called in an error: stdin has no name that one can look for."""
+    """Return the name of a file in an error: stdin has no name that a person can look for."""
     return "stdin" if file in (None, "-") else str(file)
 
 
 def read(name: str) -> bytes:
-    """Return what is in a file, or on stdin for ``-``."""
+    """Return the content of a file, or of stdin for ``-``."""
     try:
         with _stdin() if name == "-" else open(name, "rb") as stream:
             return _read_whole(stream, name)

@@ -112,7 +112,7 @@ def pairs(texts: Sequence[str] | None, option: str, *, ignore_case: bool = True)
 
 
 def snapshot_time(text: str | None, option: str) -> str | None:
-    """Return what names a snapshot, as the service hands it out."""
+    """Return the time that names a snapshot, as the service hands it out."""
     from azguard.address import is_snapshot_time
 
     if not_empty(text, option) is not None and not is_snapshot_time(str(text)):

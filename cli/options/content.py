@@ -138,7 +138,7 @@ class BlobPutOptions(PutContentOptions):
     snapshot_first: common.SnapshotFirst = False
 
     def check(self, name: str) -> "Settings":
-        """Return what a blob of this name is to be besides its content.
+        """Return the settings of a blob of this name, besides its content.
 
         Raises:
             UsageError: an option is malformed.
@@ -159,7 +159,7 @@ class BlobPutOptions(PutContentOptions):
         return self.may_be_empty(self.allow_empty)
 
     def keep_and_write(self, upload: "Upload", write: "Callable[[Upload], Any]") -> Any:
-        """Return what was written; with --snapshot-first, what it replaces is kept before."""
+        """Return the result of the write; with --snapshot-first, keep a snapshot of the replaced version before."""
         if not self.snapshot_first:
             return write(upload)
         from azguard.blobs import snapshots
@@ -223,10 +223,10 @@ class FilePropertyOptions(HeaderOptions):
     smb: SmbPropertyOptions = field(kw_only=True)
 
     def check(self) -> "tuple[FileHeaders, SmbProperties]":
-        """Return what to set.
+        """Return the properties to set.
 
         Raises:
-            UsageError: an option is malformed, or none is given.
+            UsageError: an option is malformed, or no option is given.
         """
         from azguard.files.properties import FileHeaders
 
@@ -273,7 +273,7 @@ class FilePutOptions(PutContentOptions):
     if_exists: common.IfExists = None
 
     def check(self, name: str) -> "tuple[FileHeaders, SmbProperties]":
-        """Return what a file of this name is to be besides its content.
+        """Return the properties of a file of this name, besides its content.
 
         Raises:
             UsageError: an option is malformed.

@@ -60,7 +60,7 @@ class CopyOptions:
     no_lineage: common.NoLineage = False
 
     def check(self) -> "CopySettings":
-        """Return what the copy is to be besides its content.
+        """Return the settings of the copy, besides its content.
 
         Raises:
             UsageError: an option is malformed.
@@ -172,7 +172,7 @@ class FileCopyOptions:
     if_exists: common.IfExists = None
 
     def check(self, source: Target) -> "FileCopySettings":
-        """Return what the copy of this source is to be besides its content.
+        """Return the settings of the copy of this source, besides its content.
 
         Raises:
             UsageError: an option is malformed, or contradicts another or the source.

@@ -158,10 +158,10 @@ class FileLockOptions:
     smb_port: SmbPort = None
 
     def check(self) -> "CheckedFileLockOptions":
-        """Return what the options say.
+        """Return the checked options.
 
         Raises:
-            UsageError: they contradict each other, or one is malformed.
+            UsageError: the options contradict each other, or one is malformed.
         """
         share = Share(str(values.choice(self.share, "--share", tuple(Share))))
         byte_range = None if self.byte_range is None else _read_range(self.byte_range)
@@ -213,10 +213,10 @@ class CheckedFileLockOptions:
 
 
 def plan_file_lock(env: Environment, words: Sequence[str], given: FileLockOptions) -> FileLockPlan:
-    """Return what the options describe.
+    """Return the plan that the options describe.
 
     Raises:
-        UsageError: they contradict each other, or one is malformed.
+        UsageError: the options contradict each other, or one is malformed.
         ConfigError: there is no account key.
         CommandNotFound, NotExecutable: there is no such command.
     """
@@ -258,7 +258,7 @@ def to_break(env: Environment, file: str, machine: str | None, *, yes: bool) -> 
 
 
 def choose_confirmation() -> Callable[[], None] | None:
-    """Return what asks the person at the terminal; None if there is none."""
+    """Return the function that asks the person at the terminal; None if there is no terminal."""
     return (lambda: streams.confirm("close it?", "nothing was closed")) if streams.on_terminal() else None
 
 

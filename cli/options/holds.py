@@ -106,10 +106,10 @@ class HoldOptions:
         return _parse_until(values.not_empty(self.until, "--until"))
 
     def check(self) -> CheckedLockOptions:
-        """Return what those say that ``lock run`` has too.
+        """Return the checked values of the options that ``lock run`` has too.
 
         Raises:
-            UsageError: they contradict each other, or one is malformed.
+            UsageError: the options contradict each other, or one is malformed.
         """
         if self.until is not None and not self.sticky:
             raise UsageError("--until is for a lock without a process", hint="--for 2h, or add --sticky")

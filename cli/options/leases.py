@@ -84,7 +84,7 @@ def new_id(proposed: str | None) -> str:
 
 
 def conditions(env: Environment, target: Target, action: Action | None, lease_id: str | None = None) -> Conditions:
-    """Return what an operation on a lease of this kind of resource sends."""
+    """Return the conditions of an operation on a lease of this kind of resource."""
     return env.conditions(target, operation=operation_of(target, action), lease_id=lease_id)
 
 
@@ -283,7 +283,7 @@ class BreakOptions:
         return values.seconds(self.lease_break_period, "--lease-break-period", 0, LONGEST_BREAK)
 
     def build_safeguards(self, env: Environment) -> "Safeguards":
-        """Return what must hold of the holder."""
+        """Return the safeguards that the holder must meet."""
         from azguard.leases.breaking import Safeguards
         from azguard.leases.ci_runs import RunCheck
 

@@ -126,10 +126,10 @@ class LockOptions:
     ] = False
 
     def check(self) -> CheckedLockOptions:
-        """Return what the options say.
+        """Return the checked options.
 
         Raises:
-            UsageError: they contradict each other, or one is malformed.
+            UsageError: the options contradict each other, or one is malformed.
         """
         slots = 1 if self.slots is None else values.whole(self.slots, "--slots", 1, 1000)
         wait = guarded_runs.read_wait(self.wait, no_wait=self.no_wait)
@@ -189,10 +189,10 @@ def check_kinds(targets: Sequence[Target], asked: Mapping[str, bool]) -> None:
 
 
 def plan_run(env: Environment, addresses: Sequence[str], command: Sequence[str], given: LockOptions) -> LockPlan:
-    """Return what the options describe.
+    """Return the plan that the options describe.
 
     Raises:
-        UsageError: they contradict each other, or one is malformed.
+        UsageError: the options contradict each other, or one is malformed.
         CommandNotFound, NotExecutable: there is no such command.
     """
     checked = given.check()
@@ -228,7 +228,7 @@ def plan_run(env: Environment, addresses: Sequence[str], command: Sequence[str],
 
 
 def _state_guard(env: Environment, text: str, wait: float) -> "StateGuard":
-    """Return what waits for a Terraform state, and releases what a run that died left of its lock."""
+    """Return the guard that waits for a Terraform state, and releases the lock that a dead run left on the state."""
     from azguard.locks.terraform import RunNotes, StateGuard
 
     return StateGuard(

@@ -112,10 +112,10 @@ class WorkOptions:
     ] = None
 
     def check(self, queue: Target, poison: Target | None) -> WorkSettings:
-        """Return what the options say, without the command; ``poison`` is the poison queue that was named.
+        """Return the settings in the options, without the command; ``poison`` is the poison queue that was named.
 
         Raises:
-            UsageError: one is malformed, or they contradict each other.
+            UsageError: an option is malformed, or the options contradict each other.
         """
         if self.once_key is not None and self.once_table is None:
             raise UsageError("--once-key needs the table of the claims", hint="add --once-table TABLE")
@@ -158,7 +158,7 @@ class Watched:
 
 
 def plan(env: Environment, words: list[str], given: WorkOptions) -> WorkSettings:
-    """Return what the command line describes.
+    """Return the settings that the command line describes.
 
     Raises:
         UsageError: the queue or the command is missing, or an option is wrong.

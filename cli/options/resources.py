@@ -61,7 +61,7 @@ class Noun:
 
     @property
     def called(self) -> str:
-        """Return what one is called in a sentence, without an article."""
+        """Return the name of one such resource in a sentence, without an article."""
         return self.name or self.word
 
     def declare(
@@ -121,9 +121,9 @@ def declare_list(
 
 
 def create(env: Environment, if_exists: str | None, send: Callable[[str], Any], find: Callable[[str], Any]) -> Any:
-    """Create a resource, and return what was created, or with ``--if-exists skip`` what is there.
+    """Create a resource and return the result; with ``--if-exists skip``, return the resource that exists.
 
-    ``send`` creates it and ``find`` looks for what is there; both get the id of this write.
+    ``send`` creates the resource and ``find`` looks for one that exists; both get the id of this write.
     """
     from azguard.requests.lineage import fresh_op
     from azguard.resources import existence
@@ -152,14 +152,14 @@ def skips(env: Environment, if_exists: str | None) -> bool:
 
 
 def confirm_delete(target: Target) -> "Callable[[Contents], None] | None":
-    """Return what asks whether a resource is to be deleted with its contents; None where no person can be asked."""
+    """Return the function that asks whether to delete a resource with its contents; None without a person to ask."""
     if not streams.on_terminal():
         return None
     return lambda found: streams.confirm(f"delete {target} and the {found} in it?", "nothing was deleted")
 
 
 def confirm_clear(target: Target) -> "Callable[[Contents], None] | None":
-    """Return what asks whether the contents of a resource, which stays, are to be deleted; None without a person."""
+    """Return the function that asks whether to delete the contents of a resource that stays; None without a person."""
     if not streams.on_terminal():
         return None
     return lambda found: streams.confirm(f"delete the {found} in {target}?", "nothing was deleted")

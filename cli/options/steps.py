@@ -168,7 +168,7 @@ def _is_told(hold: HoldRecord, variables: StepVariables) -> bool:
 
 
 def describe(hold: HoldRecord) -> LockLine:
-    """Return what later steps are told of a lock."""
+    """Return the line about a lock that later steps read."""
     duration = LONGEST if hold.seconds is None else hold.seconds
     return LockLine(hold.address, hold.endpoint, hold.lease_id, str(hold.fence), str(duration))
 

@@ -32,10 +32,10 @@ class Tree(Protocol):
 
     @property
     def address(self) -> str:
-        """Return what the prefix is."""
+        """Return the address of the prefix."""
 
     def phases(self, control: "Control") -> list[Iterator[Job]]:
-        """Return what is done one after the other."""
+        """Return the phases of the run, one after the other."""
 
     def preview(self, control: "Control") -> Iterator[Done]:
         """Yield what would be done."""

@@ -229,7 +229,7 @@ def _shorten(option: str, text: str) -> str:
 
 
 def build_change(env: Environment, kind: Kind, given: UpdateOptions, chosen: list[Edit]) -> Make:
-    """Return what changes the content of a resource: the command, or the edits."""
+    """Return the function that changes the content of a resource: the command, or the edits."""
     change = _by_command(env, given) if given.command else _by_edits(kind, chosen, given)
     if kind is not Kind.ENTITY:
         return change
@@ -299,7 +299,7 @@ def _by_edits(kind: Kind, chosen: list[Edit], given: UpdateOptions) -> Make:
 def change_by_type(
     target: Target, given: UpdateOptions, chosen: list[Edit]
 ) -> Callable[[bytes, str | None], bytes] | None:
-    """Return what edits the content of a blob as its type requires; None for what has one format, and for a command."""
+    """Return the function that edits a blob's content as its type requires; None for one fixed format or a command."""
     if given.command or given.is_of_part or target.kind is Kind.ENTITY:
         return None
     name = target.address.name
@@ -307,7 +307,7 @@ def change_by_type(
 
 
 def list_created(target: Target, chosen: list[Edit], *, is_content: bool) -> Callable[[bytes, bytes], tuple[str, ...]]:
-    """Return what lists the keys that an increment created; a name that was mistyped is one."""
+    """Return the function that lists the keys that an increment created; a mistyped name creates such a key."""
     reads_yaml = is_content and is_yaml(target.address.name, None)
     return lambda source, made: edits.list_created(chosen, source, made, is_yaml=reads_yaml)
 
@@ -327,7 +327,7 @@ def initial_content(target: Target, given: UpdateOptions, chosen: list[Edit]) ->
 
 
 def output_rule(target: Target, given: UpdateOptions) -> Callable[[bytes, bytes, str | None], None]:
-    """Return what refuses what was made; edits of content and what is always JSON need no such rule."""
+    """Return the check of the new content; edits of content, and content that is always JSON, need no such check."""
     if given.tags and given.fence:
         from azguard.guards import fences
 

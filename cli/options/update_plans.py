@@ -103,7 +103,7 @@ def records(env: Environment) -> LocalRecords:
 
 
 def _warn_once(env: Environment) -> Callable[[str], None]:
-    """Return what prints a warning, but no text twice."""
+    """Return a function that prints a warning, but each text only once."""
     said: set[str] = set()
 
     def warn(text: str) -> None:
@@ -168,7 +168,7 @@ def find_status(env: Environment, target: Target, given: UpdateOptions, typed: t
 
 
 def resource(env: Environment, target: Target, given: UpdateOptions, plan: UpdatePlan) -> UpdatableResource:
-    """Return what is updated, as the core knows it."""
+    """Return the resource to update, as the core knows it."""
     lease_id = plan.lease_id
     if target.kind is Kind.ENTITY:
         from azguard.tables.updates import LedgeredEntity, VersionedEntity
@@ -289,7 +289,7 @@ class EditorOptions:
 def tools(
     env: Environment, target: Target, given: UpdateOptions, request: UpdateRequest, editor: "Editor"
 ) -> "EditTools":
-    """Return what a session of editing one resource uses."""
+    """Return the tools that a session of editing one resource uses."""
     from azguard.updates.editing import EditTools
 
     return EditTools(

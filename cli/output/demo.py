@@ -221,7 +221,7 @@ def _wrap(text: str, indent: str = "") -> list[str]:
 
 
 def _next_steps(shell: str, environ: Mapping[str, str]) -> list[str]:
-    """Return what to type next; first what puts azguard on PATH, if it was run by its path."""
+    """Return the next commands to type; first one that puts azguard on PATH, if azguard was run by its path."""
     steps = [
         f"azguard emulator start && {shell}",
         "azguard container create site",

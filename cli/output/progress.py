@@ -130,7 +130,7 @@ class LiveCounts:
         self._line.draw(f"{terminal.cut(describe(self._queue, counts), self._line.room() - 2)}  ")
 
     def print_above(self, tell: Callable[[str], None]) -> Callable[[str], None]:
-        """Return what prints a message in place of the line, which is drawn again below it."""
+        """Return a function that prints a message in place of the progress line, which is drawn again below."""
 
         def tell_above(text: str) -> None:
             self._line.erase()

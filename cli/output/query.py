@@ -38,7 +38,7 @@ def check(query: str | None, sample: dict[str, Any]) -> None:
 
 
 def pick(out: "Output", line: dict[str, Any]) -> list[Any]:
-    """Return what the query makes of a line: one value, or each that a query for a list picks."""
+    """Return the values that the query picks from a line: one value, or each value of a query for a list."""
     if out.query is None or not _picks_lines(out.query):
         return [out.pick(line)]
     picked: list[Any] = out.pick([line])

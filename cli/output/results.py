@@ -168,7 +168,7 @@ class Output:
         return self.format != "none" and self.pick(value) is value
 
     def pick(self, value: Any) -> Any:
-        """Return what --query picks from a plain value; without a query, the value itself."""
+        """Return the value that --query picks from a plain value; without a query, the value itself."""
         if self.query is None:
             return value
         import jmespath

@@ -70,7 +70,7 @@ def _fail(error: OSError) -> NoReturn:
 
 
 def build_output_failed(error: OSError) -> OutputFailed:
-    """Return what it means that a result cannot be written."""
+    """Return the error for a result that cannot be written."""
     return OutputFailed(f"{UNDELIVERED}: {error.strerror}", hint=HINT)
 
 

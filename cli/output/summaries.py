@@ -62,9 +62,9 @@ _LEASE_VERBS = {
 
 
 def summarize(result: Mapping[str, Any], command: str, before: int | None = None) -> str | None:
-    """Return what a command did to which resource; None of what needs more than a line.
+    """Return the line that tells what a command did to which resource; None if one line cannot tell it.
 
-    ``before`` is how many bytes the content had that was replaced, if that is known.
+    ``before`` is the size in bytes of the replaced content, if that is known.
     """
     if command in ("blob get", "file get"):
         return _MARK + _join(f"read {_name(result)} into {result.get('file')}", _size(result, None))

@@ -213,7 +213,7 @@ class TreeProgress:
         self._line.close()
 
     def keep_below(self, show: Callable[["Done"], None]) -> Callable[["Done"], None]:
-        """Return what prints the line of a file in place of this one, which is drawn again below it."""
+        """Return a function that prints a file's line in place of the progress line, which is drawn again below."""
 
         def show_above(done: "Done") -> None:
             show(done)

@@ -41,9 +41,9 @@ _WITHOUT_OVERWRITE = "without --last-writer-wins it writes only over the version
 
 
 def hint_for_command(root: Any, path: Sequence[str], args: Sequence[str]) -> str:
-    """Return what to type instead of a command that there is none of.
+    """Return a hint: the command to type instead of one that azguard does not have.
 
-    ``path`` is the groups that are known, ``args`` what was typed from the unknown word on.
+    ``path`` is the known groups, ``args`` the words typed from the unknown word on.
     """
     typed = _without_az([*path, *args])
     count = next((at for at, word in enumerate(typed) if word.startswith("-")), len(typed))
@@ -81,7 +81,7 @@ def _tell_instead(root: Any, path: Sequence[str], word: str) -> str:
 
 
 def hint_for_option(command: Any, path: Sequence[str], option: str, argv: Sequence[str]) -> str:
-    """Return what to type instead of an option that a command has none of; ``argv`` is all that was typed."""
+    """Return a hint: the option to type instead of one that the command lacks; ``argv`` is all the typed words."""
     if hasattr(command, "commands"):
         return _move_behind(command, path, option, argv) or f"{' '.join(['azguard', *path])} --help"
     name = " ".join(path)
@@ -145,7 +145,7 @@ def _without_az(words: list[str]) -> list[str]:
 
 
 def _after(argv: Sequence[str], path: Sequence[str]) -> list[str]:
-    """Return what was typed apart from the words of the command."""
+    """Return the typed words apart from the words of the command."""
     rest, left = [], list(path)
     for word in argv:
         if left and word == left[0]:

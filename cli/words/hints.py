@@ -83,7 +83,7 @@ def _find_url(facts: Mapping[str, object], argv: Sequence[str]) -> str | None:
 
 
 def name_as_typed(error: AzguardError, argv: Sequence[str]) -> str:
-    """Return what an error is about: the URL that was typed, else the address."""
+    """Return the name of the resource that an error is about: the URL that was typed, else the address."""
     return _find_url(_facts(error), argv) or str(error.address)
 
 
@@ -106,9 +106,9 @@ def _line_of(error: AzguardError) -> str:
 
 
 def of(error: AzguardError, command: str, params: dict[str, Any], argv: Sequence[str]) -> str | None:
-    """Return what to type next, so that neither side's work is lost, or None where that is not known.
+    """Return a hint: the next command, which keeps both sides' work; None where no such command is known.
 
-    ``command`` is the one that ran, ``params`` its own arguments, ``argv`` all that was typed.
+    ``command`` is the command that ran, ``params`` its own arguments, ``argv`` the whole command line.
     """
     if isinstance(error, Changed) and "contents" in error.facts:
         return _after_count(command, params, argv)
@@ -219,7 +219,7 @@ def _after_count(command: str, params: dict[str, Any], argv: Sequence[str]) -> s
 
 
 def _after_deletion(command: str, argv: Sequence[str]) -> str | None:
-    """Return what to do where the resource is not there: create it, or leave it."""
+    """Return the hint where the resource does not exist: create it, or leave it."""
     # No lease outlives what it was on, and an insert overwrites nothing.
     own, rest = command_line.split(argv)
     own = command_line.drop(own, (*command_line.GUARDS, "--lease-id", "--last-writer-wins"))

@@ -12,7 +12,7 @@ _PATHS = "write replicas, a.b.c, items[0], items[-1], a\\.b or a JSON Pointer, /
 
 
 def _look_first(facts: Mapping[str, object]) -> str:
-    """Return what to type to see whether a write was applied."""
+    """Return the command that shows whether a write was applied."""
     kind, target = facts["noun"], facts["target"]
     if kind == "table":
         return f"look before you try again: azguard table list --prefix {target}"

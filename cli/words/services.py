@@ -7,7 +7,7 @@ from azguard.cli.words.rows import Words
 
 
 def _how_to_go_on(facts: Mapping[str, object]) -> str:
-    """Return what to type to append the rest of a content, of which a part was appended."""
+    """Return the command that appends the rest of a content, of which a part was appended."""
     rest = f"tail -c +{int(str(facts['appended_bytes'])) + 1} FILE"
     return f"{rest} | azguard blob append {facts['target']} --append-position {facts['next_position']}"
 

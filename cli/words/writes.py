@@ -22,7 +22,7 @@ def _because(template: str) -> Callable[[Mapping[str, object]], str]:
 
 
 def _how_to_see(facts: Mapping[str, object]) -> str:
-    """Return what to type to read a version of a resource, or to name one."""
+    """Return the commands that read a version of a resource, or name one."""
     kind, target = facts["noun"], facts["target"]
     if part := facts.get("part"):
         return f"read it first: azguard {kind} {part} get {target}; or name the version you mean: --etag ETAG"

@@ -121,7 +121,7 @@ def _check(given: Append, found: Any) -> None:
 def find_append_outcome(
     target: Target, end: End, piece: bytes | SourcePiece, proof: Proof, lease_id: str | None, patience: Deadline
 ) -> Finding[Answer]:
-    """Return what is known about a piece that was to be appended at ``end``; ``lease_id`` is our own lease."""
+    """Return the finding on a piece that was to be appended at ``end``; ``lease_id`` is our own lease."""
     if end.position is None:
         return Finding(Verdict.UNKNOWN)
     try:

@@ -193,7 +193,7 @@ class _AppendRun:
                     return
 
     def build_result(self) -> AppendDone:
-        """Return what was appended."""
+        """Return the result of the append."""
         given, answer = self.given, self.answer or {}
         blocks = answer.get("blob_committed_block_count")
         return AppendDone(

@@ -123,7 +123,7 @@ def list_blocks(target: Target, conditions: Conditions, kind: str, deadline: Dea
 
 
 def commit(upload: Upload, chosen: Sequence[str]) -> tuple[BlocksCommitted, str | None]:
-    """Make the blob of these blocks and return what was written, and its lineage.
+    """Make the blob of these blocks; return the result and the blob's lineage.
 
     Headers, metadata, index tags and tier of the version that is replaced stay, unless ``upload`` names others.
 

@@ -95,7 +95,7 @@ class Download:
         return size
 
     def result(self, file: Path | None, content_hash: str) -> BlobGot:
-        """Return what was delivered, once it was."""
+        """Return the result of the download, once the content is delivered."""
         found = self.properties
         return BlobGot(
             address=str(self.target.address),
@@ -276,12 +276,12 @@ def to_stream(
     *,
     validates: bool = False,
 ) -> tuple[BlobGot, str | None]:
-    """Write a blob's content to a stream and return what was delivered and its lineage.
+    """Write a blob's content to a stream; return the result and the blob's lineage.
 
-    ``validates`` has the service send the MD5 of each range, to find what was damaged on the way.
+    ``validates`` has the service send the MD5 of each range, to find damage on the way.
 
     Raises:
-        Changed: the blob was overwritten while it was read; what the stream got so far is incomplete.
+        Changed: the blob was overwritten while it was read; the content in the stream is incomplete.
         OutputFailed: the stream takes no more, as on a full disk.
     """
     download, content_hash = delivery.to_stream(

@@ -182,7 +182,7 @@ class _PageRun:
         self.etag = properties.fetch(target, Conditions(lease_id=lease.lease_id), lease.patience).etag
 
     def build_result(self) -> PagesWritten:
-        """Return what was written."""
+        """Return the result of the page write."""
         given, answer = self.given, self.answer or {}
         number = answer.get("blob_sequence_number")
         return PagesWritten(

@@ -83,7 +83,7 @@ class Settings(ContentHeaders):
 
     @classmethod
     def of_blob(cls, found: Any, metadata: Mapping[str, str]) -> Self:
-        """Return what a write of the content has to send again; the service computes the MD5 anew."""
+        """Return the settings that a write of the content has to send again; the service computes the MD5 anew."""
         return replace(cls.of(found), content_md5=None, metadata=metadata)
 
     @classmethod
@@ -194,7 +194,7 @@ def is_plain(upload: Upload) -> bool:
 
 
 def send_plain(upload: Upload, content: bytes) -> Mapping[str, Any]:
-    """Send a Put Blob and return what the service says of the new version, under the SDK's names.
+    """Send a Put Blob and return the service's answer about the new version, under the SDK's names.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/put-blob
     """
@@ -231,7 +231,7 @@ def _parse_answer(answer: DirectAnswer) -> Mapping[str, Any]:
 
 
 def find_outcome(upload: Upload, ids: Sequence[str], patience: Deadline) -> "Finding[Mapping[str, Any]]":
-    """Return what is known about a put, with the ETag it made if that is known; ``ids`` are its blocks."""
+    """Return the finding on a put, with the ETag it made if that is known; ``ids`` are its blocks."""
     from azguard.requests.commits import Verdict
     from azguard.requests.lineage import verdict_from_lineage
     from azguard.requests.settle import NOTHING_THERE, Finding

@@ -232,7 +232,7 @@ class Arbiter:
 
 
 def _find_targets(store: Store, request: FileRequest, opens: Opens) -> list[_Target]:
-    """Return what an operation opens, if it is there; the service answers for what is not."""
+    """Return the existing files and directories that an operation opens; the service answers for absent ones."""
     with store.transaction():
         return [
             _Target(share, node, how, lease_id)

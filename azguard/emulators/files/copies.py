@@ -142,7 +142,7 @@ def _find(store: Store, request: FileRequest) -> Node:
 
 
 def _describe(store: Store, share: ShareRecord, request: FileRequest) -> Node:
-    """Return what stands for a source on another server."""
+    """Return a node that stands for a source on another server."""
     node = store.make_node(share, request.path, FILE)
     if request.foreign is not None:
         node.content, node.metadata = dict(request.foreign.content), dict(request.foreign.metadata)

@@ -56,7 +56,7 @@ class ShareRecord:
     lease: EmulatedLease = FREE
 
     def to_json(self) -> str:
-        """Return what the database keeps of it."""
+        """Return the JSON that the database keeps of this record."""
         return json.dumps({**vars(self), "lease": vars(self.lease)})
 
     @classmethod
@@ -111,7 +111,7 @@ class Node:
         return "readonly" in self.attributes.lower()
 
     def to_json(self) -> str:
-        """Return what the database keeps of it."""
+        """Return the JSON that the database keeps of this record."""
         return json.dumps({**vars(self), "lease": vars(self.lease)})
 
     @classmethod
@@ -247,7 +247,7 @@ class Database:
         return Node.from_json(row[0]) if row else None
 
     def list_nodes(self, root: int, directory: str) -> dict[str, Node]:
-        """Return what is known in a directory, by its key."""
+        """Return the known nodes in a directory, by key."""
         rows = self._connection.execute(
             "SELECT key, facts FROM node WHERE root = ? AND parent = ? AND key != ''", (root, make_key(directory))
         )
@@ -271,7 +271,7 @@ class Database:
         self._connection.execute("DELETE FROM node WHERE root = ? AND key = ?", (root, make_key(path)))
 
     def list_below(self, root: int, path: str) -> list[Node]:
-        """Return what is known below a directory, at any depth."""
+        """Return the known nodes below a directory, at any depth."""
         start = make_key(path) + "/"
         rows = self._connection.execute(
             "SELECT facts FROM node WHERE root = ? AND substr(key, 1, ?) = ?", (root, len(start), start)

@@ -94,7 +94,7 @@ class Disk:
         return self.locate(root, path).is_dir()
 
     def measure(self, root: int, path: str) -> list[int]:
-        """Return what tells that a file was changed: time, length and inode."""
+        """Return the stamp that changes when a file is changed: time, length and inode."""
         found = self.locate(root, path).stat()
         return [found.st_mtime_ns, found.st_size, found.st_ino]
 

@@ -73,7 +73,7 @@ class ForeignSource:
 
 
 def look_at_source(url: str, authorize: Callable[[str], Mapping[str, str]]) -> ForeignSource:
-    """Return what a server says of a source."""
+    """Return the facts that a server tells about a source."""
     try:
         with _open(url, "HEAD", authorize) as answer:
             headers = list(answer.headers.items())

@@ -128,7 +128,7 @@ class Samba:
         return gone
 
     def ask_status(self, *options: str) -> str:
-        """Return what ``smbstatus`` prints."""
+        """Return the output of ``smbstatus``."""
         # smbstatus insists on being root. In a namespace of its own, an ordinary user is.
         prefix = () if os.getuid() == 0 else ("unshare", "--user", "--map-root-user")
         return self._run([*prefix, self.programs.smbstatus, "-s", str(self.config), *options]).stdout

@@ -159,10 +159,10 @@ class SmbClient:
         raise AssertionError
 
     def ask(self, message: Any, receive: Callable[[Any], Any], tree: Any, seconds: float = _ANSWER_SECONDS) -> Any:
-        """Send a message, and return what its answer says.
+        """Send a message, and return the content of its answer.
 
         Raises:
-            Refused: the answer is an error, or none came.
+            Refused: the answer is an error, or no answer came.
         """
         from smbprotocol.exceptions import SMBException, SMBResponseException
 

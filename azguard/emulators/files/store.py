@@ -135,7 +135,7 @@ class Store:
         return self.refresh(share, on_disk, known)
 
     def refresh(self, share: ShareRecord, path: str, known: Node | None) -> Node:
-        """Return what is at a path; what was made or changed on the disk by another program gets a new version."""
+        """Return the node at a path; a node that another program made or changed on the disk gets a new version."""
         is_directory = self.disk.is_directory(share.root, path)
         if known is None or (known.kind == DIRECTORY) != is_directory:
             known = self._adopt(share, path, DIRECTORY if is_directory else FILE)
@@ -172,7 +172,7 @@ class Store:
         return found
 
     def make_node(self, share: ShareRecord, path: str, kind: str) -> Node:
-        """Return what stands for a new directory or file; the caller fills it in and saves it."""
+        """Return the node of a new directory or file; the caller fills in the node and saves it."""
         etag, modified = self.next_version()
         time_now = answers.format_time(modified)
         return Node(
