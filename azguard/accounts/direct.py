@@ -78,7 +78,7 @@ def send(
     from azure.core.exceptions import HttpResponseError
     from azure.core.pipeline.transport import HttpRequest
 
-    url, sent = _prove(account, method, address, headers, query or {}, body)
+    url, sent = _sign(account, method, address, headers, query or {}, body)
     reply = account.sender.send_open(method, url, sent, body, timeouts)
     if reply is not None and reply.status_code < HTTPStatus.BAD_REQUEST:
         return DirectAnswer(reply.status_code, reply.headers, reply.content)
@@ -96,7 +96,7 @@ def send(
     raise HttpResponseError(_describe(response), response=response)
 
 
-def _prove(
+def _sign(
     account: Account,
     method: str,
     address: Address,

@@ -154,7 +154,7 @@ def _find_outcome(
     except NotFound:
         return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
     same = (_normalize(found.policies), found.public_access) == (_normalize(policies), access)
-    return Finding(Verdict.UNKNOWN, same=same)
+    return Finding(Verdict.UNKNOWN, may_be_ours=same)
 
 
 def _normalize(policies: Policies) -> Mapping[str, tuple[str | None, ...]]:

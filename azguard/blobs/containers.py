@@ -217,10 +217,10 @@ def _find_delete_outcome(
     found = existence.look_after(lambda: fetch(target, Conditions(), patience))
     if found is None:
         verdict = Verdict.COMMITTED if alone is not None and alone() else Verdict.UNKNOWN
-        return Finding(verdict, seen=NOTHING_THERE, same=before is not None)
+        return Finding(verdict, seen=NOTHING_THERE, may_be_ours=before is not None)
     # Another one of its name may have taken its place.
     is_other = before is not None and quote_etag(found.etag) != before.etag
-    return Finding(Verdict.UNKNOWN, same=is_other) if alone is None else Finding(Verdict.NOT_YET)
+    return Finding(Verdict.UNKNOWN, may_be_ours=is_other) if alone is None else Finding(Verdict.NOT_YET)
 
 
 def _describe(target: Target, found: Any) -> ContainerShown:

@@ -236,7 +236,7 @@ def _find_outcome(given: BlobCopy, patience: Deadline) -> Finding[Mapping[str, A
     verdict = verdict_from_lineage(history, given.op, conditions.expected_etag, found.etag)
     if verdict is not Verdict.COMMITTED:
         same = verdict is Verdict.UNKNOWN and given.stamp is None and _is_copy_of(found, given.source)
-        return Finding(verdict, seen=found, same=same)
+        return Finding(verdict, seen=found, may_be_ours=same)
     position = next(index for index, (op, _) in enumerate(history.entries) if op == given.op)
     if position > 0:
         # The write after ours recorded which ETag it replaced: ours.

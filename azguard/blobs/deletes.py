@@ -88,10 +88,10 @@ def _find_outcome(target: Target, conditions: Conditions, patience: Deadline, be
     current = existence.look_after(lambda: properties.fetch(target, Conditions(), patience))
     if current is None:
         verdict = Verdict.COMMITTED if before.alone else Verdict.UNKNOWN
-        return Finding(verdict, seen=NOTHING_THERE, same=before.etag is not None)
+        return Finding(verdict, seen=NOTHING_THERE, may_be_ours=before.etag is not None)
     if current.etag == expected_etag or (expected_etag is None and conditions.lease_id is not None):
         return Finding(Verdict.NOT_YET, seen=current)
     history = Lineage.find(current.metadata)
     if expected_etag is not None and history.successor(expected_etag) is not None:
         return Finding(Verdict.NEVER, seen=current)
-    return Finding(Verdict.UNKNOWN, seen=current, same=before.etag not in (None, current.etag))
+    return Finding(Verdict.UNKNOWN, seen=current, may_be_ours=before.etag not in (None, current.etag))

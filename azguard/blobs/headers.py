@@ -92,7 +92,7 @@ def find_outcome(
         return Finding(Verdict.NEVER, seen=current)
     if equals(current) and is_held:
         return Finding(Verdict.COMMITTED, {"etag": current.etag, "last_modified": current.last_modified})
-    return Finding(Verdict.UNKNOWN, seen=current, same=equals(current))
+    return Finding(Verdict.UNKNOWN, seen=current, may_be_ours=equals(current))
 
 
 def _rewrite_version(target: Target, conditions: Conditions, deadline: Deadline, attempt: Attempt) -> Rewritten:
@@ -291,7 +291,7 @@ class TierChange:
         except NotFound:
             return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
         if not is_held:
-            return Finding(Verdict.UNKNOWN, seen=found, same=self._is_reached(found))
+            return Finding(Verdict.UNKNOWN, seen=found, may_be_ours=self._is_reached(found))
         if not self._is_reached(found):
             return Finding(Verdict.NOT_YET, seen=found)
         return Finding(Verdict.COMMITTED, {"rehydrating": bool(found.archive_status)}, seen=found)

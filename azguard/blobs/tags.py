@@ -208,7 +208,7 @@ def _find_outcome(
     except NotFound:
         return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
     if not is_held:
-        return Finding(Verdict.UNKNOWN, same=current.tags == wanted)
+        return Finding(Verdict.UNKNOWN, may_be_ours=current.tags == wanted)
     # While the lease is held, the service takes tags from its holder alone.
     if current.tags == wanted:
         return Finding(Verdict.COMMITTED)

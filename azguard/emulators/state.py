@@ -144,10 +144,11 @@ def _read(file: Path) -> Azurite | None:
         raise ConfigError(f"{file} cannot be read: {error.strerror}", reason="emulator_of_another") from None
     try:
         recorded = Azurite(**json.loads(text))
-        for service in ("blob", "queue", "table"):
-            recorded.ports[service] + recorded.pid  # numbers, or the file is not ours
+        numbers = [recorded.pid, *(recorded.ports[service] for service in ("blob", "queue", "table"))]
     except (KeyError, TypeError) as error:
         raise ValueError(str(error)) from error
+    if not all(isinstance(number, int) for number in numbers):
+        raise ValueError("a pid or a port is no number")
     return recorded
 
 

@@ -148,7 +148,7 @@ def _find_outcome(write: FileWrite, held: Held | None, before: Any | None, patie
     except NotFound:
         # Only the holder of the lease could delete it.
         verdict = Verdict.COMMITTED if write.is_delete and is_alone else Verdict.UNKNOWN
-        return Finding(verdict, seen=NOTHING_THERE, same=before is not None)
+        return Finding(verdict, seen=NOTHING_THERE, may_be_ours=before is not None)
     except (BadRequest, Locked) as error:
         # A directory is there where a file was meant, or a file that no request may read until a program closes it:
         # that tells nothing of the write, so that its own refusal stands.
@@ -162,7 +162,7 @@ def _find_outcome(write: FileWrite, held: Held | None, before: Any | None, patie
             return Finding(Verdict.COMMITTED, version if history.entries[0][0] == write.op else {"etag": None})
     # If the lease was broken meanwhile, others could write, too.
     if held is None or not is_alone or not is_held:
-        return Finding(Verdict.UNKNOWN, same=before is not None and before.etag != found.etag)
+        return Finding(Verdict.UNKNOWN, may_be_ours=before is not None and before.etag != found.etag)
     if quote_etag(found.etag) == held.etag:
         return Finding(Verdict.NOT_YET)
     is_ours = write.op is None and not write.is_delete

@@ -84,12 +84,12 @@ class BreakRequest:
     conditions: Conditions
     safeguards: Safeguards
     #: Whether the caller says outright that the break is meant.
-    is_confirmed: bool = False
+    assume_yes: bool = False
 
     @property
-    def is_meant(self) -> bool:
+    def has_consent(self) -> bool:
         """Return whether the caller's options say that the break is meant, so that no person need be asked."""
-        return self.is_confirmed or self.safeguards != Safeguards() or self._names_a_version
+        return self.assume_yes or self.safeguards != Safeguards() or self._names_a_version
 
     @property
     def _names_a_version(self) -> bool:
@@ -125,7 +125,7 @@ def break_after_showing(
         Locked: a virtual machine holds it on its disk, and ``safeguards`` does not name it.
     """
     request.check()
-    if not request.is_meant and confirm is None:
+    if not request.has_consent and confirm is None:
         raise UsageError(
             "breaking a lease takes it from its holder, so it needs your confirmation", reason="break_not_confirmed"
         )
@@ -135,7 +135,7 @@ def break_after_showing(
     show(f"{request.target} is {describe(state)}")
     _check_disk(request, state)
     request.safeguards.check(state, request.target)
-    if not request.is_meant and confirm is not None:
+    if not request.has_consent and confirm is not None:
         confirm()
     return _break_shown(request.target, state, request.period, request.conditions, deadline)
 

@@ -35,7 +35,7 @@ class Finding(NamedTuple, Generic[T]):
     #: What is there now, for the words of a refusal; ``NOTHING_THERE`` where nothing is, None where that was not read.
     seen: Any = None
     #: Whether what is there may be ours, because it equals what we sent, and no lineage tells.
-    same: bool = False
+    may_be_ours: bool = False
 
 
 class Settled(NamedTuple, Generic[T]):
@@ -141,7 +141,7 @@ class _Write(Generic[T]):
         if found.verdict is Verdict.COMMITTED:
             commits.put_off(interruption)
             return self._finish(found.answer)
-        if found.verdict is Verdict.NEVER or (self.refused and not found.same):
+        if found.verdict is Verdict.NEVER or (self.refused and not found.may_be_ours):
             raise interruption
         raise self._build_unknown(interruption) from interruption
 
@@ -195,7 +195,7 @@ class _Write(Generic[T]):
                 found = Finding(Verdict.UNKNOWN)
             if found.verdict is Verdict.COMMITTED:
                 return self._finish(found.answer)
-            if found.same:
+            if found.may_be_ours:
                 unknown = self._build_unknown(error).but(seen=found.seen)
                 raise unknown.but(detail=(_GONE,)) if found.seen is NOTHING_THERE else unknown
             current = getattr(found.seen, "etag", None)

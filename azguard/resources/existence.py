@@ -83,7 +83,7 @@ def judge_refused_delete(before: object | None, look: Callable[[], object]) -> F
     """Return the finding on a delete that was refused, by ``look``; ``before`` is the finding of ``look_before``."""
     if look_after(look) is not None:
         return Finding(Verdict.UNKNOWN)
-    return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE, same=before is not None)
+    return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE, may_be_ours=before is not None)
 
 
 def create(make: Callable[[], T], look: Callable[[], WriteResult], *, skip: bool) -> T | WriteResult:

@@ -73,12 +73,12 @@ class BreakFileLock:
     #: The machine on which all holders must be; None is any.
     machine: str | None = None
     #: Whether the caller confirms it, so that no person is asked.
-    is_confirmed: bool = False
+    assume_yes: bool = False
 
     @property
     def has_consent(self) -> bool:
         """Whether no person need be asked."""
-        return self.is_confirmed or self.machine is not None
+        return self.assume_yes or self.machine is not None
 
 
 def list_holders(target: Target, deadline: Deadline, limit: int | None = None) -> Iterator[FileHolder]:

@@ -77,7 +77,7 @@ def _require(target: Target, deadline: Deadline) -> Target:
 
 def _find_create_outcome(target: Target, patience: Deadline, *, was_missing: bool) -> Finding[object]:
     if exists(target, patience):
-        return Finding(Verdict.UNKNOWN, seen=target, same=was_missing)
+        return Finding(Verdict.UNKNOWN, seen=target, may_be_ours=was_missing)
     # While there is none, sending again is safe: the service makes at most one.
     return Finding(Verdict.NOT_YET)
 

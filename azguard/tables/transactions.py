@@ -264,9 +264,11 @@ class _Transaction:
         stamped = [item for item in self._items if item.write.stamp is not None]
         first = refused if refused in stamped else (stamped or [refused or self._items[0]])[0]
         look = self._look_at(first, patience)
-        told = Finding[list[str | None]](look.verdict, seen=look.seen if first is refused else None, same=look.same)
+        told = Finding[list[str | None]](
+            look.verdict, seen=look.seen if first is refused else None, may_be_ours=look.may_be_ours
+        )
         if look.seen is NOTHING_THERE and first.write.verb is Verb.DELETE:
-            return told._replace(same=self._is_perhaps_done(first, patience))
+            return told._replace(may_be_ours=self._is_perhaps_done(first, patience))
         others = sorted((item for item in stamped if item is not first), key=lambda item: item.write.inserts)
         if others and not _tells_of_all(first.write, look.verdict):
             look = self._look_at(others[0], patience)
@@ -282,7 +284,7 @@ class _Transaction:
             return self._was_there
         other = min(others, key=lambda item: item.write.verb is Verb.DELETE)
         look = self._look_at(other, patience)
-        return look.same or (other.write.verb is Verb.DELETE and look.seen is NOTHING_THERE)
+        return look.may_be_ours or (other.write.verb is Verb.DELETE and look.seen is NOTHING_THERE)
 
     def _look_at(self, item: Item, patience: Deadline) -> Finding[str | None]:
         found = self._found[item.line] = fetch_current(item.write, patience)

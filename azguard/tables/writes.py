@@ -249,7 +249,7 @@ def to_finding(made: EntityWrite, found: Stored | None, before: Stored | None = 
         verdict,
         find_etag(made, found) if verdict is Verdict.COMMITTED else None,
         seen=NOTHING_THERE if found is None else found,
-        same=verdict is Verdict.UNKNOWN and (is_replaced or _equals(made, found)),
+        may_be_ours=verdict is Verdict.UNKNOWN and (is_replaced or _equals(made, found)),
     )
 
 

@@ -77,7 +77,7 @@ class FolderDeleting:
                 above.holds = above.holds or each.name
                 continue
             level = levels.pop(each.name, None) or _Level()
-            if self._is_meant(each.name):
+            if self._is_selected(each.name):
                 above.begin()
                 yield _FolderDelete(self.folders, each.name, level, above, self.control)
             else:
@@ -92,13 +92,13 @@ class FolderDeleting:
             above = levels[each.name.rpartition("/")[0]]
             if not each.is_folder:
                 above.holds = each.name if stays(each) else above.holds
-            elif (levels.pop(each.name, None) or _Level()).holds is None and self._is_meant(each.name):
+            elif (levels.pop(each.name, None) or _Level()).holds is None and self._is_selected(each.name):
                 address = str(self.folders.locate(each.name).address)
                 yield TreeItem(address=address, file=None, outcome=items.WOULD_DELETE).done()
             else:
                 above.holds = each.name
 
-    def _is_meant(self, name: str) -> bool:
+    def _is_selected(self, name: str) -> bool:
         """Return whether a directory is meant: by its own name, not by those of what is in it."""
         if f"{name}/" == self.prefix:
             return not self.patterns.include and not self.patterns.exclude and not self.keeps("")
@@ -223,13 +223,13 @@ class TreeDelete:
             yield self.deleting.job(each, control)
 
     def _list(self, control: Control) -> Iterator[ListedItem]:
-        return filter(self._is_meant, self.deleting.store.list_items(control.patience.fresh()))
+        return filter(self._is_selected, self.deleting.store.list_items(control.patience.fresh()))
 
-    def _is_meant(self, item: ListedItem) -> bool:
+    def _is_selected(self, item: ListedItem) -> bool:
         return self.patterns.selects(item.name.removeprefix(self.deleting.store.prefix))
 
     def _stays(self, item: ListedItem) -> bool:
-        return not self._is_meant(item) or self.deleting.foresee(item).outcome != items.WOULD_DELETE
+        return not self._is_selected(item) or self.deleting.foresee(item).outcome != items.WOULD_DELETE
 
     def _deleting_folders(self, control: Control) -> FolderDeleting:
         store = self.deleting.store

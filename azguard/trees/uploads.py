@@ -341,8 +341,8 @@ class TreeUpload(FileWrites):
         )
 
     def _stays(self, item: ListedItem, listed: NameIndex, deleting: Deleting) -> bool:
-        is_meant = self.patterns.selects(item.name.removeprefix(self.store.prefix))
-        is_here = not is_meant or listed.is_marked(item.name)
+        is_selected = self.patterns.selects(item.name.removeprefix(self.store.prefix))
+        is_here = not is_selected or listed.is_marked(item.name)
         return is_here or deleting.foresee(item).outcome != items.WOULD_DELETE
 
     def _rest(self, listed: NameIndex) -> Iterator[Known]:

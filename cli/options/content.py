@@ -158,7 +158,7 @@ class BlobPutOptions(PutContentOptions):
         """Return whether empty content may be meant."""
         return self.may_be_empty(self.allow_empty)
 
-    def keep_and_write(self, upload: "Upload", write: "Callable[[Upload], Any]") -> Any:
+    def write_keeping_snapshot(self, upload: "Upload", write: "Callable[[Upload], Any]") -> Any:
         """Return the result of the write; with --snapshot-first, keep a snapshot of the replaced version before."""
         if not self.snapshot_first:
             return write(upload)

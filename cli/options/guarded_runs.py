@@ -254,7 +254,7 @@ def plan_file_lock(env: Environment, words: Sequence[str], given: FileLockOption
 def to_break(env: Environment, file: str, machine: str | None, *, yes: bool) -> BreakFileLock:
     """Return which lock to break, and what says that it is meant."""
     target = env.locate(file, Kind.FILE, writable=True)
-    return BreakFileLock(target, values.not_empty(machine, "--if-owner"), is_confirmed=yes)
+    return BreakFileLock(target, values.not_empty(machine, "--if-owner"), assume_yes=yes)
 
 
 def choose_confirmation() -> Callable[[], None] | None:

@@ -307,7 +307,7 @@ def break_lease(env: Environment, target: Target, given: BreakOptions) -> "Break
         period=given.read_period(),
         safeguards=given.build_safeguards(env),
         conditions=conditions(env, target, Action.BREAK),
-        is_confirmed=given.yes,
+        assume_yes=given.yes,
     )
     confirm = (lambda: streams.confirm("break it?", "nothing was broken")) if streams.on_terminal() else None
     done = breaking.break_after_showing(request, env.deadline, env.out.info, confirm)

@@ -326,7 +326,7 @@ def initial_content(target: Target, given: UpdateOptions, chosen: list[Edit]) ->
     return edits.initial(given.create or None, chosen, is_yaml=is_yaml(target.address.name, None))
 
 
-def output_rule(target: Target, given: UpdateOptions) -> Callable[[bytes, bytes, str | None], None]:
+def choose_output_rule(target: Target, given: UpdateOptions) -> Callable[[bytes, bytes, str | None], None]:
     """Return the check of the new content; edits of content, and content that is always JSON, need no such check."""
     if given.tags and given.fence:
         from azguard.guards import fences

@@ -53,7 +53,7 @@ def request(env: Environment, target: Target, given: UpdateOptions, typed: tuple
         takes_any_change=given.op_id_any_change,
         typed_transform=typed_edits.change_by_type(target, given, chosen),
         create=typed_edits.initial_content(target, given, chosen),
-        accept=typed_edits.output_rule(target, given),
+        accept=typed_edits.choose_output_rule(target, given),
         list_created=typed_edits.list_created(target, chosen, is_content=_is_content(target, given)),
         guard_by_lease=given.guard == "lease" or given.tags or target.kind in updates.LEASED,
         # Tags have no place for a lineage.

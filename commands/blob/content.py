@@ -164,7 +164,7 @@ def put(
         ).add_lineage(wanted=not given.no_lineage)
         with env.out.progress_bar(f"put {target}", size) as progress:
             write = partial(put_blob.put, source=stream, progress=progress.at, allow_empty=given.takes_empty)
-            written = given.keep_and_write(upload, _or_leave_alone(write) if skip else write)
+            written = given.write_keeping_snapshot(upload, _or_leave_alone(write) if skip else write)
     env.reads.follow_parts(target, upload.conditions.expected_etag, written.etag, upload.stamp)
     # A file of another size was read from its middle, or changed meanwhile.
     whole = copy if size == getattr(written, "content_length", None) else None

@@ -141,7 +141,7 @@ def find_append_outcome(
         return Finding(Verdict.NEVER, seen=found)
     if proof is Proof.CONTENT or (proof is Proof.LEASE and _is_held(target, lease_id, patience)):
         return Finding(Verdict.COMMITTED, {"blob_append_offset": str(end.position)})
-    return Finding(Verdict.UNKNOWN, seen=found, same=True)
+    return Finding(Verdict.UNKNOWN, seen=found, may_be_ours=True)
 
 
 def _is_another(found: Any, end: End) -> bool:
@@ -249,8 +249,8 @@ def _find_outcome(target: Target, conditions: Conditions, before: Any, patience:
     meant = found.size if expected is None else before.size
     if position is not None:
         meant = int(position)
-    is_meant = expected is None or (expected, found.creation_time) == (before.etag, before.creation_time)
-    if found.is_append_blob_sealed and is_meant and found.size == meant:
+    is_same_blob = expected is None or (expected, found.creation_time) == (before.etag, before.creation_time)
+    if found.is_append_blob_sealed and is_same_blob and found.size == meant:
         # Another writer may have changed headers or metadata since.
         kept = [(ContentHeaders.of(each), each.metadata or {}) for each in (before, found)]
         answer = {"etag": found.etag, "last_modified": found.last_modified} if kept[0] == kept[1] else {"etag": None}

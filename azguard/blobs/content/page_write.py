@@ -238,7 +238,7 @@ def _find_outcome(
     is_same = (
         not isinstance(wanted, bytes) or append_end.read_range(target, piece.offset, piece.length, patience) == wanted
     )
-    return Finding(Verdict.UNKNOWN, seen=found, same=is_same)
+    return Finding(Verdict.UNKNOWN, seen=found, may_be_ours=is_same)
 
 
 def _build_unknown(given: PageWrite, piece: _Pages, done: int) -> OutcomeUnknown:

@@ -246,7 +246,7 @@ def find_outcome(upload: Upload, ids: Sequence[str], patience: Deadline) -> "Fin
     if verdict is Verdict.UNKNOWN and ids:
         return _compare_blocks(upload, ids, patience)._replace(seen=found)
     if verdict is not Verdict.COMMITTED:
-        return Finding(verdict, seen=found, same=verdict is Verdict.UNKNOWN and _equals(upload, found))
+        return Finding(verdict, seen=found, may_be_ours=verdict is Verdict.UNKNOWN and _equals(upload, found))
     position = next(index for index, (op, _) in enumerate(history.entries) if op == upload.op)
     if position == 0:
         return Finding(verdict, _as_answer(found) if _is_as_sent(upload, found) else {"etag": None})

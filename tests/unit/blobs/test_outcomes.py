@@ -74,7 +74,7 @@ def test_equal_content_may_be_ours_only_where_no_lineage_tells(
 ) -> None:
     blob.is_now(md5=md5)
     found = upload.find_outcome(put_of(stamped=stamped, md5=b"ours"), (), PATIENCE)
-    assert (found.verdict, found.same) == (UNKNOWN, same)
+    assert (found.verdict, found.may_be_ours) == (UNKNOWN, same)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_equal_bytes_are_ours_only_if_something_proves_that(
     blob.is_now(size=7)
     blob.content, blob.lease_id = b"....new", held
     found = append_end.find_append_outcome(TARGET, End(4, BORN, 1), b"new", proof, LEASE, PATIENCE)
-    assert (found.verdict, found.same) == (verdict, verdict is UNKNOWN)
+    assert (found.verdict, found.may_be_ours) == (verdict, verdict is UNKNOWN)
 
 
 @pytest.mark.parametrize("lease_id", [None, LEASE])
@@ -142,7 +142,7 @@ def test_a_blob_that_is_gone_was_deleted_by_us_only_if_no_other_could(
     before = deletes.BlobBefore(etag, alone=alone)
     assert blob.found is None
     found = deletes._find_outcome(TARGET, Conditions(lease_id=lease_id), PATIENCE, before)
-    assert (found.verdict, found.same) == (verdict, same)
+    assert (found.verdict, found.may_be_ours) == (verdict, same)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_blob_that_is_there_tells_whether_a_delete_was_done_or_may_still_come(
 ) -> None:
     blob.is_now(**facts)
     found = deletes._find_outcome(TARGET, conditions, PATIENCE, deletes.BlobBefore(before))
-    assert (found.verdict, found.same) == (verdict, same)
+    assert (found.verdict, found.may_be_ours) == (verdict, same)
 
 
 @pytest.mark.parametrize(
@@ -191,4 +191,4 @@ def test_pages_without_a_lease_are_never_known_to_be_ours(blob: Blob, content: b
     blob.content = content
     given = PageWrite(target=TARGET, conditions=Conditions(), deadline=PATIENCE, offset=0)
     found = page_write._find_outcome(given, page_write._Pages(0, 512), '"0"', None, PATIENCE)
-    assert (found.verdict, found.same) == (UNKNOWN, same)
+    assert (found.verdict, found.may_be_ours) == (UNKNOWN, same)

@@ -59,7 +59,7 @@ def run(
     *,
     conditions: Conditions | None = None,
     safeguards: Safeguards | None = None,
-    is_confirmed: bool = True,
+    assume_yes: bool = True,
     operator: Operator | None = None,
 ) -> BreakDone:
     """Break the lease on a target as the command does; without an operator no person can be asked."""
@@ -68,7 +68,7 @@ def run(
         period=0,
         conditions=conditions or Conditions(),
         safeguards=safeguards or Safeguards(),
-        is_confirmed=is_confirmed,
+        assume_yes=assume_yes,
     )
     seen: list[str] = [] if operator is None else operator.seen
     return breaking.break_after_showing(
@@ -166,26 +166,26 @@ def test_what_is_not_leased_is_not_broken(state: str) -> None:
 
 def test_a_break_that_is_not_confirmed_asks_the_service_for_nothing() -> None:
     target, service = scripted(Kind.BLOB)
-    error, asked = refused(target, service, is_confirmed=False)
+    error, asked = refused(target, service, assume_yes=False)
     assert (type(error), error.reason, asked) == (UsageError, "break_not_confirmed", [])
 
 
 def test_a_person_is_asked_after_the_lease_was_shown() -> None:
     target, _ = scripted(Kind.BLOB, held_by("alice"), DONE)
     operator = Operator()
-    run(target, is_confirmed=False, operator=operator)
+    run(target, assume_yes=False, operator=operator)
     words = "site/a is leased, infinite, held for 3h by alice@build1, pid 7, since 2026-11-21T09:00:00+00:00: deploy.sh"
     assert operator.seen == [words, "asked"]
 
 
 def test_a_person_who_says_no_breaks_nothing() -> None:
     target, service = scripted(Kind.BLOB, held_by("alice"))
-    _, asked = refused(target, service, is_confirmed=False, operator=Operator(consents=False))
+    _, asked = refused(target, service, assume_yes=False, operator=Operator(consents=False))
     assert asked == [LOOK]
 
 
 @cases(
-    ("conditions", "safeguards", "is_confirmed"),
+    ("conditions", "safeguards", "assume_yes"),
     [
         (Conditions(), Safeguards(), True),
         (VERSION, Safeguards(), False),
@@ -195,12 +195,12 @@ def test_a_person_who_says_no_breaks_nothing() -> None:
     ],
 )
 def test_who_confirms_or_names_what_must_hold_is_not_asked(
-    conditions: Conditions, safeguards: Safeguards, is_confirmed: bool
+    conditions: Conditions, safeguards: Safeguards, assume_yes: bool
 ) -> None:
     told = [NOON] if safeguards.older_than else []
     target, service = scripted(Kind.BLOB, held_by("alice"), *told, DONE)
     operator = Operator()
-    run(target, conditions=conditions, safeguards=safeguards, is_confirmed=is_confirmed, operator=operator)
+    run(target, conditions=conditions, safeguards=safeguards, assume_yes=assume_yes, operator=operator)
     assert (len(operator.seen), service.asked) == (1, [LOOK, *[("GET", None) for _ in told], BREAK])
 
 

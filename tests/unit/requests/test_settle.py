@@ -84,7 +84,7 @@ def _next(steps: list[Any]) -> Any:
         ([UNHEARD_OF], [Finding(Verdict.UNKNOWN, seen=SimpleNamespace(etag="2"))], "changed"),
         ([UNHEARD_OF], [UNKNOWN], "bad_request"),
         ([CONDITION], [COMMITTED], Settled("found", 1, 0)),  # by an earlier copy of the request
-        ([CONDITION], [Finding(Verdict.UNKNOWN, same=True)], "unknown"),
+        ([CONDITION], [Finding(Verdict.UNKNOWN, may_be_ours=True)], "unknown"),
         ([CONDITION], [Unavailable("no")], "unknown"),
         ([CONDITION], [KeyboardInterrupt()], "unknown"),
         ([CONDITION], [Forbidden("no")], "changed"),
@@ -177,7 +177,7 @@ def test_what_a_refusal_is_judged_by_is_its_meaning_and_what_the_look_found() ->
         ([KeyboardInterrupt()], [NOT_YET], "interrupted"),
         (
             [Refusal(404, "BlobNotFound")],
-            [Finding(Verdict.UNKNOWN, seen=NOTHING_THERE, same=True)],
+            [Finding(Verdict.UNKNOWN, seen=NOTHING_THERE, may_be_ours=True)],
             "it was there before, and is gone now: deleted by this command, or by another writer",
         ),
     ],
