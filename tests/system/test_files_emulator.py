@@ -316,6 +316,8 @@ def test_the_fixture_for_other_projects_works(tmp_path: Path) -> None:
         "-c",
         "/dev/null",
     ]
-    done = subprocess.run([*command, str(folder)], capture_output=True, text=True, cwd=tmp_path)
+    # The options of this run are not those of another project.
+    environ = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+    done = subprocess.run([*command, str(folder)], capture_output=True, text=True, cwd=tmp_path, env=environ)
 
     assert (done.returncode, "1 passed" in done.stdout) == (0, True), done.stdout
