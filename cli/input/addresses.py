@@ -12,19 +12,16 @@ from azguard.address import Address, Kind
 from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import values
-from azguard.cli.options import leases, resources
 from azguard.cli.parsing import command_line
 from azguard.errors import ConfigError, UsageError
-from azguard.files.guarding import Guarding
 from azguard.guards.operations import Part
 from azguard.guards.resolve import Conditions
-from azguard.leases.process_leases import ProcessLeases
 from azguard.locks import lock_blobs, log
-from azguard.processes.notes import ProcessNotes
 from azguard.urls import same_host
 
 if TYPE_CHECKING:
     from azguard.blobs.trees import BlobTree
+    from azguard.files.guarding import Guarding
     from azguard.files.trees import FileTree
 
 
@@ -92,8 +89,13 @@ def _locate(env: Environment, text: str, inside: Kind, *, writable: bool = False
     return env.locate(text, Kind.SHARE if is_share else inside, writable=writable)
 
 
-def guarding(env: Environment) -> Guarding:
+def guarding(env: Environment) -> "Guarding":
     """Return where the lease of a guarded write is recorded, and who takes it."""
+    from azguard.cli.options import leases
+    from azguard.files.guarding import Guarding
+    from azguard.leases.process_leases import ProcessLeases
+    from azguard.processes.notes import ProcessNotes
+
     owner = leases.this_process(env, f"azguard {env.command}")
     return Guarding(
         records=leases.CacheRecords(env),
@@ -112,6 +114,7 @@ def read_metadata(*asked: Any) -> Any:
 
 def replace_metadata(env: Environment, target: Target, typed: list[str] | None, file: str | None) -> None:
     """Replace the metadata of a share, a directory or a file by those that were typed, or by those of a file."""
+    from azguard.cli.options import resources
     from azguard.files import properties
 
     wanted, seen = resources.read_metadata(typed, file)

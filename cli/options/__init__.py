@@ -4,7 +4,8 @@ Of many commands:
 
 ``common``          the options that are declared once for many commands
 ``resources``       of what creates, deletes and clears; metadata, tags and access policies
-``guarded_runs``    of what runs a command under a lock; ``file lock run``
+``guarded_runs``    of what runs a command under a lock
+``file_locks``      of ``file lock run`` and ``file lock break``
 
 By what a command is about:
 

@@ -227,7 +227,7 @@ def split(words: list[str], argv: tuple[str, ...]) -> tuple[str, list[str]]:
 @contextmanager
 def live_counts(env: Environment, settings: WorkSettings) -> Iterator[Watched]:
     """Show the counts on a terminal, and messages above them; the line is gone after the block."""
-    from azguard.cli.output.progress import LiveCounts
+    from azguard.cli.output.work import LiveCounts
 
     counts = LiveCounts(settings.queue.address.container, enabled=env.out.progress)
     told = replace(settings, say=counts.print_above(settings.say), warn=counts.print_above(settings.warn))

@@ -7,8 +7,8 @@ import typer
 
 from azguard.cli import completers, context
 from azguard.cli.input import addresses, values
-from azguard.cli.options import common, guarded_runs
-from azguard.cli.options.guarded_runs import FileLockOptions
+from azguard.cli.options import common, file_locks
+from azguard.cli.options.file_locks import FileLockOptions
 from azguard.cli.parsing.groups import group
 from azguard.errors import Partial, UsageError
 from azguard.guards import operations
@@ -138,7 +138,7 @@ def run_locked(
     from azguard.smb import file_lock_run as core
 
     env = context.of(ctx)
-    raise typer.Exit(core.run_locked(guarded_runs.plan_file_lock(env, words, given)))
+    raise typer.Exit(core.run_locked(file_locks.plan_file_lock(env, words, given)))
 
 
 @lock_app.command(name="list", spec=common.operation(operations.FILE_LIST_HANDLES))
@@ -190,6 +190,6 @@ def break_lock(
     from azguard.smb import holders
 
     env = context.of(ctx)
-    request = guarded_runs.to_break(env, file, if_owner, yes=yes)
-    done = holders.break_after_showing(request, env.deadline, env.out.info, guarded_runs.choose_confirmation())
+    request = file_locks.to_break(env, file, if_owner, yes=yes)
+    done = holders.break_after_showing(request, env.deadline, env.out.info, file_locks.choose_confirmation())
     env.out.answer(done, Partial.exit_code if done.failed else 0)
