@@ -113,7 +113,6 @@ class AzguardError(Exception):
         return other
 
     def at_line(self, line: int) -> Self:
-        """Return an error that names the line of the input that it is about."""
         return self.but(message=f"line {line}: {self.message}", facts={**self.facts, "line": line})
 
     def as_kind(self, kind: type[E], **changes: Any) -> E:

@@ -146,17 +146,14 @@ class Folders(NamedTuple):
 
     @property
     def queues(self) -> Path:
-        """Return the folder of the host-local queues of writers."""
         return self.cache / QUEUE.folder
 
     @property
     def holds(self) -> Path:
-        """Return the folder of the locks that are held beyond one command."""
         return self.cache / HOLD.folder
 
     @property
     def runs(self) -> Path:
-        """Return the folder of the runs of Terraform under way."""
         return self.cache / RUN.folder
 
     @property
@@ -176,12 +173,10 @@ class Folders(NamedTuple):
 
     @property
     def kept(self) -> Path:
-        """Return the folder of work kept when an update had to give up."""
         return self.cache / UNSAVED.folder
 
     @property
     def profiles(self) -> Path:
-        """Return the file of profiles."""
         return self.config / "config.toml"
 
 

@@ -316,12 +316,10 @@ class Target(NamedTuple):
 
     @property
     def kind(self) -> Kind:
-        """Return the kind of resource that the address names."""
         return self.address.kind
 
     @property
     def endpoint(self) -> str:
-        """Return the endpoint of its service."""
         return self.account.endpoint(self.kind.service)
 
     def __str__(self) -> str:

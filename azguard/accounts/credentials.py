@@ -193,7 +193,6 @@ class Sas:
 
     @property
     def is_of_account(self) -> bool:
-        """Return whether it is an account SAS."""
         return self.services is not None
 
 

@@ -45,7 +45,6 @@ class Key(NamedTuple):
 
     @classmethod
     def of(cls, target: Target) -> Self:
-        """Return the key of a resource in its account."""
         return cls(target.endpoint, str(target.address))
 
 
@@ -73,7 +72,6 @@ class Entry:
 
     @property
     def key(self) -> Key:
-        """Return the resource."""
         return Key(self.account, self.address)
 
 
@@ -97,7 +95,6 @@ class HeldLease:
 
     @property
     def key(self) -> Key:
-        """Return the resource."""
         return Key(self.account, self.address)
 
     @property

@@ -177,7 +177,6 @@ class Style(NamedTuple):
 
     @property
     def comma(self) -> str:
-        """Return the separator of two members on one line."""
         return ", " if self.colon.endswith(" ") else ","
 
     def string(self, text: str) -> str:

@@ -309,7 +309,6 @@ class HoldingChange(Holding):
 
     @classmethod
     def of(cls, change: str, holding: Holding) -> Self:
-        """Return a change of a holding."""
         return cls(**{each.name: getattr(holding, each.name) for each in fields(Holding)}, change=change)
 
 

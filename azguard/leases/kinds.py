@@ -23,12 +23,10 @@ class FileLease:
 
     @property
     def etag(self) -> str | None:
-        """Return the ETag that the last answer told."""
         return self._lease.etag
 
     @property
     def last_modified(self) -> datetime | None:
-        """Return the time that the last answer told."""
         return self._lease.last_modified
 
     def acquire(self, seconds: int, **settings: Any) -> None:

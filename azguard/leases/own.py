@@ -106,7 +106,6 @@ class CheckedLease(Generic[L]):
 
     @property
     def ended(self) -> bool:
-        """Return whether it can be forgotten."""
         return self.standing in (Standing.GONE, *_OVER.values())
 
 

@@ -82,7 +82,6 @@ class OtherHolder:
         return f"{_TITLES[self.kind]} {self.name}" + (f" ({self.why})" if self.why else "")
 
     def is_named(self, name: str) -> bool:
-        """Return whether a name is this holder's."""
         return name == self.name
 
     def find_doubt(self, held: PresentLease) -> str | None:
@@ -283,7 +282,6 @@ class LeaseAge:
 
     @property
     def whole(self) -> int | None:
-        """Return the age in whole seconds."""
         return None if self.seconds is None else round(self.seconds)
 
 

@@ -209,7 +209,6 @@ class OwnTicket:
         return self.number is not None and (self._etag is None or self._settings.now() >= self._due)
 
     def is_own(self, ticket: queue.Ticket) -> bool:
-        """Return whether a ticket is ours."""
         return ticket.waiter == self._waiter
 
     def take(self, seen: QueueLook) -> None:

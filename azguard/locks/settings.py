@@ -67,7 +67,6 @@ class AcquireSettings:
     now: Callable[[], float] = clock.now
 
     def patience_now(self) -> Deadline:
-        """Return how long the service may be silent from now on."""
         return Deadline(self.patience, answer_seconds=ANSWER_SECONDS)
 
 
@@ -97,7 +96,6 @@ class RequestTime:
         return replace(self.deadline, seconds=seconds, answer_seconds=ANSWER_SECONDS)
 
     def start_silence(self) -> Deadline:
-        """Return how long the service may be silent from now on."""
         return replace(self.deadline, seconds=self._patience, answer_seconds=ANSWER_SECONDS)
 
     def timeouts(self) -> Mapping[str, Any]:

@@ -149,7 +149,6 @@ class CommandPlace:
         return CommandEnd(None, was_unguarded=True)
 
     def extend(self, ends: float) -> None:
-        """Say until when the command may run now."""
         self._channel.send(do="extend", ends=ends)
 
     def end(self) -> None:

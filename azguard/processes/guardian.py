@@ -115,7 +115,6 @@ class Guardian:
         raise AzguardError("the process that was to run the command was killed")
 
     def extend(self, ends: float) -> None:
-        """Say until when the lock is held now."""
         self._ends = ends
         self._channel.send(do="extend", ends=ends)
 

@@ -71,7 +71,6 @@ class KnownProcess(NamedTuple):
 
     @property
     def lives(self) -> bool:
-        """Return whether it has not ended."""
         return find_birth(self.pid) == self.birth
 
 

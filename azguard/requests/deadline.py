@@ -60,7 +60,6 @@ class Deadline:
 
     @property
     def elapsed(self) -> float:
-        """Return the seconds since construction."""
         return self.clock() - self.started
 
     @property
@@ -70,7 +69,6 @@ class Deadline:
 
     @property
     def passed(self) -> bool:
-        """Return whether it is over."""
         return self.remaining == 0.0
 
     def fresh(self) -> "Deadline":
@@ -83,7 +81,6 @@ class Deadline:
         return other
 
     def restart(self, *, seconds: float) -> "Deadline":
-        """Return a deadline of another length that begins now."""
         return Deadline(seconds, self.clock, self.sleep, self.answer_seconds, self.settle_seconds, self.ends)
 
     def afterwards(self, seconds: float, at_least: float = _LAST_SECONDS) -> "Deadline":

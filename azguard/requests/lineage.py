@@ -90,12 +90,10 @@ class AppliedKeys:
         return len(self.packed) // _BYTES
 
     def find(self, op: str) -> AppliedKey | None:
-        """Return the remembered key of an op."""
         wanted = _shorten(op)
         return next((_unpack(each) for each in self._each() if each.startswith(wanted)), None)
 
     def find_oldest(self) -> datetime | None:
-        """Return when the oldest of them was applied."""
         return min((_unpack(each).at for each in self._each()), default=None)
 
     def add(self, op: str, change: bytes, at: datetime) -> "AppliedKeys":
@@ -105,7 +103,6 @@ class AppliedKeys:
         return AppliedKeys(short + change + _pack_minute(at) + others)
 
     def keep(self, count: int) -> "AppliedKeys":
-        """Return the newest so many."""
         return AppliedKeys(self.packed[: max(0, count) * _BYTES])
 
     def keep_within(self, characters: int) -> "AppliedKeys":

@@ -118,7 +118,6 @@ class Tally:
 
     @property
     def is_closed(self) -> bool:
-        """Return whether no other job may begin."""
         return self._is_closed
 
     def run(self, job: Job) -> None:

@@ -49,12 +49,10 @@ class UnchangedFile:
 
     @property
     def name(self) -> str:
-        """Return its path."""
         return str(self._path)
 
     @property
     def size(self) -> int:
-        """Return its size in bytes when it was opened."""
         return self._begun.size
 
     @property
@@ -63,7 +61,6 @@ class UnchangedFile:
         return ":".join(map(str, self._begun))
 
     def fileno(self) -> int:
-        """Return its descriptor."""
         return self._stream.fileno()
 
     def read(self, size: int = -1) -> bytes:

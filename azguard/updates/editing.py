@@ -89,7 +89,6 @@ class EditSession:
 
     @property
     def is_changed(self) -> bool:
-        """Return whether the person changed what the session began with."""
         return self._mine != self._base
 
     def open(self, source: bytes, content_type: str | None) -> None:

@@ -128,7 +128,6 @@ class UpdateRequest:
 
     @property
     def target(self) -> Target:
-        """Return the resource that is updated."""
         return self.resource.target
 
 

@@ -52,7 +52,6 @@ class CurrentVersion:
 
     @property
     def source(self) -> bytes:
-        """Return the input of the transform."""
         return self.content if self.transform_input is None else self.transform_input
 
     def carry_on(self, lineage: Lineage | None) -> Lineage:

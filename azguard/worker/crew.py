@@ -63,19 +63,16 @@ class Crew:
 
     @property
     def busy(self) -> int:
-        """Return how many messages were given and are not handled yet."""
         with self._lock:
             return self._busy
 
     @property
     def free(self) -> int:
-        """Return how many messages can be handled at once."""
         with self._lock:
             return max(0, self._alive - self._busy)
 
     @property
     def is_gone(self) -> bool:
-        """Return whether no place is left."""
         with self._lock:
             return self._alive == 0
 

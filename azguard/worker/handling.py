@@ -318,12 +318,10 @@ class ClaimHold:
 
     @property
     def key(self) -> str | None:
-        """Return the key that is claimed."""
         return None if self._claimed is None else self._claimed.key
 
     @property
     def is_first(self) -> bool:
-        """Return whether the claim tells that no command has run for the key."""
         return self._claimed is not None and self._claimed.is_first
 
     def take(self, choose_key: Callable[[], str], facts: MessageFacts) -> DoneBefore | HeldByAnother | None:

@@ -60,12 +60,10 @@ class Taken:
 
     @property
     def id(self) -> str:
-        """Return its id."""
         return self.received.shown.id
 
     @property
     def receipt(self) -> MessageReceipt:
-        """Return the receipt that it came with."""
         shown = self.received.shown
         return MessageReceipt(shown.pop_receipt, shown.time_next_visible)
 

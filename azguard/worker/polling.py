@@ -40,7 +40,6 @@ class Polling:
 
     @property
     def seconds_left(self) -> float:
-        """Return for how long the queue is left alone."""
         return max(0.0, self._due - self._now())
 
     def ask_soon(self) -> None:

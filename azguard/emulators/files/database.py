@@ -61,7 +61,6 @@ class ShareRecord:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return the share of a row."""
         found = json.loads(text)
         return cls(**{**found, "lease": EmulatedLease(**found["lease"])})
 
@@ -223,7 +222,6 @@ class Database:
         self.save_share(share)
 
     def find_last_root(self) -> int:
-        """Return the number of the share or snapshot that was made last."""
         row = self._connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'share'").fetchone()
         return int(row[0]) if row else 0
 
@@ -283,7 +281,6 @@ class Database:
         self._connection.execute("INSERT OR REPLACE INTO permission VALUES (?, ?)", (key, text))
 
     def find_permission(self, key: str) -> str | None:
-        """Return a file permission."""
         row = self._connection.execute("SELECT text FROM permission WHERE key = ?", (key,)).fetchone()
         return str(row[0]) if row else None
 
@@ -292,6 +289,5 @@ class Database:
         self._connection.execute("INSERT OR REPLACE INTO document VALUES (?, ?)", (name, text))
 
     def find_document(self, name: str) -> str | None:
-        """Return a document that was kept."""
         row = self._connection.execute("SELECT text FROM document WHERE name = ?", (name,)).fetchone()
         return str(row[0]) if row else None

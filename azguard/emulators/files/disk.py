@@ -38,7 +38,6 @@ class Disk:
         folder.mkdir(parents=True, exist_ok=True)
 
     def locate(self, root: int, path: str = "") -> Path:
-        """Return where a directory or file is."""
         return self._folder / str(root) / path if path else self._folder / str(root)
 
     def find(self, root: int, path: str) -> str | None:
@@ -86,11 +85,9 @@ class Disk:
         self._names[path.parent] = _find_change(path.parent), known[1]
 
     def list_names(self, root: int, path: str) -> list[str]:
-        """Return the names in a directory."""
         return _list_names(self.locate(root, path))
 
     def is_directory(self, root: int, path: str) -> bool:
-        """Return whether a path is a directory."""
         return self.locate(root, path).is_dir()
 
     def measure(self, root: int, path: str) -> list[int]:

@@ -68,7 +68,6 @@ class ForeignSource:
         return content
 
     def is_unchanged(self) -> bool:
-        """Return whether it is still the same version."""
         return look_at_source(self.url, self.authorize).etag == self.etag
 
 
@@ -138,7 +137,6 @@ class FileRequest:
         return {name.lower(): value for name, value in reversed(self.raw_query)}
 
     def flag(self, name: str) -> bool:
-        """Return whether a header says true."""
         return self.headers.get(name, "").lower() == "true"
 
     def require(self, name: str) -> str:

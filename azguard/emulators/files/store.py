@@ -94,7 +94,6 @@ class Store:
         return {share.name: self.disk.locate(share.root) for share in self.list_smb_shares()}
 
     def list_smb_shares(self) -> list[ShareRecord]:
-        """Return the shares that are served over SMB."""
         return [share for share in self.database.list_shares() if self.serves_smb(share)]
 
     def serves_smb(self, share: ShareRecord) -> bool:
@@ -157,11 +156,9 @@ class Store:
         return found
 
     def get_file(self, share: ShareRecord, path: str) -> Node:
-        """Return a file that must be there."""
         return self._get_kind(share, path, FILE)
 
     def get_directory(self, share: ShareRecord, path: str) -> Node:
-        """Return a directory that must be there."""
         return self._get_kind(share, path, DIRECTORY)
 
     def require_parent(self, share: ShareRecord, path: str) -> Node:
