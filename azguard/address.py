@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from azguard import naming, urls
+from azguard import naming
 from azguard.errors import UsageError
 
 
@@ -123,7 +123,7 @@ class Location:
     sas: str | None = field(default=None, repr=False)
 
 
-def parse(text: str, kind: Kind | None = None, endpoints: urls.Endpoints = dict) -> Location:
+def parse(text: str, kind: Kind | None = None, endpoints: naming.Endpoints = dict) -> Location:
     """Read an address or a full URL.
 
     ``kind`` is what the command takes; without it a plain address is a blob's, or has its prefix. ``endpoints`` tells
@@ -174,13 +174,13 @@ def _list_kinds() -> str:
     return " ".join(f"{each}:" for each in Kind)
 
 
-def find_service(text: str, endpoints: urls.Endpoints = dict) -> str | None:
+def find_service(text: str, endpoints: naming.Endpoints = dict) -> str | None:
     """Return the service that a URL tells: blob, table, queue or file; None if it tells none, or is no URL."""
     from urllib.parse import urlsplit
 
     try:
         url = urlsplit(text)
-        return urls.locate(url, urls.base_of(url), None, endpoints).service if url.hostname else None
+        return naming.locate_url(url, naming.find_url_base(url), None, endpoints).service if url.hostname else None
     except ValueError:
         return None
 
@@ -245,31 +245,31 @@ def _split_suffix(kind: Kind, body: str) -> tuple[str, str | None, str | None]:
     return body, None, None
 
 
-def _parse_url(text: str, kind: Kind | None, endpoints: urls.Endpoints) -> Location:
+def _parse_url(text: str, kind: Kind | None, endpoints: naming.Endpoints) -> Location:
     from urllib.parse import parse_qsl, urlsplit
 
     try:
         url = urlsplit(text)
-        base = urls.base_of(url)
+        base = naming.find_url_base(url)
     except ValueError:
         raise UsageError("that is not a URL: its host or port is malformed") from None
     if url.scheme not in ("http", "https") or not url.hostname:
         raise UsageError(f"{url.scheme}:// is not a storage URL", reason="url_not_of_storage")
     if url.fragment or "#" in text:
         raise UsageError("that URL has a '#' in it", reason="url_has_fragment")
-    place = urls.locate(url, base, kind and kind.service, endpoints)
+    place = naming.locate_url(url, base, kind and kind.service, endpoints)
     query = dict(parse_qsl(url.query, keep_blank_values=True))
     service = place.service or (kind.service if kind else "blob")
     if kind is not None and service != kind.service:
         raise UsageError(f"that URL is of the {service} service, and this command takes {kind.one}")
-    found, body = _resource(service, urls.decode_path(place.path), kind, query.get("restype"))
+    found, body = _resource(service, naming.decode_url_path(place.path), kind, query.get("restype"))
     if not place.account or not body:
         raise UsageError("that URL names no resource", reason="url_names_nothing")
     if any(f"?{suffix}=" in body for suffix in _SUFFIXES.get(found, ())):
         raise UsageError("a name with ?snapshot= or ?versionid= in it cannot be told from a snapshot's or version's")
     snapshot = query.get("snapshot", query.get("sharesnapshot"))
     address = _build_checked(found, body, f"{place.endpoint}/{body}", snapshot, query.get("versionid"))
-    return Location(address, place.endpoint, place.account, urls.sas(url.query))
+    return Location(address, place.endpoint, place.account, naming.find_sas(url.query))
 
 
 def _resource(service: str, path: str, kind: Kind | None, restype: str | None) -> tuple[Kind, str]:
@@ -277,7 +277,7 @@ def _resource(service: str, path: str, kind: Kind | None, restype: str | None) -
     folder = restype == "directory" or path.endswith("/")
     body = path if kind is Kind.BLOB or (service == "blob" and "/" in path.rstrip("/")) else path.rstrip("/")
     if service == "table":
-        body = urls.from_odata(body)
+        body = naming.parse_odata(body)
         return kind or (Kind.ENTITY if "/" in body else Kind.TABLE), body
     if service == "queue":
         queue, messages, rest = body.partition("/messages")

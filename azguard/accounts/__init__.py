@@ -8,7 +8,6 @@
 ``sessions``     requests of the SDK, sent as they are
 ``open_connections``  requests over connections that are open already
 ``exchanges``    one exchange with a server: whole, and within its time
-``trace``        what is sent and answered, told for one who listens
 ``endpoints``    where the services of an account answer, in which cloud, through which proxy
 ``logins``       Azure identities, the OIDC tokens of CI jobs included
 ``unreachable``  why no answer came, and how long a service wants to be left alone

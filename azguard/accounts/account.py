@@ -14,7 +14,7 @@ from azguard.accounts import transport
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME, EMULATOR_PORTS
 from azguard.address import Address, Kind, Location
 from azguard.errors import ConfigError
-from azguard.urls import same_host
+from azguard.naming import same_host
 
 if TYPE_CHECKING:
     from azure.data.tables import TableClient, TableServiceClient

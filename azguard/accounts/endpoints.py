@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from azguard.errors import ConfigError
-from azguard.urls import base_of
+from azguard.naming import find_url_base
 
 SERVICES = ("blob", "queue", "table", "file")
 #: The settings of an account whose value is a secret, unless it names a file.
@@ -78,7 +78,7 @@ def check(url: str, where: str) -> str:
     """
     try:
         parts = urlsplit(url)
-        base = base_of(parts)
+        base = find_url_base(parts)
         valid = parts.scheme in ("http", "https") and parts.hostname and parts.username is None
     except ValueError:
         valid = False

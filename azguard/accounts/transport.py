@@ -6,11 +6,16 @@ is then in doubt, whatever its status, and a read is made again or fails. So a p
 a refusal, and a redirection to a login page is not followed, least of all with our credentials. Nor is an answer of the
 service's one whose ETag a proxy took away or made weak: nothing could be guarded by it.
 
-Some methods of the SDK, such as ``get_blob_tags``, drop the timeouts they are given; then those of ``within`` hold.
+Some methods of the SDK, such as ``get_blob_tags``, drop the timeouts they are given; then those of ``default_timeouts``
+hold.
+
+Each request, its answer and how long that took are told to those who listen. Requests of all threads are told, because
+transfers, renewals and updates of many entities have threads of their own.
 """
 
+import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from http import HTTPStatus
@@ -18,7 +23,7 @@ from http.client import HTTPException, IncompleteRead
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
-from azguard.accounts import exchanges, trace, unreachable
+from azguard.accounts import exchanges, unreachable
 from azguard.accounts.endpoints import proxy_settings
 from azguard.accounts.exchanges import REQUEST_ID, TRUNCATED, RejectedAnswer
 from azguard.accounts.open_connections import OpenConnection, OpenConnections, Reply
@@ -26,6 +31,7 @@ from azguard.accounts.open_connections import OpenConnection, OpenConnections, R
 if TYPE_CHECKING:
     from azure.core.exceptions import AzureError
     from azure.core.pipeline.transport import RequestsTransport
+
 
 # Every answer of the service has one of these, refusals included: 796 of 796 recorded ones of blobs, queues and tables,
 # and all of Azurite's. Both are there unless a recording left one out.
@@ -41,6 +47,8 @@ _TIMEOUTS: ContextVar[Mapping[str, Any]] = ContextVar("timeouts")
 # Beside the timeouts: whether they are the wall clock's, which no answer but content outlives.
 _IS_STRICT = "is_strict"
 _SIGNED_BY_KEY = "SharedKey"
+RequestListener = Callable[[str], None]
+_listeners: list[RequestListener] = []
 
 
 @contextmanager
@@ -110,7 +118,7 @@ class PastUrllib3:
             return _check_reply(connection, method, headers, connection.exchange(method, head, body, limit))
 
         try:
-            reply: Reply = trace.send(exchange, method, url)
+            reply: Reply = _send_and_tell(exchange, method, url)
         except (OSError, HTTPException) as error:
             raise _explain(error) from error
         finally:
@@ -154,7 +162,7 @@ def transport(**settings: Any) -> "RequestsTransport":
             token = exchanges.CURRENT.set(limit)
             try:
                 send = super().send
-                response: Any = trace.send(lambda: send(request, **settings), request.method, request.url)
+                response: Any = _send_and_tell(lambda: send(request, **settings), request.method, request.url)
             finally:
                 exchanges.CURRENT.reset(token)
             _check_origin(request.url, response)
@@ -245,3 +253,38 @@ def _explain(error: Exception) -> "AzureError":
     words = {IncompleteRead: TRUNCATED, RejectedAnswer: str(error)}.get(type(error), "Connection aborted.")
     broken = ProtocolError(words, error)
     return ServiceResponseError(str(broken), error=broken)
+
+
+@contextmanager
+def listen_to_requests(listener: RequestListener) -> Iterator[None]:
+    """Tell each request and each pause of this block to a listener, as a line of text that may hold credentials."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
+
+
+def tell_listeners(text: str) -> None:
+    """Tell a line to those who listen."""
+    for listener in _listeners:
+        listener(text)
+
+
+def _send_and_tell(call: Callable[[], Any], method: str, url: str, clock: Callable[[], float] = time.monotonic) -> Any:
+    """Return the response of a request that ``call`` sends, and tell its end: a status, or why there was no answer."""
+    if not _listeners:
+        return call()
+    began = clock()
+    try:
+        response = call()
+    except BaseException as error:
+        tell_listeners(f"{method} {url}: no answer after {_describe_seconds(clock() - began)} ({type(error).__name__})")
+        raise
+    answer = " ".join(filter(None, (str(response.status_code), response.headers.get("x-ms-error-code"))))
+    tell_listeners(f"{method} {url}: {answer} in {_describe_seconds(clock() - began)}")
+    return response
+
+
+def _describe_seconds(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms"

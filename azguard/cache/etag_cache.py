@@ -27,7 +27,7 @@ from azguard.cache.file import NAME
 from azguard.cache.records import Entry, HeldLease, Key, Row, count_microseconds, find_selection, require_no_secrets
 from azguard.errors import ConfigError, NotFound, UsageError
 from azguard.guards.versions import SeenVersion
-from azguard.urls import same_host
+from azguard.naming import same_host
 
 # The empty copy: the version that the scope last read, into any file or none.
 _LAST = b""

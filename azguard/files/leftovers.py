@@ -20,8 +20,8 @@ from azguard.files.guarding import Guarding
 from azguard.guards.etags import quote_etag
 from azguard.guards.resolve import Conditions
 from azguard.processes.notes import ProcessNotes
+from azguard.requests.calls import ServiceClock
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_clock import ServiceClock
 from azguard.resources.copies import PENDING
 
 # Of a put or a copy: a number, by which it is noted. Of safe-update: the id of its lease, by which that is noted.

@@ -26,7 +26,7 @@ from azguard.leases.conventions import UNKNOWN, Claim, Read
 from azguard.leases.owners import INFINITE, Owner
 from azguard.leases.shown import Holding, build_holding
 from azguard.leases.state import LeaseState, list_states, parse_state
-from azguard.requests import service_clock
+from azguard.requests import calls
 from azguard.requests.calls import page_timeouts, pages, read
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import Answers
@@ -243,7 +243,7 @@ class HoldingsList:
 
     def _note_time(self, account: Account, kind: Kind) -> None:
         if self._selection.stale_seconds is not None:
-            self._began_at = service_clock.ask(account, kind, self._deadline.fresh())
+            self._began_at = calls.ask_service_time(account, kind, self._deadline.fresh())
 
     def _add_time(self, state: LeaseState) -> LeaseState:
         """Return a state that was listed, of an age by the service's own time where stale ones are asked for."""

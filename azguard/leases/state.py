@@ -36,7 +36,7 @@ from azguard.leases.owners import (
     find_value,
     parse_moment,
 )
-from azguard.requests import service_clock
+from azguard.requests import calls
 from azguard.requests.calls import page_timeouts, pages, read
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import Answers
@@ -293,7 +293,7 @@ def ask_time(state: LeaseState, target: Target, deadline: Deadline) -> LeaseStat
 
     The Date may be that of a gateway: no lease is taken from its holder because of it.
     """
-    return replace(state, answered_at=service_clock.ask(target.account, target.kind, deadline))
+    return replace(state, answered_at=calls.ask_service_time(target.account, target.kind, deadline))
 
 
 def measure(state: LeaseState) -> LeaseAge:

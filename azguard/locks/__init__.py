@@ -17,8 +17,7 @@ it when azguard says so, when azguard is gone, or when the last renewal it heard
 ``queue_place``        our place in it, and the ticket that keeps it
 ``readers``            readers beside each other, and the writer that waits for their end
 ``lock_blobs``         the blobs that locks are, and what is written on them
-``log``                the history of a lock: the blob beside it
-``log_lines``          its lines: who held the lock, how that ended, who broke it
+``log``                the history of a lock: who held it, how that ended, who broke it
 ``shown``              what ``lock show``, ``hold``, ``check`` and ``release`` print
 ``environment``        the variables that tell a command its locks
 ``terraform``          the lock of a Terraform state around a run, and the notes of runs

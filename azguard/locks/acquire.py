@@ -21,14 +21,14 @@ from azguard.errors import (
 )
 from azguard.leases import state as lease_state
 from azguard.leases.state import LeaseState
-from azguard.locks import lock_blobs, log, log_lines, queue
+from azguard.locks import lock_blobs, log, queue
 from azguard.locks.held_lock import HeldLock, OverdueLock
 from azguard.locks.queue_place import QueuePlace
 from azguard.locks.readers import Draining, ReaderLease
 from azguard.locks.settings import LEAST_SECONDS, AcquireSettings, LockRequest, RequestTime
 from azguard.locks.slot_leases import SlotLeases, explain_not_acquired
+from azguard.requests.calls import ServiceClock
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_clock import ServiceClock
 from azguard.times import span
 
 # A long wait is reported again after this time.
@@ -102,7 +102,7 @@ class LockAcquisition:
         if draining is None or not draining.readers or draining.held.record is None or not self._settings.keeps_log:
             return
         seconds = self._settings.now() - draining.began_at
-        line = log_lines.build_given_up(draining.held.target, draining.held.record, seconds)
+        line = log.build_given_up(draining.held.target, draining.held.record, seconds)
         log.append(self._request.target, line, self._settings.say)
 
     def _attempt(self) -> HeldLock | None:

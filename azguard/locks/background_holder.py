@@ -20,7 +20,7 @@ from datetime import UTC, datetime, timedelta
 
 from azguard.errors import AzguardError, ConfigError, Locked, LockLost, NotFound
 from azguard.leases import state as lease_state
-from azguard.locks import held_lock, log, log_lines, readers
+from azguard.locks import held_lock, log, readers
 from azguard.locks.acquire import LockAcquisition
 from azguard.locks.held_lock import HeldLock, Renewer, describe_late
 from azguard.locks.hold_records import HoldRecord, HoldRecords, HoldState, JobScope, find_place
@@ -274,7 +274,7 @@ class _Holder:
             holds.close(self._record, HoldState.LOST, self._lost)
         if self._plan.settings.keeps_log and held.record is not None:
             seconds = self._now() - (held.ends - held.seconds)
-            line = log_lines.build_line(held.target, held.record, seconds, self._lost)
+            line = log.build_line(held.target, held.record, seconds, self._lost)
             log.append(self._plan.request.target, line, _log)
 
     def _was_released(self, held: HeldLock) -> bool:

@@ -29,9 +29,8 @@ from azguard.leases.recorded import LeaseRecords
 from azguard.leases.state import LeaseState
 from azguard.processes import clock
 from azguard.requests import commits
-from azguard.requests.calls import describe, send_once
+from azguard.requests.calls import ServiceClock, describe, send_once
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_clock import ServiceClock
 from azguard.requests.service_errors import is_lease_problem, status, translate
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from azguard.leases import state as lease_state
 from azguard.leases.owners import FENCE
 from azguard.leases.recorded import LeaseRecords
 from azguard.leases.state import LeaseState
-from azguard.locks import environment, held_lock, lock_blobs, log, log_lines, queue, readers
+from azguard.locks import environment, held_lock, lock_blobs, log, queue, readers
 from azguard.locks.hold_records import HoldRecord, HoldRecords, HoldState, JobScope
-from azguard.locks.log_lines import LogLine
+from azguard.locks.log import LogLine
 from azguard.locks.settings import AcquireSettings, LockRequest
 from azguard.processes import identity
 from azguard.requests.deadline import Deadline
@@ -392,6 +392,6 @@ def _write_log(known: JobLock, found: LeaseState, lost: str | None, say: Callabl
     if owner is None or known.hold is None:
         return
     address = str(known.target.address)
-    holding = log_lines.describe_holding(address, owner, known.fence, lost=lost, ended=iso(found.answered_at))
+    holding = log.describe_holding(address, owner, known.fence, lost=lost, ended=iso(found.answered_at))
     lock = Target(known.target.account, parse(known.hold.lock).address)
     log.append(lock, LogLine(holding, None), say)

@@ -1,22 +1,26 @@
 """The history of a lock: an append blob beside it, to which each holder adds a line, and each who breaks the lock.
 
 It is named ``NAME!log``, with the mark of the queue's tickets, so that no name of a lock is like it by accident. A line
-is appended once the lock is released, in one request, which is not repeated.
+is appended once the lock is released, in one request, which is not repeated. A line can be there twice, and is read
+once. A holder that is killed leaves none: the next one carries the record that it found. Who breaks a lock leaves a
+line of its own, which is read into that of the holder.
 
 The service takes 50,000 appends. Shortly before, the lines are copied to ``NAME!log.ETAG``, and an empty blob, which
-names that copy in its metadata, takes the place of the full one: in one request, and only if nothing
-was appended since.
+names that copy in its metadata, takes the place of the full one: in one request, and only if nothing was
+appended since.
 
 Not guaranteed: all of it. An append that fails, or that the caller may not do, fails nothing: the caller is told.
 """
 
 import json
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import datetime, timedelta
 from http import HTTPStatus
-from typing import Any
+from typing import Any, ClassVar
 
+from azguard import columns
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, NotFound, TransformFailed
@@ -24,19 +28,38 @@ from azguard.guards.resolve import Conditions
 from azguard.leases import owners
 from azguard.leases import state as lease_state
 from azguard.leases.breaking import BreakDone
-from azguard.leases.owners import FENCE, SLOTS, Owner
-from azguard.leases.state import LeaseState
-from azguard.locks import log_lines
-from azguard.locks.log_lines import HolderLine, LogLine
+from azguard.leases.owners import FENCE, SLOTS, Owner, escape
+from azguard.locks.lock_blobs import LockRecord
+from azguard.processes.guardian import Ended
 from azguard.requests.calls import CallResult, describe, send_once
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import service_code, status
+from azguard.times import iso
 
+RELEASED = "released"
+LOST = "lost"
+#: Of a holder whose lock was broken, and that has left no line.
+BROKEN = "broken"
+#: Of one that had to wait for readers inside, and whose command was never run.
+GAVE_UP = "gave_up"
+#: Of a holder that has left no line.
+UNKNOWN = "unknown"
+#: The holder of a lock that was broken, where no record says who it was.
+NO_NAME = "unknown"
+_READERS_INSIDE = "readers were still inside, and its command was not run"
+_NO_LINE = "it ended without a release, or keeps no history"
+_NUMBERS = ("fence", "pid", "exit_status", "signal")
+# What no line lacks.
+_ALWAYS = ("address", "outcome", "holder", "command")
+# On a line: what tells of a break.
+_OF_BREAK = ("broken_by", "broken_at", "break_reason", "break_run")
+# What a version that did not write them leaves out.
+_NEWER = ("exit_status", "signal", *_OF_BREAK)
 # What follows the name of a lock in that of its history, and what follows that in the name of an earlier part.
 _SUFFIX = "!log"
 _IS_HISTORY = re.compile(r"(.+)!log(?:\.0x[0-9A-Fa-f]+)?")
 _PART = re.compile(r"\.0x[0-9A-Fa-f]+")
-# On a history: what follows the name in that of the part before it.
+# The metadata of a history: what follows the name in that of the part before it.
 _EARLIER = "azguardearlier"
 _IS_SLOT = re.compile(r"(.+)\.slot[0-9]+")
 # The command has ended, and its status waits for this: a history is worth no more.
@@ -45,6 +68,58 @@ _LEAST_SECONDS = 0.2
 # The service takes 50,000; what is left is for a copy that takes long.
 _MOST_APPENDS = 49_900
 _FULL = "BlockCountExceedsLimit"
+
+
+@dataclass(frozen=True)
+class HolderLine:
+    """One line: a holder, and how it ended."""
+
+    COLUMNS: ClassVar = (
+        columns.SINCE,
+        columns.ENDED._replace(rank=9),
+        columns.HOLDER_NAME,
+        columns.OUTCOME._replace(rank=None),
+        columns.EXIT_STATUS,
+        columns.REASON._replace(rank=None, is_cut=True),
+        columns.BROKEN_BY,
+        columns.BREAK_REASON,
+        columns.FENCE._replace(rank=8),
+        columns.RUN._replace(rank=7),
+    )
+
+    address: str
+    fence: int | None
+    #: ``released``, ``lost``, ``gave_up``; ``broken`` or ``unknown`` of one that has left no line.
+    outcome: str
+    #: As ``user@host``.
+    holder: str
+    #: By the service's clock.
+    since: str | None
+    ended: str | None
+    reason: str | None
+    run: str | None
+    command: str
+    pid: int | None
+    #: Why it was lost, or given up.
+    why: str | None
+    #: The exit status of the command, 128 + N if signal N ended it; None if there was no command, or no line.
+    exit_status: int | None = None
+    #: The number of the signal that ended the command.
+    signal: int | None = None
+    #: Who broke the lock, as ``user@host``; when, by the service's clock; why; and the CI run that did it.
+    broken_by: str | None = None
+    broken_at: str | None = None
+    break_reason: str | None = None
+    break_run: str | None = None
+
+
+@dataclass(frozen=True)
+class LogLine:
+    """What is appended."""
+
+    holding: HolderLine
+    #: Who held the lock before, as its record said; None if there was none.
+    before: HolderLine | None
 
 
 @dataclass(frozen=True)
@@ -57,10 +132,133 @@ class History:
     gaps: tuple[str, ...]
 
 
+def build_line(
+    target: Target, record: LockRecord, seconds: float, lost: str | None, ended: Ended | None = None
+) -> LogLine:
+    """Return the line of a holder that held a lock for so many seconds; ``lost`` says why it was lost.
+
+    ``ended`` is how its command ended; None if there was none.
+    """
+    address = str(target.address)
+    since = record.owner.since
+    ended_at = None if since is None else iso(datetime.fromisoformat(since) + timedelta(seconds=round(seconds)))
+    line = describe_holding(address, record.owner, record.fence, lost=lost, ended=ended_at)
+    if ended is not None:
+        line = replace(line, exit_status=ended.status, signal=ended.signal)
+    return LogLine(line, _describe_before(address, record))
+
+
+def build_before(target: Target, record: LockRecord) -> LogLine | None:
+    """Return the line that tells only of the holder before, for one whose own line another machine may write."""
+    before = _describe_before(str(target.address), record)
+    return None if before is None else LogLine(before, None)
+
+
+def build_given_up(target: Target, record: LockRecord, seconds: float) -> LogLine:
+    """Return the line of a holder that waited so many seconds for the readers inside, and then gave up."""
+    line = build_line(target, record, seconds, None)
+    return replace(line, holding=replace(line.holding, outcome=GAVE_UP, why=_READERS_INSIDE))
+
+
+def build_broken(
+    target: Target, holder: Owner | None, fence: int | None, breaker: Owner, *, at: datetime | None, left: int | None
+) -> LogLine:
+    """Return the line of a lock that ``breaker`` broke; ``left`` is for how many seconds its lease lasts still.
+
+    ``holder`` is whose lock it was; None if no record says so, and then ``fence`` may be of another.
+    """
+    address = str(target.address)
+    ended = None if at is None else at + timedelta(seconds=left or 0)
+    line = _describe(address, holder, None if holder is None else fence, BROKEN, None, iso(ended))
+    line = replace(line, broken_by=breaker.name, broken_at=iso(at), break_reason=breaker.reason, break_run=breaker.run)
+    return LogLine(line, None)
+
+
+def describe_holding(
+    address: str, owner: Owner, fence: int | None, *, lost: str | None, ended: str | None
+) -> HolderLine:
+    """Return one holder's line; ``lost`` says why it was lost."""
+    return _describe(address, owner, fence, RELEASED if lost is None else LOST, lost, ended)
+
+
+def order(lines: Sequence[LogLine]) -> list[HolderLine]:
+    """Return each holder once, the oldest first; those without a line of their own from the lines of others."""
+    found: dict[tuple[object, ...], HolderLine] = {}
+    broken = [line.holding for line in lines if line.holding.outcome == BROKEN]
+    others = [line for line in lines if line.holding.outcome != BROKEN]
+    for line in others:
+        if line.holding.outcome != UNKNOWN:
+            found[_identify(line.holding)] = line.holding
+    for each in broken:
+        holder = found.get(_identify(each), each)
+        found[_identify(each)] = replace(holder, **{name: getattr(each, name) for name in _OF_BREAK})
+    for line in others:
+        for before in (line.holding, line.before):
+            if before is not None:
+                found.setdefault(_identify(before), before)
+    return sorted(found.values(), key=lambda each: (each.since or each.broken_at or "", each.fence or 0))
+
+
+def parse(content: bytes) -> Iterator[LogLine | None]:
+    """Yield each line of a history; None for one that is not azguard's."""
+    for text in content.split(b"\n"):
+        if text:
+            yield _parse(text)
+
+
+def _identify(line: HolderLine) -> tuple[object, ...]:
+    return (line.address, line.fence) if line.fence is not None else (line.address, None, line.since, line.broken_at)
+
+
+def _describe_before(address: str, record: LockRecord) -> HolderLine | None:
+    if record.before is None:
+        return None
+    why = _NO_LINE if record.before.until is None else "the next one took it, after its time or a break"
+    return _describe(address, record.before, record.fence_before, UNKNOWN, why, None)
+
+
+def _describe(
+    address: str, owner: Owner | None, fence: int | None, outcome: str, why: str | None, ended: str | None
+) -> HolderLine:
+    return HolderLine(
+        address=address,
+        fence=fence,
+        outcome=outcome,
+        holder=NO_NAME if owner is None else owner.name,
+        since=None if owner is None else owner.since,
+        ended=ended,
+        reason=None if owner is None else owner.reason,
+        run=None if owner is None else owner.run,
+        command="" if owner is None else owner.command,
+        pid=None if owner is None else owner.pid,
+        why=why,
+    )
+
+
+def _parse(text: bytes) -> LogLine | None:
+    try:
+        found = json.loads(text)
+        before = found["before"]
+        return LogLine(_read(found["holding"]), None if before is None else _read(before))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def _read(found: Mapping[str, Any]) -> HolderLine:
+    def read(name: str) -> Any:
+        if found[name] is None and name not in _ALWAYS:
+            return None
+        return int(found[name]) if name in _NUMBERS else escape(found[name])
+
+    found = {**dict.fromkeys(_NEWER), **found}
+    return HolderLine(**{each.name: read(each.name) for each in fields(HolderLine)})
+
+
 def append(lock: Target, line: LogLine, say: Callable[[str], None]) -> None:
     """Append a line to the history of a lock, if that is done within two seconds; ``say`` is told if it is not."""
-    blob = _LogBlob(find_log(lock), Deadline(_SECONDS))
-    sent = blob.append(json.dumps(asdict(line), separators=(",", ":")).encode() + b"\n")
+    sent = _LogBlob(find_log(lock), Deadline(_SECONDS)).append(
+        json.dumps(asdict(line), separators=(",", ":")).encode() + b"\n"
+    )
     if sent.error is not None:
         warn(lock, describe(sent), say)
 
@@ -82,7 +280,7 @@ def append_break(target: Target, done: BreakDone, breaker: Owner, say: Callable[
     except AzguardError as error:
         warn(target, error.message, say)
         return
-    line = log_lines.build_broken(target, done.broken.owner, fence, breaker, at=found.answered_at, left=done.lease_time)
+    line = build_broken(target, done.broken.owner, fence, breaker, at=found.answered_at, left=done.lease_time)
     append(_find_lock(target, found), line, say)
 
 
@@ -99,21 +297,21 @@ def read(lock: Target, deadline: Deadline, most: int) -> History:
     while True:
         try:
             download = Download(blob, Conditions(), deadline.fresh)
-            found = list(log_lines.parse(b"".join(download)))
+            found = list(parse(b"".join(download)))
         except NotFound:
             gaps += _explain_missing(lock, deadline) if is_newest else [f"the older part is deleted: {blob}"]
             break
         lines += _choose_ours(blob, found, gaps)
         earlier = owners.find_value(download.properties.metadata or {}, _EARLIER)
-        if earlier is None or _PART.fullmatch(earlier) is None or len(log_lines.order(lines)) > most:
+        if earlier is None or _PART.fullmatch(earlier) is None or len(order(lines)) > most:
             break
         blob, is_newest = find_log(lock, earlier), False
-    return History(log_lines.order(lines), tuple(gaps))
+    return History(order(lines), tuple(gaps))
 
 
 def find_log(lock: Target, part: str = "") -> Target:
     """Return the blob with the history of a lock, or an earlier part of it."""
-    return Target(lock.account, Address(Kind.BLOB, (lock.address.container, f"{lock.address.name}{_SUFFIX}{part}")))
+    return _find_beside(lock, f"{lock.address.name}{_SUFFIX}{part}")
 
 
 def find_name_of_lock(name: str) -> str | None:
@@ -163,9 +361,7 @@ class _LogBlob:
         if full is None:
             return
         part = f".{full.etag.strip(chr(34))}"
-        copy = self.target.account.blob(
-            Address(Kind.BLOB, (self.target.address.container, self.target.address.name + part))
-        )
+        copy = self.target.account.blob(_find_beside(self.target, self.target.address.name + part).address)
         headers = {"If-None-Match": "*", "x-ms-source-if-match": full.etag}
         send_once(lambda: copy.start_copy_from_url(self._client.url, headers=headers, **self._timeouts))
         made = send_once(lambda: copy.get_blob_properties(**self._timeouts)).answer
@@ -173,16 +369,19 @@ class _LogBlob:
             self._create({"If-Match": full.etag}, {_EARLIER: part})
 
 
-def _find_lock(target: Target, found: LeaseState) -> Target:
+def _find_lock(target: Target, found: lease_state.LeaseState) -> Target:
     """Return the lock of which a blob is a slot, or the lock that it is."""
     named = _IS_SLOT.fullmatch(target.address.name)
     if named is None or (owners.read_number(found.metadata, SLOTS) or 1) == 1:
         return target
-    return Target(target.account, Address(Kind.BLOB, (target.address.container, named[1])))
+    return _find_beside(target, named[1])
+
+
+def _find_beside(target: Target, name: str) -> Target:
+    return Target(target.account, Address(Kind.BLOB, (target.address.container, name)))
 
 
 def _choose_ours(blob: Target, found: list[LogLine | None], gaps: list[str]) -> list[LogLine]:
-    """Return the lines that can be read."""
     ours = [line for line in found if line is not None]
     if found and not ours:
         raise TransformFailed(
@@ -194,7 +393,6 @@ def _choose_ours(blob: Target, found: list[LogLine | None], gaps: list[str]) -> 
 
 
 def _explain_missing(lock: Target, deadline: Deadline) -> list[str]:
-    """Return the explanation of an absent history, for people."""
     found = lease_state.look(lock, deadline)
     ended = (owners.read_number(found.metadata, FENCE) or 0) - (0 if found.free else 1)
     if ended <= 0:

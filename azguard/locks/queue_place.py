@@ -18,9 +18,8 @@ from azguard.locks import lock_blobs, queue
 from azguard.locks.queue import QueueLook, Ticket
 from azguard.locks.settings import AcquireSettings, LockRequest, RequestTime
 from azguard.requests import commits
-from azguard.requests.calls import CallOutcome, CallResult, describe, send_once
+from azguard.requests.calls import CallOutcome, CallResult, ServiceClock, describe, send_once
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_clock import ServiceClock
 from azguard.requests.service_errors import status
 
 # The first waiter asks for the lock blindly in between: a listing costs more than a request for a lease.

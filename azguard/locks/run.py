@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import AzguardError, GaveUp, Locked, LockLost, NotFound, Unavailable
-from azguard.locks import environment, guarded_run, held_lock, lock_blobs, log, log_lines, readers
+from azguard.locks import environment, guarded_run, held_lock, lock_blobs, log, readers
 from azguard.locks.acquire import LockAcquisition
 from azguard.locks.guarded_run import GuardedCommand, LockWatch
 from azguard.locks.held_lock import HeldLock, Renewer, describe_late
@@ -130,7 +130,7 @@ class LeaseLocks:
                 log.warn(lock, "the service did not answer", self._plan.settings.say)
             else:
                 seconds = self._now() - (held.ends - held.seconds)
-                line = log_lines.build_line(held.target, held.record, seconds, "; ".join(lost) or None, ended)
+                line = log.build_line(held.target, held.record, seconds, "; ".join(lost) or None, ended)
                 log.append(lock, line, self._plan.settings.say)
 
     def _refuse_own(self) -> None:

@@ -17,7 +17,7 @@ from azguard.leases import actions, owner_records
 from azguard.leases import state as lease_state
 from azguard.leases.owner_records import Moved, Version
 from azguard.leases.owners import Owner
-from azguard.locks import held_lock, lock_blobs, log, log_lines
+from azguard.locks import held_lock, lock_blobs, log
 from azguard.locks.acquire import LockAcquisition
 from azguard.locks.background_holder import HoldPlan
 from azguard.locks.held_lock import HeldLock
@@ -25,7 +25,7 @@ from azguard.locks.hold_records import HoldRecord, HoldState
 from azguard.locks.job_locks import JobLock
 from azguard.locks.settings import ANSWER_SECONDS
 from azguard.processes.signals import ignore_ending, raise_at_end
-from azguard.requests import commits, service_clock
+from azguard.requests import calls, commits
 from azguard.requests.deadline import Deadline
 from azguard.times import iso
 
@@ -117,7 +117,7 @@ class StickyHold:
             if found.state != "leased":
                 self.plan.holds.close(lock.hold, HoldState.LOST, f"its lease is {found.state}")
                 return None
-            now = service_clock.ask(lock.target.account, lock.target.kind, patience)
+            now = calls.ask_service_time(lock.target.account, lock.target.kind, patience)
             version = Version(found.etag, found.metadata, now)
             owner = self.until.write_on(owner_records.set_service_time(plan.settings.owner, version), lock.lease_id)
             moved = owner_records.leave(lock.target, lock.lease_id, owner, patience)
@@ -145,7 +145,7 @@ class StickyHold:
         plan.settings.records.add(held.target, held.lease_id, None)
         self._make_infinite(held.target, held.lease_id, owner, moved)
         plan.settings.records.confirm(held.target, held.lease_id)
-        before = log_lines.build_before(held.target, held.record)
+        before = log.build_before(held.target, held.record)
         if before is not None and plan.settings.keeps_log:
             log.append(held.target, before, plan.settings.say)
         return record

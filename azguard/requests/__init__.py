@@ -5,7 +5,6 @@
 ``commits``         the outcome of a write, and that no interruption denies what is committed
 ``lineage``         the last writes of a resource and the keys applied to it, kept in its metadata
 ``service_codes``   the codes of the service that say more than their status, and its clock
-``service_clock``   the service's own time, asked for once
 ``service_errors``  what a refusal says → one of our errors
 ``denials``         why the service refused these credentials
 ``deadline``        the time that is left, and looking again until then

@@ -2,20 +2,27 @@
 
 A state-changing request is *committed* (2xx), *refused* (a status that says it did not happen), *not sent* (no
 connection came to be) or *in doubt* (everything else). A read has no doubt: it is simply made again.
+
+And the service's own time, told by it alone, asked for once and counted on. What takes something from another because
+of its age counts from such a time: the Last-Modified of a write of its own, or the time that the service writes into
+the text of a refusal. The Date of an answer can be that of a gateway.
 """
 
+import uuid
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timedelta
 from enum import Enum
 from http import HTTPStatus
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from azguard.accounts import unreachable
-from azguard.accounts.account import CONNECT_SECONDS, Target
+from azguard.accounts.account import CONNECT_SECONDS, Account, Target
 from azguard.accounts.transport import default_timeouts, not_of_the_service
-from azguard.errors import ConfigError, Unavailable
+from azguard.address import Address, Kind
+from azguard.errors import AzguardError, ConfigError, Unavailable
 from azguard.requests.commits import NotSent
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_codes import BUSY
+from azguard.requests.service_codes import BUSY, Answers
 from azguard.requests.service_errors import NOT_IMPLEMENTED, is_unreadable, service_code, status, translate
 
 T = TypeVar("T")
@@ -228,3 +235,63 @@ def _is_transient(error: BaseException) -> bool:
     if (foreign := not_of_the_service(error)) is not None:
         return foreign.may_pass
     return isinstance(error, (AzureError, OSError)) and not is_final(error)
+
+
+class ServiceClock:
+    """The service's clock, told once and counted on by a clock of ours."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._heard: tuple[datetime, float] | None = None
+
+    def learn(self, account: Account, kind: Kind, deadline: Deadline) -> None:
+        """Ask for the time, unless it was told before; see ``ask_service_time``.
+
+        Raises:
+            Unavailable: the service does not answer.
+        """
+        if self._heard is None and (moment := ask_service_time(account, kind, deadline)) is not None:
+            self.set(moment)
+
+    def set(self, moment: datetime) -> None:
+        """Take note of a time that the service has just told."""
+        self._heard = moment, self._now()
+
+    def read(self, at: float | None = None) -> datetime | None:
+        """Return the time at a moment of our clock, by default now; None if it was never told.
+
+        The answer that told it took a while. So this is never later than the service's time.
+        """
+        if self._heard is None:
+            return None
+        moment, heard_at = self._heard
+        return moment + timedelta(seconds=(self._now() if at is None else at) - heard_at)
+
+
+def ask_service_time(account: Account, kind: Kind, deadline: Deadline) -> datetime | None:
+    """Return the service's time, by a read that it refuses; None if the refusal does not say it.
+
+    Nothing is written, and it takes no permission.
+
+    Raises:
+        Unavailable: the service does not answer.
+    """
+    # A name that nothing has.
+    name = uuid.uuid4().hex
+    ask_nothing: Any
+    if kind.service == "file":
+        nothing = Address(Kind.SHARE, (name,))
+        ask_nothing = account.share(nothing).get_share_stats
+    else:
+        nothing = Address(Kind.BLOB, (name, name))
+        ask_nothing = account.blob(nothing).get_block_list
+    answers = Answers()
+    try:
+        read(
+            lambda timeouts: ask_nothing(raw_response_hook=answers.hear, **timeouts), Target(account, nothing), deadline
+        )
+    except Unavailable:
+        raise
+    except AzguardError:
+        pass  # As was meant.
+    return answers.refused_at

@@ -1,7 +1,7 @@
 """The codes of the service that say more than their status, and what its answers say about its clock.
 
 The Date of an answer can be that of a gateway with a wrong clock. So it is good enough to be shown, and is not believed
-where it is proved wrong. See ``service_clock`` for what takes something from another because of its age.
+where it is proved wrong. See ``calls.ServiceClock`` for what takes something from another because of its age.
 """
 
 import re

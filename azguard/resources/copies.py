@@ -13,11 +13,11 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.account import Auth, Target
 from azguard.errors import AzguardError, BadRequest, Changed, Forbidden, NotFound, Unauthenticated, Unavailable
+from azguard.naming import same_host
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
-from azguard.urls import same_host
 
 #: What the status of a copy is while the service copies.
 PENDING = "pending"

@@ -14,8 +14,7 @@ from azguard.processes import clock
 from azguard.processes.command_place import GUARDIAN_KILLED, PLACE_KILLED, CommandEnd
 from azguard.requests.deadline import Deadline
 from azguard.times import iso
-from azguard.worker.crew import CommandRunner
-from azguard.worker.order import Inbox, Taken, build_order, find_facts
+from azguard.worker.order import CommandRunner, Inbox, Taken, build_order, find_facts
 from azguard.worker.results import FINAL, HandledMessage, MessageVerdict, Outcome, judge, judge_failure
 from azguard.worker.settings import Claimed, Claims, DoneBefore, HeldByAnother, MessageFacts, WorkSettings
 

@@ -32,9 +32,9 @@ from azguard.guards.operations import Condition
 from azguard.guards.resolve import Conditions
 from azguard.processes import clock
 from azguard.queues.moving import POISON_SUFFIX
+from azguard.requests.calls import ServiceClock
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op
-from azguard.requests.service_clock import ServiceClock
 from azguard.requests.service_codes import Answers
 from azguard.tables import entities, writes
 from azguard.tables.edm import PARTITION_KEY, ROW_KEY, Entity

@@ -11,7 +11,7 @@ from azguard.accounts.account import Account, Auth, emulator
 from azguard.accounts.endpoints import EMULATOR_NAME, SERVICES, is_loopback
 from azguard.errors import ConfigError, UsageError
 from azguard.folders import Folders
-from azguard.urls import same_host
+from azguard.naming import same_host
 
 _FROM_ENVIRONMENT = {
     "connection-string": "AZURE_STORAGE_CONNECTION_STRING",

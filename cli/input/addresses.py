@@ -17,7 +17,7 @@ from azguard.errors import ConfigError, UsageError
 from azguard.guards.operations import Part
 from azguard.guards.resolve import Conditions
 from azguard.locks import lock_blobs, log
-from azguard.urls import same_host
+from azguard.naming import same_host
 
 if TYPE_CHECKING:
     from azguard.blobs.trees import BlobTree

@@ -14,7 +14,7 @@ from azguard.cli.options import common
 from azguard.cli.options.content import SmbPropertyOptions
 from azguard.cli.parsing import command_line
 from azguard.errors import UsageError
-from azguard.urls import same_host
+from azguard.naming import same_host
 
 if TYPE_CHECKING:
     from azguard.blobs.copies import BlobCopied, BlobCopy, CopySettings

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from azguard.accounts import trace
+from azguard.accounts import transport
 from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
@@ -179,7 +179,7 @@ def _settings(env: Environment, checked: CheckedFileLockOptions, *, create: bool
         lost_after=checked.lost_after,
         create=create,
         say=env.out.say,
-        tell=trace.tell,
+        tell=transport.tell_listeners,
         uniform=random.SystemRandom().uniform,
     )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from azguard.accounts import trace
+from azguard.accounts import transport
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.cli import completers, context, redaction
@@ -287,7 +287,7 @@ def acquire_settings(env: Environment, owner: Owner, seconds: int, *, create: bo
         records=leases.CacheRecords(env),
         processes=ProcessLeases(env.folders.process_leases),
         say=env.out.say,
-        tell=trace.tell,
+        tell=transport.tell_listeners,
         uniform=random.SystemRandom().uniform,
         refuse_own=lambda request, wait: steps.refuse_own(env, request, wait),
     )

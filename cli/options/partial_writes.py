@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-from azguard.accounts import trace
+from azguard.accounts import transport
 from azguard.accounts.account import Target
 from azguard.cli import completers
 from azguard.cli.context import Environment
@@ -186,7 +186,9 @@ def _join_queue(env: Environment, target: Target) -> Callable[[], AbstractContex
     from azguard.updates.local_runs import LocalQueue
 
     key = f"{target.endpoint} {target.address}"
-    return lambda: LocalQueue(env.folders.queues, key, env.patience(None, _CONTENTION_SECONDS), trace.tell)
+    return lambda: LocalQueue(
+        env.folders.queues, key, env.patience(None, _CONTENTION_SECONDS), transport.tell_listeners
+    )
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from azguard.accounts import trace
+from azguard.accounts import transport
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.cli.context import Environment
@@ -99,7 +99,7 @@ def deadline(env: Environment, given: UpdateOptions) -> Deadline:
 
 def records(env: Environment) -> LocalRecords:
     """Return where an update keeps its records; its story is told for --verbose, with the time elapsed."""
-    return LocalRecords(folders=env.folders, reads=env.reads, tell=trace.tell, warn=_warn_once(env))
+    return LocalRecords(folders=env.folders, reads=env.reads, tell=transport.tell_listeners, warn=_warn_once(env))
 
 
 def _warn_once(env: Environment) -> Callable[[str], None]:
@@ -140,7 +140,7 @@ def many(env: Environment, table: Target, given: UpdateOptions, typed: tuple[Typ
         query_deadline=env.deadline,
         patience=env.patience(given.timeout, _SECONDS),
         journals=env.folders.attempts,
-        tell=lambda target, _, text: trace.tell(f"{target}: {text}"),
+        tell=lambda target, _, text: transport.tell_listeners(f"{target}: {text}"),
         warn=_warn_once(env),
     )
 

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 import typer
 
-from azguard.accounts import trace
+from azguard.accounts import transport
 from azguard.cli.output import terminal
 from azguard.cli.output.plain import plain
 from azguard.cli.output.progress import Progress
@@ -360,4 +360,4 @@ def trace_to(out: Output, shared: Mapping[str, Any], environ: Mapping[str, str])
     def tell(text: str) -> None:
         out.verbose(f"{time.monotonic() - began:7.3f} s  {redaction.redact(text, secrets)}")
 
-    return trace.listening(tell)
+    return transport.listen_to_requests(tell)

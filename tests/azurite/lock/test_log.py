@@ -18,8 +18,8 @@ from azguard.address import parse
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
 from azguard.leases.owners import Owner
-from azguard.locks import log, log_lines
-from azguard.locks.log_lines import LogLine
+from azguard.locks import log
+from azguard.locks.log import LogLine
 from azguard.requests.calls import CallOutcome, CallResult
 from tests.faults.rules import operation
 from tests.support.cli_world import CliWorld
@@ -219,7 +219,7 @@ def append(world: Locks, lock: str, fence: int) -> list[str]:
     told: list[str] = []
     target = Target(account.emulator({"blob": world.cli.port}), parse(lock).address)
     owner = Owner("ops", "h", 7, "sh", f"2026-11-22T10:00:{fence:02d}Z")
-    holding = log_lines.describe_holding(lock, owner, fence, lost=None, ended=None)
+    holding = log.describe_holding(lock, owner, fence, lost=None, ended=None)
     log.append(target, LogLine(holding, None), told.append)
     return told
 

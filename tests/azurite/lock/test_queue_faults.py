@@ -22,10 +22,10 @@ from azguard.guards.resolve import Conditions
 from azguard.leases import actions
 from azguard.leases.owner_records import Moved
 from azguard.leases.owners import Owner
-from azguard.locks import lock_blobs, log, log_lines, queue, queue_place
+from azguard.locks import lock_blobs, log, queue, queue_place
 from azguard.locks.acquire import LockAcquisition
 from azguard.locks.lock_blobs import LockRecord
-from azguard.locks.log_lines import RELEASED
+from azguard.locks.log import RELEASED
 from azguard.locks.settings import AcquireSettings, LockRequest
 from azguard.requests.deadline import Deadline
 from tests.faults.rules import operation
@@ -207,9 +207,9 @@ def test_the_history_has_each_holder_once_whatever_is_lost(ground: Ground, what:
     if what == "PUT appendblock":
         log.find_log(direct).account.blob(log.find_log(direct).address).create_append_blob()
     ground.network.planned[f"{name}!log", what] = fault
-    log.append(through, log_lines.build_line(through, RECORD, 1.0, None), lambda text: None)
+    log.append(through, log.build_line(through, RECORD, 1.0, None), lambda text: None)
     assert (f"{name}!log", what) in ground.network.met
-    log.append(direct, log_lines.build_line(direct, NEXT, 1.0, None), lambda text: None)
+    log.append(direct, log.build_line(direct, NEXT, 1.0, None), lambda text: None)
     found = [(each.fence, each.outcome) for each in log.read(direct, Deadline(_WAIT_SECONDS), 9).lines]
     # A line that never arrived is known from the next holder's.
     assert ([fence for fence, _ in found], found[1][1]) == ([7, 8], RELEASED)

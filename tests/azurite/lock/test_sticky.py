@@ -21,8 +21,8 @@ from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
 from azguard.leases import state as lease_state
 from azguard.locks.held_lock import OverdueLock
+from azguard.requests.calls import ServiceClock
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_clock import ServiceClock
 from azguard.times import iso
 from tests.faults.rules import Rule, by_rules
 from tests.support.cases import cases

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from azguard.accounts import trace
+from azguard.accounts import transport
 from azguard.requests.deadline import Deadline
 from tests.support.cases import cases
 
@@ -30,8 +30,8 @@ def test_a_request_is_told_with_its_answer_and_time(
     response: SimpleNamespace, moments: tuple[float, ...], told: str
 ) -> None:
     lines: list[str] = []
-    with trace.listening(lines.append):
-        assert trace.send(lambda: response, "PUT", "http://a/b", clock(*moments)) is response
+    with transport.listen_to_requests(lines.append):
+        assert transport._send_and_tell(lambda: response, "PUT", "http://a/b", clock(*moments)) is response
     assert lines == [told]
 
 
@@ -40,15 +40,15 @@ def test_a_request_without_an_answer_is_told_and_its_error_passed_on() -> None:
         raise TimeoutError
 
     lines: list[str] = []
-    with trace.listening(lines.append), pytest.raises(TimeoutError):
-        trace.send(fail, "GET", "http://a/b", clock(0.0, 1.5))
+    with transport.listen_to_requests(lines.append), pytest.raises(TimeoutError):
+        transport._send_and_tell(fail, "GET", "http://a/b", clock(0.0, 1.5))
     assert lines == ["GET http://a/b: no answer after 1.5 s (TimeoutError)"]
 
 
 def test_a_pause_is_told_as_long_as_it_is() -> None:
     lines: list[str] = []
     deadline = Deadline(seconds=2.0, clock=lambda: 0.0, sleep=lambda seconds: None)
-    with trace.listening(lines.append):
+    with transport.listen_to_requests(lines.append):
         deadline.pause(0.5)
         deadline.pause(9.0)
         deadline.pause(0.0)
@@ -57,7 +57,7 @@ def test_a_pause_is_told_as_long_as_it_is() -> None:
 
 def test_nothing_is_told_once_the_listener_has_gone() -> None:
     lines: list[str] = []
-    with trace.listening(lines.append):
+    with transport.listen_to_requests(lines.append):
         pass
-    trace.tell("late")
+    transport.tell_listeners("late")
     assert lines == []

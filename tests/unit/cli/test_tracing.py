@@ -2,7 +2,7 @@
 
 import pytest
 
-from azguard.accounts import trace
+from azguard.accounts import transport
 from azguard.cli.output import results
 from azguard.cli.output.results import Output
 
@@ -12,7 +12,9 @@ SIGNATURE = "c2lnbmF0dXJlLW9mLWEtc2FzLWluLWEtdGVzdA%3D%3D"
 def test_a_request_is_told_without_its_signature(capsys: pytest.CaptureFixture[str]) -> None:
     out = Output("json", is_verbose=True)
     with results.trace_to(out, {"sas_token": f"sv=1&sig={SIGNATURE}"}, {}):
-        trace.tell(f"GET https://a.blob.core.windows.net/site/a?sv=1&sig={SIGNATURE}: 200 in 3 ms {SIGNATURE}")
+        transport.tell_listeners(
+            f"GET https://a.blob.core.windows.net/site/a?sv=1&sig={SIGNATURE}: 200 in 3 ms {SIGNATURE}"
+        )
     told = capsys.readouterr().err
     assert (SIGNATURE in told, "GET https://a.blob.core.windows.net/site/a?***: 200 in 3 ms ***" in told) == (
         False,

@@ -4,8 +4,8 @@ import json
 from dataclasses import asdict, replace
 from typing import Any
 
-from azguard.locks import log_lines
-from azguard.locks.log_lines import HolderLine, LogLine
+from azguard.locks import log
+from azguard.locks.log import HolderLine, LogLine
 from tests.support.cases import cases
 
 
@@ -23,7 +23,7 @@ def line(of: HolderLine, before: HolderLine | None = None) -> bytes:
 
 
 def read(*lines: bytes) -> list[HolderLine]:
-    return log_lines.order([line for line in log_lines.parse(b"\n".join(lines) + b"\n") if line is not None])
+    return log.order([line for line in log.parse(b"\n".join(lines) + b"\n") if line is not None])
 
 
 def test_a_line_that_the_network_delivered_twice_is_read_once() -> None:

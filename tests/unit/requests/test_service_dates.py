@@ -9,8 +9,8 @@ import pytest
 from azguard import times
 from azguard.address import Kind
 from azguard.errors import Unavailable
-from azguard.requests import service_clock
-from azguard.requests.service_clock import ServiceClock
+from azguard.requests import calls
+from azguard.requests.calls import ServiceClock
 from azguard.requests.service_codes import Answers
 from tests.support.cases import cases
 from tests.support.fake_resource import Clock
@@ -77,7 +77,7 @@ def test_a_refusal_tells_when_the_service_wrote_it(status: int, body: bytes, mom
 )
 def test_the_time_is_asked_for_by_a_read_that_is_refused(answer: Answer, moment: datetime | None) -> None:
     target, service = scripted(Kind.BLOB, answer)
-    assert (service_clock.ask(target.account, Kind.BLOB, Clock().deadline()), service.asked) == (
+    assert (calls.ask_service_time(target.account, Kind.BLOB, Clock().deadline()), service.asked) == (
         moment,
         [("GET", None)],
     )
@@ -86,7 +86,7 @@ def test_the_time_is_asked_for_by_a_read_that_is_refused(answer: Answer, moment:
 def test_a_service_that_does_not_answer_is_no_clock_that_is_unknown() -> None:
     target, _ = scripted(Kind.BLOB, *[(503, "ServerBusy", it_is(TOLD)[2])] * 99)
     with pytest.raises(Unavailable):
-        service_clock.ask(target.account, Kind.BLOB, Clock().deadline(1))
+        calls.ask_service_time(target.account, Kind.BLOB, Clock().deadline(1))
 
 
 def test_a_clock_is_asked_for_once_and_counts_on() -> None:
