@@ -1,29 +1,4 @@
-"""Every way azguard can fail, as a tree of exceptions.
-
-::
-
-    AzguardError                1   internal          a bug, or an answer of an unknown kind
-    ├── UsageError              2   usage             refused before any request
-    ├── Partial                20   partial           some items of a batch failed
-    ├── NotModified            34   not_modified      conditional read: unchanged
-    ├── BadRequest             40   bad_request       the service refused the request as malformed
-    ├── Unauthenticated        41   unauthenticated
-    ├── Changed                42   changed           the condition failed: another write came since you read
-    │   └── Gone                                      …or deleted it
-    ├── Forbidden              43   forbidden
-    ├── NotFound               44   not_found
-    ├── Exists                 45   exists            create-only, and it exists; a key of another change
-    ├── Locked                 49   locked            leased by another, wrong or missing lease id
-    ├── Unavailable            53   unavailable       unreachable, throttled or failing; nothing was applied
-    ├── TransformFailed        65   transform_failed  your command or patch failed; nothing written
-    ├── OutputFailed           73   output_failed     done, but its result could not be written
-    ├── OutcomeUnknown         74   unknown           sent, and it cannot be known whether it was applied
-    ├── GaveUp                 75   gave_up           still busy or contended at the deadline
-    ├── LockLost               77   lock_lost         your lease ended under your command, or a higher fence has written
-    ├── ConfigError            78   config            bad configuration or profile
-    ├── NotExecutable         126   not_executable    the command to run cannot be executed
-    ├── CommandNotFound       127   command_not_found there is no such command to run
-    └── Interrupted           130   interrupted       Ctrl-C
+"""Every way azguard can fail, as a tree of exceptions: each has its kind and its exit status.
 
 Exceptions carry facts; the words around them are chosen by the command line.
 """
@@ -75,6 +50,11 @@ class AzguardError(Exception):
     exit_code: ClassVar[int] = 1
     #: Whether the same command may succeed if simply run again.
     retriable: ClassVar[bool] = False
+
+    def __init_subclass__(cls, *, kind: str | None = None, exit_code: int = 1, retriable: bool = False) -> None:
+        # Without arguments it is another case of the same kind.
+        if kind is not None:
+            cls.kind, cls.exit_code, cls.retriable = kind, exit_code, retriable
 
     def __post_init__(self) -> None:
         super().__init__(self.message)
@@ -152,129 +132,89 @@ def _rebuild(kind: type[E], known: Mapping[str, Any]) -> E:
     return kind(**known)
 
 
-class UsageError(AzguardError):
+class UsageError(AzguardError, kind="usage", exit_code=2):
     """Refused before any request."""
 
-    kind, exit_code = "usage", 2
 
-
-class Partial(AzguardError):
+class Partial(AzguardError, kind="partial", exit_code=20):
     """Some items failed; each has its own code."""
 
-    kind, exit_code = "partial", 20
 
-
-class NotModified(AzguardError):
+class NotModified(AzguardError, kind="not_modified", exit_code=34):
     """A conditional read found nothing newer."""
 
-    kind, exit_code = "not_modified", 34
 
-
-class BadRequest(AzguardError):
+class BadRequest(AzguardError, kind="bad_request", exit_code=40):
     """The service refused the request as malformed."""
 
-    kind, exit_code = "bad_request", 40
 
-
-class Unauthenticated(AzguardError):
+class Unauthenticated(AzguardError, kind="unauthenticated", exit_code=41):
     """No login was possible, or the service does not accept it."""
-
-    kind, exit_code = "unauthenticated", 41
 
 
 class LoginFailed(Unauthenticated):
     """No token was available, so that nothing was sent to the service."""
 
 
-class Changed(AzguardError):
+class Changed(AzguardError, kind="changed", exit_code=42):
     """The condition failed: another wrote since you read, or you never read; nothing of yours was written."""
-
-    kind, exit_code = "changed", 42
 
 
 class Gone(Changed):
     """The condition failed because the resource was deleted since you read it."""
 
 
-class Forbidden(AzguardError):
+class Forbidden(AzguardError, kind="forbidden", exit_code=43):
     """The key or the SAS is wrong, or the key, SAS or role does not permit this."""
 
-    kind, exit_code = "forbidden", 43
 
-
-class NotFound(AzguardError):
+class NotFound(AzguardError, kind="not_found", exit_code=44):
     """There is no such resource; or this job holds no such lock or lease."""
 
-    kind, exit_code = "not_found", 44
 
-
-class Exists(AzguardError):
+class Exists(AzguardError, kind="exists", exit_code=45):
     """It exists, and the command only creates; or the key was used for another change."""
 
-    kind, exit_code = "exists", 45
 
-
-class Locked(AzguardError):
+class Locked(AzguardError, kind="locked", exit_code=49, retriable=True):
     """Leased by another, or the lease id is wrong or missing."""
 
-    kind, exit_code, retriable = "locked", 49, True
 
-
-class Unavailable(AzguardError):
+class Unavailable(AzguardError, kind="unavailable", exit_code=53, retriable=True):
     """Unreachable, throttled or failing until the deadline; nothing was applied."""
 
-    kind, exit_code, retriable = "unavailable", 53, True
 
-
-class TransformFailed(AzguardError):
+class TransformFailed(AzguardError, kind="transform_failed", exit_code=65):
     """Your command or patch failed; nothing was written."""
 
-    kind, exit_code = "transform_failed", 65
 
-
-class OutputFailed(AzguardError):
+class OutputFailed(AzguardError, kind="output_failed", exit_code=73):
     """The command did its work, writes included; its output could not be written."""
 
-    kind, exit_code = "output_failed", 73
 
-
-class OutcomeUnknown(AzguardError):
+class OutcomeUnknown(AzguardError, kind="unknown", exit_code=74):
     """A write was sent, and it cannot be known whether it was applied."""
 
-    kind, exit_code = "unknown", 74
 
-
-class GaveUp(AzguardError):
+class GaveUp(AzguardError, kind="gave_up", exit_code=75, retriable=True):
     """Still busy or contended at the deadline; nothing was applied."""
 
-    kind, exit_code, retriable = "gave_up", 75, True
 
-
-class LockLost(AzguardError):
+class LockLost(AzguardError, kind="lock_lost", exit_code=77):
     """The lease was lost while your command ran, or a holder with a higher fence has written since."""
 
-    kind, exit_code = "lock_lost", 77
 
-
-class ConfigError(AzguardError):
+class ConfigError(AzguardError, kind="config", exit_code=78):
     """The configuration or a profile is bad."""
 
-    kind, exit_code = "config", 78
 
-
-class NotExecutable(AzguardError):
+class NotExecutable(AzguardError, kind="not_executable", exit_code=126):
     """The command to run cannot be executed."""
 
-    kind, exit_code = "not_executable", 126
 
-
-class CommandNotFound(AzguardError):
+class CommandNotFound(AzguardError, kind="command_not_found", exit_code=127):
     """There is no such command to run."""
 
-    kind, exit_code = "command_not_found", 127
 
-
-class Interrupted(AzguardError):
+class Interrupted(AzguardError, kind="interrupted", exit_code=130):
     """Ctrl-C."""
-
-    kind, exit_code = "interrupted", 130

@@ -9,6 +9,7 @@ import os
 import stat
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -110,11 +111,31 @@ EMULATOR = Keeping(
 KEPT = (UNSAVED, JOURNAL, PROCESS_LEASE, HOLD, RUN, PROCESS_FILE, QUEUE, DAMAGED, EMULATOR)
 
 
-class Folders(NamedTuple):
+@dataclass(frozen=True)
+class _Below:
+    """A folder below that of the cache: where one kind is."""
+
+    row: Keeping
+
+    def __get__(self, folders: "Folders", _: type) -> Path:
+        # A kind without a folder of its own has one entry.
+        return folders.cache / (self.row.folder or self.row.pattern)
+
+
+@dataclass(frozen=True)
+class Folders:
     """The user's cache and configuration folders; nothing is created until it is written to."""
 
     cache: Path
     config: Path
+    emulator = _Below(EMULATOR)
+    queues = _Below(QUEUE)
+    holds = _Below(HOLD)
+    runs = _Below(RUN)
+    process_leases = _Below(PROCESS_LEASE)
+    process_files = _Below(PROCESS_FILE)
+    attempts = _Below(JOURNAL)
+    kept = _Below(UNSAVED)
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> "Folders":
@@ -140,43 +161,8 @@ class Folders(NamedTuple):
         check_own(self.emulator)
 
     @property
-    def emulator(self) -> Path:
-        """Return the folder of the emulator's state file, log and installation."""
-        return self.cache / EMULATOR.pattern
-
-    @property
-    def queues(self) -> Path:
-        return self.cache / QUEUE.folder
-
-    @property
-    def holds(self) -> Path:
-        return self.cache / HOLD.folder
-
-    @property
-    def runs(self) -> Path:
-        return self.cache / RUN.folder
-
-    @property
-    def process_leases(self) -> Path:
-        """Return the folder of the leases without a term that end with their processes."""
-        return self.cache / PROCESS_LEASE.folder
-
-    @property
-    def process_files(self) -> Path:
-        """Return the folder of the temporary files that end with their processes."""
-        return self.cache / PROCESS_FILE.folder
-
-    @property
-    def attempts(self) -> Path:
-        """Return the folder of writes under way, for the next run with its key."""
-        return self.cache / JOURNAL.folder
-
-    @property
-    def kept(self) -> Path:
-        return self.cache / UNSAVED.folder
-
-    @property
     def profiles(self) -> Path:
+        """Return the file of profiles."""
         return self.config / "config.toml"
 
 

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from azguard.address import Kind
-from azguard.cache.records import HeldLease
 from azguard.cli import completers, context
 from azguard.cli.context import Environment
 from azguard.cli.input import values
@@ -306,7 +305,7 @@ def _list_own(env: Environment, scope: str | None) -> Iterator[OwnLeaseStatus]:
     account = env.account_if_known if remembered else None
     patience = env.deadline.restart(seconds=min(_ASK_SECONDS, env.deadline.seconds))
 
-    def forget(known: CheckedLease[HeldLease]) -> None:
+    def forget(known: CheckedLease) -> None:
         if env.cache.forget_lease_unless_renewed(known.lease):
             env.out.info(f"{known.lease.address} {_HOW_ENDED[known.standing]}")
 

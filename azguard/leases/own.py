@@ -1,23 +1,38 @@
-"""Which of the leases that this machine remembers are still held: the service is asked, where it can be.
+"""The leases that this machine remembers: which of them are still held, as the service says; and their release.
 
 A lease counts as over only by proof. A resource that was deleted has no lease, and never gets that lease back. Where
 another lease is held, or none, the remembered id is worth nothing, because an id is never used again. These prove
 nothing: an acquire whose answer was never seen, which may still arrive; an expired lease, which its holder can renew;
 an answer that does not come from the service; and a clock.
+
+The service releases a lease that was broken, or whose term is over, without an error. If another has written since, no
+lease is there any more, and the release is refused in the same words as a second copy of one that succeeded. So the
+lease is looked at before the release is sent: what was not held then, no copy of this release has ended.
+
+Not guaranteed: a lease that was released elsewhere by its id, before another wrote, counts as lost once its term is
+over. The term is that of the record on this machine, so that a renewal elsewhere is not known.
 """
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import ClassVar, Protocol
 
 from azguard import address, ci_jobs, columns
 from azguard.accounts.account import Account, Target
-from azguard.errors import AzguardError, Locked, NotFound, Unavailable
+from azguard.address import Kind
+from azguard.cache.records import HeldLease
+from azguard.errors import AzguardError, Locked, LockLost, NotFound, OutcomeUnknown, Unavailable
+from azguard.guards.resolve import Conditions
 from azguard.leases import state
+from azguard.leases.actions import GONE, LeaseDone
+from azguard.leases.kinds import Action
+from azguard.leases.recorded import RecordedLease
+from azguard.leases.state import LeaseState
 from azguard.requests.deadline import Deadline
 from azguard.times import iso
 
@@ -25,9 +40,15 @@ from azguard.times import iso
 _PARALLEL = 8
 # The codes by which the service says that the leased resource was deleted. A plain 404, or ResourceNotFound, is also
 # its answer to a caller without permission.
-_GONE = ("BlobNotFound", "ContainerNotFound")
+_DELETED = ("BlobNotFound", "ContainerNotFound")
 # A term counts from before the request was sent, and the service may end it up to a minute late.
 _MARGIN = timedelta(seconds=60)
+#: The outcome of a release of what this scope has released before.
+ALREADY_RELEASED = "already_released"
+# Bounded: these looks only tell a loss.
+_LOOK_SECONDS = 2.0
+# Times are in whole seconds, and a term counts from before the request for the lease.
+_SLACK = timedelta(seconds=5)
 
 
 class Standing(StrEnum):
@@ -54,54 +75,11 @@ _OVER = {
 }
 
 
-class RememberedLease(Protocol):
-    """What is remembered of a lease that was asked for."""
-
-    @property
-    def account(self) -> str:
-        """Return the endpoint of its service."""
-
-    @property
-    def address(self) -> str:
-        """Return the address of the leased resource."""
-
-    @property
-    def lease_id(self) -> str:
-        """Return its id."""
-
-    @property
-    def confirmed(self) -> bool:
-        """Return whether the service's answer was seen."""
-
-    @property
-    def duration(self) -> int | None:
-        """Return its term in seconds; None is infinite."""
-
-    @property
-    def time(self) -> str:
-        """Return the moment before it was asked for."""
-
-    @property
-    def action(self) -> str:
-        """Return the command that asked for it."""
-
-    @property
-    def scope(self) -> str:
-        """Return the scope that holds it."""
-
-    @property
-    def job(self) -> str | None:
-        """Return the CI job that asked for it: see ``ci_jobs``; None if that was none."""
-
-
-L = TypeVar("L", bound=RememberedLease)
-
-
 @dataclass(frozen=True)
-class CheckedLease(Generic[L]):
+class CheckedLease:
     """A remembered lease, and what the service said of it."""
 
-    lease: L
+    lease: HeldLease
     standing: Standing
 
     @property
@@ -134,7 +112,7 @@ class OwnLeaseStatus:
     account: str
 
     @classmethod
-    def of(cls, known: CheckedLease[L], now: datetime) -> "OwnLeaseStatus":
+    def of(cls, known: CheckedLease, now: datetime) -> "OwnLeaseStatus":
         """Return the status of a remembered lease."""
         lease = known.lease
         until = None
@@ -157,10 +135,10 @@ class OwnLeaseStatus:
 
 
 def check_each(
-    leases: Sequence[L],
+    leases: Sequence[HeldLease],
     account: Account | None,
     deadline: Callable[[], Deadline],
-    forget: Callable[[CheckedLease[L]], None],
+    forget: Callable[[CheckedLease], None],
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Iterator[OwnLeaseStatus]:
     """Yield the status of each lease that is still held, or may be; ``forget`` is given those that certainly are not.
@@ -175,8 +153,8 @@ def check_each(
 
 
 def ask_each(
-    leases: Sequence[L], account: Account | None, deadline: Callable[[], Deadline]
-) -> Iterator[CheckedLease[L]]:
+    leases: Sequence[HeldLease], account: Account | None, deadline: Callable[[], Deadline]
+) -> Iterator[CheckedLease]:
     """Yield each lease with what the service says of it, in the order given.
 
     Only leases of ``account`` are asked for. Where the service does not answer once, it is not asked again.
@@ -184,7 +162,7 @@ def ask_each(
     endpoints = set() if account is None else set(account.endpoints.values())
     silent = threading.Event()
 
-    def look(lease: L) -> CheckedLease[L]:
+    def look(lease: HeldLease) -> CheckedLease:
         if account is None or lease.account not in endpoints or silent.is_set():
             return CheckedLease(lease, Standing.UNKNOWN)
         try:
@@ -201,13 +179,187 @@ def ask_each(
         yield from pool.map(look, leases)
 
 
-def _find_standing(target: Target, lease: RememberedLease, deadline: Deadline) -> Standing:
+def _find_standing(target: Target, lease: HeldLease, deadline: Deadline) -> Standing:
     try:
         state.look(target, deadline, lease.lease_id)
     except NotFound as error:
-        return Standing.GONE if error.service_code in _GONE and lease.confirmed else Standing.UNKNOWN
+        return Standing.GONE if error.service_code in _DELETED and lease.confirmed else Standing.UNKNOWN
     except Locked as error:
         if not lease.confirmed or not (error.service_code or "").startswith("Lease"):
             return Standing.UNKNOWN
         return _OVER.get(state.look(target, deadline).state or "", Standing.EXPIRED)
     return Standing.HELD
+
+
+class ReleaseRecords(Protocol):
+    """What this scope knows of a lease that is to be released."""
+
+    def find_remembered(self, target: Target) -> HeldLease | None:
+        """Return the newest lease that was asked for and is not known to be over."""
+
+    def find_released(self, target: Target) -> str | None:
+        """Return the id of the last lease for which a release was sent, unless another was asked for since."""
+
+    def note_release(self, target: Target, lease_id: str) -> None:
+        """Record that a release is about to be sent."""
+
+    def forget_release(self, target: Target) -> None:
+        """Record that no release of this scope is known to have ended a lease."""
+
+    def knows(self, target: Target, etag: str) -> bool:
+        """Return whether this version is the last that this scope has read or written."""
+
+
+def release(
+    lease: RecordedLease,
+    records: ReleaseRecords,
+    conditions: Conditions,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> LeaseDone:
+    """Release the lease that ``conditions`` names.
+
+    Where it is held no more, and nothing proves a loss, the outcome is ``gone``; if this scope has released it before,
+    it is ``already_released``.
+
+    Raises:
+        Locked: another lease is held, and this scope knows of none with this id.
+        LockLost: it was broken; its term was over, and another has written since; or another has taken the lease.
+        NotFound: there is no such resource.
+        OutcomeUnknown: it was sent, and whether it was done cannot be known.
+    """
+    target, lease_id = lease.target, str(conditions.lease_id)
+    found = records.find_remembered(target)
+    known = found if found is not None and found.lease_id == lease_id else None
+    under_way = _Release(
+        lease=lease,
+        records=records,
+        known=known,
+        was_sent=records.find_released(target) == lease_id,
+        before=_look_before(lease, lease_id),
+        now=now,
+    )
+    records.note_release(target, lease_id)
+    try:
+        return under_way.conclude(under_way.send(conditions))
+    except OutcomeUnknown:
+        raise
+    except AzguardError:
+        records.forget_release(target)
+        raise
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Release:
+    lease: RecordedLease
+    records: ReleaseRecords
+    #: The lease as this scope has asked for it; None if it knows none with this id.
+    known: HeldLease | None
+    #: Whether a release of it was sent before. That may have ended it: then nothing proves a loss.
+    was_sent: bool
+    #: The state before the release, with the id of the lease if that was held; None if it could not be read.
+    before: LeaseState | None
+    now: Callable[[], datetime]
+
+    @property
+    def _granted(self) -> HeldLease | None:
+        """Return the lease that this scope has had, unless a release that was sent before may have ended it."""
+        return self.known if self.known is not None and self.known.confirmed and not self.was_sent else None
+
+    def send(self, conditions: Conditions) -> LeaseDone:
+        """Release the lease.
+
+        Raises:
+            LockLost: it was not held until then.
+        """
+        before = self.before
+        try:
+            done = self.lease.release(conditions)
+        except Locked as error:
+            if self.was_sent or (before is not None and before.lease_id is not None):
+                return _build_gone(self.lease.target, conditions)
+            if self._granted is not None and before is not None and not before.free:
+                raise _build_lost(before, self.lease.target, "another holds it now") from error
+            raise
+        if before is not None and before.lease_id is None and (loss := self._find_loss(before, done)) is not None:
+            raise _build_lost(before, self.lease.target, loss)
+        return done
+
+    def conclude(self, done: LeaseDone) -> LeaseDone:
+        """Return the result, and warn where it is not known how the lease ended."""
+        if done.outcome != GONE:
+            return done
+        if self.was_sent and self.known is None:
+            return replace(done, outcome=ALREADY_RELEASED)
+        target = self.lease.target
+        self.records.forget_release(target)
+        self.lease.warn(f"the lease of {target} was held no more: it was released before, or it was lost")
+        return done
+
+    def _find_loss(self, before: LeaseState, done: LeaseDone) -> str | None:
+        """Return why a lease was not held until its release; None if nothing proves that."""
+        # Only its own id releases a lease that is broken.
+        if before.state == "broken" and done.outcome != GONE:
+            return "it was broken"
+        # The lease of a container guards its deletion alone.
+        is_guarded = self.lease.target.kind is not Kind.CONTAINER
+        if self._granted is None or not is_guarded or not before.free:
+            return None
+        is_ours = self.records.knows(self.lease.target, before.etag)
+        if not is_ours and self._is_written_after_term(self._granted, before):
+            return "its term was over, and another has written since"
+        return None
+
+    def _is_written_after_term(self, known: HeldLease, before: LeaseState) -> bool:
+        """Return whether the resource was written after the end of the term, by the service's own time."""
+        if known.duration is None:
+            return False
+        over = self.now() - datetime.fromisoformat(known.time) - timedelta(seconds=known.duration)
+        try:
+            told = state.ask_time(before, self.lease.target, _bound(self.lease.deadline)).answered_at
+        except AzguardError:
+            return False
+        return told is not None and over > _SLACK and before.last_modified > told - over + _SLACK
+
+
+def _look_before(lease: RecordedLease, lease_id: str) -> LeaseState | None:
+    within = _bound(lease.deadline)
+    try:
+        return state.look(lease.target, within, lease_id)
+    except Locked:
+        with suppress(AzguardError):
+            return state.look(lease.target, within)
+    except AzguardError:
+        return None
+    return None
+
+
+def _bound(deadline: Deadline) -> Deadline:
+    return deadline.restart(seconds=min(_LOOK_SECONDS, deadline.seconds))
+
+
+def _build_lost(before: LeaseState, target: Target, why: str) -> LockLost:
+    holder = None if before.free else before.describe_holder()
+    return LockLost(
+        f"the lease of {target} was not held until its release: {why}",
+        address=str(target.address),
+        lease_state=before.state,
+        current_etag=before.etag,
+        detail=() if holder is None else (f"held by {holder}",),
+        reason="lock_lost_before_release",
+    )
+
+
+def _build_gone(target: Target, conditions: Conditions) -> LeaseDone:
+    return LeaseDone(
+        address=str(target.address),
+        lease_id=conditions.lease_id,
+        etag=None,
+        last_modified=None,
+        action=Action.RELEASE.value,
+        duration=None,
+        lease_time=None,
+        guard=conditions.guard,
+        attempts=1,
+        conflicts=0,
+        outcome=GONE,
+    )

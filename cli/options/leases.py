@@ -19,7 +19,7 @@ from azguard.cli.parsing import command_line
 from azguard.errors import UsageError
 from azguard.guards.resolve import Conditions
 from azguard.guards.values import HELD, parse_guid
-from azguard.leases import breaking, owner_records, owners, recorded, releasing, shown
+from azguard.leases import breaking, own, owner_records, owners, recorded, shown
 from azguard.leases.actions import DEFAULT_SECONDS, LONGEST, LONGEST_BREAK, SHORTEST, LeaseDone
 from azguard.leases.kinds import Action, kind_of, operation_of
 from azguard.leases.owner_records import Moved, Version
@@ -98,7 +98,7 @@ def release(env: Environment, target: Target, lease_id: str) -> LeaseDone:
     records = CacheRecords(env)
     if lease_id == HELD and env.reads.find_held_id(target) is None:
         lease_id = records.find_released(target) or lease_id
-    return releasing.release(build_kept_lease(env, target), records, conditions(env, target, Action.RELEASE, lease_id))
+    return own.release(build_kept_lease(env, target), records, conditions(env, target, Action.RELEASE, lease_id))
 
 
 def patience(env: Environment, wait: str | None) -> Deadline | None:

@@ -39,10 +39,11 @@ def reasons() -> frozenset[str]:
     found: set[str] = set()
     for path in (path for name, path in MODULES.items() if room(name) not in ("cli", "commands")):
         for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(call, ast.Call) and getattr(call.func, "attr", getattr(call.func, "id", "")) in ERRORS:
-                for each in call.keywords:
-                    if each.arg == "reason":
-                        found |= constants(each.value)
+            name = getattr(call.func, "attr", getattr(call.func, "id", "")) if isinstance(call, ast.Call) else ""
+            if isinstance(call, ast.Call) and name in ERRORS:
+                given = [each.value for each in call.keywords if each.arg == "reason"]
+                for each in call.args[1:] if name == "Refusal" else given:
+                    found |= constants(each)
     return frozenset(found)
 
 

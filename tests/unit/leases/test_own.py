@@ -1,10 +1,11 @@
 """The status of remembered leases: what is shown, and what is forgotten."""
 
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
+from azguard.cache.records import HeldLease
 from azguard.leases import own
 from azguard.leases.own import CheckedLease, OwnLeaseStatus, Standing
 from azguard.requests.deadline import Deadline
@@ -13,23 +14,22 @@ from tests.support.cases import cases
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-@dataclass(frozen=True)
-class Lease:
-    """What is remembered of a lease that was asked for at noon."""
-
-    duration: int | None = 60
-    account: str = "https://contoso.blob.core.windows.net"
-    address: str = "blob:site/a"
-    lease_id: str = "aaaaaaaa-0000-4000-8000-000000000000"
-    confirmed: bool = True
-    time: str = "2026-11-21T12:00:00Z"
-    action: str = "lease acquire"
-    scope: str = "mine"
-    job: str | None = "GITHUB_RUN_ID=71\nGITHUB_JOB=deploy"
+LEASE = HeldLease(
+    scope="mine",
+    account="https://contoso.blob.core.windows.net",
+    address="blob:site/a",
+    lease_id="aaaaaaaa-0000-4000-8000-000000000000",
+    duration=60,
+    action="lease acquire",
+    confirmed=True,
+    time="2026-11-21T12:00:00Z",
+    job="GITHUB_RUN_ID=71\nGITHUB_JOB=deploy",
+)
+INFINITE = replace(LEASE, duration=None)
 
 
 def test_a_lease_is_shown_with_the_moment_its_term_ends() -> None:
-    assert OwnLeaseStatus.of(CheckedLease(Lease(), Standing.HELD), NOON) == OwnLeaseStatus(
+    assert OwnLeaseStatus.of(CheckedLease(LEASE, Standing.HELD), NOON) == OwnLeaseStatus(
         address="blob:site/a",
         state="held",
         lease_id="aaaaaaaa-0000-4000-8000-000000000000",
@@ -57,17 +57,18 @@ def test_a_lease_is_shown_with_the_moment_its_term_ends() -> None:
 def test_only_a_clock_that_is_a_minute_past_the_term_says_ended(
     duration: int | None, standing: Standing, minute: int, state: str
 ) -> None:
-    assert OwnLeaseStatus.of(CheckedLease(Lease(duration), standing), NOON.replace(minute=minute)).state == state
+    known = CheckedLease(replace(LEASE, duration=duration), standing)
+    assert OwnLeaseStatus.of(known, NOON.replace(minute=minute)).state == state
 
 
 def test_an_infinite_lease_has_no_end() -> None:
-    found = OwnLeaseStatus.of(CheckedLease(Lease(None), Standing.HELD), NOON)
+    found = OwnLeaseStatus.of(CheckedLease(INFINITE, Standing.HELD), NOON)
     assert (found.duration, found.until) == ("infinite", None)
 
 
 def test_without_an_account_each_lease_is_shown_and_none_is_forgotten() -> None:
-    forgotten: list[CheckedLease[Lease]] = []
-    shown = own.check_each([Lease(), Lease(None)], None, Deadline, forgotten.append, lambda: NOON)
+    forgotten: list[CheckedLease] = []
+    shown = own.check_each([LEASE, INFINITE], None, Deadline, forgotten.append, lambda: NOON)
     assert ([each.state for each in shown], forgotten) == (["unknown", "unknown"], [])
 
 
@@ -75,7 +76,7 @@ def test_without_an_account_each_lease_is_shown_and_none_is_forgotten() -> None:
 def test_a_lease_that_is_certainly_over_is_forgotten_and_not_shown(
     standing: Standing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    over = CheckedLease(Lease(), standing)
+    over = CheckedLease(LEASE, standing)
     monkeypatch.setattr(own, "ask_each", lambda *given: iter([over]))
-    forgotten: list[CheckedLease[Lease]] = []
-    assert (list(own.check_each([Lease()], None, Deadline, forgotten.append)), forgotten) == ([], [over])
+    forgotten: list[CheckedLease] = []
+    assert (list(own.check_each([LEASE], None, Deadline, forgotten.append)), forgotten) == ([], [over])

@@ -8,7 +8,7 @@ from azguard.address import Kind
 from azguard.cache.records import HeldLease
 from azguard.errors import AzguardError, Locked, OutcomeUnknown
 from azguard.guards.resolve import Conditions
-from azguard.leases import releasing
+from azguard.leases import own
 from tests.support.cases import cases
 from tests.support.fake_resource import Clock
 from tests.support.lease_script import Answer, it_is, now_is, scripted
@@ -60,7 +60,7 @@ class Lease:
     def release(self, conditions: Conditions) -> Any:
         if isinstance(self.end, AzguardError):
             raise self.end
-        done = releasing._build_gone(self.target, conditions)
+        done = own._build_gone(self.target, conditions)
         return replace(done, outcome=self.end)
 
 
@@ -117,7 +117,7 @@ def test_a_loss_is_told_where_it_is_proved(answers: list[Answer], known: Known, 
     target, service = scripted(Kind.BLOB, *answers)
     lease: Any = Lease(target, end)
     try:
-        found = releasing.release(lease, known, Conditions(lease_id=A), now=lambda: NOW).outcome
+        found = own.release(lease, known, Conditions(lease_id=A), now=lambda: NOW).outcome
     except AzguardError as error:
         found = error.kind
     assert (found, service._answers, bool(lease.warned)) == (outcome, [], outcome == "gone")
