@@ -1,6 +1,6 @@
-"""What may stand in the place of a value: each argument and option names its completer by ``autocompletion``.
+"""What may stand in the place of a value: each argument and option names its completer.
 
-A completer is given the context, whose object is the ``TypedLine``, and the word that is not finished yet. It yields
+A completer is given the line that was typed, and the word that is not finished yet. It yields
 pairs of a value and what that is. What it cannot find in time, it leaves out.
 """
 
@@ -11,8 +11,6 @@ from itertools import islice
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
-
-import typer
 
 if TYPE_CHECKING:
     from azguard.cli.parsing.command_line import TypedLine
@@ -33,89 +31,88 @@ _NAMED = {
 Listing = Callable[[Any, str, "TypedLine"], Iterator[Candidate]]
 
 
-def blobs(ctx: typer.Context, incomplete: str) -> list[Candidate]:
+def blobs(line: "TypedLine", incomplete: str) -> list[Candidate]:
     """Return containers, then the folders and blobs in one of them."""
-    return _in_time(_list_blobs, ctx.obj, incomplete)
+    return _in_time(_list_blobs, line, incomplete)
 
 
-def containers(ctx: typer.Context, incomplete: str) -> list[Candidate]:
+def containers(line: "TypedLine", incomplete: str) -> list[Candidate]:
     """Return containers."""
-    return _in_time(_list_containers, ctx.obj, incomplete)
+    return _in_time(_list_containers, line, incomplete)
 
 
-def tables(ctx: typer.Context, incomplete: str) -> list[Candidate]:
+def tables(line: "TypedLine", incomplete: str) -> list[Candidate]:
     """Return tables."""
-    return _in_time(_list_tables, ctx.obj, incomplete)
+    return _in_time(_list_tables, line, incomplete)
 
 
-def queues(ctx: typer.Context, incomplete: str) -> list[Candidate]:
+def queues(line: "TypedLine", incomplete: str) -> list[Candidate]:
     """Return queues."""
-    return _in_time(_list_queues, ctx.obj, incomplete)
+    return _in_time(_list_queues, line, incomplete)
 
 
-def shares(ctx: typer.Context, incomplete: str) -> list[Candidate]:
+def shares(line: "TypedLine", incomplete: str) -> list[Candidate]:
     """Return shares."""
-    return _in_time(_list_shares, ctx.obj, incomplete)
+    return _in_time(_list_shares, line, incomplete)
 
 
-def files(ctx: typer.Context, incomplete: str) -> list[Candidate]:
+def files(line: "TypedLine", incomplete: str) -> list[Candidate]:
     """Return shares, then the directories and files in one of them."""
-    return _in_time(_list_files, ctx.obj, incomplete)
+    return _in_time(_list_files, line, incomplete)
 
 
-def file_sources(ctx: typer.Context, incomplete: str) -> list[Candidate]:
+def file_sources(line: "TypedLine", incomplete: str) -> list[Candidate]:
     """Return the sources that a file can be copied from: files, and blobs with their prefix."""
     if incomplete.startswith("blob:"):
-        return _complete_prefixed(_NAMED, ctx, incomplete)
-    found = files(ctx, incomplete)
+        return _complete_prefixed(_NAMED, line, incomplete)
+    found = files(line, incomplete)
     return found if "/" in incomplete else [*found, ("blob:", "a blob of the same account")]
 
 
-def entities(ctx: typer.Context, incomplete: str) -> list[Candidate]:
+def entities(line: "TypedLine", incomplete: str) -> list[Candidate]:
     """Return tables, as the beginning of an entity."""
-    return [(f"{name}/", meaning) for name, meaning in tables(ctx, incomplete)]
+    return [(f"{name}/", meaning) for name, meaning in tables(line, incomplete)]
 
 
-def messages(ctx: typer.Context, incomplete: str) -> list[Candidate]:
+def messages(line: "TypedLine", incomplete: str) -> list[Candidate]:
     """Return queues, as the beginning of a message."""
-    return [(f"{name}/", meaning) for name, meaning in queues(ctx, incomplete)]
+    return [(f"{name}/", meaning) for name, meaning in queues(line, incomplete)]
 
 
-def addresses(ctx: typer.Context, incomplete: str) -> list[Candidate]:
+def addresses(line: "TypedLine", incomplete: str) -> list[Candidate]:
     """Return addresses of whatever kind."""
-    return _complete_prefixed(_NAMED, ctx, incomplete)
+    return _complete_prefixed(_NAMED, line, incomplete)
 
 
-def locks(ctx: typer.Context, incomplete: str) -> list[Candidate]:
+def locks(line: "TypedLine", incomplete: str) -> list[Candidate]:
     """Return addresses of whatever kind, and the bare names of the locks in the container of locks."""
-    found = addresses(ctx, incomplete)
-    return found if ":" in incomplete or "/" in incomplete else [*found, *_in_time(_list_locks, ctx.obj, incomplete)]
+    found = addresses(line, incomplete)
+    return found if ":" in incomplete or "/" in incomplete else [*found, *_in_time(_list_locks, line, incomplete)]
 
 
-def etags(ctx: typer.Context) -> list[Candidate]:
+def etags(line: "TypedLine", _incomplete: str) -> list[Candidate]:
     """Return the ETag that this scope last read of the resource on the line, and the name for it."""
-    line: TypedLine = ctx.obj
     return [("@last", "what this scope last read"), *_in_time(_list_etags, line, "")]
 
 
-def kept_versions(ctx: typer.Context) -> list[Candidate]:
+def kept_versions(line: "TypedLine", _incomplete: str) -> list[Candidate]:
     """Return the snapshots and earlier versions of the blob on the line."""
-    return _in_time(_list_kept, ctx.obj, "")
+    return _in_time(_list_kept, line, "")
 
 
-def leasable_addresses(ctx: typer.Context, incomplete: str) -> list[Candidate]:
+def leasable_addresses(line: "TypedLine", incomplete: str) -> list[Candidate]:
     """Return addresses of what can be leased."""
-    return _complete_prefixed(_LEASABLE, ctx, incomplete)
+    return _complete_prefixed(_LEASABLE, line, incomplete)
 
 
-def profiles(ctx: typer.Context) -> list[Candidate]:
+def profiles(line: "TypedLine", _incomplete: str) -> list[Candidate]:
     """Return the profiles of the configuration file."""
     from azguard.accounts.profiles import load
     from azguard.errors import AzguardError
     from azguard.folders import Folders
 
     try:
-        return [(name, "") for name in load(Folders.of(ctx.obj.environ).profiles)]
+        return [(name, "") for name in load(Folders.of(line.environ).profiles)]
     except AzguardError:
         return []
 
@@ -126,15 +123,15 @@ _BY_KIND = {
 }  # fmt: skip
 
 
-def _complete_prefixed(kinds: Mapping[str, str], ctx: typer.Context, incomplete: str) -> list[Candidate]:
+def _complete_prefixed(kinds: Mapping[str, str], line: "TypedLine", incomplete: str) -> list[Candidate]:
     prefix, colon, rest = incomplete.partition(":")
     if not colon and "/" in incomplete:
-        return blobs(ctx, incomplete)
+        return blobs(line, incomplete)
     if not colon:
         return [(f"{kind}:", meaning) for kind, meaning in kinds.items()]
     if prefix not in kinds:
         return []
-    return [(f"{prefix}:{name}", meaning) for name, meaning in _BY_KIND[prefix](ctx, rest)]
+    return [(f"{prefix}:{name}", meaning) for name, meaning in _BY_KIND[prefix](line, rest)]
 
 
 def _in_time(listing: Listing, line: "TypedLine", incomplete: str) -> list[Candidate]:

@@ -7,15 +7,12 @@ up to the cursor; the answer is one candidate per line, a tab, and what it is. N
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
-
-import typer
-from typer.core import TyperGroup
 
 from azguard.cli.completers import Candidate
 from azguard.cli.parsing.command_line import TypedLine
-from azguard.cli.registry import COMMANDS, ROOT
+from azguard.cli.parsing.partial_line import PartialLine, find_option, list_second_words, walk
+from azguard.cli.parsing.rows import Row
+from azguard.cli.parsing.tree import Command, Group
 from azguard.errors import UsageError
 
 #: Answered where a command of the user's follows: the shell completes it as if it stood alone.
@@ -124,25 +121,7 @@ Register-ArgumentCompleter -Native -CommandName azguard -ScriptBlock {
 _SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH, "powershell": _POWERSHELL}
 
 
-@dataclass
-class Typed:
-    """What was typed so far: the command, the options with their values, and how many arguments."""
-
-    command: Any
-    root: Any
-    #: The group that the command is in.
-    group: Any = None
-    #: The words of the command.
-    path: list[str] = field(default_factory=list)
-    options: dict[str, Any] = field(default_factory=dict)
-    arguments: list[str] = field(default_factory=list)
-    #: The option whose value comes next.
-    pending: Any = None
-    #: Whether the cursor is behind ``--``.
-    rest: bool = False
-
-
-def answer(root: Any, environ: Mapping[str, str]) -> Iterator[str]:
+def answer(environ: Mapping[str, str]) -> Iterator[str]:
     """Yield the lines that a shell's script reads."""
     line = environ.get(LINE, "")
     words, incomplete, quote = split(line)
@@ -150,7 +129,7 @@ def answer(root: Any, environ: Mapping[str, str]) -> Iterator[str]:
     replaced = _find_quoted(line) if quote else environ.get(WORD, "")
     fragment = split(replaced)[1] if WORD in environ else incomplete
     kept = len(incomplete) - len(fragment) if incomplete.endswith(fragment) else 0
-    for value, meaning in _candidates(root, words[1:], incomplete, environ):
+    for value, meaning in _candidates(words[1:], incomplete, environ):
         if not value.isprintable():
             continue
         if environ[SHELL] == "bash":
@@ -203,115 +182,51 @@ def quote_for_powershell(value: str) -> str:
     return f"'{_POWERSHELL_QUOTE.sub(lambda found: found[0] * 2, value)}'"
 
 
-def _candidates(root: Any, words: Sequence[str], incomplete: str, environ: Mapping[str, str]) -> list[Candidate]:
+def _candidates(words: Sequence[str], incomplete: str, environ: Mapping[str, str]) -> list[Candidate]:
     """Return the candidates for the place of ``incomplete``, each with its meaning."""
-    typed = _walk(root, words)
+    typed = walk(words)
     if typed.rest:
-        return [(COMMAND_OF_SHELL, "")] if _runs_command(typed.command) else []
+        return (
+            [(COMMAND_OF_SHELL, "")]
+            if any("CMD" in row.metavar for row in typed.command.rows if row.is_argument)
+            else []
+        )
     option, equals, value = incomplete.partition("=")
     if typed.pending is not None:
         found = _values(typed.pending, typed, incomplete, environ)
-    elif equals and (param := _option(typed.command, option)) is not None:
-        found = [(f"{option}={each}", meaning) for each, meaning in _values(param, typed, value, environ)]
+    elif equals and (row := find_option(typed.command, option)) is not None:
+        found = [(f"{option}={each}", meaning) for each, meaning in _values(row, typed, value, environ)]
     elif incomplete.startswith("-"):
         found = _options(typed.command)
-    elif isinstance(typed.command, TyperGroup):
-        found = list_commands(typed.command)
+    elif isinstance(typed.command, Group):
+        found = typed.command.summarize_all()
     else:
-        found = [*_second_words(typed).items(), *_arguments(typed, incomplete, environ)]
+        found = [*list_second_words(typed).items(), *_arguments(typed, incomplete, environ)]
     return [each for each in found if each[0].startswith(incomplete)]
 
 
-def _walk(root: Any, words: Sequence[str]) -> Typed:
-    typed = Typed(root, root)
-    for word in words:
-        if typed.pending is not None:
-            typed.options[typed.pending.name], typed.pending = word, None
-        elif word == "--":
-            typed.rest = True
-            break
-        elif word.startswith("-"):
-            name, equals, value = word.partition("=")
-            param = _option(typed.command, name)
-            if param is not None and param.is_flag:
-                typed.options[param.name] = True
-            elif param is not None and equals:
-                typed.options[param.name] = value
-            else:
-                typed.pending = param
-        elif isinstance(typed.command, TyperGroup):
-            found = _find(typed.command, word)
-            typed.path.append(word)
-            typed.group, typed.command = (typed.command, found) if found else (typed.group, typed.command)
-        elif not typed.arguments and word in _second_words(typed):
-            typed.command = typed.group.get_command(None, f"{typed.path[-1]} {word}")
-            typed.path.append(word)
-        else:
-            typed.arguments.append(word)
-    return typed
+def _options(command: Group | Command) -> list[Candidate]:
+    shown = [row for row in command.rows if not row.is_argument and not row.is_hidden]
+    return [(row.flags[0], row.help) for row in shown] + [("--help", "Show what it does.")]
 
 
-def _runs_command(command: Any) -> bool:
-    return any(param.param_type_name == "argument" and "CMD" in (param.metavar or "") for param in command.params)
-
-
-def _find(group: Any, name: str) -> Any:
-    return group.get_command(None, name)
-
-
-def _second_words(typed: Typed) -> dict[str, str]:
-    """Return the words that make another command of the one that was typed, such as ``seal`` behind ``append``."""
-    if typed.group is None or typed.arguments:
-        return {}
-    first = f"{typed.path[-1]} "
-    found = [name for name in typed.group.list_commands(None) if name.startswith(first)]
-    return {name.removeprefix(first): _summary_of(typed.group, name) for name in found}
-
-
-def _option(command: Any, name: str) -> Any:
-    return next((param for param in command.params if name in param.opts), None)
-
-
-def _options(command: Any) -> list[Candidate]:
-    shown = [param for param in command.params if param.param_type_name == "option" and not param.hidden]
-    return [(param.opts[0], _first(param.help or "")) for param in shown] + [("--help", "Show what it does.")]
-
-
-def _values(param: Any, typed: Typed, incomplete: str, environ: Mapping[str, str]) -> list[Candidate]:
+def _values(row: Row, typed: PartialLine, incomplete: str, environ: Mapping[str, str]) -> list[Candidate]:
     """Return the values of an option or argument: its completer's, or the choices that its help shows.
 
     None leaves it to the shell, which offers files.
     """
-    if param._custom_shell_complete is not None:  # noqa: SLF001  # Typer offers no other way to see whether it has one
-        context = typer.Context(typed.command)
-        context.obj = TypedLine(typed.options, environ, typed.path, typed.arguments, typed.root)
-        return [(each.value, each.help or "") for each in param.shell_complete(context, incomplete)]
-    metavar = (param.metavar or "").strip("[].")
+    if row.completer is not None:
+        return row.completer(TypedLine(typed.options, environ, typed.path, typed.arguments), incomplete)
+    metavar = row.metavar.strip("[].")
     return [(each, "") for each in metavar.split("|")] if _CHOICES.fullmatch(metavar) else []
 
 
-def _arguments(typed: Typed, incomplete: str, environ: Mapping[str, str]) -> list[Candidate]:
-    places = [param for param in typed.command.params if param.param_type_name == "argument"]
+def _arguments(typed: PartialLine, incomplete: str, environ: Mapping[str, str]) -> list[Candidate]:
+    places = [row for row in typed.command.rows if row.is_argument]
     position = len(typed.arguments)
-    if not places or (position >= len(places) and places[-1].nargs != -1):
+    if not places or (position >= len(places) and not places[-1].is_many):
         return []
     return _values(places[min(position, len(places) - 1)], typed, incomplete, environ)
-
-
-def list_commands(group: Any) -> list[Candidate]:
-    """Return the commands of a group, with what each is for."""
-    if group.name == ROOT:
-        return [(name, entry.summary) for name, entry in COMMANDS.items()]
-    names = [name for name in group.list_commands(None) if " " not in name]
-    return [(name, _summary_of(group, name)) for name in names]
-
-
-def _summary_of(group: Any, name: str) -> str:
-    return _first(group.get_command(None, name).help or "")
-
-
-def _first(text: str) -> str:
-    return text.strip().partition("\n")[0]
 
 
 def of(shell: str) -> str:

@@ -2,24 +2,20 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from azguard import address
 from azguard.accounts.account import Account, Auth, Target
 from azguard.address import Kind, Location
+from azguard.cli.errors import Facts
 from azguard.cli.input import values
 from azguard.cli.output.results import Output
-from azguard.cli.parsing.command_spec import ARGV, OPERATION, SHARED
 from azguard.errors import AzguardError, UsageError
 from azguard.folders import Folders
-from azguard.guards.operations import Operation
-from azguard.guards.requested import RequestedConditions
 from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
 from azguard.times import iso, span
 
@@ -27,6 +23,7 @@ if TYPE_CHECKING:
     from azguard.cache.copies import Copy
     from azguard.cache.etag_cache import EtagCache
     from azguard.cache.reads import Reads
+    from azguard.guards.operations import Operation
     from azguard.guards.resolve import Conditions
     from azguard.guards.versions import SeenVersion
 
@@ -36,10 +33,17 @@ class Environment:
     """One run of one command. Everything in it is made when first asked for."""
 
     shared: Mapping[str, Any]
-    operation: Operation | None
+    operation: "Operation | None"
     command: str
     environ: Mapping[str, str]
     argv: tuple[str, ...] = ()
+    #: The names of the options in the order that they were typed.
+    order: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, facts: Facts) -> "Environment":
+        """Return the environment of a run that is about to begin."""
+        return cls(facts.shared, facts.operation, facts.command, os.environ, facts.argv, facts.order)
 
     @cached_property
     def out(self) -> Output:
@@ -193,44 +197,19 @@ class Environment:
         self,
         target: Target,
         copy: "Copy | SeenVersion | None" = None,
-        operation: Operation | None = None,
+        operation: "Operation | None" = None,
         lease_id: str | None = None,
     ) -> "Conditions":
         """Return an operation's conditions, from this run's options or its own lease id and from this scope's reads.
 
         ``copy`` is the file that is written, or the version that the written content came with.
         """
+        from azguard.guards.requested import RequestedConditions
+
         which = operation or self.operation
         assert which is not None
         asked = RequestedConditions.of(self.shared if lease_id is None else {**self.shared, "lease_id": lease_id})
         return self.reads.resolve_conditions(which, asked, target, copy)
-
-
-def of(ctx: typer.Context) -> Environment:
-    """Return the environment of a command's run."""
-    if not isinstance(ctx.obj, Environment):
-        command = " ".join(ctx.command_path.split()[1:])
-        ctx.obj = Environment(
-            ctx.meta.get(SHARED, {}), ctx.meta.get(OPERATION), command, os.environ, ctx.meta.get(ARGV, ())
-        )
-        # Typer keeps the arguments of a command's last run, and this context with them.
-        ctx.call_on_close(lambda: setattr(ctx, "obj", None))
-        # A wrong --output is said before anything is done.
-        if ctx.obj.out.is_verbose:
-            from azguard.cli.output import results
-
-            ctx.with_resource(results.trace_to(ctx.obj.out, ctx.obj.shared, ctx.obj.environ))
-    return ctx.obj
-
-
-def locate(ctx: typer.Context, text: str, kind: Kind, *, writable: bool = False) -> tuple[Environment, Target]:
-    """Return the environment of a command's run, and the resource that an address or URL names.
-
-    Raises:
-        UsageError: the address is malformed, or names a snapshot where something is to be written.
-    """
-    env = of(ctx)
-    return env, env.locate(text, kind, writable=writable)
 
 
 def warn_of_end(target: Target, seconds: float, tell: Callable[[str], None]) -> None:

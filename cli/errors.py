@@ -2,44 +2,54 @@
 
 import json
 import os
-import re
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any, TextIO
-
-import typer
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TextIO
 
 from azguard.cli import signals
 from azguard.cli.output import terminal
 from azguard.cli.output.stream import silence, tell_of_read
-from azguard.cli.parsing import command_spec
+from azguard.cli.parsing.tree import CommandMissing
 from azguard.documents import controls
-from azguard.errors import AzguardError, Changed, ConfigError, Gone, Interrupted, OutputFailed, UsageError
+from azguard.errors import AzguardError, Changed, ConfigError, Gone, Interrupted, OutputFailed
 
-# How the parser tells words that no argument takes.
-_EXTRA = re.compile(r"Got unexpected extra argument\S* \((.*)\)", re.DOTALL)
+if TYPE_CHECKING:
+    from azguard.guards.operations import Operation
 
 _CLOSED_PIPE = 141  # 128 + SIGPIPE, what any program gets whose reader has gone
 
 
-def report(error: BaseException, meta: Mapping[str, Any], argv: Sequence[str], environ: Mapping[str, str]) -> int:
-    """Tell what went wrong on stderr and return the exit status; ``meta`` is what the run left of itself."""
-    if isinstance(error, typer.Exit):
-        try:
-            deliver(sys.stdout, error.exit_code)
-        except OutputFailed as failure:
-            error = failure
-        else:
-            return error.exit_code
+@dataclass
+class Facts:
+    """What is known of a run so far; an error is told with it, wherever the run ended."""
+
+    #: All that was typed.
+    argv: tuple[str, ...] = ()
+    #: The options that every command shares, by name.
+    shared: dict[str, Any] = field(default_factory=dict)
+    #: The operation whose conditions the command takes.
+    operation: "Operation | None" = None
+    #: The command's name, such as ``blob put``, and the values of its own options and arguments.
+    command: str = ""
+    params: dict[str, Any] = field(default_factory=dict)
+    #: The names of the options in the order that they were typed.
+    order: list[str] = field(default_factory=list)
+    #: The context of a command or a group, and its parser, which has read what was typed.
+    parsed: Any = None
+
+
+def report(error: BaseException, facts: Facts, environ: Mapping[str, str]) -> int:
+    """Tell what went wrong on stderr and return the exit status."""
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else 1
     if isinstance(error, BrokenPipeError):
         silence(sys.stdout)
         return _CLOSED_PIPE
-    known = _as_known(error, argv)
+    known = _as_known(error)
     status = error.status if isinstance(error, signals.EndedBySignal) else known.exit_code
     deliver(sys.stdout, status)
-    _tell(_words(error, known, meta, argv, environ))
+    _tell(_words(error, known, facts, environ))
     return status
 
 
@@ -57,27 +67,23 @@ def deliver(stream: TextIO, status: int = 0) -> None:
             raise
 
 
-def _words(
-    error: BaseException, known: AzguardError, meta: Mapping[str, Any], argv: Sequence[str], environ: Mapping[str, str]
-) -> str:
+def _words(error: BaseException, known: AzguardError, facts: Facts, environ: Mapping[str, str]) -> str:
     # Hundreds of words, for errors alone.
     from azguard.cli import help_text, redaction
     from azguard.cli.parsing import command_line
-    from azguard.cli.parsing.groups import CommandMissing
     from azguard.cli.words import hints
 
-    shared = meta.get(command_spec.SHARED, {})
+    shared, argv = facts.shared, facts.argv
     text = ""
     if shared.get("debug") or "--debug" in argv:
         import traceback
 
         text = "".join(traceback.format_exception(error))
-    command, params = meta.get(command_spec.COMMAND, ("", {}))
-    operation = meta.get(command_spec.OPERATION)
+    operation = facts.operation
     if isinstance(known, OutputFailed) and operation is not None and not operation.writes:
         known = tell_of_read(known)
     known = hints.in_words(known, argv)
-    known = known.but(hint=hints.keep(known.hint or hints.of(known, command, params, argv), argv))
+    known = known.but(hint=hints.keep(known.hint or hints.of(known, facts.command, facts.params, argv), argv))
     secrets = redaction.find_secrets(shared, environ, argv)
     text = controls.escape(redaction.redact(text, secrets))
     # Typer knows no output where it could not read the command line to its end.
@@ -86,7 +92,7 @@ def _words(
         told = json.dumps({"error": redaction.redact_values(known.as_json(), secrets)}, indent=2, ensure_ascii=False)
         return text + (controls.escape_json(told) if terminal.is_terminal(sys.stderr) else told)
     if isinstance(error, CommandMissing):
-        return text + help_text.emphasize(error.help, sys.stderr)
+        return text + help_text.emphasize(help_text.render_help(error.node, error.path), sys.stderr)
     words = redaction.redact(_for_people(known, quiet=bool(shared.get("quiet"))), secrets)
     words = terminal.spell(words, sys.stderr)
     plain = {**shared, "no_color": shared.get("no_color") or "--no-color" in argv}
@@ -101,13 +107,11 @@ def _tell(text: str) -> None:
         pass  # The reader has gone; the exit status still tells.
 
 
-def _as_known(error: BaseException, argv: Sequence[str]) -> AzguardError:
+def _as_known(error: BaseException) -> AzguardError:
     if isinstance(error, AzguardError):
         return error
-    if isinstance(error, (KeyboardInterrupt, typer.Abort)):
+    if isinstance(error, KeyboardInterrupt):
         return Interrupted("interrupted")
-    if isinstance(error, typer.TyperException):
-        return _usage(error, argv)
     if isinstance(error, FileNotFoundError) and error.filename is None and _is_folder_gone():
         return ConfigError("the folder that you are in was deleted", hint="cd to another one, and type it again")
     if isinstance(error, OSError) and error.strerror:
@@ -126,25 +130,6 @@ def _is_folder_gone() -> bool:
     except FileNotFoundError:
         return True
     return False
-
-
-def _usage(error: Any, argv: Sequence[str]) -> UsageError:
-    context = getattr(error, "ctx", None)
-    path = context.command_path if context is not None else "azguard"
-    option = getattr(error, "option_name", None)
-    from azguard.cli.words import guesses
-
-    if context is not None and option is not None and hasattr(error, "possibilities"):
-        hint = guesses.hint_for_option(context.command, path.split()[1:], option, argv)
-        return UsageError(f"no such option: {option}", hint=hint)
-    message, hint = error.format_message(), guesses.hint_for_values(argv) or f"{path} --help"
-    if context is not None and (extra := _EXTRA.fullmatch(message)):
-        takes_file = "-f" in guesses.list_shown_options(context.command)
-        named = (
-            f"an address is one word, such as site/config.json{', and -f names a file or folder' if takes_file else ''}"
-        )
-        return UsageError(f"`{path}` takes fewer words; these are too many: {extra[1]}", hint=f"{named}: {hint}")
-    return UsageError(message[:1].lower() + message[1:], hint=hint)
 
 
 def _for_people(error: AzguardError, *, quiet: bool) -> str:

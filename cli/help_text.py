@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -18,13 +18,20 @@ from pathlib import Path
 from typing import Any, Literal, TextIO
 
 from azguard.cli.output import terminal
+from azguard.cli.parsing.rows import ARGUMENTS, CONDITIONS, OPTIONS, TREES
+from azguard.cli.parsing.tree import Group, TreeNode
+from azguard.cli.registry import ROOT
 
 # The groups that a command's help shows. ``azguard help options`` shows the others, once for all commands.
-_ORDER = ("Arguments", "Options", "With --recursive", "Conditions")
+_ORDER = (ARGUMENTS, OPTIONS, TREES, CONDITIONS)
 _EXAMPLES, _TOPICS = "Examples:", "Topics:"
 # Below this, an option stands above its text, not beside it.
 _NARROW = 60
 _WIDEST, _NARROWEST = 100, 30
+# A longer name of an option stands above its meaning.
+_WIDEST_NAME = 30
+# Fewer columns behind the words of a command are too few for its arguments.
+_LEAST_BEHIND = 20
 _HEADING = re.compile(r"^(Usage:|[A-Z][^\n]*:$)", re.MULTILINE)
 #: Each topic, and what it is about. In the order of the list.
 TOPICS = {
@@ -100,67 +107,95 @@ class HelpText:
         return next((each for each in self._paragraphs if each.startswith(start)), "")
 
 
-def place(param: Any) -> str:
-    """Return how an argument is written: in brackets if it may be left out."""
-    name = param.metavar or param.name.upper()
-    name = f"{name}..." if param.nargs == -1 and "..." not in name else name
-    return name if param.required or name.startswith("[") else f"[{name}]"
-
-
-def width() -> int:
+def find_width() -> int:
     """Return how wide help is: as the terminal, but lines of more than 100 columns are hard to read."""
     # Where stdout goes to a pager, stderr is still the terminal.
     stream = sys.stdout if terminal.is_terminal(sys.stdout) else sys.stderr
     return max(min(terminal.width(stream), _WIDEST) - 2, _NARROWEST)
 
 
-def write_summary(formatter: Any, text: HelpText) -> None:
-    """Write what a command does, and examples of it."""
-    formatter.write_paragraph()
-    with formatter.indentation():
-        formatter.write_text(text.summary)
+def render_help(node: TreeNode, path: str, width: int | None = None) -> str:
+    """Return the help of a command, or of a group; ``path`` is what was typed, such as ``azguard blob put``."""
+    columns = width or find_width()
+    text = HelpText(node.help)
+    parts = [_render_usage(node, path, columns), *_wrap_indented(text.summary, columns), ""]
     if text.examples:
-        with formatter.section("Examples"):
-            _write_lines(formatter, text.examples)
+        # What is to be typed is never wrapped.
+        parts += ["Examples:", *(f"  {line}" for line in "\n".join(text.examples).split("\n")), ""]
+    for heading, rows in _list_sections(node, path, text):
+        parts += [f"{heading}:", *_render_rows(rows, columns), ""]
+    return "\n".join(parts[:-1])
 
 
-def _write_lines(formatter: Any, lines: Sequence[str]) -> None:
-    """Write lines as they are: what is to be typed is never wrapped."""
-    formatter.write(textwrap.indent("\n".join(lines), " " * formatter.current_indent) + "\n")
+def show(node: TreeNode, path: str) -> None:
+    """Write the help of a command, or of a group, to stdout."""
+    sys.stdout.write(emphasize(render_help(node, path), sys.stdout) + "\n")
 
 
-def write_rows(formatter: Any, rows: Sequence[tuple[str, str]]) -> None:
-    """Write names with their meanings: beside each other, or below each other where the terminal is narrow."""
-    if formatter.width >= _NARROW:
-        formatter.write_dl(rows)
-        return
-    for name, meaning in rows:
-        formatter.write(f"{'':>{formatter.current_indent}}{name}\n")
-        with formatter.indentation():
-            formatter.write_text(meaning)
+def usage(node: TreeNode, path: str) -> str:
+    """Return how a command, or a group, is typed."""
+    places = [row.place for row in node.rows if row.is_argument and not row.is_hidden]
+    return " ".join([path, "[OPTIONS]", *places, *(["COMMAND [ARGS]..."] if isinstance(node, Group) else [])])
 
 
-def write_options(formatter: Any, sections: dict[str, list[tuple[str, str]]]) -> None:
-    """Write the options by group, except those that all commands share."""
-    for heading in _ORDER:
-        if sections.get(heading):
-            with formatter.section(heading):
-                write_rows(formatter, sections[heading])
+def _render_usage(node: TreeNode, path: str, width: int) -> str:
+    head = f"Usage: {path} "
+    words = usage(node, path).removeprefix(f"{path} ")
+    if width < len(head) + _LEAST_BEHIND:
+        indent = " " * (len("Usage: ") + 4)
+        return "\n".join([head, *textwrap.wrap(words, width, **_whole(indent, indent)), ""])
+    return "\n".join([*textwrap.wrap(words, width, **_whole(head, " " * len(head))), ""])
 
 
-def write_pointers(formatter: Any, command: str, text: HelpText) -> None:
-    """Write where to read on: the notes of the command, the shared options, the topics."""
-    rows = [(f"azguard help {command}", "Notes on this command.")] if text.notes else []
-    rows += [("azguard help options", "Shared options: account, output, scope.")]
+def _whole(initial: str, subsequent: str) -> dict[str, Any]:
+    return {"initial_indent": initial, "subsequent_indent": subsequent}
+
+
+def _wrap_indented(text: str, width: int) -> list[str]:
+    return textwrap.wrap(" ".join(text.split()), width, **_whole("  ", "  "))
+
+
+def _list_sections(node: TreeNode, path: str, text: HelpText) -> Iterator[tuple[str, Iterable[tuple[str, str]]]]:
+    """Yield the headings of a help with what stands under each, except the options that all commands share."""
+    for panel in _ORDER:
+        if rows := [(row.usage, row.meaning) for row in node.rows if row.panel == panel and not row.is_hidden]:
+            yield panel, rows
+    if isinstance(node, Group):
+        yield "Commands", [(name, node.summarize(name)) for name in node.list_names()]
+    if node.name == ROOT:
+        yield "Topics (azguard help TOPIC)", [(", ".join(TOPICS), "")]
+    else:
+        yield "Read on", _list_pointers(path.partition(" ")[2], text)
+
+
+def _list_pointers(command: str, text: HelpText) -> Iterator[tuple[str, str]]:
+    """Yield where to read on: the notes of the command, the shared options, the topics."""
+    if text.notes:
+        yield f"azguard help {command}", "Notes on this command."
+    yield "azguard help options", "Shared options: account, output, scope."
     if text.topics:
-        rows += [("azguard help TOPIC", f"TOPIC: {', '.join(text.topics)}.")]
-    with formatter.section("Read on"):
-        write_rows(formatter, rows)
+        yield "azguard help TOPIC", f"TOPIC: {', '.join(text.topics)}."
+
+
+def _render_rows(rows: Iterable[tuple[str, str]], width: int) -> Iterator[str]:
+    """Yield names with their meanings: beside each other, or below each other where the terminal is narrow."""
+    listed = list(rows)
+    first = min(max(len(name) for name, _ in listed), _WIDEST_NAME) + _GAP
+    for name, meaning in listed:
+        if not meaning:
+            yield from _wrap_indented(name, width)
+        elif width < _NARROW:
+            yield f"  {name}"
+            yield from textwrap.wrap(meaning, width, **_whole("    ", "    "))
+        else:
+            lines = textwrap.wrap(meaning, max(width - first - _GAP, 10))
+            beside = [f"  {name:{first}}{lines.pop(0)}"] if len(name) <= first - _GAP else [f"  {name}"]
+            yield from [*beside, *(f"  {'':{first}}{line}" for line in lines)]
 
 
 def with_notes(shown: str, text: HelpText) -> str:
     """Return the help of a command and what else there is to know of it."""
-    notes = render_page([TextBlock("paragraph", (" ".join(each.split()),)) for each in text.notes], width())
+    notes = render_page([TextBlock("paragraph", (" ".join(each.split()),)) for each in text.notes], find_width())
     return f"{shown}\n\nNotes:\n{notes}"
 
 

@@ -3,31 +3,31 @@
 import random
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any
-
-import typer
+from typing import Annotated
 
 from azguard import __version__
 from azguard.cli import completion, help_text
 from azguard.cli.completers import Candidate
-from azguard.cli.parsing.groups import Group, group
+from azguard.cli.context import Environment
+from azguard.cli.parsing.command_line import TypedLine
+from azguard.cli.parsing.rows import argument, option
+from azguard.cli.parsing.tree import Group, TreeNode, root
+from azguard.cli.registry import ROOT
 from azguard.errors import UsageError
 
 _WRITERS, _INCREMENTS = "8", "25"
 # More would only measure this machine's memory and Azurite's patience.
 _MOST_WRITERS, _MOST_INCREMENTS, _MOST_SEED = 64, 1000, 9999
 
-app = group("About azguard: demo, help, version, completion.")
+app = Group("About azguard: demo, help, version, completion.")
 
 
 @app.command("demo")
 def demo(
-    ctx: typer.Context,
-    writers: Annotated[str, typer.Option("--writers", metavar="N", help="Let N processes write.")] = _WRITERS,
-    increments: Annotated[
-        str, typer.Option("--increments", metavar="N", help="Let each writer apply N increments.")
-    ] = _INCREMENTS,
-    seed: Annotated[str | None, typer.Option("--seed", metavar="N", help="Choose which answers get lost.")] = None,
+    env: Environment,
+    writers: Annotated[str, option("--writers", "N", "Let N processes write.")] = _WRITERS,
+    increments: Annotated[str, option("--increments", "N", "Let each writer apply N increments.")] = _INCREMENTS,
+    seed: Annotated[str | None, option("--seed", "N", "Choose which answers get lost.")] = None,
 ) -> None:
     """Watch updates get lost, doubled, and applied exactly once.
 
@@ -39,14 +39,12 @@ def demo(
         azguard demo
         azguard demo --writers 4 --increments 10
     """
-    from azguard.cli import context
     from azguard.cli.input import values
     from azguard.cli.output.demo import finish, of
     from azguard.demo import race
     from azguard.emulators.azurite_install import check_system
 
     check_system()
-    env = context.of(ctx)
     plan = race.DemoPlan(
         writers=values.whole(writers, "--writers", 1, _MOST_WRITERS),
         increments=values.whole(increments, "--increments", 1, _MOST_INCREMENTS),
@@ -57,23 +55,21 @@ def demo(
     finish(env, view, result)
 
 
-def _offer(ctx: typer.Context, incomplete: str) -> list[Candidate]:
+def _offer(line: TypedLine, incomplete: str) -> list[Candidate]:
     """Return the candidates that may follow: a command or a topic, then the commands of a noun."""
-    words = list(ctx.obj.arguments)
-    asked = ctx.obj.root.find(words) if words else ctx.obj.root
-    found = completion.list_commands(asked) if isinstance(asked, Group) else []
-    found += [] if ctx.obj.arguments else help_text.TOPICS.items()
+    words = list(line.arguments)
+    asked = root.find(words)
+    found = asked.summarize_all() if isinstance(asked, Group) else []
+    found += [] if words else list(help_text.TOPICS.items())
     return [each for each in found if each[0].startswith(incomplete)]
 
 
 @app.command("help")
 def help_(
-    ctx: typer.Context,
+    env: Environment,
     command: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[COMMAND|TOPIC]", help="A command or a topic; by default, azguard itself.", autocompletion=_offer
-        ),
+        argument("[COMMAND|TOPIC]", "A command or a topic; by default, azguard itself.", completer=_offer),
     ] = None,
 ) -> None:
     """Show the help of a command with its notes, or explain a topic.
@@ -84,62 +80,64 @@ def help_(
         azguard help exit-status
     """
     words = command or []
-    text = help_text.render(words[0], help_text.width()) if words in [[name] for name in help_text.TOPICS] else None
-    typer.echo(help_text.emphasize(text or _help_of(ctx, words), sys.stdout))
+    is_topic = len(words) == 1 and words[0] in help_text.TOPICS
+    text = help_text.render(words[0], help_text.find_width()) if is_topic else _help_of(words)
+    sys.stdout.write(help_text.emphasize(text, sys.stdout) + "\n")
 
 
-def _help_of(ctx: Any, words: Sequence[str]) -> str:
+def _help_of(words: Sequence[str]) -> str:
     """Return the help of a command, with its notes."""
-    asked, left = ctx.find_root(), list(words)
+    asked: TreeNode | None = root
+    path, left = [ROOT], list(words)
     while left:
-        group = asked.command
-        name, length = group.find_command(left) if isinstance(group, Group) else ("", 0)
-        found = group.get_command(asked, name) if length else None
-        if found is None:
-            raise _build_unknown(asked, left[0])
-        asked = type(asked)(found, info_name=name, parent=asked)
+        name, length = asked.find_command(left) if isinstance(asked, Group) else ("", 0)
+        found = asked.get(name) if isinstance(asked, Group) else None
+        if asked is None or found is None:
+            raise _build_unknown(asked, path, left[0])
+        asked = found
+        path.append(name)
         del left[:length]
-    text = help_text.HelpText(asked.command.help or "")
-    return help_text.with_notes(asked.get_help(), text) if len(words) and text.notes else str(asked.get_help())
+    assert asked is not None
+    text = help_text.HelpText(asked.help)
+    shown = help_text.render_help(asked, " ".join(path))
+    return help_text.with_notes(shown, text) if words and text.notes else shown
 
 
-def _build_unknown(asked: Any, word: str) -> UsageError:
+def _build_unknown(asked: TreeNode | None, path: Sequence[str], word: str) -> UsageError:
     """Return the error for what is neither a command nor a topic, with the most similar name."""
     from difflib import get_close_matches
 
-    is_root = asked.parent is None
+    is_root = asked is root
     if is_root and word in help_text.TOPICS:
         return UsageError(f"the topic {word} has no parts", hint=f"azguard help {word}")
-    known = asked.command.list_commands(asked) if isinstance(asked.command, Group) else []
+    known = asked.list_names() if isinstance(asked, Group) else []
     similar = get_close_matches(word, [*known, *(help_text.TOPICS if is_root else ())], n=1)
-    path = asked.command_path.replace("azguard", "azguard help", 1)
+    line = " ".join([ROOT, "help", *path[1:]])
     what = "command or topic" if is_root else "command"
     return UsageError(
-        f"{asked.command_path} has no {what} {word!r}",
-        hint=f"did you mean: {path} {similar[0]}" if similar else path,
+        f"{' '.join(path)} has no {what} {word!r}",
+        hint=f"did you mean: {line} {similar[0]}" if similar else line,
     )
 
 
 @app.command("version")
-def version(ctx: typer.Context) -> None:
+def version(env: Environment) -> None:
     """Print the version of azguard; with -o or --query as data.
 
     Examples:
         azguard version
         azguard version --query version -o tsv
     """
-    from azguard.cli import context
-
-    env = context.of(ctx)
     if env.shared.get("output") or env.shared.get("query"):
         env.out.show({"version": __version__})
     else:
-        typer.echo(f"azguard {__version__}")
+        sys.stdout.write(f"azguard {__version__}\n")
 
 
 @app.command("completion")
 def completion_(
-    shell: Annotated[str, typer.Argument(metavar="bash|zsh|fish|powershell", help="The shell.")],
+    env: Environment,
+    shell: Annotated[str, argument("bash|zsh|fish|powershell", "The shell.")],
 ) -> None:
     """Print the script that completes commands, options, and names of containers and blobs.
 

@@ -5,16 +5,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from azguard import folders
 from azguard.cache import etag_cache
-from azguard.cli import completers, context
+from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
 from azguard.cli.options import common
 from azguard.cli.output import terminal
-from azguard.cli.parsing.groups import group
+from azguard.cli.parsing.rows import argument, flag, option
+from azguard.cli.parsing.tree import Group
 from azguard.errors import UsageError
 from azguard.times import span
 
@@ -22,19 +21,17 @@ if TYPE_CHECKING:
     from azguard.cache import kept_files
     from azguard.cache.kept_files import KeptItem
 
-_DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be forgotten and deleted; change nothing.")]
+_DryRun = Annotated[bool, flag("--dry-run", "Show what would be forgotten and deleted; change nothing.")]
 
-app = group("The ETags this machine remembers, and for whom.")
+app = Group("The ETags this machine remembers, and for whom.")
 
 
 @app.command(name="list")
 def list_(
-    ctx: typer.Context,
+    env: Environment,
     prefix: common.Prefix = None,
     all_scopes: common.AllScopes = False,
-    kept: Annotated[
-        bool, typer.Option("--kept", help="List the files that azguard keeps on this machine instead.")
-    ] = False,
+    kept: Annotated[bool, flag("--kept", "List the files that azguard keeps on this machine instead.")] = False,
 ) -> None:
     """List what this scope has read, newest first; with --kept the files that azguard keeps beside that.
 
@@ -48,7 +45,6 @@ def list_(
 
     Topics: scopes
     """
-    env = context.of(ctx)
     if kept:
         if prefix is not None:
             raise UsageError("--prefix chooses among what was read, and --kept lists files", hint="leave one out")
@@ -65,12 +61,10 @@ def list_(
 
 @app.command()
 def show(
-    ctx: typer.Context,
+    env: Environment,
     address: Annotated[
         str,
-        typer.Argument(
-            metavar="ADDRESS", help="The resource, such as blob:site/config.json.", autocompletion=completers.addresses
-        ),
+        argument("ADDRESS", "The resource, such as blob:site/config.json.", completer=completers.addresses),
     ],
 ) -> None:
     """Show what this scope has read of one resource, and into which files.
@@ -78,17 +72,16 @@ def show(
     Examples:
         azguard cache show blob:site/config.json
     """
-    env = context.of(ctx)
     env.cache.require_readable()
     env.out.show(etag_cache.require_entries(env.cache, env.location(address), env.scope))
 
 
 @app.command()
 def forget(
-    ctx: typer.Context,
+    env: Environment,
     addresses: Annotated[
         list[str],
-        typer.Argument(metavar="ADDRESS...", help="The resources to forget.", autocompletion=completers.addresses),
+        argument("ADDRESS...", "The resources to forget.", completer=completers.addresses),
     ],
     all_scopes: common.AllScopes = False,
 ) -> None:
@@ -97,16 +90,15 @@ def forget(
     Examples:
         azguard cache forget blob:site/config.json
     """
-    env = context.of(ctx)
     scope = None if all_scopes else env.scope
     _show_change(env, forgotten=sum(etag_cache.forget(env.cache, env.location(each), scope) for each in addresses))
 
 
 @app.command()
 def clear(
-    ctx: typer.Context,
+    env: Environment,
     all_scopes: common.AllScopes = False,
-    kept: Annotated[bool, typer.Option("--kept", help="Delete the files of cache list --kept, too.")] = False,
+    kept: Annotated[bool, flag("--kept", "Delete the files of cache list --kept, too.")] = False,
     yes: common.Yes = False,
     dry_run: _DryRun = False,
 ) -> None:
@@ -121,7 +113,6 @@ def clear(
         azguard cache clear --all-scopes
         azguard cache clear --kept --dry-run
     """
-    env = context.of(ctx)
     scope = None if all_scopes else env.scope
     chosen = [each for each in _find_kept(env) if each.row.days is not None] if kept else []
     if any(not each.in_use for each in chosen) and not (yes or dry_run):
@@ -132,10 +123,10 @@ def clear(
 
 @app.command()
 def prune(
-    ctx: typer.Context,
+    env: Environment,
     older_than: Annotated[
         str,
-        typer.Option("--older-than", metavar="DURATION", help="Forget what was read longer ago than this."),
+        option("--older-than", "DURATION", "Forget what was read longer ago than this."),
     ] = "30d",
     dry_run: _DryRun = False,
 ) -> None:
@@ -150,35 +141,32 @@ def prune(
 
     Topics: environment
     """
-    env = context.of(ctx)
     age = timedelta(seconds=values.duration(older_than, "--older-than"))
     forgotten = env.cache.count_old(age) if dry_run else env.cache.prune(age)
     _end(env, forgotten, [each for each in _find_kept(env) if each.is_due(age)], is_dry_run=dry_run)
 
 
 @app.command()
-def export(ctx: typer.Context, all_scopes: common.AllScopes = False) -> None:
+def export(env: Environment, all_scopes: common.AllScopes = False) -> None:
     """Print what was read as JSON lines, for the next CI job to import.
 
     Examples:
         azguard cache export
     """
-    env = context.of(ctx)
     env.cache.require_readable()
     env.out.json_lines(env.cache.export(None if all_scopes else env.scope))
 
 
 @app.command(name="import")
 def import_(
-    ctx: typer.Context,
-    file: Annotated[str, typer.Argument(metavar="FILE|-", help="The file that export printed.")] = "-",
+    env: Environment,
+    file: Annotated[str, argument("FILE|-", "The file that export printed.")] = "-",
 ) -> None:
     """Import the lines that export printed: all of them, or none if a line is malformed.
 
     Examples:
         azguard cache export | azguard cache import
     """
-    env = context.of(ctx)
     if file == "-" and streams.stdin_is_terminal():
         raise UsageError("nothing to import: stdin is a terminal", hint="azguard cache import FILE")
     if not file.strip():
@@ -187,13 +175,12 @@ def import_(
 
 
 @app.command()
-def path(ctx: typer.Context) -> None:
+def path(env: Environment) -> None:
     """Show where the cache is.
 
     Examples:
         azguard cache path
     """
-    env = context.of(ctx)
     env.out.show({"path": str(env.cache.path), "scope": env.scope})
 
 

@@ -2,15 +2,14 @@
 
 from typing import Annotated, Any
 
-import typer
-
 from azguard.address import Kind
 from azguard.blobs import containers
-from azguard.cli import context
+from azguard.cli.context import Environment
 from azguard.cli.input import values
 from azguard.cli.options import common, resources
 from azguard.cli.options.resources import Noun, declare_exists, declare_list
-from azguard.cli.parsing.groups import group
+from azguard.cli.parsing.rows import option
+from azguard.cli.parsing.tree import Group
 from azguard.guards import operations
 from azguard.guards.operations import Part
 from azguard.requests.commits import WriteResult
@@ -29,7 +28,7 @@ def _read_policies(*asked: Any) -> Any:
     return container_acl.get(*asked)
 
 
-app = group("Containers: create, show, exists, list, delete, metadata, acl.")
+app = Group("Containers: create, show, exists, list, delete, metadata, acl.")
 _CONTAINER = Noun(Kind.CONTAINER, "container", common.Container, "site", "conditions")
 metadata_app = resources.declare_part(
     app, _CONTAINER, Part.METADATA, operations.CONTAINER_GET_PROPERTIES, _read_metadata
@@ -39,12 +38,12 @@ acl_app = resources.declare_part(app, _CONTAINER, Part.ACL, operations.CONTAINER
 
 @app.command(spec=common.operation(operations.CONTAINER_CREATE))
 def create(
-    ctx: typer.Context,
+    env: Environment,
     container: common.Container,
     metadata: common.Metadata = None,
     public_access: Annotated[
         str | None,
-        typer.Option("--public-access", metavar="off|blob|container", help="Let others read it; by default, off."),
+        option("--public-access", "off|blob|container", "Let others read it; by default, off."),
     ] = None,
     if_exists: common.IfExists = None,
 ) -> None:
@@ -55,7 +54,7 @@ def create(
         azguard container create site --if-exists skip
         azguard container create backups --metadata owner=ops
     """
-    env, target = context.locate(ctx, container, Kind.CONTAINER)
+    target = env.locate(container, Kind.CONTAINER)
     env.conditions(target)
     chosen = values.choice(public_access, "--public-access", ("off", "blob", "container"))
     access = None if chosen == "off" else chosen
@@ -71,14 +70,14 @@ def create(
 
 
 @app.command(spec=common.operation(operations.CONTAINER_GET_PROPERTIES))
-def show(ctx: typer.Context, container: common.Container) -> None:
+def show(env: Environment, container: common.Container) -> None:
     """Show a container's properties and metadata.
 
     Examples:
         azguard container show site
         azguard container show site --query etag -o tsv
     """
-    env, target = context.locate(ctx, container, Kind.CONTAINER)
+    target = env.locate(container, Kind.CONTAINER)
     env.out.show(containers.show(target, env.conditions(target), env.deadline))
 
 
@@ -87,7 +86,7 @@ declare_list(app, _CONTAINER, common.remote("List Containers honours no conditio
 
 
 @app.command(spec=common.operation(operations.CONTAINER_DELETE))
-def delete(ctx: typer.Context, container: common.Container, with_contents: common.WithContents = False) -> None:
+def delete(env: Environment, container: common.Container, with_contents: common.WithContents = False) -> None:
     """Delete a container, if it is empty and unchanged.
 
     A container with blobs in it is not deleted (exit 42) unless you give --with-contents. On a terminal azguard asks.
@@ -106,7 +105,7 @@ def delete(ctx: typer.Context, container: common.Container, with_contents: commo
     """
     from azguard.cli.options.leases import CacheRecords
 
-    env, target = context.locate(ctx, container, Kind.CONTAINER)
+    target = env.locate(container, Kind.CONTAINER)
     conditions = env.conditions(target)
 
     def send() -> WriteResult:
@@ -119,7 +118,7 @@ def delete(ctx: typer.Context, container: common.Container, with_contents: commo
 
 @metadata_app.command(name="set", spec=common.operation(operations.CONTAINER_SET_METADATA))
 def set_metadata(
-    ctx: typer.Context,
+    env: Environment,
     container: common.Container,
     metadata: common.Metadata = None,
     file: resources.File = None,
@@ -139,7 +138,7 @@ def set_metadata(
     """
     from azguard.blobs.metadata import replace_container_metadata
 
-    env, target = context.locate(ctx, container, Kind.CONTAINER)
+    target = env.locate(container, Kind.CONTAINER)
     wanted, seen = resources.read_metadata(metadata, file)
     done = replace_container_metadata(target, wanted, env.conditions(target, seen), env.deadline)
     resources.record_replaced(env, target, Part.METADATA, done)
@@ -147,12 +146,12 @@ def set_metadata(
 
 @acl_app.command(name="set", spec=common.operation(operations.CONTAINER_SET_ACL))
 def set_policies(
-    ctx: typer.Context,
+    env: Environment,
     container: common.Container,
     file: resources.File = None,
     public_access: Annotated[
         str | None,
-        typer.Option("--public-access", metavar="off|blob|container", help="Choose who may read it without a SAS."),
+        option("--public-access", "off|blob|container", "Choose who may read it without a SAS."),
     ] = None,
 ) -> None:
     """Replace all access policies of a container by those of a JSON file, as acl get prints them.
@@ -173,7 +172,7 @@ def set_policies(
     """
     from azguard.blobs.container_acl import ACCESS, RULES, replace
 
-    env, target = context.locate(ctx, container, Kind.CONTAINER)
+    target = env.locate(container, Kind.CONTAINER)
     access = values.choice(public_access, "--public-access", ACCESS)
     stays = file is None and access is not None
     policies, seen = (None, None) if stays else resources.read_policies(file, RULES)

@@ -2,20 +2,20 @@
 
 from typing import Annotated
 
-import typer
-
 from azguard.address import Kind
-from azguard.cli import completers, context
+from azguard.cli import completers
+from azguard.cli.context import Environment
 from azguard.cli.input import addresses, values
 from azguard.cli.options import common, resources
 from azguard.cli.options.content import SmbPropertyOptions
 from azguard.cli.options.resources import Noun, declare_exists
-from azguard.cli.parsing.groups import group
+from azguard.cli.parsing.rows import argument
+from azguard.cli.parsing.tree import Group
 from azguard.files import directories, entries, writes
 from azguard.guards import operations
 from azguard.guards.operations import Part
 
-app = group("Directories: create, show, exists, list, delete, rename, set-properties, metadata.")
+app = Group("Directories: create, show, exists, list, delete, rename, set-properties, metadata.")
 _DIRECTORY = Noun(Kind.DIR, "dir", addresses.Directory, "team/reports", "files", "directory")
 metadata_app = resources.declare_part(
     app, _DIRECTORY, Part.METADATA, operations.DIRECTORY_GET_PROPERTIES, addresses.read_metadata
@@ -24,7 +24,7 @@ metadata_app = resources.declare_part(
 
 @app.command(spec=common.operation(operations.DIRECTORY_CREATE))
 def create(
-    ctx: typer.Context,
+    env: Environment,
     directory: addresses.Directory,
     metadata: common.Metadata = None,
     if_exists: common.IfExists = None,
@@ -39,7 +39,7 @@ def create(
 
     Topics: files
     """
-    env, target = context.locate(ctx, directory, Kind.DIR, writable=True)
+    target = env.locate(directory, Kind.DIR, writable=True)
     env.conditions(target)
     stamps = values.metadata(metadata)
     result = resources.create(
@@ -53,7 +53,7 @@ def create(
 
 
 @app.command(spec=common.operation(operations.DIRECTORY_GET_PROPERTIES))
-def show(ctx: typer.Context, directory: addresses.Directory) -> None:
+def show(env: Environment, directory: addresses.Directory) -> None:
     """Show a directory's properties and metadata.
 
     Examples:
@@ -62,7 +62,7 @@ def show(ctx: typer.Context, directory: addresses.Directory) -> None:
 
     Topics: files
     """
-    env, target = context.locate(ctx, directory, Kind.DIR)
+    target = env.locate(directory, Kind.DIR)
     env.conditions(target)
     env.out.show(directories.show(target, env.deadline))
 
@@ -74,7 +74,7 @@ declare_exists(
 
 @app.command(name="list", spec=common.remote("List Directories and Files honours no conditions"))
 def list_(
-    ctx: typer.Context,
+    env: Environment,
     folder: addresses.Folder,
     prefix: common.Prefix = None,
     num_results: common.Limit = None,
@@ -87,14 +87,13 @@ def list_(
 
     Topics: files
     """
-    env = context.of(ctx)
     target = addresses.locate_folder(env, folder)
     limit = values.count(num_results, "--num-results")
     env.out.show_each(entries.list_entries(target, env.deadline, prefix=prefix, limit=limit, kind=Kind.DIR))
 
 
 @app.command(spec=common.operation(operations.DIRECTORY_DELETE))
-def delete(ctx: typer.Context, directory: addresses.Directory) -> None:
+def delete(env: Environment, directory: addresses.Directory) -> None:
     """Delete a directory, if it is empty.
 
     A directory that is not empty is never deleted (exit 40). The service cannot guard the version of a directory:
@@ -107,16 +106,16 @@ def delete(ctx: typer.Context, directory: addresses.Directory) -> None:
 
     Topics: files
     """
-    env, target = context.locate(ctx, directory, Kind.DIR, writable=True)
+    target = env.locate(directory, Kind.DIR, writable=True)
     conditions = env.conditions(target)
     env.out.show(env.reads.delete(target, conditions, lambda: directories.delete(target, conditions, env.deadline)))
 
 
 @app.command(spec=common.operation(operations.DIRECTORY_RENAME))
 def rename(
-    ctx: typer.Context,
+    env: Environment,
     directory: addresses.Directory,
-    new: Annotated[str, typer.Argument(metavar="SHARE/PATH", help="Its new address.", autocompletion=completers.files)],
+    new: Annotated[str, argument("SHARE/PATH", "Its new address.", completer=completers.files)],
 ) -> None:
     """Rename a directory with all that is in it, inside its share, and replace nothing.
 
@@ -128,7 +127,6 @@ def rename(
 
     Topics: files
     """
-    env = context.of(ctx)
     source = env.locate(directory, Kind.DIR, writable=True)
     target = env.locate(new, Kind.DIR, writable=True)
     replaced = directories.find_replaced(target)
@@ -145,7 +143,7 @@ def rename(
 
 
 @app.command(name="set-properties", spec=common.operation(operations.DIRECTORY_SET_PROPERTIES))
-def set_properties(ctx: typer.Context, directory: addresses.Directory, given: SmbPropertyOptions) -> None:
+def set_properties(env: Environment, directory: addresses.Directory, given: SmbPropertyOptions) -> None:
     """Change attributes and times of a directory. What you do not name stays.
 
     A directory has no lease that could guard this write. With --allow-race azguard compares the version with the one
@@ -158,7 +156,7 @@ def set_properties(ctx: typer.Context, directory: addresses.Directory, given: Sm
     """
     from azguard.files import properties
 
-    env, target = context.locate(ctx, directory, Kind.DIR, writable=True)
+    target = env.locate(directory, Kind.DIR, writable=True)
     wanted = given.check()
     conditions = env.conditions(target)
     done = properties.change_directory(target, wanted, conditions, env.deadline)
@@ -168,7 +166,7 @@ def set_properties(ctx: typer.Context, directory: addresses.Directory, given: Sm
 
 @metadata_app.command(name="set", spec=common.operation(operations.DIRECTORY_SET_METADATA))
 def set_metadata(
-    ctx: typer.Context,
+    env: Environment,
     directory: addresses.Directory,
     metadata: common.Metadata = None,
     file_: resources.File = None,
@@ -185,5 +183,5 @@ def set_metadata(
 
     Topics: files
     """
-    env, target = context.locate(ctx, directory, Kind.DIR, writable=True)
+    target = env.locate(directory, Kind.DIR, writable=True)
     addresses.replace_metadata(env, target, metadata, file_)

@@ -1,47 +1,45 @@
 """azguard emulator: local emulators to try things on."""
 
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Annotated
 
-import typer
-
-from azguard.cli import context
+from azguard.cli.context import Environment
 from azguard.cli.input import values
-from azguard.cli.parsing import groups
+from azguard.cli.parsing.rows import argument, flag, option
+from azguard.cli.parsing.tree import Group
 from azguard.cli.words.leases import NEED_OF_FILES, USE_OF_EXPORT
 from azguard.emulators import background, state
 from azguard.emulators.azurite_install import check_system
 from azguard.errors import NotFound, UsageError
 from azguard.processes import identity
 
-app = groups.group("Run emulators on this machine: Azurite, and one of file shares.")
+app = Group("Run emulators on this machine: Azurite, and one of file shares.")
 
 _WAIT = "60s"
 _LAST_PORT = 65_535
 
-Smb = Annotated[bool, typer.Option("--smb", help="Serve the file shares over SMB, too; needs Samba.")]
-Wait = Annotated[str, typer.Option("--wait", metavar="DURATION", help="Wait this long for the emulator to answer.")]
+Smb = Annotated[bool, flag("--smb", "Serve the file shares over SMB, too; needs Samba.")]
+Wait = Annotated[str, option("--wait", "DURATION", "Wait this long for the emulator to answer.")]
 
 
 @app.command()
 def start(
-    ctx: typer.Context,
+    env: Environment,
     data: Annotated[
         str | None,
-        typer.Option("--data", metavar="DIR", help="Keep the data here; by default, in memory."),
+        option("--data", "DIR", "Keep the data here; by default, in memory."),
     ] = None,
     blob_port: Annotated[
         str | None,
-        typer.Option("--blob-port", metavar="N", help="The port for blobs; by default, as the last time."),
+        option("--blob-port", "N", "The port for blobs; by default, as the last time."),
     ] = None,
-    queue_port: Annotated[str | None, typer.Option("--queue-port", metavar="N", help="The port for queues.")] = None,
-    table_port: Annotated[str | None, typer.Option("--table-port", metavar="N", help="The port for tables.")] = None,
-    file_port: Annotated[str | None, typer.Option("--file-port", metavar="N", help="The port for file shares.")] = None,
+    queue_port: Annotated[str | None, option("--queue-port", "N", "The port for queues.")] = None,
+    table_port: Annotated[str | None, option("--table-port", "N", "The port for tables.")] = None,
+    file_port: Annotated[str | None, option("--file-port", "N", "The port for file shares.")] = None,
     smb: Smb = False,
-    smb_port: Annotated[
-        str | None, typer.Option("--smb-port", metavar="N", help="The port for SMB; implies --smb.")
-    ] = None,
+    smb_port: Annotated[str | None, option("--smb-port", "N", "The port for SMB; implies --smb.")] = None,
     wait: Wait = _WAIT,
 ) -> None:
     """Start the emulator in the background, or say where it runs.
@@ -54,7 +52,7 @@ def start(
     Examples:
         azguard emulator start && eval "$(azguard emulator env)"
     """
-    env = _local(ctx)
+    env = _local(env)
     ports = _ports({"blob": blob_port, "queue": queue_port, "table": table_port, "file": file_port, "smb": smb_port})
     if data == "":
         raise UsageError(
@@ -80,13 +78,13 @@ def start(
 
 
 @app.command()
-def stop(ctx: typer.Context) -> None:
+def stop(env: Environment) -> None:
     """Stop the emulator; what it held in memory is gone.
 
     Examples:
         azguard emulator stop
     """
-    env = _local(ctx)
+    env = _local(env)
     stopped = background.stop(env.folders.emulator)
     env.out.show(stopped)
     if stopped.outcome != "stopped":
@@ -94,27 +92,25 @@ def stop(ctx: typer.Context) -> None:
 
 
 @app.command()
-def status(ctx: typer.Context) -> None:
+def status(env: Environment) -> int:
     """Tell where the emulator answers; exit 44 if it does not.
 
     Examples:
         azguard emulator status
     """
-    env = _local(ctx)
+    env = _local(env)
     found = background.status(env.folders.emulator)
-    env.out.answer(found, 0 if found.answering else NotFound.exit_code)
+    return env.out.answer(found, 0 if found.answering else NotFound.exit_code)
 
 
 @app.command("env")
 def env_(
-    ctx: typer.Context,
+    env: Environment,
     shell: Annotated[
         str | None,
-        typer.Option("--shell", metavar="sh|fish|powershell", help="The syntax; by default, that of your shell."),
+        option("--shell", "sh|fish|powershell", "The syntax; by default, that of your shell."),
     ] = None,
-    unset: Annotated[
-        bool, typer.Option("--unset", help="Print the line that unsets the variable, after a stop.")
-    ] = False,
+    unset: Annotated[bool, flag("--unset", "Print the line that unsets the variable, after a stop.")] = False,
 ) -> None:
     """Print the lines that point a shell at the emulator.
 
@@ -125,23 +121,23 @@ def env_(
         eval "$(azguard emulator env)"
         eval "$(azguard emulator env --unset)"
     """
-    env = _local(ctx)
+    env = _local(env)
     syntax = _shell(env) if shell is None else state.find_syntax(shell)
     if unset:
-        typer.echo(state.line_to_unset(syntax))
+        sys.stdout.write(f"{state.line_to_unset(syntax)}\n")
         return
     # The one secret azguard ever prints: the emulator's key, the same everywhere, which Microsoft publishes.
     current = background.find_current(env.folders.emulator)
-    typer.echo(state.lines(state.describe(current.connection_string, current.smb_port), syntax))
+    sys.stdout.write(f"{state.lines(state.describe(current.connection_string, current.smb_port), syntax)}\n")
 
 
-@app.command(context_settings={"allow_interspersed_args": False})
+@app.command()
 def run(
-    ctx: typer.Context,
-    command: Annotated[list[str], typer.Argument(metavar="CMD", help="The command and its arguments.")],
+    env: Environment,
+    command: Annotated[list[str], argument("CMD", "The command and its arguments.")],
     smb: Smb = False,
     wait: Wait = _WAIT,
-) -> None:
+) -> int:
     """Run a command with an emulator of its own; exit with its status.
 
     The emulator begins empty, keeps its data in memory, and ends with the command or with azguard.
@@ -152,29 +148,28 @@ def run(
     from azguard.accounts.credentials import from_connection_string
     from azguard.processes import child
 
-    env = _local(ctx)
+    env = _local(env)
     child.check(command, env.environ)
     patience = values.duration(wait, "--wait")
     with background.private(env.folders.emulator, env.environ, smb=smb, wait=patience, say=env.out.info) as mine:
         _forget(env, from_connection_string(mine.connection_string).endpoints.values())
         env.cache.close()
         given = state.describe(mine.connection_string, mine.smb_port)
-        code = child.run(command, {**env.environ, **given}).status
-    raise typer.Exit(code)
+        return child.run(command, {**env.environ, **given}).status
 
 
-def _local(ctx: typer.Context) -> context.Environment:
+def _local(env: Environment) -> Environment:
     check_system()
-    return context.of(ctx)
+    return env
 
 
-def _forget(env: context.Environment, endpoints: Iterable[str]) -> None:
+def _forget(env: Environment, endpoints: Iterable[str]) -> None:
     """Forget what an emulator before this one held at the same endpoints: it is not there."""
     for endpoint in endpoints:
         env.cache.forget_account(endpoint)
 
 
-def _shell(env: context.Environment) -> str:
+def _shell(env: Environment) -> str:
     return state.guess(env.environ, identity.find_name(os.getppid()))
 
 

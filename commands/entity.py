@@ -4,13 +4,10 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated
 
-import typer
-
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cache import records
 from azguard.cache.records import Key
-from azguard.cli import context
 from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
 from azguard.cli.options import common, locks, resources
@@ -18,7 +15,8 @@ from azguard.cli.options.locks import Entity, EntityOptions, Select, TableLock
 from azguard.cli.output import delivery
 from azguard.cli.output.plain import plain
 from azguard.cli.output.results import Output
-from azguard.cli.parsing.groups import group
+from azguard.cli.parsing.rows import argument, flag, option
+from azguard.cli.parsing.tree import Group
 from azguard.guards import operations
 from azguard.requests.lineage import fresh_op
 from azguard.resources import existence
@@ -28,12 +26,12 @@ from azguard.tables.entity_json import EntityCopy
 from azguard.tables.transaction_lines import LineReader
 from azguard.tables.writes import EntityWrite, Verb, find_existing
 
-app = group("Entities of tables: get, query, insert, replace, merge, upsert, delete, transaction.")
+app = Group("Entities of tables: get, query, insert, replace, merge, upsert, delete, transaction.")
 _Row = Mapping[str, object]
 
 
 @app.command(spec=common.operation(operations.TABLE_ENTITY_GET))
-def get(ctx: typer.Context, entity: Entity, select: Select = None) -> None:
+def get(env: Environment, entity: Entity, select: Select = None) -> None:
     """Read an entity and remember its version, which guards the next write.
 
     The entity is printed as the JSON of the service. You can save it, edit it and write it back. The "odata.etag" in it
@@ -48,7 +46,7 @@ def get(ctx: typer.Context, entity: Entity, select: Select = None) -> None:
 
     Topics: tables, scopes
     """
-    env, target = context.locate(ctx, entity, Kind.ENTITY)
+    target = env.locate(entity, Kind.ENTITY)
     env.conditions(target)
     names = values.parse_names(select)
     deliver_one(env, target, entities.get_selected(target, names, env.deadline), names)
@@ -56,19 +54,17 @@ def get(ctx: typer.Context, entity: Entity, select: Select = None) -> None:
 
 @app.command(spec=common.operation(operations.TABLE_ENTITY_QUERY))
 def query(
-    ctx: typer.Context,
+    env: Environment,
     table: common.Table,
     filter_: Annotated[
-        str | None, typer.Option("--filter", metavar="ODATA", help="Read only the entities that match this filter.")
+        str | None, option("--filter", "ODATA", "Read only the entities that match this filter.")
     ] = None,
     param: Annotated[
         list[str] | None,
-        typer.Option("--param", metavar="NAME[:TYPE]=VALUE", help="Give @NAME in the filter this value."),
+        option("--param", "NAME[:TYPE]=VALUE", "Give @NAME in the filter this value."),
     ] = None,
     select: Select = None,
-    top: Annotated[
-        str | None, typer.Option("--top", "--num-results", metavar="N", help="Show at most N; by default, all.")
-    ] = None,
+    top: Annotated[str | None, option("--top, --num-results", "N", "Show at most N; by default, all.")] = None,
 ) -> None:
     """Read the entities that a filter finds, and remember their versions, which guard the next writes.
 
@@ -82,7 +78,7 @@ def query(
 
     Topics: tables
     """
-    env, target = context.locate(ctx, table, Kind.TABLE)
+    target = env.locate(table, Kind.TABLE)
     env.conditions(target)
     names, most = values.parse_names(select), values.count(top, "--top")
     bound = filters.bind_parameters(values.not_empty(filter_, "--filter"), param or ())
@@ -91,7 +87,7 @@ def query(
 
 
 @app.command(spec=common.operation(operations.TABLE_ENTITY_INSERT))
-def insert(ctx: typer.Context, entity: Entity, given: EntityOptions, if_exists: common.IfExists = None) -> None:
+def insert(env: Environment, entity: Entity, given: EntityOptions, if_exists: common.IfExists = None) -> None:
     """Create an entity; if it exists, it stays as it is (exit 45, or 0 with --if-exists skip).
 
     Not guaranteed: if the network delivers an insert late, it can create an entity again that was deleted meanwhile.
@@ -103,12 +99,11 @@ def insert(ctx: typer.Context, entity: Entity, given: EntityOptions, if_exists: 
 
     Topics: tables
     """
-    env = context.of(ctx)
     _write(env, entity, Verb.INSERT, given, skip=resources.skips(env, if_exists))
 
 
 @app.command(spec=common.operation(operations.TABLE_ENTITY_UPDATE))
-def replace(ctx: typer.Context, entity: Entity, given: EntityOptions) -> None:
+def replace(env: Environment, entity: Entity, given: EntityOptions) -> None:
     """Replace an entity, but only the version you have seen; properties that you do not name are removed.
 
     If the JSON has the "odata.etag" that azguard entity get prints, or the "etag" that az prints, that version guards
@@ -123,11 +118,11 @@ def replace(ctx: typer.Context, entity: Entity, given: EntityOptions) -> None:
 
     Topics: tables, conditions
     """
-    _write(context.of(ctx), entity, Verb.REPLACE, given)
+    _write(env, entity, Verb.REPLACE, given)
 
 
 @app.command(spec=common.operation(operations.TABLE_ENTITY_MERGE))
-def merge(ctx: typer.Context, entity: Entity, given: EntityOptions) -> None:
+def merge(env: Environment, entity: Entity, given: EntityOptions) -> None:
     """Set properties of an entity, but only of the version you have seen; the others stay as they are.
 
     A merge removes no property, even if its new value is null. If you never read the entity, or it changed since, the
@@ -140,17 +135,15 @@ def merge(ctx: typer.Context, entity: Entity, given: EntityOptions) -> None:
 
     Topics: tables, conditions
     """
-    _write(context.of(ctx), entity, Verb.MERGE, given)
+    _write(env, entity, Verb.MERGE, given)
 
 
 @app.command(spec=common.operation(operations.TABLE_ENTITY_INSERT_OR_REPLACE))
 def upsert(
-    ctx: typer.Context,
+    env: Environment,
     entity: Entity,
     given: EntityOptions,
-    mode: Annotated[
-        str, typer.Option("--mode", metavar="merge|replace", help="Keep (merge) or remove the other properties.")
-    ] = "merge",
+    mode: Annotated[str, option("--mode", "merge|replace", "Keep (merge) or remove the other properties.")] = "merge",
 ) -> None:
     """Write an entity, also if it does not exist; needs --last-writer-wins.
 
@@ -165,17 +158,17 @@ def upsert(
     Topics: tables
     """
     merges = values.choice(mode, "--mode", ("merge", "replace")) == "merge"
-    _write(context.of(ctx), entity, Verb.UPSERT, given, merges=merges)
+    _write(env, entity, Verb.UPSERT, given, merges=merges)
 
 
 @app.command(spec=common.operation(operations.TABLE_ENTITY_DELETE))
 def delete(
-    ctx: typer.Context,
+    env: Environment,
     entity: Entity,
     lock: TableLock,
     file: Annotated[
         str | None,
-        typer.Option("--file", "-f", metavar="FILE|-", help="Delete only the version of this copy."),
+        option("--file, -f", "FILE|-", "Delete only the version of this copy."),
     ] = None,
 ) -> None:
     """Delete an entity, but only the version you have seen.
@@ -192,15 +185,15 @@ def delete(
 
     Topics: tables, conditions
     """
-    _write(context.of(ctx), entity, Verb.DELETE, EntityOptions(file=file, lock=lock))
+    _write(env, entity, Verb.DELETE, EntityOptions(file=file, lock=lock))
 
 
 @app.command(spec=common.operation(operations.TABLE_BATCH))
 def transaction(
-    ctx: typer.Context,
-    file: Annotated[str, typer.Argument(metavar="FILE|-", help="The file: JSON lines, one write on each.")],
+    env: Environment,
+    file: Annotated[str, argument("FILE|-", "The file: JSON lines, one write on each.")],
     lock: TableLock,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything; send nothing.")] = False,
+    dry_run: Annotated[bool, flag("--dry-run", "Check everything; send nothing.")] = False,
     no_lineage: common.NoLineage = False,
 ) -> None:
     """Write up to 100 entities of one partition, all or none, each under its own condition.
@@ -217,7 +210,6 @@ def transaction(
 
     Topics: tables
     """
-    env = context.of(ctx)
     lock.check()
     lines = LineReader(
         fresh_op(),

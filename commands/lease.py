@@ -4,16 +4,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-import typer
-
 from azguard.address import Kind
-from azguard.cli import completers, context
+from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import values
 from azguard.cli.options import common, leases
 from azguard.cli.options.leases import BreakOptions
 from azguard.cli.output import holdings
-from azguard.cli.parsing.groups import group
+from azguard.cli.parsing.rows import argument, flag, option
+from azguard.cli.parsing.tree import Group
 from azguard.errors import UsageError
 from azguard.guards import operations
 from azguard.leases import own as held_leases
@@ -25,25 +24,17 @@ from azguard.leases.recorded import LeaseRequest
 
 _Leasable = Annotated[
     str,
-    typer.Argument(
-        metavar="ADDRESS",
-        help="blob:CONTAINER/NAME, container:NAME, share:NAME or file:SHARE/PATH, or its URL.",
-        autocompletion=completers.leasable_addresses,
+    argument(
+        "ADDRESS",
+        "blob:CONTAINER/NAME, container:NAME, share:NAME or file:SHARE/PATH, or its URL.",
+        completer=completers.leasable_addresses,
     ),
 ]
-_HeldLease = Annotated[
-    str, typer.Option("--lease-id", metavar="ID|@held", help="The id of the lease; @held is the one this scope holds.")
-]
-_ProposedLeaseId = Annotated[
-    str | None, typer.Option("--proposed-lease-id", metavar="GUID", help="Use this id; by default, a new one.")
-]
+_HeldLease = Annotated[str, option("--lease-id", "ID|@held", "The id of the lease; @held is the one this scope holds.")]
+_ProposedLeaseId = Annotated[str | None, option("--proposed-lease-id", "GUID", "Use this id; by default, a new one.")]
 _Container = Annotated[
     str | None,
-    typer.Argument(
-        metavar="[CONTAINER]",
-        help="The container whose leased blobs to list, or its URL.",
-        autocompletion=completers.containers,
-    ),
+    argument("[CONTAINER]", "The container whose leased blobs to list, or its URL.", completer=completers.containers),
 ]
 # The list of held leases is of what is remembered; the service is asked for no longer than this.
 _ASK_SECONDS = 2.0
@@ -62,14 +53,14 @@ class _ListOptions:
     account: holdings.WholeAccount = False
     state: Annotated[
         str | None,
-        typer.Option("--state", metavar="LIST", help="Choose from available, leased, breaking, broken, expired."),
+        option("--state", "LIST", "Choose from available, leased, breaking, broken, expired."),
     ] = None
     prefix: common.Prefix = None
     num_results: common.Limit = None
     stale: holdings.Stale = None
     watch: holdings.Watch = False
-    held: Annotated[bool, typer.Option("--held", help="List only what is held now: the default.")] = False
-    mine: Annotated[bool, typer.Option("--mine", help="List the leases that this scope holds.")] = False
+    held: Annotated[bool, flag("--held", "List only what is held now: the default.")] = False
+    mine: Annotated[bool, flag("--mine", "List the leases that this scope holds.")] = False
     all_scopes: common.AllScopes = False
 
     def check(self, container: str | None) -> None:
@@ -92,19 +83,19 @@ class _ListOptions:
             raise UsageError("--held and --state both choose by state", hint="leave one of them out")
 
 
-app = group("Leases of blobs, containers, shares and files: acquire, renew, change, release, break, show, list, wait.")
+app = Group("Leases of blobs, containers, shares and files: acquire, renew, change, release, break, show, list, wait.")
 
 
 @app.command(spec=common.operation(operations.BLOB_LEASE_ACQUIRE))
 def acquire(
-    ctx: typer.Context,
+    env: Environment,
     address: _Leasable,
     lease_duration: common.LeaseDuration = None,
-    infinite: Annotated[bool, typer.Option("--infinite", help="Keep it until it is released or broken.")] = False,
+    infinite: Annotated[bool, flag("--infinite", "Keep it until it is released or broken.")] = False,
     proposed_lease_id: _ProposedLeaseId = None,
     wait: Annotated[
         str | None,
-        typer.Option("--wait", metavar="DURATION", help="Wait this long for the lease; then exit 75."),
+        option("--wait", "DURATION", "Wait this long for the lease; then exit 75."),
     ] = None,
     reason: common.Reason = None,
 ) -> None:
@@ -130,7 +121,6 @@ def acquire(
 
     Topics: leases
     """
-    env = context.of(ctx)
     target = leases.locate(env, address)
     seconds = leases.term(lease_duration, infinite=infinite)
     lease_id = leases.new_id(proposed_lease_id)
@@ -144,14 +134,13 @@ def acquire(
 
 
 @app.command(spec=common.operation(operations.BLOB_LEASE_RENEW))
-def renew(ctx: typer.Context, address: _Leasable, lease_id: _HeldLease = "@held") -> None:
+def renew(env: Environment, address: _Leasable, lease_id: _HeldLease = "@held") -> None:
     """Renew a lease for its own term from now.
 
     Examples:
         azguard lease renew blob:site/config.json
         azguard lease renew blob:site/config.json --lease-id @held
     """
-    env = context.of(ctx)
     target = leases.locate(env, address)
     conditions = leases.conditions(env, target, Action.RENEW, lease_id)
     env.out.show(leases.build_kept_lease(env, target).renew(conditions))
@@ -159,7 +148,7 @@ def renew(ctx: typer.Context, address: _Leasable, lease_id: _HeldLease = "@held"
 
 @app.command(spec=common.operation(operations.BLOB_LEASE_CHANGE))
 def change(
-    ctx: typer.Context,
+    env: Environment,
     address: _Leasable,
     lease_id: _HeldLease = "@held",
     proposed_lease_id: _ProposedLeaseId = None,
@@ -169,7 +158,6 @@ def change(
     Examples:
         azguard lease change blob:site/config.json
     """
-    env = context.of(ctx)
     target = leases.locate(env, address)
     proposed = leases.new_id(proposed_lease_id)
     conditions = leases.conditions(env, target, Action.CHANGE, lease_id)
@@ -177,7 +165,7 @@ def change(
 
 
 @app.command(spec=common.operation(operations.BLOB_LEASE_RELEASE))
-def release(ctx: typer.Context, address: _Leasable, lease_id: _HeldLease = "@held") -> None:
+def release(env: Environment, address: _Leasable, lease_id: _HeldLease = "@held") -> None:
     """Release a lease, so that others can acquire it at once.
 
     If the lease was not held until then, the exit status is 77: it was broken, another has taken it, or its term was
@@ -190,13 +178,12 @@ def release(ctx: typer.Context, address: _Leasable, lease_id: _HeldLease = "@hel
         azguard lease release blob:site/config.json
         azguard lease release blob:site/config.json --lease-id @held
     """
-    env = context.of(ctx)
     target = leases.locate(env, address)
     env.out.show(leases.release(env, target, lease_id))
 
 
 @app.command(name="break", spec=common.operation(operations.BLOB_LEASE_BREAK))
-def break_(ctx: typer.Context, address: _Leasable, given: BreakOptions) -> None:
+def break_(env: Environment, address: _Leasable, given: BreakOptions) -> None:
     """Break the lease of another holder, after showing who that is.
 
     By default a finite lease runs to its end, and cannot be renewed. So its holder notices before the next holder
@@ -215,12 +202,11 @@ def break_(ctx: typer.Context, address: _Leasable, given: BreakOptions) -> None:
 
     Topics: leases, locks
     """
-    env = context.of(ctx)
     env.out.show(leases.break_lease(env, leases.locate(env, address), given))
 
 
 @app.command(spec=common.operation(operations.BLOB_GET_PROPERTIES))
-def show(ctx: typer.Context, address: _Leasable) -> None:
+def show(env: Environment, address: _Leasable) -> None:
     """Show the state of a lease, who holds it and since when, as azguard's owner record or Terraform's lock info says.
 
     With --lease-id it says whether that one is held (exit 49 if not). A record speaks for the lease under which it was
@@ -231,14 +217,13 @@ def show(ctx: typer.Context, address: _Leasable) -> None:
         azguard lease show blob:site/config.json
         azguard lease show blob:site/config.json --query state -o tsv
     """
-    env = context.of(ctx)
     target = leases.locate(env, address)
     asked = leases.conditions(env, target, None)
     env.out.show(shown.summarize(lease_state.look(target, env.deadline, asked.lease_id, asked)))
 
 
 @app.command(name="list", spec=common.operation(operations.CONTAINER_LIST_BLOBS))
-def list_(ctx: typer.Context, container: _Container = None, *, given: _ListOptions) -> None:
+def list_(env: Environment, container: _Container = None, *, given: _ListOptions) -> None:
     """List the leased blobs of a container, or with --mine the leases that this scope has not released.
 
     Leased and breaking ones by default; --state chooses others. To find them, the service lists all blobs. With --mine
@@ -261,7 +246,6 @@ def list_(ctx: typer.Context, container: _Container = None, *, given: _ListOptio
 
     Topics: leases
     """
-    env = context.of(ctx)
     given.check(container)
     if given.mine:
         env.out.show_each(_list_own(env, None if given.all_scopes else env.scope))
@@ -280,11 +264,11 @@ def list_(ctx: typer.Context, container: _Container = None, *, given: _ListOptio
 
 @app.command(spec=common.remote("lease wait only looks, until the lease is free"))
 def wait(
-    ctx: typer.Context,
+    env: Environment,
     address: _Leasable,
     timeout: Annotated[
         str | None,
-        typer.Option("--timeout", metavar="DURATION", help="Give up after this long (exit 75); by default, 60s."),
+        option("--timeout", "DURATION", "Give up after this long (exit 75); by default, 60s."),
     ] = None,
 ) -> None:
     """Wait until a lease is free to be acquired.
@@ -295,7 +279,6 @@ def wait(
         azguard lease wait blob:site/config.json
         azguard lease wait blob:site/config.json --timeout 10m && echo free
     """
-    env = context.of(ctx)
     target = leases.locate(env, address)
     env.out.show(shown.summarize(leases.wait_free(env, target, env.patience(timeout, leases.WAIT_SECONDS))))
 

@@ -2,10 +2,9 @@
 
 from typing import Annotated
 
-import typer
-
 from azguard.address import Kind
-from azguard.cli import completers, context, signals
+from azguard.cli import completers, signals
+from azguard.cli.context import Environment
 from azguard.cli.input import values
 from azguard.cli.input.addresses import FILES, Lock, choose_container, lock
 from azguard.cli.options import common, guarded_runs, holds, leases, locks
@@ -13,35 +12,34 @@ from azguard.cli.options.holds import HoldOptions
 from azguard.cli.options.leases import BreakOptions
 from azguard.cli.options.locks import LockOptions
 from azguard.cli.output import holdings
-from azguard.cli.parsing.groups import group
+from azguard.cli.parsing.rows import argument, flag, option
+from azguard.cli.parsing.tree import Group
 from azguard.guards import operations
 from azguard.locks import run as core
 
 _OwnLock = Annotated[
     str | None,
-    typer.Argument(
-        metavar="[ADDRESS]", help="The lock; by default, all that this job holds.", autocompletion=completers.locks
-    ),
+    argument("[ADDRESS]", "The lock; by default, all that this job holds.", completer=completers.locks),
 ]
 # More lines than the service takes.
 _MOST = 1_000_000
 
-app = group("Locks: hold one for a command or for many steps; see and break them.")
+app = Group("Locks: hold one for a command or for many steps; see and break them.")
 
 
 @app.command(spec=common.remote("the lease of the lock is what guards it"))
 def run(
-    ctx: typer.Context,
+    env: Environment,
     words: Annotated[
         list[str],
-        typer.Argument(
-            metavar="ADDRESS... -- CMD [ARG...]",
-            help="The locks: names, blobs, tables, shares or files; and the command.",
-            autocompletion=completers.locks,
+        argument(
+            "ADDRESS... -- CMD [ARG...]",
+            "The locks: names, blobs, tables, shares or files; and the command.",
+            completer=completers.locks,
         ),
     ],
     given: LockOptions,
-) -> None:
+) -> int:
     """Run a command while holding locks, and exit with its status.
 
     A lock is a lease on a blob. A missing blob is created. A bare NAME is blob:locks/NAME. azguard renews the lease
@@ -89,13 +87,12 @@ def run(
 
     Topics: locks, fences
     """
-    env = context.of(ctx)
     addresses, command = guarded_runs.split(words, env.argv, needs_lock=given.terraform is None)
-    raise typer.Exit(core.run(locks.plan_run(env, addresses, command, given)))
+    return core.run(locks.plan_run(env, addresses, command, given))
 
 
 @app.command(spec=common.remote("the lease of the lock is what guards it"))
-def hold(ctx: typer.Context, address: Lock, given: HoldOptions) -> None:
+def hold(env: Environment, address: Lock, given: HoldOptions) -> None:
     """Take a lock for the steps that follow, and leave a small process that renews it.
 
     The command returns when the lock is held. The process, lock-holder, renews the lease. It releases the lock and ends
@@ -127,14 +124,13 @@ def hold(ctx: typer.Context, address: Lock, given: HoldOptions) -> None:
 
     Topics: locks, fences
     """
-    env = context.of(ctx)
     with signals.until_committed():
         done = holds.hold(env, address, given)
     env.out.show(done)
 
 
 @app.command(spec=common.remote("lock check only looks"))
-def check(ctx: typer.Context, address: _OwnLock = None, lock_container: common.LockContainer = None) -> None:
+def check(env: Environment, address: _OwnLock = None, lock_container: common.LockContainer = None) -> None:
     """Check that this job still holds its lock, or exit with 77.
 
     The locks are those in AZGUARD_LOCK, and those that this scope took with lock hold, in CI in this job. azguard asks
@@ -150,7 +146,6 @@ def check(ctx: typer.Context, address: _OwnLock = None, lock_container: common.L
     """
     from azguard.locks import job_locks
 
-    env = context.of(ctx)
     found = holds.find_known(env, address, lock_container)
     checked = [job_locks.check(each, env.deadline.fresh()) for each in found]
     if len(checked) == 1:
@@ -161,11 +156,11 @@ def check(ctx: typer.Context, address: _OwnLock = None, lock_container: common.L
 
 @app.command(spec=common.remote("only the lease of this job is released, by its id"))
 def release(
-    ctx: typer.Context,
+    env: Environment,
     address: _OwnLock = None,
     lease_id: Annotated[
         str | None,
-        typer.Option("--lease-id", metavar="ID", help="Release the lock with this lease, wherever it was taken."),
+        option("--lease-id", "ID", "Release the lock with this lease, wherever it was taken."),
     ] = None,
     env_file: holds.EnvFile = None,
     lock_container: common.LockContainer = None,
@@ -182,7 +177,6 @@ def release(
 
     Topics: locks
     """
-    env = context.of(ctx)
     found = holds.find_known(env, address, lock_container, lease_id)
     done = holds.release(env, found, env_file)
     env.out.show(done[0] if len(done) == 1 else done)
@@ -190,10 +184,10 @@ def release(
 
 @app.command(spec=common.remote("lock log only looks"))
 def log(
-    ctx: typer.Context,
+    env: Environment,
     address: Lock,
     num_results: Annotated[
-        str | None, typer.Option("--num-results", metavar="N", help="Show the newest N holders; by default, all.")
+        str | None, option("--num-results", "N", "Show the newest N holders; by default, all.")
     ] = None,
     lock_container: common.LockContainer = None,
 ) -> None:
@@ -220,7 +214,6 @@ def log(
     """
     from azguard.locks import log as history
 
-    env = context.of(ctx)
     count = values.count(num_results, "--num-results") or _MOST
     found = history.read(lock(env, address, lock_container), env.deadline, count)
     for gap in found.gaps:
@@ -229,7 +222,7 @@ def log(
 
 
 @app.command(spec=common.remote("lock show only looks"))
-def show(ctx: typer.Context, address: Lock, lock_container: common.LockContainer = None) -> None:
+def show(env: Environment, address: Lock, lock_container: common.LockContainer = None) -> None:
     """Show who holds a lock, since when, and with which fence; if it is free, who held it last (last_owner).
 
     last_owner has the record of an earlier holder too, where another program holds the lock. A lock with several slots
@@ -244,26 +237,21 @@ def show(ctx: typer.Context, address: Lock, lock_container: common.LockContainer
     """
     from azguard.locks import shown
 
-    env = context.of(ctx)
     found = shown.show(lock(env, address, lock_container, also=FILES), env.deadline)
     env.out.show(found[0] if len(found) == 1 else found)
 
 
 @app.command(name="list", spec=common.remote("lock list only looks"))
 def list_(
-    ctx: typer.Context,
+    env: Environment,
     container: Annotated[
         str | None,
-        typer.Argument(
-            metavar="CONTAINER",
-            help="The container of the locks; by default, locks.",
-            autocompletion=completers.containers,
-        ),
+        argument("CONTAINER", "The container of the locks; by default, locks.", completer=completers.containers),
     ] = None,
     account: holdings.WholeAccount = False,
     prefix: common.Prefix = None,
-    held: Annotated[bool, typer.Option("--held", help="List only what is held now.")] = False,
-    mine: Annotated[bool, typer.Option("--mine", help="List only what this scope holds.")] = False,
+    held: Annotated[bool, flag("--held", "List only what is held now.")] = False,
+    mine: Annotated[bool, flag("--mine", "List only what this scope holds.")] = False,
     num_results: common.Limit = None,
     stale: holdings.Stale = None,
     watch: holdings.Watch = False,
@@ -292,7 +280,6 @@ def list_(
 
     Topics: locks
     """
-    env = context.of(ctx)
     holdings.check_place(container, account=account)
     target = None
     if not account:
@@ -312,7 +299,7 @@ def list_(
 
 @app.command(name="break", spec=common.operation(operations.BLOB_LEASE_BREAK))
 def break_(
-    ctx: typer.Context,
+    env: Environment,
     address: Lock,
     given: BreakOptions,
     lock_container: common.LockContainer = None,
@@ -335,6 +322,5 @@ def break_(
 
     Topics: locks
     """
-    env = context.of(ctx)
     target = lock(env, address, lock_container, also=FILES)
     env.out.show(leases.break_lease(env, target, given))

@@ -2,11 +2,9 @@
 
 from typing import Annotated
 
-import typer
-
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
-from azguard.cli import context
+from azguard.cli.context import Environment
 from azguard.cli.input import values
 from azguard.cli.options import common, resources
 from azguard.cli.options.messages import (
@@ -25,16 +23,17 @@ from azguard.cli.options.messages import (
     visibility,
     warn_of_readers,
 )
-from azguard.cli.parsing.groups import group
+from azguard.cli.parsing.rows import option
+from azguard.cli.parsing.tree import Group
 from azguard.guards import operations
 from azguard.queues import message_results, messages, queues
 from azguard.resources.existence import require_empty
 
-app = group("Messages of queues: put, get, peek, update, delete, clear.")
+app = Group("Messages of queues: put, get, peek, update, delete, clear.")
 
 
 @app.command(spec=common.operation(operations.QUEUE_PUT_MESSAGE))
-def put(ctx: typer.Context, queue: common.Queue, given: MessagePutOptions) -> None:
+def put(env: Environment, queue: common.Queue, given: MessagePutOptions) -> None:
     """Put a message at the end of a queue: the content of --content, of a file or of stdin.
 
     By default the content is text, and is sent as it is. --encoding base64 sends any bytes; Azure Functions expects
@@ -51,7 +50,7 @@ def put(ctx: typer.Context, queue: common.Queue, given: MessagePutOptions) -> No
 
     Topics: queues
     """
-    env, target = context.locate(ctx, queue, Kind.QUEUE)
+    target = env.locate(queue, Kind.QUEUE)
     env.conditions(target)
     given.check()
     life = None if given.time_to_live is None else given.life_seconds
@@ -65,16 +64,14 @@ def put(ctx: typer.Context, queue: common.Queue, given: MessagePutOptions) -> No
 
 @app.command(spec=common.operation(operations.QUEUE_GET_MESSAGES))
 def get(
-    ctx: typer.Context,
+    env: Environment,
     queue: common.Queue,
     num_messages: Number = "1",
     visibility_timeout: Annotated[
-        str, typer.Option("--visibility-timeout", metavar="DURATION", help="Hide them this long: 1s to 7d.")
+        str, option("--visibility-timeout", "DURATION", "Hide them this long: 1s to 7d.")
     ] = "30s",
     encoding: Encoding = message_results.TEXT,
-    file: Annotated[
-        str | None, typer.Option("--file", "-f", metavar="FILE", help="Write the body of the message to this file.")
-    ] = None,
+    file: Annotated[str | None, option("--file, -f", "FILE", "Write the body of the message to this file.")] = None,
 ) -> None:
     """Receive messages: they are hidden for a time, and their receipts are remembered.
 
@@ -93,7 +90,7 @@ def get(
 
     Topics: queues
     """
-    env, target = context.locate(ctx, queue, Kind.QUEUE)
+    target = env.locate(queue, Kind.QUEUE)
     env.conditions(target)
     values.choice(encoding, "--encoding", message_results.ENCODINGS)
     number, seconds = read_number(num_messages), visibility(visibility_timeout, 1)
@@ -103,7 +100,7 @@ def get(
 
 
 @app.command(spec=common.operation(operations.QUEUE_PEEK_MESSAGES))
-def peek(ctx: typer.Context, queue: common.Queue, num_messages: Number = "1") -> None:
+def peek(env: Environment, queue: common.Queue, num_messages: Number = "1") -> None:
     """Show the next messages without receiving them, as text and decoded from base64.
 
     Examples:
@@ -112,14 +109,14 @@ def peek(ctx: typer.Context, queue: common.Queue, num_messages: Number = "1") ->
 
     Topics: queues
     """
-    env, target = context.locate(ctx, queue, Kind.QUEUE)
+    target = env.locate(queue, Kind.QUEUE)
     env.conditions(target)
     number = read_number(num_messages)
     env.out.show_each(messages.peek(target, number, env.deadline))
 
 
 @app.command(spec=common.operation(operations.QUEUE_UPDATE_MESSAGE))
-def update(ctx: typer.Context, message: Message, given: ChangeOptions) -> None:
+def update(env: Environment, message: Message, given: ChangeOptions) -> None:
     """Change a message that you received: how long it stays hidden, and its content.
 
     The content stays unless --content or -f gives another; -f - reads stdin.
@@ -134,7 +131,7 @@ def update(ctx: typer.Context, message: Message, given: ChangeOptions) -> None:
 
     Topics: queues
     """
-    env, target = context.locate(ctx, message, Kind.MESSAGE)
+    target = env.locate(message, Kind.MESSAGE)
     env.conditions(target)
     given.check()
     seconds, text = given.hidden_seconds, given.read_text()
@@ -148,7 +145,7 @@ def update(ctx: typer.Context, message: Message, given: ChangeOptions) -> None:
 
 
 @app.command(spec=common.operation(operations.QUEUE_DELETE_MESSAGE))
-def delete(ctx: typer.Context, message: Message, pop_receipt: PopReceipt = None) -> None:
+def delete(env: Environment, message: Message, pop_receipt: PopReceipt = None) -> None:
     """Delete a message that you received, if no one received it since.
 
     The receipt guards the delete: the one that you give, that of the JSON of message get (@FILE), or the last one of
@@ -164,7 +161,7 @@ def delete(ctx: typer.Context, message: Message, pop_receipt: PopReceipt = None)
 
     Topics: queues
     """
-    env, target = context.locate(ctx, message, Kind.MESSAGE)
+    target = env.locate(message, Kind.MESSAGE)
     env.conditions(target)
     receipt = find_receipt(env, target, pop_receipt)
     with receipt.explain_deleted(target):
@@ -174,7 +171,7 @@ def delete(ctx: typer.Context, message: Message, pop_receipt: PopReceipt = None)
 
 
 @app.command(spec=common.operation(operations.QUEUE_CLEAR_MESSAGES))
-def clear(ctx: typer.Context, queue: common.Queue, with_contents: common.WithContents = False) -> None:
+def clear(env: Environment, queue: common.Queue, with_contents: common.WithContents = False) -> None:
     """Delete all messages of a queue. Nothing can guard that, so it has to be said: --last-writer-wins.
 
     If the queue has messages, hidden ones included, give --with-contents too (else exit 42). On a terminal azguard
@@ -185,7 +182,7 @@ def clear(ctx: typer.Context, queue: common.Queue, with_contents: common.WithCon
 
     Topics: queues
     """
-    env, target = context.locate(ctx, queue, Kind.QUEUE)
+    target = env.locate(queue, Kind.QUEUE)
     conditions = env.conditions(target)
     if not with_contents:
         confirm = resources.confirm_clear(target)

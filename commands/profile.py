@@ -2,38 +2,36 @@
 
 from typing import Annotated
 
-import typer
-
 from azguard.accounts import profiles
-from azguard.cli import completers, context
+from azguard.cli import completers
+from azguard.cli.context import Environment
 from azguard.cli.input import accounts
 from azguard.cli.options import common
-from azguard.cli.parsing.groups import group
+from azguard.cli.parsing.rows import argument, flag
+from azguard.cli.parsing.tree import Group
 from azguard.errors import NotFound, UsageError
 
-app = group("Named accounts in the configuration file.")
-_Name = Annotated[str, typer.Argument(metavar="NAME", help="The profile.", autocompletion=completers.profiles)]
+app = Group("Named accounts in the configuration file.")
+_Name = Annotated[str, argument("NAME", "The profile.", completer=completers.profiles)]
 
 
 @app.command(name="list")
-def list_(ctx: typer.Context) -> None:
+def list_(env: Environment) -> None:
     """List the profiles, without their secrets.
 
     Examples:
         azguard profile list
     """
-    env = context.of(ctx)
     env.out.show([profile.shown for profile in profiles.load(env.folders.profiles).values()])
 
 
 @app.command()
-def show(ctx: typer.Context, name: _Name) -> None:
+def show(env: Environment, name: _Name) -> None:
     """Show one profile, without its secrets.
 
     Examples:
         azguard profile show prod
     """
-    env = context.of(ctx)
     found = profiles.load(env.folders.profiles).get(name)
     if found is None:
         raise _missing(name)
@@ -42,9 +40,9 @@ def show(ctx: typer.Context, name: _Name) -> None:
 
 @app.command(name="set", spec=common.remote("a profile keeps the account, and no conditions"))
 def set_(
-    ctx: typer.Context,
+    env: Environment,
     name: _Name,
-    default: Annotated[bool, typer.Option("--default", help="Use it if nothing else names an account.")] = False,
+    default: Annotated[bool, flag("--default", "Use it if nothing else names an account.")] = False,
 ) -> None:
     """Write a profile from the account options.
 
@@ -57,19 +55,17 @@ def set_(
 
     Topics: accounts
     """
-    env = context.of(ctx)
     settings = accounts.to_keep(env.shared)
     env.out.show(profiles.put(env.folders.profiles, _check_name(name), settings, default=default).shown)
 
 
 @app.command()
-def delete(ctx: typer.Context, name: _Name) -> None:
+def delete(env: Environment, name: _Name) -> None:
     """Delete a profile.
 
     Examples:
         azguard profile delete prod
     """
-    env = context.of(ctx)
     deleted = profiles.delete(env.folders.profiles, name)
     if deleted is None:
         raise _missing(name)

@@ -3,11 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from azguard.accounts.account import Target
 from azguard.address import Kind
-from azguard.cli import completers, context, signals
+from azguard.cli import completers, signals
 from azguard.cli.context import Environment
 from azguard.cli.input import values
 from azguard.cli.options import common, queue_work, resources
@@ -15,7 +13,8 @@ from azguard.cli.options.messages import MovedLife, locate_poison, moved_life
 from azguard.cli.options.queue_work import WorkOptions
 from azguard.cli.options.resources import Noun, declare_exists, declare_list
 from azguard.cli.output import terminal
-from azguard.cli.parsing.groups import group
+from azguard.cli.parsing.rows import argument, flag, option
+from azguard.cli.parsing.tree import Group
 from azguard.guards import operations
 from azguard.guards.operations import Part
 from azguard.queues import queues
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 Destination = Annotated[
     str | None,
-    typer.Argument(metavar="[TO]", help="The queue that gets them, or its URL.", autocompletion=completers.queues),
+    argument("[TO]", "The queue that gets them, or its URL.", completer=completers.queues),
 ]
 
 
@@ -41,9 +40,9 @@ def _read_policies(target: Target, _: object, deadline: Deadline) -> Any:
     return queues.get_policies(target, deadline)
 
 
-app = group("Queues: create, show, exists, list, delete, work, move, poison, metadata, acl.")
-poison_app = group("The messages that could not be handled: list.")
-app.add_typer(poison_app, name="poison")
+app = Group("Queues: create, show, exists, list, delete, work, move, poison, metadata, acl.")
+poison_app = Group("The messages that could not be handled: list.")
+app.add("poison", poison_app)
 _QUEUE = Noun(Kind.QUEUE, "queue", common.Queue, "jobs", "queues")
 _NO_ETAG = "The service gives them no ETag; azguard makes the one it shows from their content."
 metadata_app = resources.declare_part(
@@ -54,7 +53,7 @@ acl_app = resources.declare_part(app, _QUEUE, Part.ACL, operations.QUEUE_GET_ACL
 
 @app.command(spec=common.operation(operations.QUEUE_CREATE))
 def create(
-    ctx: typer.Context,
+    env: Environment,
     queue: common.Queue,
     metadata: common.Metadata = None,
     if_exists: common.IfExists = None,
@@ -71,7 +70,7 @@ def create(
 
     Topics: queues
     """
-    env, target = context.locate(ctx, queue, Kind.QUEUE)
+    target = env.locate(queue, Kind.QUEUE)
     env.conditions(target)
     stamps = values.metadata(metadata)
     result = resources.create(
@@ -84,7 +83,7 @@ def create(
 
 
 @app.command(spec=common.operation(operations.QUEUE_GET_METADATA))
-def show(ctx: typer.Context, queue: common.Queue) -> None:
+def show(env: Environment, queue: common.Queue) -> None:
     """Show a queue's metadata and about how many messages are in it.
 
     The count includes hidden messages. There may be fewer messages than it says, never more.
@@ -95,7 +94,7 @@ def show(ctx: typer.Context, queue: common.Queue) -> None:
 
     Topics: queues
     """
-    env, target = context.locate(ctx, queue, Kind.QUEUE)
+    target = env.locate(queue, Kind.QUEUE)
     env.conditions(target)
     env.out.show(queues.show(target, env.deadline))
 
@@ -105,7 +104,7 @@ declare_list(app, _QUEUE, common.remote("List Queues honours no conditions"), qu
 
 
 @app.command(spec=common.operation(operations.QUEUE_DELETE))
-def delete(ctx: typer.Context, queue: common.Queue, with_contents: common.WithContents = False) -> None:
+def delete(env: Environment, queue: common.Queue, with_contents: common.WithContents = False) -> None:
     """Delete a queue, if it is empty. Nothing can guard that, so it has to be said: --last-writer-wins.
 
     A queue with messages in it, hidden ones included, is not deleted (exit 42) unless you give --with-contents. On a
@@ -121,7 +120,7 @@ def delete(ctx: typer.Context, queue: common.Queue, with_contents: common.WithCo
 
     Topics: queues
     """
-    env, target = context.locate(ctx, queue, Kind.QUEUE)
+    target = env.locate(queue, Kind.QUEUE)
     conditions = env.conditions(target)
     if not with_contents:
         require_empty(queues.count_messages, target, env.deadline.fresh(), resources.confirm_delete(target))
@@ -132,12 +131,10 @@ def delete(ctx: typer.Context, queue: common.Queue, with_contents: common.WithCo
 
 @app.command(spec=common.remote("the receipt of each message guards what is done with it"))
 def work(
-    ctx: typer.Context,
+    env: Environment,
     words: Annotated[
         list[str],
-        typer.Argument(
-            metavar="QUEUE -- CMD [ARG...]", help="The queue, and the command.", autocompletion=completers.queues
-        ),
+        argument("QUEUE -- CMD [ARG...]", "The queue, and the command.", completer=completers.queues),
     ],
     given: WorkOptions,
 ) -> None:
@@ -175,7 +172,6 @@ def work(
     """
     from azguard.worker import run
 
-    env = context.of(ctx)
     settings = queue_work.plan(env, words, given)
     with queue_work.live_counts(env, settings) as live:
         ended = run.run(live.settings, live.show)
@@ -184,12 +180,12 @@ def work(
 
 @app.command(spec=common.remote("a message is tied to its receipt, which queue move has just got"))
 def move(
-    ctx: typer.Context,
+    env: Environment,
     queue: common.Queue,
     destination: Destination = None,
-    count: Annotated[str | None, typer.Option("--count", metavar="N", help="Move at most N; by default, all.")] = None,
+    count: Annotated[str | None, option("--count", "N", "Move at most N; by default, all.")] = None,
     time_to_live: MovedLife = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what is to be moved, and move nothing.")] = False,
+    dry_run: Annotated[bool, flag("--dry-run", "Show what is to be moved, and move nothing.")] = False,
 ) -> None:
     """Move messages to another queue, unchanged; without TO, from jobs-poison to jobs.
 
@@ -212,7 +208,6 @@ def move(
     """
     from azguard.queues import messages, moving
 
-    env = context.of(ctx)
     source = env.locate(queue, Kind.QUEUE)
     target = moving.guess_destination(source) if destination is None else env.locate(destination, Kind.QUEUE)
     life = moved_life(time_to_live)
@@ -251,22 +246,17 @@ def _show_failure(env: Environment, done: "Done") -> None:
 
 @poison_app.command(name="list", spec=common.operation(operations.QUEUE_PEEK_MESSAGES))
 def list_poison(
-    ctx: typer.Context,
+    env: Environment,
     queue: common.Queue,
     once_table: Annotated[
         str | None,
-        typer.Option(
-            "--once-table",
-            metavar="TABLE",
-            help="The table of queue work --once-table; it tells why.",
-            autocompletion=completers.tables,
+        option(
+            "--once-table", "TABLE", "The table of queue work --once-table; it tells why.", completer=completers.tables
         ),
     ] = None,
-    events: Annotated[
-        str | None, typer.Option("--events", metavar="FILE", help="The file of queue work --events; it tells why.")
-    ] = None,
+    events: Annotated[str | None, option("--events", "FILE", "The file of queue work --events; it tells why.")] = None,
     poison_queue: Annotated[
-        str | None, typer.Option("--poison-queue", metavar="QUEUE", help="The poison queue; by default, QUEUE-poison.")
+        str | None, option("--poison-queue", "QUEUE", "The poison queue; by default, QUEUE-poison.")
     ] = None,
 ) -> None:
     """Show the messages in the poison queue of a queue, and why each is there, without receiving them.
@@ -286,7 +276,7 @@ def list_poison(
     """
     from azguard.worker import poisoned
 
-    env, target = context.locate(ctx, queue, Kind.QUEUE)
+    target = env.locate(queue, Kind.QUEUE)
     env.conditions(target)
     table = None if once_table is None else env.locate(once_table, Kind.TABLE)
     file = values.not_empty(events, "--events")
@@ -309,7 +299,7 @@ def list_poison(
 
 @metadata_app.command(name="set", spec=common.operation(operations.QUEUE_SET_METADATA))
 def set_metadata(
-    ctx: typer.Context,
+    env: Environment,
     queue: common.Queue,
     metadata: common.Metadata = None,
     file: resources.File = None,
@@ -326,7 +316,7 @@ def set_metadata(
     """
     from azguard.queues.queues import replace_metadata
 
-    env, target = context.locate(ctx, queue, Kind.QUEUE)
+    target = env.locate(queue, Kind.QUEUE)
     wanted, seen = resources.read_metadata(metadata, file)
     done = replace_metadata(target, wanted, env.conditions(target, seen), env.deadline)
     env.reads.record_part(target, Part.METADATA, done)
@@ -334,7 +324,7 @@ def set_metadata(
 
 
 @acl_app.command(name="set", spec=common.operation(operations.QUEUE_SET_ACL))
-def set_policies(ctx: typer.Context, queue: common.Queue, file: resources.File = None) -> None:
+def set_policies(env: Environment, queue: common.Queue, file: resources.File = None) -> None:
     """Replace all access policies of a queue by those of a JSON file, as acl get prints them.
 
     The service cannot guard this write. With --allow-race azguard compares the policies with those that you read
@@ -347,7 +337,7 @@ def set_policies(ctx: typer.Context, queue: common.Queue, file: resources.File =
     """
     from azguard.queues.queues import POLICY_RULES, replace_policies
 
-    env, target = context.locate(ctx, queue, Kind.QUEUE)
+    target = env.locate(queue, Kind.QUEUE)
     policies, seen = resources.read_policies(file, POLICY_RULES)
     done = replace_policies(target, policies, env.conditions(target, seen), env.deadline)
     env.reads.record_part(target, Part.ACL, done)

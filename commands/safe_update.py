@@ -4,16 +4,13 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from azguard.cli import completers, context, signals
+from azguard.cli import completers, signals
 from azguard.cli.context import Environment
 from azguard.cli.options import update_plans
 from azguard.cli.options.update_plans import EditorOptions
 from azguard.cli.options.updates import TypedEdit, UpdateOptions
-from azguard.cli.parsing import command_spec
-from azguard.cli.parsing.command_spec import CommandSpec
-from azguard.cli.parsing.groups import group
+from azguard.cli.parsing.rows import CommandSpec, argument
+from azguard.cli.parsing.tree import Group
 from azguard.errors import NotFound, OutcomeUnknown
 from azguard.times import iso, span
 from azguard.updates import update as updates
@@ -32,23 +29,23 @@ _EDIT_SPEC = CommandSpec(
     why_no_conditions="edit guards each write by the version it has just read", optional_value="--create"
 )
 
-app = group("Updates: safe-update, edit.")
+app = Group("Updates: safe-update, edit.")
 
 
 @app.command("safe-update", spec=_UPDATE_SPEC)
 def safe_update(
-    ctx: typer.Context,
+    env: Environment,
     address: Annotated[
         str,
-        typer.Argument(
-            metavar="ADDRESS",
-            help="blob:CONTAINER/NAME, container:NAME, queue:NAME, entity:TABLE/PARTITION/ROW, table:NAME, share:NAME, "
+        argument(
+            "ADDRESS",
+            "blob:CONTAINER/NAME, container:NAME, queue:NAME, entity:TABLE/PARTITION/ROW, table:NAME, share:NAME, "
             "dir:SHARE/PATH or file:SHARE/PATH.",
-            autocompletion=completers.addresses,
+            completer=completers.addresses,
         ),
     ],
     given: UpdateOptions,
-) -> None:
+) -> int:
     """Read, change, write back: again on conflict, and applied exactly once.
 
     The change is a command after --, or built-in edits, applied in the order they are written. The command may run
@@ -107,12 +104,11 @@ def safe_update(
 
     Topics: paths, updates, tables, fences
     """
-    env = context.of(ctx)
     given.check(env.location(address).address)
-    typed = given.edits_in(ctx.meta[command_spec.ORDER])
+    typed = given.edits_in(env.order)
     if given.status:
-        _show_status(env, address, given, typed)
-    elif given.where is not None:
+        return _show_status(env, address, given, typed)
+    if given.where is not None:
         _update_many(env, address, given, typed)
     elif given.dry_run:
         _show_preview(env, address, given, typed)
@@ -121,14 +117,15 @@ def safe_update(
         with signals.until_committed():
             report = update_plans.run(env, request, given, typed)
         env.out.show(report)
+    return 0
 
 
-def _show_status(env: Environment, address: str, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> None:
+def _show_status(env: Environment, address: str, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> int:
     """Show the outcome of an op, and end with the exit status that says so."""
     found = update_plans.find_status(env, env.locate(address), given, typed)
     if found.outcome == "unknown":
         env.out.info(_describe_memory(found.oldest_key))
-    env.out.answer(found, _EXIT_STATUSES[found.outcome])
+    return env.out.answer(found, _EXIT_STATUSES[found.outcome])
 
 
 def _describe_memory(oldest: datetime | None) -> str:
@@ -202,14 +199,14 @@ def _show_failure(env: Environment, done: "Done") -> None:
 
 @app.command("edit", spec=_EDIT_SPEC)
 def edit(
-    ctx: typer.Context,
+    env: Environment,
     address: Annotated[
         str,
-        typer.Argument(
-            metavar="ADDRESS",
-            help="blob:CONTAINER/NAME, container:NAME, queue:NAME, entity:TABLE/PARTITION/ROW, share:NAME, "
+        argument(
+            "ADDRESS",
+            "blob:CONTAINER/NAME, container:NAME, queue:NAME, entity:TABLE/PARTITION/ROW, share:NAME, "
             "dir:SHARE/PATH or file:SHARE/PATH.",
-            autocompletion=completers.addresses,
+            completer=completers.addresses,
         ),
     ],
     given: EditorOptions,
@@ -243,7 +240,6 @@ def edit(
     from azguard.processes.child import Editor
     from azguard.updates import editing as sessions
 
-    env = context.of(ctx)
     given.check(env.location(address).address)
     resumed, editor = given.read_resumed(), Editor.choose(env.environ)
     update = given.as_update()

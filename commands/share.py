@@ -2,14 +2,13 @@
 
 from typing import Annotated
 
-import typer
-
 from azguard.address import Kind
-from azguard.cli import context
+from azguard.cli.context import Environment
 from azguard.cli.input import addresses, values
 from azguard.cli.options import common, resources
 from azguard.cli.options.resources import Noun, declare_exists
-from azguard.cli.parsing.groups import group
+from azguard.cli.parsing.rows import argument, flag, option
+from azguard.cli.parsing.tree import Group
 from azguard.files import shares, writes
 from azguard.guards import operations
 from azguard.guards.operations import Part
@@ -19,7 +18,7 @@ from azguard.resources.existence import require_empty
 _TIERS = ("TransactionOptimized", "Hot", "Cool", "Premium")
 _MOST_GIBIBYTES = 262_144
 
-app = group("File shares: create, show, exists, list, delete, snapshot, stats, quota, metadata, acl.")
+app = Group("File shares: create, show, exists, list, delete, snapshot, stats, quota, metadata, acl.")
 _SHARE = Noun(Kind.SHARE, "share", addresses.Share, "team", "files")
 metadata_app = resources.declare_part(
     app, _SHARE, Part.METADATA, operations.SHARE_GET_PROPERTIES, addresses.read_metadata
@@ -29,14 +28,12 @@ acl_app = resources.declare_part(app, _SHARE, Part.ACL, operations.SHARE_GET_ACL
 
 @app.command(spec=common.operation(operations.SHARE_CREATE))
 def create(
-    ctx: typer.Context,
+    env: Environment,
     share: addresses.Share,
     metadata: common.Metadata = None,
-    quota: Annotated[
-        str | None, typer.Option("--quota", metavar="GIB", help="Limit the share to this many GiB.")
-    ] = None,
+    quota: Annotated[str | None, option("--quota", "GIB", "Limit the share to this many GiB.")] = None,
     access_tier: Annotated[
-        str | None, typer.Option("--access-tier", metavar="TIER", help="TransactionOptimized, Hot, Cool or Premium.")
+        str | None, option("--access-tier", "TIER", "TransactionOptimized, Hot, Cool or Premium.")
     ] = None,
     if_exists: common.IfExists = None,
 ) -> None:
@@ -49,7 +46,7 @@ def create(
 
     Topics: files
     """
-    env, target = context.locate(ctx, share, Kind.SHARE, writable=True)
+    target = env.locate(share, Kind.SHARE, writable=True)
     env.conditions(target)
     settings = shares.ShareSettings(
         values.metadata(metadata),
@@ -67,7 +64,7 @@ def create(
 
 
 @app.command(spec=common.operation(operations.SHARE_GET_PROPERTIES))
-def show(ctx: typer.Context, share: addresses.Share) -> None:
+def show(env: Environment, share: addresses.Share) -> None:
     """Show a share's properties and metadata.
 
     Examples:
@@ -76,7 +73,7 @@ def show(ctx: typer.Context, share: addresses.Share) -> None:
 
     Topics: files
     """
-    env, target = context.locate(ctx, share, Kind.SHARE)
+    target = env.locate(share, Kind.SHARE)
     env.out.show(shares.show(target, env.conditions(target), env.deadline))
 
 
@@ -85,10 +82,10 @@ declare_exists(app, _SHARE, operations.SHARE_GET_PROPERTIES, shares.show)
 
 @app.command(name="list", spec=common.remote("List Shares honours no conditions"))
 def list_(
-    ctx: typer.Context,
+    env: Environment,
     prefix: common.Prefix = None,
     num_results: common.Limit = None,
-    include_snapshots: Annotated[bool, typer.Option("--include-snapshots", help="Show their snapshots too.")] = False,
+    include_snapshots: Annotated[bool, flag("--include-snapshots", "Show their snapshots too.")] = False,
 ) -> None:
     """List the account's shares.
 
@@ -97,7 +94,6 @@ def list_(
         azguard share list --prefix te
         azguard share list --query '[].name' -o tsv
     """
-    env = context.of(ctx)
     limit = values.count(num_results, "--num-results")
     env.out.show_each(
         shares.list_shares(env.account, env.deadline, prefix=prefix, limit=limit, snapshots=include_snapshots)
@@ -106,11 +102,11 @@ def list_(
 
 @app.command(spec=common.operation(operations.SHARE_DELETE))
 def delete(
-    ctx: typer.Context,
+    env: Environment,
     share: addresses.Share,
     with_contents: common.WithContents = False,
     delete_snapshots: Annotated[
-        str | None, typer.Option("--delete-snapshots", metavar="include", help="Delete its snapshots too.")
+        str | None, option("--delete-snapshots", "include", "Delete its snapshots too.")
     ] = None,
 ) -> None:
     """Delete a share, if it is empty and unchanged.
@@ -129,7 +125,7 @@ def delete(
 
     Topics: files
     """
-    env, target = context.locate(ctx, share, Kind.SHARE)
+    target = env.locate(share, Kind.SHARE)
     conditions = env.conditions(target)
     snapshots = values.choice(delete_snapshots, "--delete-snapshots", ("include",)) is not None
 
@@ -143,7 +139,7 @@ def delete(
 
 
 @app.command(spec=common.operation(operations.SHARE_SNAPSHOT))
-def snapshot(ctx: typer.Context, share: addresses.Share, metadata: common.Metadata = None) -> None:
+def snapshot(env: Environment, share: addresses.Share, metadata: common.Metadata = None) -> None:
     """Keep all that is in a share as it is now, as a snapshot that never changes.
 
     The result names it. Each address of the share and of what is in it takes ?snapshot=TIME at its end, to read from
@@ -155,13 +151,13 @@ def snapshot(ctx: typer.Context, share: addresses.Share, metadata: common.Metada
 
     Topics: files
     """
-    env, target = context.locate(ctx, share, Kind.SHARE, writable=True)
+    target = env.locate(share, Kind.SHARE, writable=True)
     env.conditions(target)
     env.out.show(shares.take_snapshot(target, values.metadata(metadata), env.deadline))
 
 
 @app.command(spec=common.operation(operations.SHARE_GET_STATS))
-def stats(ctx: typer.Context, share: addresses.Share) -> None:
+def stats(env: Environment, share: addresses.Share) -> None:
     """Show about how many bytes a share holds.
 
     Examples:
@@ -170,15 +166,15 @@ def stats(ctx: typer.Context, share: addresses.Share) -> None:
     """
     from azguard.files import properties
 
-    env, target = context.locate(ctx, share, Kind.SHARE)
+    target = env.locate(share, Kind.SHARE)
     env.out.show(properties.count_bytes(target, env.conditions(target), env.deadline))
 
 
 @app.command(spec=common.operation(operations.SHARE_SET_PROPERTIES))
 def quota(
-    ctx: typer.Context,
+    env: Environment,
     share: addresses.Share,
-    gibibytes: Annotated[str, typer.Argument(metavar="GIB", help="The limit in GiB.")],
+    gibibytes: Annotated[str, argument("GIB", "The limit in GiB.")],
 ) -> None:
     """Set the quota of a share: how many GiB it can hold.
 
@@ -191,7 +187,7 @@ def quota(
     """
     from azguard.files import properties
 
-    env, target = context.locate(ctx, share, Kind.SHARE, writable=True)
+    target = env.locate(share, Kind.SHARE, writable=True)
     number = values.whole(gibibytes, "GIB", 1, _MOST_GIBIBYTES)
     conditions = env.conditions(target)
     done = properties.change_quota(target, number, conditions, addresses.guarding(env), env.deadline)
@@ -201,7 +197,7 @@ def quota(
 
 @metadata_app.command(name="set", spec=common.operation(operations.SHARE_SET_METADATA))
 def set_metadata(
-    ctx: typer.Context,
+    env: Environment,
     share: addresses.Share,
     metadata: common.Metadata = None,
     file_: resources.File = None,
@@ -217,12 +213,12 @@ def set_metadata(
 
     Topics: files
     """
-    env, target = context.locate(ctx, share, Kind.SHARE, writable=True)
+    target = env.locate(share, Kind.SHARE, writable=True)
     addresses.replace_metadata(env, target, metadata, file_)
 
 
 @acl_app.command(name="set", spec=common.operation(operations.SHARE_SET_ACL))
-def set_policies(ctx: typer.Context, share: addresses.Share, file: resources.File = None) -> None:
+def set_policies(env: Environment, share: addresses.Share, file: resources.File = None) -> None:
     """Replace all access policies of a share by those of a JSON file, as acl get prints them.
 
     The service does not compare the ETag here. So azguard takes a lease of 15 seconds, compares, writes. New policies
@@ -233,7 +229,7 @@ def set_policies(ctx: typer.Context, share: addresses.Share, file: resources.Fil
 
     Topics: files
     """
-    env, target = context.locate(ctx, share, Kind.SHARE, writable=True)
+    target = env.locate(share, Kind.SHARE, writable=True)
     policies, seen = resources.read_policies(file, shares.POLICY_RULES)
     conditions = env.conditions(target, seen)
     done = shares.replace_policies(target, policies, conditions, addresses.guarding(env), env.deadline)

@@ -3,33 +3,28 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-import typer
-
 from azguard import status as azguard_status
-from azguard.cli import completers, context
+from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.options import common
-from azguard.cli.parsing.groups import group
+from azguard.cli.parsing.rows import argument
+from azguard.cli.parsing.tree import Group
 from azguard.errors import Changed, Unavailable
 from azguard.status import Read
 
 _FRESH = {azguard_status.UNCHANGED, azguard_status.PROPERTIES_UNCHANGED}
 
-app = group("What you read, and what the service has now.")
+app = Group("What you read, and what the service has now.")
 
 
 @app.command(spec=common.remote("status compares what is there with what was read here, and writes nothing"))
 def status(
-    ctx: typer.Context,
+    env: Environment,
     addresses: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[ADDRESS...]",
-            help="The resources; by default, all that you read.",
-            autocompletion=completers.addresses,
-        ),
+        argument("[ADDRESS...]", "The resources; by default, all that you read.", completer=completers.addresses),
     ] = None,
-) -> None:
+) -> int:
     """Compare what you read with the service: exit 0 if all is the same, 42 if not, or if a lease is in the way.
 
     The ETag of a container, a table, a share or a directory does not cover its contents. So their state is
@@ -42,10 +37,9 @@ def status(
 
     Topics: scopes
     """
-    env = context.of(ctx)
     env.cache.require_readable()
     found = list(azguard_status.check_each(_reads(env, addresses or ()), env.deadline.fresh))
-    env.out.answer(found, _exit_status({each.state for each in found}))
+    return env.out.answer(found, _exit_status({each.state for each in found}))
 
 
 def _reads(env: Environment, addresses: Sequence[str]) -> list[Read]:

@@ -3,28 +3,27 @@
 import sys
 from typing import Annotated
 
-import typer
-
 from azguard.address import Kind
-from azguard.cli import context
+from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.cli.options import common, resources
 from azguard.cli.options.resources import Noun, declare_list
 from azguard.cli.output import delivery
-from azguard.cli.parsing.groups import group
+from azguard.cli.parsing.rows import option
+from azguard.cli.parsing.tree import Group
 from azguard.guards import operations
 from azguard.resources import existence
 from azguard.resources.existence import require_empty
 from azguard.tables import tables
 
-app = group("Tables: create, list, delete, and their access policies.")
+app = Group("Tables: create, list, delete, and their access policies.")
 _TABLE = Noun(Kind.TABLE, "table", common.Table, "Orders", "tables")
-policies = group("The access policies of a table: get, set.")
-app.add_typer(policies, name="acl")
+policies = Group("The access policies of a table: get, set.")
+app.add("acl", policies)
 
 
 @app.command(spec=common.operation(operations.TABLE_CREATE))
-def create(ctx: typer.Context, table: common.Table, if_exists: common.IfExists = None) -> None:
+def create(env: Environment, table: common.Table, if_exists: common.IfExists = None) -> None:
     """Create a table; one that exists is left alone (exit 45, or 0 with --if-exists skip).
 
     A table has no metadata that could say who created it. If the answer gets lost and the table exists afterwards, it
@@ -34,7 +33,7 @@ def create(ctx: typer.Context, table: common.Table, if_exists: common.IfExists =
         azguard table create Orders
         azguard table create Orders --if-exists skip
     """
-    env, target = context.locate(ctx, table, Kind.TABLE)
+    target = env.locate(table, Kind.TABLE)
     env.conditions(target)
     skip = resources.skips(env, if_exists)
     env.out.show(
@@ -48,7 +47,7 @@ declare_list(app, _TABLE, common.operation(operations.TABLE_QUERY_TABLES), table
 
 
 @app.command(spec=common.operation(operations.TABLE_DELETE))
-def delete(ctx: typer.Context, table: common.Table, with_contents: common.WithContents = False) -> None:
+def delete(env: Environment, table: common.Table, with_contents: common.WithContents = False) -> None:
     """Delete a table, if it is empty. Nothing can guard that, so it has to be said: --last-writer-wins.
 
     A table with entities in it is not deleted (exit 42) unless you give --with-contents. On a terminal azguard asks.
@@ -64,7 +63,7 @@ def delete(ctx: typer.Context, table: common.Table, with_contents: common.WithCo
 
     Topics: tables
     """
-    env, target = context.locate(ctx, table, Kind.TABLE)
+    target = env.locate(table, Kind.TABLE)
     conditions = env.conditions(target)
     if not with_contents:
         require_empty(tables.count_entities, target, env.deadline.fresh(), resources.confirm_delete(target))
@@ -73,7 +72,7 @@ def delete(ctx: typer.Context, table: common.Table, with_contents: common.WithCo
 
 
 @policies.command(spec=common.operation(operations.TABLE_GET_ACL))
-def get(ctx: typer.Context, table: common.Table) -> None:
+def get(env: Environment, table: common.Table) -> None:
     """Read a table's access policies and remember their version.
 
     The service gives them no ETag; azguard makes the one it shows from their content.
@@ -82,7 +81,7 @@ def get(ctx: typer.Context, table: common.Table) -> None:
         azguard table acl get Orders
         azguard table acl get Orders -o json > policies.json
     """
-    env, target = context.locate(ctx, table, Kind.TABLE)
+    target = env.locate(table, Kind.TABLE)
     env.conditions(target)
     found = tables.get_policies(target, env.deadline)
     env.out.show(found)
@@ -94,11 +93,9 @@ def get(ctx: typer.Context, table: common.Table) -> None:
 
 @policies.command(name="set", spec=common.operation(operations.TABLE_SET_ACL))
 def set_(
-    ctx: typer.Context,
+    env: Environment,
     table: common.Table,
-    file: Annotated[
-        str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Read this file; by default, stdin.")
-    ] = None,
+    file: Annotated[str | None, option("--file, -f", "FILE|-", "Read this file; by default, stdin.")] = None,
 ) -> None:
     """Replace all access policies of a table by those of a JSON file, as acl get prints them.
 
@@ -110,7 +107,7 @@ def set_(
 
     Topics: tables
     """
-    env, target = context.locate(ctx, table, Kind.TABLE)
+    target = env.locate(table, Kind.TABLE)
     # Read first: where acl get is at the other end of the pipe, what guards this is recorded only then.
     wanted = tables.parse_policies(streams.read_json(file))
     written = tables.replace_policies(target, wanted, env.conditions(target), env.deadline)

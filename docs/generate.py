@@ -12,11 +12,11 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from azguard import errors
 from azguard.cli import help_text
-from azguard.cli.options import common
+from azguard.cli.parsing.rows import ACCOUNT, ARGUMENTS, CONDITIONS, GENERAL, OPTIONS
+from azguard.cli.parsing.tree import Command, root
 from azguard.cli.registry import COMMANDS
 from azguard.folders import KEPT, Keeping
 from azguard.guards.operations import FULL, Condition, Guard, Lease, Operation, Write
@@ -26,7 +26,6 @@ from tests.faults import table as fault_table
 PAGES = Path(__file__).parent
 EXAMPLES = PAGES.parent / "examples"
 _MARKED = re.compile(r"(?<=<!-- generated: )(?P<name>[\w-]+) -->\n.*?(?=<!-- end -->)", re.DOTALL)
-_ARGUMENT_TYPE = re.compile(r" <[\w\[\]]+>$")
 
 _WITHOUT_CONDITION = {
     Write.NO: "reads",
@@ -53,21 +52,6 @@ _MEANING = {
 }
 
 
-def commands() -> Iterator[tuple[str, Any]]:
-    """Yield every command with its words; a group is none."""
-    root = manual.find_root()
-    for name in root.list_commands(None):
-        yield from _within(name, root.get_command(None, name))
-
-
-def _within(name: str, command: Any) -> Iterator[tuple[str, Any]]:
-    if not hasattr(command, "commands"):
-        yield name, command
-        return
-    for sub in command.list_commands(None):
-        yield from _within(f"{name} {sub}", command.get_command(None, sub))
-
-
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     lines = [head, tuple("---" for _ in head), *rows]
     return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
@@ -75,7 +59,7 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 def conditions() -> str:
     """Return the table of commands, the conditions they take, and what a lease means to them."""
-    found = ((name, command.spec.operation) for name, command in commands())
+    found = ((name, command.spec.operation) for name, command in root.walk())
     rows = (_conditions_of(name, operation) for name, operation in found if operation is not None)
     head = ("command", "without a condition", "conditions", "`--etag` is kept by", "the resource is leased")
     return _table(head, rows)
@@ -136,7 +120,7 @@ def command_list() -> str:
     """Return the list of nouns with their commands."""
     rows = []
     for noun, entry in COMMANDS.items():
-        names = [name for name, _ in commands() if name.split()[0] == noun]
+        names = [name for name, _ in root.walk() if name.split()[0] == noun]
         links = ", ".join(f"[`{name.removeprefix(noun).strip() or noun}`](#{_anchor(name)})" for name in names)
         rows.append((f"`{noun}`", entry.summary, links))
     return _table(("noun", "what for", "commands"), rows)
@@ -148,26 +132,16 @@ def _anchor(name: str) -> str:
 
 def command_options() -> str:
     """Return a section for each command: its usage, its options, the conditions that it takes."""
-    return "\n".join(_section(name, command) for name, command in commands()) + "\n"
+    return "\n".join(_section(name, command) for name, command in root.walk()) + "\n"
 
 
-def _section(name: str, command: Any) -> str:
-    with command.make_context(f"azguard {name}", [], resilient_parsing=True) as context:
-        usage = " ".join(command.get_usage(context).removeprefix("Usage: ").split())
-        shown = [param for param in command.get_params(context) if not getattr(param, "hidden", False)]
-        own, conditions = [], []
-        for param in shown:
-            panel, record = getattr(param, "rich_help_panel", None), param.get_help_record(context)
-            if record is None or "--help" in param.opts:
-                continue
-            if panel == common.CONDITIONS:
-                conditions.append(f"`--{param.name.replace('_', '-')}`")
-            elif panel is None:
-                own.append((f"`{_ARGUMENT_TYPE.sub('', record[0])}`", record[1].removesuffix("  [required]")))
-        summary = command.get_short_help_str(200)
-        told = help_text.HelpText(command.help or "")
-    lines = "\n".join([usage, "", *told.examples])
-    text = f"### azguard {name}\n\n{summary}\n\n```text\n{lines}\n```\n"
+def _section(name: str, command: Command) -> str:
+    rows = [row for row in command.rows if not row.is_hidden]
+    conditions = [f"`{row.flags[0]}`" for row in rows if row.panel == CONDITIONS]
+    own = [(f"`{row.usage}`", row.meaning) for row in rows if row.panel in (ARGUMENTS, OPTIONS)]
+    told = help_text.HelpText(command.help)
+    lines = "\n".join([help_text.usage(command, f"azguard {name}"), "", *told.examples])
+    text = f"### azguard {name}\n\n{command.summary}\n\n```text\n{lines}\n```\n"
     text += "".join(f"\n{_marked_down(note)}\n" for note in told.notes)
     text += f"\n{_table(('option', 'meaning'), own)}" if own else ""
     return text + (f"\nConditions: {', '.join(conditions)}.\n" if conditions else "")
@@ -182,14 +156,11 @@ def _marked_down(text: str) -> str:
 
 def shared_options() -> str:
     """Return the options that many commands share: conditions, account, general."""
-    put = dict(commands())["blob put"]
+    put = dict(root.walk())["blob put"]
     text = ""
-    with put.make_context("azguard blob put", [], resilient_parsing=True) as context:
-        for panel in (common.CONDITIONS, common.ACCOUNT, common.GENERAL):
-            params = [param for param in put.get_params(context) if getattr(param, "rich_help_panel", None) == panel]
-            records = [param.get_help_record(context) for param in params]
-            rows = [(f"`{record[0]}`", record[1]) for record in records if record is not None]
-            text += f"### {panel}\n\n{_table(('option', 'meaning'), rows)}\n"
+    for panel in (CONDITIONS, ACCOUNT, GENERAL):
+        rows = [(f"`{row.usage}`", row.meaning) for row in put.rows if row.panel == panel and not row.is_hidden]
+        text += f"### {panel}\n\n{_table(('option', 'meaning'), rows)}\n"
     return text
 
 

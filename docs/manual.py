@@ -3,28 +3,19 @@
 They are made of the help of the commands, and of the topics. ``python -m docs.generate`` writes them into docs/man.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 from azguard import __version__
-from azguard.cli import app, help_text
+from azguard.cli import help_text
 from azguard.cli.help_text import HelpText, TextBlock
-from azguard.cli.options import common
+from azguard.cli.parsing.rows import ACCOUNT, GENERAL
+from azguard.cli.parsing.tree import Group, TreeNode, root
 from azguard.cli.registry import COMMANDS
 
 FOLDER = Path(__file__).parent / "man"
-_ARGUMENT_TYPE = re.compile(r" <[\w\[\]]+>$")
 # Whose options azguard-options(7) explains once.
-_SHARED = (common.ACCOUNT, common.GENERAL)
-
-
-@cache
-def find_root() -> Any:
-    """Return the group of all commands, built once."""
-    return app._root()
+_SHARED = (ACCOUNT, GENERAL)
 
 
 def pages(explained: Mapping[str, str]) -> dict[Path, str]:
@@ -36,7 +27,6 @@ def pages(explained: Mapping[str, str]) -> dict[Path, str]:
 
 
 def _main() -> str:
-    root = find_root()
     told = HelpText(root.help)
     commands = [(f"azguard-{noun}(1)", entry.summary) for noun, entry in COMMANDS.items()]
     about = [(f"azguard-{name}(7)", summary) for name, summary in help_text.TOPICS.items()]
@@ -60,45 +50,28 @@ def _main() -> str:
 
 
 def _noun(noun: str) -> str:
-    command = find_root().get_command(None, noun)
-    parts = [_heading("Description"), _paragraph(HelpText(command.help or "").summary)]
-    for name, each in _leaves(noun, command):
+    found = root.get(noun)
+    assert found is not None
+    leaves = list(found.walk(noun)) if isinstance(found, Group) else [(noun, found)]
+    parts = [_heading("Description"), _paragraph(HelpText(found.help).summary)]
+    for name, each in leaves:
         parts += _command(name, each)
-    parts += [_heading("See also"), _paragraph(_see_also(noun, command))]
+    topics = [topic for _, each in leaves for topic in HelpText(each.help).topics]
+    named = ["azguard(1)", *(f"azguard-{name}(7)" for name in dict.fromkeys(["options", *topics]))]
+    parts += [_heading("See also"), _paragraph(", ".join(named))]
     return _page(f"azguard-{noun}", 1, COMMANDS[noun].summary, parts)
 
 
-def _leaves(name: str, command: Any) -> Iterator[tuple[str, Any]]:
-    if not hasattr(command, "commands"):
-        yield name, command
-        return
-    for sub in command.list_commands(None):
-        yield from _leaves(f"{name} {sub}", command.get_command(None, sub))
-
-
-def _see_also(noun: str, command: Any) -> str:
-    named = [topic for _, each in _leaves(noun, command) for topic in HelpText(each.help).topics]
-    return ", ".join(["azguard(1)", *(f"azguard-{name}(7)" for name in dict.fromkeys(["options", *named]))])
-
-
-def _command(name: str, command: Any) -> Iterator[str]:
+def _command(name: str, command: TreeNode) -> Iterator[str]:
     told = HelpText(command.help)
-    with command.make_context(f"azguard {name}", [], resilient_parsing=True) as context:
-        usage = " ".join(command.get_usage(context).removeprefix("Usage: ").split())
-        rows = list(_options(command, context))
     yield f'.SH "{_escaped(f"azguard {name}")}"\n'
-    yield _code([usage])
+    yield _code([help_text.usage(command, f"azguard {name}")])
     yield from map(_paragraph, [told.summary, *told.notes])
-    yield from (_tagged(*row) for row in rows)
+    yield from (
+        _tagged(row.usage, row.meaning) for row in command.rows if not row.is_hidden and row.panel not in _SHARED
+    )
     yield ".SS Examples\n"
     yield _code(told.examples)
-
-
-def _options(command: Any, context: Any) -> Iterator[tuple[str, str]]:
-    for param in command.get_params(context):
-        record = param.get_help_record(context)
-        if record is not None and param.name != "help" and getattr(param, "rich_help_panel", None) not in _SHARED:
-            yield _ARGUMENT_TYPE.sub("", record[0]), record[1].removesuffix("  [required]")
 
 
 def _topic(name: str, text: str) -> str:

@@ -5,14 +5,13 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import values
 from azguard.cli.parsing import command_line
+from azguard.cli.parsing.rows import argument
 from azguard.errors import ConfigError, UsageError
 from azguard.guards.operations import Part
 from azguard.guards.resolve import Conditions
@@ -25,22 +24,16 @@ if TYPE_CHECKING:
     from azguard.files.trees import FileTree
 
 
-Share = Annotated[str, typer.Argument(metavar="SHARE", help="The share, or its URL.", autocompletion=completers.shares)]
-Directory = Annotated[
-    str, typer.Argument(metavar="SHARE/PATH", help="The directory, or its URL.", autocompletion=completers.files)
-]
-File = Annotated[
-    str, typer.Argument(metavar="SHARE/PATH", help="The file, or its URL.", autocompletion=completers.files)
-]
+Share = Annotated[str, argument("SHARE", "The share, or its URL.", completer=completers.shares)]
+Directory = Annotated[str, argument("SHARE/PATH", "The directory, or its URL.", completer=completers.files)]
+File = Annotated[str, argument("SHARE/PATH", "The file, or its URL.", completer=completers.files)]
 Folder = Annotated[
     str,
-    typer.Argument(metavar="SHARE[/PATH]", help="The share or directory, or its URL.", autocompletion=completers.files),
+    argument("SHARE[/PATH]", "The share or directory, or its URL.", completer=completers.files),
 ]
 Path = Annotated[
     str,
-    typer.Argument(
-        metavar="SHARE[/PATH]", help="The file, directory or share, or its URL.", autocompletion=completers.files
-    ),
+    argument("SHARE[/PATH]", "The file, directory or share, or its URL.", completer=completers.files),
 ]
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _SNAPSHOT = "?snapshot="
@@ -48,10 +41,10 @@ _WHICH = ("snapshot=", "versionid=")
 _NEWEST = ("snapshot", "version")
 Lock = Annotated[
     str,
-    typer.Argument(
-        metavar="ADDRESS",
-        help="The lock, e.g. deploy-prod (which is blob:locks/deploy-prod), blob:site/state or table:Orders.",
-        autocompletion=completers.locks,
+    argument(
+        "ADDRESS",
+        "The lock, e.g. deploy-prod (which is blob:locks/deploy-prod), blob:site/state or table:Orders.",
+        completer=completers.locks,
     ),
 ]
 #: What else than a blob is a lock of a run: its own lease.

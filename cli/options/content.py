@@ -4,12 +4,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from azguard.accounts.account import Target
 from azguard.cli import context
 from azguard.cli.input import values
 from azguard.cli.options import common
+from azguard.cli.parsing.rows import flag, option
 from azguard.errors import UsageError
 from azguard.guards.operations import BLOB_GET, Operation
 from azguard.guards.requested import RequestedConditions
@@ -43,16 +42,12 @@ _NOW = {
 class HeaderOptions:
     """The content headers to set, as typed."""
 
-    content_type: Annotated[
-        str | None, typer.Option("--content-type", metavar="TYPE", help="Set Content-Type, such as text/html.")
-    ] = None
+    content_type: Annotated[str | None, option("--content-type", "TYPE", "Set Content-Type, such as text/html.")] = None
     content_encoding: common.ContentEncoding = None
     content_language: common.ContentLanguage = None
     content_disposition: common.ContentDisposition = None
     content_cache: common.ContentCache = None
-    content_md5: Annotated[
-        str | None, typer.Option("--content-md5", metavar="BASE64", help="Set the MD5 that readers are told.")
-    ] = None
+    content_md5: Annotated[str | None, option("--content-md5", "BASE64", "Set the MD5 that readers are told.")] = None
 
     def read_headers(self) -> dict[str, str | None]:
         """Return the content headers, by their names in the core."""
@@ -68,9 +63,7 @@ class HeaderOptions:
 
 @dataclass(frozen=True)
 class _SourceOptions:
-    file: Annotated[
-        str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Read this file; by default, stdin.")
-    ] = None
+    file: Annotated[str | None, option("--file, -f", "FILE|-", "Read this file; by default, stdin.")] = None
 
 
 @dataclass(frozen=True)
@@ -78,11 +71,11 @@ class PutContentOptions(HeaderOptions, _SourceOptions):
     """What a put writes, and its content headers, as typed; in help the file is the first."""
 
     content_type: Annotated[
-        str | None, typer.Option("--content-type", metavar="TYPE", help="Set Content-Type; by default, from the name.")
+        str | None, option("--content-type", "TYPE", "Set Content-Type; by default, from the name.")
     ] = None
     content_md5: Annotated[
         str | None,
-        typer.Option("--content-md5", metavar="BASE64", help="Refuse content with another MD5."),
+        option("--content-md5", "BASE64", "Refuse content with another MD5."),
     ] = None
 
     def read_headers_of(self, name: str) -> dict[str, str | None]:
@@ -101,7 +94,7 @@ class PropertyOptions(HeaderOptions):
     """The content headers, as typed."""
 
     clear_content_settings: Annotated[
-        bool, typer.Option("--clear-content-settings", help="Clear the headers that you do not set.")
+        bool, flag("--clear-content-settings", "Clear the headers that you do not set.")
     ] = False
 
     def check(self) -> "ContentHeaders":
@@ -127,12 +120,12 @@ class BlobPutOptions(PutContentOptions):
     tags: common.Tags = None
     allow_empty: Annotated[
         bool,
-        typer.Option("--allow-empty", help="Write an empty blob if the input is empty; let --mirror delete all."),
+        flag("--allow-empty", "Write an empty blob if the input is empty; let --mirror delete all."),
     ] = False
     if_exists: common.IfExists = None
     blob_type: Annotated[
         str | None,
-        typer.Option("--blob-type", metavar="block", help="Replace also a blob of another type."),
+        option("--blob-type", "block", "Replace also a blob of another type."),
     ] = None
     no_lineage: common.NoLineage = False
     snapshot_first: common.SnapshotFirst = False
@@ -173,19 +166,13 @@ class SmbPropertyOptions:
 
     attributes: Annotated[
         str | None,
-        typer.Option("--attributes", metavar="A|B", help="Set these attributes alone, such as 'Hidden|Archive'."),
+        option("--attributes", "A|B", "Set these attributes alone, such as 'Hidden|Archive'."),
     ] = None
-    created: Annotated[
-        str | None, typer.Option("--created", metavar="TIME", help="Set when it was created: ISO 8601.")
-    ] = None
-    written: Annotated[
-        str | None, typer.Option("--written", metavar="TIME", help="Set when it was last written: ISO 8601.")
-    ] = None
-    changed: Annotated[
-        str | None, typer.Option("--changed", metavar="TIME", help="Set when it was last changed: ISO 8601.")
-    ] = None
+    created: Annotated[str | None, option("--created", "TIME", "Set when it was created: ISO 8601.")] = None
+    written: Annotated[str | None, option("--written", "TIME", "Set when it was last written: ISO 8601.")] = None
+    changed: Annotated[str | None, option("--changed", "TIME", "Set when it was last changed: ISO 8601.")] = None
     permission_key: Annotated[
-        str | None, typer.Option("--permission-key", metavar="KEY", help="Set the permission that this key stands for.")
+        str | None, option("--permission-key", "KEY", "Set the permission that this key stands for.")
     ] = None
 
     def check(self) -> "SmbProperties":
@@ -268,7 +255,7 @@ class FilePutOptions(PutContentOptions):
     metadata: common.Metadata = None
     allow_empty: Annotated[
         bool,
-        typer.Option("--allow-empty", help="Write an empty file if the input is empty; let --mirror delete all."),
+        flag("--allow-empty", "Write an empty file if the input is empty; let --mirror delete all."),
     ] = False
     if_exists: common.IfExists = None
 
@@ -302,15 +289,15 @@ class ReadOptions:
 
     wait_changed: Annotated[
         bool,
-        typer.Option("--wait-changed", help="Wait until the version differs from the one you last read, then read it."),
+        flag("--wait-changed", "Wait until the version differs from the one you last read, then read it."),
     ] = False
     wait: Annotated[
         str | None,
-        typer.Option("--wait", metavar="DURATION", help="Wait this long (exit 75); by default, 60s."),
+        option("--wait", "DURATION", "Wait this long (exit 75); by default, 60s."),
     ] = None
     validate_content: Annotated[
         bool,
-        typer.Option("--validate-content", help="Ask the service for the MD5 of each range, and compare it."),
+        flag("--validate-content", "Ask the service for the MD5 of each range, and compare it."),
     ] = False
 
     def check(self, *, is_tree: bool) -> None:

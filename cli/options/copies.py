@@ -3,8 +3,6 @@
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from azguard.accounts.account import Account, Auth, Target
 from azguard.address import Kind
 from azguard.cli import completers
@@ -13,6 +11,7 @@ from azguard.cli.input import values
 from azguard.cli.options import common
 from azguard.cli.options.content import SmbPropertyOptions
 from azguard.cli.parsing import command_line
+from azguard.cli.parsing.rows import flag, option
 from azguard.errors import UsageError
 from azguard.naming import same_host
 
@@ -31,9 +30,7 @@ _OF_AZ = {
 # How long a wait for a copy lasts unless --timeout says otherwise.
 WAIT_SECONDS = 3600.0
 
-SourceSas = Annotated[
-    str | None, typer.Option("--source-sas", metavar="SAS|@FILE", help="Read the source with this SAS.")
-]
+SourceSas = Annotated[str | None, option("--source-sas", "SAS|@FILE", "Read the source with this SAS.")]
 _LAST = "@last"
 
 
@@ -43,16 +40,15 @@ class CopyOptions:
 
     source: Annotated[
         str | None,
-        typer.Option(
-            "--source",
-            "--source-uri",
-            metavar="CONTAINER/NAME|URL",
-            help="Copy this blob, snapshot or version; always needed.",
-            autocompletion=completers.blobs,
+        option(
+            "--source, --source-uri",
+            "CONTAINER/NAME|URL",
+            "Copy this blob, snapshot or version; always needed.",
+            completer=completers.blobs,
         ),
     ] = None
     source_sas: SourceSas = None
-    wait: Annotated[bool, typer.Option("--wait", help="Wait until the copy has ended.")] = False
+    wait: Annotated[bool, flag("--wait", "Wait until the copy has ended.")] = False
     metadata: common.Metadata = None
     tags: common.Tags = None
     tier: common.Tier = None
@@ -149,24 +145,23 @@ class FileCopyOptions:
     smb: SmbPropertyOptions
     source: Annotated[
         str | None,
-        typer.Option(
-            "--source",
-            "--source-uri",
-            metavar="SHARE/PATH|URL",
-            help="Copy this file or blob; always needed.",
-            autocompletion=completers.file_sources,
+        option(
+            "--source, --source-uri",
+            "SHARE/PATH|URL",
+            "Copy this file or blob; always needed.",
+            completer=completers.file_sources,
         ),
     ] = None
     source_sas: SourceSas = None
     source_etag: Annotated[
         str | None,
-        typer.Option("--source-etag", metavar="ETAG|@last", help="Copy only this version of the source."),
+        option("--source-etag", "ETAG|@last", "Copy only this version of the source."),
     ] = None
     preserve_info: Annotated[
-        bool, typer.Option("--preserve-info", help="Copy the attributes and times too, if the source is a file.")
+        bool, flag("--preserve-info", "Copy the attributes and times too, if the source is a file.")
     ] = False
     preserve_permissions: Annotated[
-        bool, typer.Option("--preserve-permissions", help="Copy the permission too, if the source is a file.")
+        bool, flag("--preserve-permissions", "Copy the permission too, if the source is a file.")
     ] = False
     metadata: common.Metadata = None
     if_exists: common.IfExists = None

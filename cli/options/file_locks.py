@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-import typer
-
 from azguard.accounts import transport
 from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
 from azguard.cli.options import guarded_runs
+from azguard.cli.parsing.rows import flag, option
 from azguard.errors import UsageError
 from azguard.locks.environment import is_under_lock
 from azguard.locks.guarded_run import GuardedCommand
@@ -31,7 +30,7 @@ _MOST_BYTES = 2**63 - 1
 _EXAMPLE = "team/nightly.lock"
 SmbPort = Annotated[
     str | None,
-    typer.Option("--smb-port", metavar="PORT", help="The port of SMB; by default, AZGUARD_SMB_PORT, else 445."),
+    option("--smb-port", "PORT", "The port of SMB; by default, AZGUARD_SMB_PORT, else 445."),
 ]
 
 
@@ -45,24 +44,22 @@ class FileLockOptions:
     lost_exit_code: guarded_runs.LostExitCode = None
     share: Annotated[
         str,
-        typer.Option("--share", metavar="none|read", help="What others may do with the file."),
+        option("--share", "none|read", "What others may do with the file."),
     ] = "none"
     byte_range: Annotated[
         str | None,
-        typer.Option("--range", metavar="OFFSET:LEN", help="Lock only these bytes; they need not exist."),
+        option("--range", "OFFSET:LEN", "Lock only these bytes; they need not exist."),
     ] = None
     lost_after: Annotated[
         str | None,
-        typer.Option(
-            "--lost-after",
-            metavar="DURATION",
-            help="Count the lock as lost after this long without an answer; by default, 15s.",
+        option(
+            "--lost-after", "DURATION", "Count the lock as lost after this long without an answer; by default, 15s."
         ),
     ] = None
     grace: guarded_runs.Grace = None
     on_lost: guarded_runs.OnLost = "term"
     heartbeat_file: guarded_runs.HeartbeatFile = None
-    no_create: Annotated[bool, typer.Option("--no-create", help="Do not create a file that is missing.")] = False
+    no_create: Annotated[bool, flag("--no-create", "Do not create a file that is missing.")] = False
     smb_port: SmbPort = None
 
     def check(self) -> "CheckedFileLockOptions":

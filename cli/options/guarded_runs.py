@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from azguard.cli.input import values
 from azguard.cli.parsing import command_line
+from azguard.cli.parsing.rows import flag, option
 from azguard.errors import GaveUp, LockLost, UsageError
 
 # As everything in azguard waits; by then a crashed holder's lease has ended.
@@ -17,33 +16,27 @@ _GRACE_SECONDS = 5.0
 _PART_FOR_GRACE = 3
 ON_LOST = ("term", "kill", "continue")
 
-Wait = Annotated[
-    str | None, typer.Option("--wait", metavar="DURATION", help="Wait this long for the locks; by default, 60s.")
-]
-NoWait = Annotated[bool, typer.Option("--no-wait", help="Do not wait.")]
+Wait = Annotated[str | None, option("--wait", "DURATION", "Wait this long for the locks; by default, 60s.")]
+NoWait = Annotated[bool, flag("--no-wait", "Do not wait.")]
 ConflictExitCode = Annotated[
     str | None,
-    typer.Option("--conflict-exit-code", "-E", metavar="N", help="Exit with N if others hold a lock; by default, 75."),
+    option("--conflict-exit-code, -E", "N", "Exit with N if others hold a lock; by default, 75."),
 ]
 LostExitCode = Annotated[
     str | None,
-    typer.Option("--lost-exit-code", metavar="N", help="Exit with N if a lock is lost; by default, 77."),
+    option("--lost-exit-code", "N", "Exit with N if a lock is lost; by default, 77."),
 ]
 Grace = Annotated[
     str | None,
-    typer.Option("--grace", metavar="DURATION", help="Wait between TERM and KILL; by default, 5s."),
+    option("--grace", "DURATION", "Wait between TERM and KILL; by default, 5s."),
 ]
 OnLost = Annotated[
     str,
-    typer.Option("--on-lost", metavar="term|kill|continue", help="Choose how the command ends if a lock is lost."),
+    option("--on-lost", "term|kill|continue", "Choose how the command ends if a lock is lost."),
 ]
 HeartbeatFile = Annotated[
     str | None,
-    typer.Option(
-        "--heartbeat-file",
-        metavar="FILE",
-        help="Refresh this file at each renewal; delete it when a lock is lost or released.",
-    ),
+    option("--heartbeat-file", "FILE", "Refresh this file at each renewal; delete it when a lock is lost or released."),
 ]
 
 

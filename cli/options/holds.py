@@ -6,8 +6,6 @@ from dataclasses import dataclass, fields, replace
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli import context
@@ -28,6 +26,7 @@ from azguard.cli.options.locks import (
     check_kinds,
 )
 from azguard.cli.options.steps import StepVariables
+from azguard.cli.parsing.rows import flag, option
 from azguard.errors import AzguardError, GaveUp, LockLost, UsageError
 from azguard.guards.values import parse_guid
 from azguard.locks import background_holder, environment, job_locks, queue, readers
@@ -47,7 +46,7 @@ _HELD = (Kind.SHARE,)
 _LARGEST_PID = 2**31 - 1
 EnvFile = Annotated[
     str | None,
-    typer.Option("--env-file", metavar="FILE", help="Append the variables for later steps to this file too."),
+    option("--env-file", "FILE", "Append the variables for later steps to this file too."),
 ]
 
 
@@ -59,14 +58,10 @@ class HoldOptions:
     no_wait: guarded_runs.NoWait = False
     conflict_exit_code: Annotated[
         str | None,
-        typer.Option("--conflict-exit-code", "-E", metavar="N", help="Exit with N if others hold it; by default, 75."),
+        option("--conflict-exit-code, -E", "N", "Exit with N if others hold it; by default, 75."),
     ] = None
-    for_: Annotated[
-        str | None, typer.Option("--for", metavar="DURATION", help="Release it after this time; by default, never.")
-    ] = None
-    while_pid: Annotated[
-        str | None, typer.Option("--while-pid", metavar="PID", help="Release it when this process has ended.")
-    ] = None
+    for_: Annotated[str | None, option("--for", "DURATION", "Release it after this time; by default, never.")] = None
+    while_pid: Annotated[str | None, option("--while-pid", "PID", "Release it when this process has ended.")] = None
     env_file: EnvFile = None
     slots: Slots = None
     shared: Shared = False
@@ -77,14 +72,12 @@ class HoldOptions:
     lock_container: common.LockContainer = None
     reason: common.Reason = None
     log: KeepLog = True
-    sticky: Annotated[
-        bool, typer.Option("--sticky", help="Hold it without a process, until it is released; needs --reason.")
-    ] = False
+    sticky: Annotated[bool, flag("--sticky", "Hold it without a process, until it is released; needs --reason.")] = (
+        False
+    )
     until: Annotated[
         str | None,
-        typer.Option(
-            "--until", metavar="TIME|DURATION", help="With --sticky: after this time the next one may take the lock."
-        ),
+        option("--until", "TIME|DURATION", "With --sticky: after this time the next one may take the lock."),
     ] = None
 
     def check_sticky(self) -> HeldUntil:
@@ -96,10 +89,10 @@ class HoldOptions:
             ("--slots", self.slots),
             ("--shared", "given" if self.shared else None),
         )
-        for option, value in others:
+        for name, value in others:
             if value is not None:
                 raise UsageError(
-                    f"{option} is not for a lock without a process", hint="leave out --sticky, or say --until"
+                    f"{name} is not for a lock without a process", hint="leave out --sticky, or say --until"
                 )
         if self.reason is None:
             raise UsageError("--sticky needs --reason: who waits is told it", hint="--reason 'incident 4711'")

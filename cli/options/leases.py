@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cache.records import GIVEN_UP, HeldLease, Key
@@ -16,6 +14,7 @@ from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
 from azguard.cli.options import common
 from azguard.cli.parsing import command_line
+from azguard.cli.parsing.rows import flag, option
 from azguard.errors import UsageError
 from azguard.guards.resolve import Conditions
 from azguard.guards.values import HELD, parse_guid
@@ -256,25 +255,23 @@ class BreakOptions:
 
     lease_break_period: Annotated[
         str | None,
-        typer.Option("--lease-break-period", metavar="DURATION", help="Let the lease last this much longer, 0 to 60s."),
+        option("--lease-break-period", "DURATION", "Let the lease last this much longer, 0 to 60s."),
     ] = None
     yes: common.Yes = False
-    if_owner: Annotated[
-        str | None, typer.Option("--if-owner", metavar="NAME", help="Only if this user or host holds it.")
-    ] = None
+    if_owner: Annotated[str | None, option("--if-owner", "NAME", "Only if this user or host holds it.")] = None
     if_older_than: Annotated[
         str | None,
-        typer.Option("--if-older-than", metavar="DURATION", help="Only if it was taken longer ago than this."),
+        option("--if-older-than", "DURATION", "Only if it was taken longer ago than this."),
     ] = None
     if_run_finished: Annotated[
         bool,
-        typer.Option("--if-run-finished", help="Only if GitHub or Azure Pipelines says that its CI run is over."),
+        flag("--if-run-finished", "Only if GitHub or Azure Pipelines says that its CI run is over."),
     ] = False
     reason: Annotated[
         str | None,
-        typer.Option("--reason", metavar="TEXT", help="Say why you break it; the history of a lock shows it."),
+        option("--reason", "TEXT", "Say why you break it; the history of a lock shows it."),
     ] = None
-    wait: Annotated[bool, typer.Option("--wait", help="Wait until it is free; exit 75 if it stays held.")] = False
+    wait: Annotated[bool, flag("--wait", "Wait until it is free; exit 75 if it stays held.")] = False
 
     def read_period(self) -> int | None:
         """Return the seconds of --lease-break-period; None leaves it to the service."""

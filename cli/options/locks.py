@@ -9,8 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from azguard.accounts import transport
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
@@ -19,6 +17,7 @@ from azguard.cli.context import Environment
 from azguard.cli.input import values
 from azguard.cli.input.addresses import FILES, locate_designated, locks
 from azguard.cli.options import common, guarded_runs, leases
+from azguard.cli.parsing.rows import argument, flag, option
 from azguard.errors import UsageError
 from azguard.leases.actions import DEFAULT_SECONDS, LONGEST, SHORTEST
 from azguard.leases.owners import Owner
@@ -41,29 +40,23 @@ _NOT_SHARED = {
 # As large as the ids of CI runs, and what other tools can read as a number.
 _HIGHEST_SEQUENCE = 2**63 - 1
 
-WaitForOne = Annotated[
-    str | None, typer.Option("--wait", metavar="DURATION", help="Wait this long for the lock; by default, 60s.")
-]
-Fair = Annotated[bool, typer.Option("--fair/--no-fair", help="Wait in the order of arrival.")]
-NoCreate = Annotated[bool, typer.Option("--no-create", help="Do not create a lock blob that is missing.")]
-KeepLog = Annotated[bool, typer.Option("--log/--no-log", help="Add a line to the lock's history.")]
-Shared = Annotated[
-    bool, typer.Option("--shared", help="Hold it as a reader, beside others; a run without --shared is alone.")
-]
-Slots = Annotated[
-    str | None, typer.Option("--slots", metavar="N", help="Let N jobs hold it at a time; all give the same N.")
-]
+WaitForOne = Annotated[str | None, option("--wait", "DURATION", "Wait this long for the lock; by default, 60s.")]
+Fair = Annotated[bool, flag("--fair/--no-fair", "Wait in the order of arrival.")]
+NoCreate = Annotated[bool, flag("--no-create", "Do not create a lock blob that is missing.")]
+KeepLog = Annotated[bool, flag("--log/--no-log", "Add a line to the lock's history.")]
+Shared = Annotated[bool, flag("--shared", "Hold it as a reader, beside others; a run without --shared is alone.")]
+Slots = Annotated[str | None, option("--slots", "N", "Let N jobs hold it at a time; all give the same N.")]
 SequenceNumber = Annotated[
     str | None,
-    typer.Option("--sequence", metavar="N", help="Refuse to run (exit 42) once a higher N has had the lock."),
+    option("--sequence", "N", "Refuse to run (exit 42) once a higher N has had the lock."),
 ]
 Entity = Annotated[
     str,
-    typer.Argument(metavar="TABLE/PARTITION/ROW", help="The entity, or its URL.", autocompletion=completers.entities),
+    argument("TABLE/PARTITION/ROW", "The entity, or its URL.", completer=completers.entities),
 ]
 Select = Annotated[
     list[str] | None,
-    typer.Option("--select", metavar="NAME,…", help="Read only these properties, the keys, the ETag."),
+    option("--select", "NAME,…", "Read only these properties, the keys, the ETag."),
 ]
 
 
@@ -108,21 +101,18 @@ class LockOptions:
     lock_container: common.LockContainer = None
     terraform: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--terraform",
-            metavar="ADDRESS",
-            help="Wait for this Terraform state; unlock it if the run dies.",
-            autocompletion=completers.blobs,
+            "ADDRESS",
+            "Wait for this Terraform state; unlock it if the run dies.",
+            completer=completers.blobs,
         ),
     ] = None
     reason: common.Reason = None
     log: KeepLog = True
     publish_command: Annotated[
         bool,
-        typer.Option(
-            "--publish-command",
-            help="Record the arguments too, for all readers; those named like a secret are masked.",
-        ),
+        flag("--publish-command", "Record the arguments too, for all readers; those named like a secret are masked."),
     ] = False
 
     def check(self) -> CheckedLockOptions:
@@ -149,10 +139,10 @@ class LockOptions:
 
     def _check_shared(self) -> bool:
         others = {"--slots": self.slots, "--sequence": self.sequence, "--no-fair": None if self.fair else "given"}
-        for option, value in others.items():
+        for name, value in others.items():
             if self.shared and value is not None:
                 raise UsageError(
-                    f"--shared and {option} contradict each other: {_NOT_SHARED[option]}",
+                    f"--shared and {name} contradict each other: {_NOT_SHARED[name]}",
                     hint="leave one of them out",
                 )
         return self.shared
@@ -164,7 +154,7 @@ class TableLock:
 
     with_table_lock: Annotated[
         bool,
-        typer.Option("--with-table-lock", help="Hold the lock of the table during the write."),
+        flag("--with-table-lock", "Hold the lock of the table during the write."),
     ] = False
     wait: WaitForOne = None
     lock_container: common.LockContainer = None
@@ -175,9 +165,9 @@ class TableLock:
         Raises:
             UsageError: names the option.
         """
-        for option, value in (("--wait", self.wait), ("--lock-container", self.lock_container)):
+        for name, value in (("--wait", self.wait), ("--lock-container", self.lock_container)):
             if value is not None and not self.with_table_lock:
-                raise UsageError(f"{option} is about a lock", hint="add --with-table-lock, or leave it out")
+                raise UsageError(f"{name} is about a lock", hint="add --with-table-lock, or leave it out")
 
 
 def check_kinds(targets: Sequence[Target], asked: Mapping[str, bool]) -> None:
@@ -310,11 +300,11 @@ class EntityOptions:
 
     properties: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME[:TYPE]=VALUE", help="Its properties, such as status=shipped n:int64=5."),
+        argument("NAME[:TYPE]=VALUE", "Its properties, such as status=shipped n:int64=5."),
     ] = None
     file: Annotated[
         str | None,
-        typer.Option("--file", "-f", metavar="FILE|-", help="Read JSON from this file; by default, stdin."),
+        option("--file, -f", "FILE|-", "Read JSON from this file; by default, stdin."),
     ] = None
     no_lineage: common.NoLineage = False
     lock: TableLock = field(default_factory=TableLock)

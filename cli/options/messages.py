@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.atomic_files import write_where_named
@@ -17,6 +15,7 @@ from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
 from azguard.cli.output.delivery import to_stream
+from azguard.cli.parsing.rows import argument, flag, option
 from azguard.errors import NotFound, OutputFailed, UsageError
 from azguard.guards.versions import SeenVersion
 from azguard.queues import message_results
@@ -30,35 +29,31 @@ _FOR_EVER = ("-1", "forever")
 # What a signed number of 32 bits holds; the service names no limit.
 _LONGEST_LIFE_SECONDS = 2**31 - 1
 
-Message = Annotated[
-    str, typer.Argument(metavar="QUEUE/ID", help="The message, or its URL.", autocompletion=completers.messages)
-]
-Encoding = Annotated[str, typer.Option("--encoding", metavar="text|base64|raw", help="How the content is encoded.")]
-Number = Annotated[str, typer.Option("--num-messages", metavar="N", help="At most this many: 1 to 32.")]
-Content = Annotated[str | None, typer.Option("--content", metavar="TEXT", help="The content itself.")]
-ContentFile = Annotated[
-    str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Read the content from this file; - is stdin.")
-]
+Message = Annotated[str, argument("QUEUE/ID", "The message, or its URL.", completer=completers.messages)]
+Encoding = Annotated[str, option("--encoding", "text|base64|raw", "How the content is encoded.")]
+Number = Annotated[str, option("--num-messages", "N", "At most this many: 1 to 32.")]
+Content = Annotated[str | None, option("--content", "TEXT", "The content itself.")]
+ContentFile = Annotated[str | None, option("--file, -f", "FILE|-", "Read the content from this file; - is stdin.")]
 PopReceipt = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--pop-receipt",
-        metavar="R|@last|@FILE",
-        help="The receipt, or the JSON of message get; by default, the last that you got here.",
-        autocompletion=completers.etags,
+        "R|@last|@FILE",
+        "The receipt, or the JSON of message get; by default, the last that you got here.",
+        completer=completers.etags,
     ),
 ]
 MovedLife = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--time-to-live",
-        metavar="DURATION|-1",
-        help="Keep them this long from now; -1: for ever; by default, 7d, or the time left if that is longer.",
+        "DURATION|-1",
+        "Keep them this long from now; -1: for ever; by default, 7d, or the time left if that is longer.",
     ),
 ]
-AllowEmpty = Annotated[bool, typer.Option("--allow-empty", help="Let the content be empty.")]
+AllowEmpty = Annotated[bool, flag("--allow-empty", "Let the content be empty.")]
 VisibilityTimeout = Annotated[
-    str | None, typer.Option("--visibility-timeout", metavar="DURATION", help="Hide it this long from now: 0 to 7d.")
+    str | None, option("--visibility-timeout", "DURATION", "Hide it this long from now: 0 to 7d.")
 ]
 # What comes of a message that is not base64.
 _POISONED = "Azure Functions, unless it is told otherwise, would move it to its poison queue"
@@ -69,18 +64,16 @@ class MessagePutOptions:
     """The options of a put, as typed."""
 
     content: Content = None
-    file: Annotated[
-        str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Read this file; by default, stdin.")
-    ] = None
+    file: Annotated[str | None, option("--file, -f", "FILE|-", "Read this file; by default, stdin.")] = None
     encoding: Encoding = message_results.TEXT
     time_to_live: Annotated[
         str | None,
-        typer.Option("--time-to-live", metavar="DURATION|-1", help="Keep it this long; -1: for ever; by default, 7d."),
+        option("--time-to-live", "DURATION|-1", "Keep it this long; -1: for ever; by default, 7d."),
     ] = None
     visibility_timeout: Annotated[
-        str | None, typer.Option("--visibility-timeout", metavar="DURATION", help="Hide it at first: 0 to 7d.")
+        str | None, option("--visibility-timeout", "DURATION", "Hide it at first: 0 to 7d.")
     ] = None
-    hidden: Annotated[bool, typer.Option("--hidden", help="Hide it until message update --visible.")] = False
+    hidden: Annotated[bool, flag("--hidden", "Hide it until message update --visible.")] = False
     allow_empty: AllowEmpty = False
 
     def check(self) -> None:
@@ -131,7 +124,7 @@ class ChangeOptions:
     file: ContentFile = None
     encoding: Encoding = message_results.TEXT
     visibility_timeout: VisibilityTimeout = None
-    visible: Annotated[bool, typer.Option("--visible", help="Let it be received at once.")] = False
+    visible: Annotated[bool, flag("--visible", "Let it be received at once.")] = False
     pop_receipt: PopReceipt = None
     allow_empty: AllowEmpty = False
 

@@ -5,14 +5,13 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
-import typer
-
 from azguard.accounts import transport
 from azguard.accounts.account import Target
 from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
 from azguard.cli.options import common, copies
+from azguard.cli.parsing.rows import flag, option
 from azguard.errors import UsageError
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions
@@ -29,11 +28,11 @@ if TYPE_CHECKING:
 
 SourceUrl = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--source-url",
-        metavar="CONTAINER/NAME|URL",
-        help="Let the service read the content from this blob.",
-        autocompletion=completers.blobs,
+        "CONTAINER/NAME|URL",
+        "Let the service read the content from this blob.",
+        completer=completers.blobs,
     ),
 ]
 # How long other writers are given way to, unless --timeout says otherwise.
@@ -63,30 +62,28 @@ def _read_source(
 class AppendOptions:
     """The options of blob append, as typed."""
 
-    file: Annotated[
-        str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Append this file; by default, stdin.")
-    ] = None
+    file: Annotated[str | None, option("--file, -f", "FILE|-", "Append this file; by default, stdin.")] = None
     line: Annotated[
         list[str] | None,
-        typer.Option("--line", metavar="TEXT", help="Append this line; repeat it for more, which stay together."),
+        option("--line", "TEXT", "Append this line; repeat it for more, which stay together."),
     ] = None
     lines: Annotated[
         bool,
-        typer.Option("--lines", help="Let lines of other writers come between the lines of the input."),
+        flag("--lines", "Let lines of other writers come between the lines of the input."),
     ] = False
     source_url: SourceUrl = None
     source_sas: copies.SourceSas = None
     guard: Annotated[
         str | None,
-        typer.Option("--guard", metavar="position|content|lease", help="Choose the guard; see azguard help appends."),
+        option("--guard", "position|content|lease", "Choose the guard; see azguard help appends."),
     ] = None
-    create: Annotated[bool, typer.Option("--create", help="Create the append blob if it is missing.")] = False
+    create: Annotated[bool, flag("--create", "Create the append blob if it is missing.")] = False
     content_type: Annotated[
         str | None,
-        typer.Option("--content-type", metavar="TYPE", help="Set it on a created blob; by default, from the name."),
+        option("--content-type", "TYPE", "Set it on a created blob; by default, from the name."),
     ] = None
     metadata: common.Metadata = None
-    allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Do nothing if the input is empty.")] = False
+    allow_empty: Annotated[bool, flag("--allow-empty", "Do nothing if the input is empty.")] = False
 
     @property
     def is_lines(self) -> bool:
@@ -195,21 +192,17 @@ def _join_queue(env: Environment, target: Target) -> Callable[[], AbstractContex
 class PagePutOptions:
     """The options of blob page put, as typed."""
 
-    file: Annotated[
-        str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Write this file; by default, stdin.")
-    ] = None
-    offset: Annotated[str, typer.Option("--offset", metavar="BYTES", help="Begin at this byte, a multiple of 512.")] = (
-        "0"
-    )
+    file: Annotated[str | None, option("--file, -f", "FILE|-", "Write this file; by default, stdin.")] = None
+    offset: Annotated[str, option("--offset", "BYTES", "Begin at this byte, a multiple of 512.")] = "0"
     source_url: SourceUrl = None
     source_sas: copies.SourceSas = None
     create: Annotated[
         str | None,
-        typer.Option("--create", metavar="BYTES", help="Create it with this length if it is missing."),
+        option("--create", "BYTES", "Create it with this length if it is missing."),
     ] = None
     content_type: Annotated[
         str | None,
-        typer.Option("--content-type", metavar="TYPE", help="Set it on a created blob; by default, from the name."),
+        option("--content-type", "TYPE", "Set it on a created blob; by default, from the name."),
     ] = None
     metadata: common.Metadata = None
 
@@ -297,20 +290,20 @@ class CommitOptions:
 
     block_id: Annotated[
         list[str] | None,
-        typer.Option("--block-id", metavar="BASE64", help="Use this block; repeat it for more, in their order."),
+        option("--block-id", "BASE64", "Use this block; repeat it for more, in their order."),
     ] = None
     file: Annotated[
         str | None,
-        typer.Option("--file", "-f", metavar="FILE|-", help="Read the block ids from this file, one per line."),
+        option("--file, -f", "FILE|-", "Read the block ids from this file, one per line."),
     ] = None
-    content_type: Annotated[
-        str | None, typer.Option("--content-type", metavar="TYPE", help="Set Content-Type; by default, it stays.")
-    ] = None
+    content_type: Annotated[str | None, option("--content-type", "TYPE", "Set Content-Type; by default, it stays.")] = (
+        None
+    )
     metadata: Annotated[
         list[str] | None,
-        typer.Option("--metadata", metavar="KEY=VALUE", help="Replace the metadata; by default, they stay."),
+        option("--metadata", "KEY=VALUE", "Replace the metadata; by default, they stay."),
     ] = None
-    allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Make an empty blob of no blocks.")] = False
+    allow_empty: Annotated[bool, flag("--allow-empty", "Make an empty blob of no blocks.")] = False
 
     def read_ids(self) -> Sequence[str]:
         """Return the ids of the blocks.

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from azguard import address
 from azguard.accounts.account import Target
 from azguard.address import Kind
@@ -19,6 +17,7 @@ from azguard.cli.input import values
 from azguard.cli.options import messages
 from azguard.cli.options.messages import Encoding
 from azguard.cli.parsing import command_line
+from azguard.cli.parsing.rows import flag, option
 from azguard.errors import UsageError
 from azguard.queues import message_results
 from azguard.worker.settings import MAX_DEQUEUE, MAX_POISON, POISON_STATUS, WorkSettings
@@ -40,75 +39,59 @@ class WorkOptions:
     """The options of queue work, as typed."""
 
     encoding: Encoding = message_results.TEXT
-    jobs: Annotated[str, typer.Option("--jobs", metavar="N", help="Run N commands at a time.")] = "1"
-    drain: Annotated[bool, typer.Option("--drain", help="End when the queue is empty.")] = False
-    max_messages: Annotated[str | None, typer.Option("--max-messages", metavar="N", help="End after N messages.")] = (
-        None
-    )
+    jobs: Annotated[str, option("--jobs", "N", "Run N commands at a time.")] = "1"
+    drain: Annotated[bool, flag("--drain", "End when the queue is empty.")] = False
+    max_messages: Annotated[str | None, option("--max-messages", "N", "End after N messages.")] = None
     visibility_timeout: Annotated[
         str,
-        typer.Option(
-            "--visibility-timeout",
-            metavar="DURATION",
-            help="Hide a message this long; azguard extends it at half of that.",
-        ),
+        option("--visibility-timeout", "DURATION", "Hide a message this long; azguard extends it at half of that."),
     ] = "60s"
     retry_visibility: Annotated[
         str,
-        typer.Option(
-            "--retry-visibility", metavar="DURATION", help="Wait before the first retry; then twice as long each time."
-        ),
+        option("--retry-visibility", "DURATION", "Wait before the first retry; then twice as long each time."),
     ] = "30s"
     max_dequeue: Annotated[
-        str, typer.Option("--max-dequeue", metavar="N", help="Move a message to the poison queue after N receives.")
+        str, option("--max-dequeue", "N", "Move a message to the poison queue after N receives.")
     ] = str(MAX_DEQUEUE)
     poison_queue: Annotated[
-        str | None, typer.Option("--poison-queue", metavar="QUEUE", help="The poison queue; by default, QUEUE-poison.")
+        str | None, option("--poison-queue", "QUEUE", "The poison queue; by default, QUEUE-poison.")
     ] = None
     max_time: Annotated[
         str | None,
-        typer.Option("--max-time", metavar="DURATION", help="End a command that runs longer; it counts as failed."),
+        option("--max-time", "DURATION", "End a command that runs longer; it counts as failed."),
     ] = None
-    grace: Annotated[str, typer.Option("--grace", metavar="DURATION", help="Wait between TERM and KILL.")] = "5s"
-    strict: Annotated[bool, typer.Option("--strict", help="Stop at an exit status outside the protocol (exit 75).")] = (
-        False
-    )
-    stop_after: Annotated[
-        str | None, typer.Option("--stop-after", metavar="N", help="Stop after N failures in a row (exit 75).")
-    ] = None
+    grace: Annotated[str, option("--grace", "DURATION", "Wait between TERM and KILL.")] = "5s"
+    strict: Annotated[bool, flag("--strict", "Stop at an exit status outside the protocol (exit 75).")] = False
+    stop_after: Annotated[str | None, option("--stop-after", "N", "Stop after N failures in a row (exit 75).")] = None
     max_poison: Annotated[
         str,
-        typer.Option(
-            "--max-poison", metavar="N", help="Stop after N messages in a row poisoned at once (exit 75); 0: never."
-        ),
+        option("--max-poison", "N", "Stop after N messages in a row poisoned at once (exit 75); 0: never."),
     ] = str(MAX_POISON)
     poison_exit_code: Annotated[
         str,
-        typer.Option("--poison-exit-code", metavar="N", help="The exit status that means: the message is bad."),
+        option("--poison-exit-code", "N", "The exit status that means: the message is bad."),
     ] = str(POISON_STATUS)
     poll_interval: Annotated[
         str,
-        typer.Option("--poll-interval", metavar="DURATION", help="Ask an empty queue again after at most this long."),
+        option("--poll-interval", "DURATION", "Ask an empty queue again after at most this long."),
     ] = "5s"
     once_table: Annotated[
         str | None,
-        typer.Option(
-            "--once-table", metavar="TABLE", help="Claim each message in this table, so that it is done once only."
-        ),
+        option("--once-table", "TABLE", "Claim each message in this table, so that it is done once only."),
     ] = None
     once_key: Annotated[
         str | None,
-        typer.Option("--once-key", metavar="JMESPATH", help="Claim this value of the JSON body instead of the id."),
+        option("--once-key", "JMESPATH", "Claim this value of the JSON body instead of the id."),
     ] = None
     strict_key: Annotated[
         bool,
-        typer.Option("--strict-key", help="Move a message to the poison queue if its key was done with another body."),
+        flag("--strict-key", "Move a message to the poison queue if its key was done with another body."),
     ] = False
-    events: Annotated[
-        str | None, typer.Option("--events", metavar="FILE", help="Append what happens to each message, as JSON lines.")
-    ] = None
+    events: Annotated[str | None, option("--events", "FILE", "Append what happens to each message, as JSON lines.")] = (
+        None
+    )
     metrics: Annotated[
-        str | None, typer.Option("--metrics", metavar="FILE", help="Keep the counts in this file, as OpenMetrics text.")
+        str | None, option("--metrics", "FILE", "Keep the counts in this file, as OpenMetrics text.")
     ] = None
 
     def check(self, queue: Target, poison: Target | None) -> WorkSettings:
@@ -237,8 +220,8 @@ def live_counts(env: Environment, settings: WorkSettings) -> Iterator[Watched]:
         counts.close()
 
 
-def finish(env: Environment, ended: "WorkEnd") -> None:
-    """Print what a worker did, and end with its status.
+def finish(env: Environment, ended: "WorkEnd") -> int:
+    """Print what a worker did, and return its exit status.
 
     Raises:
         AzguardError: what ended it.
@@ -248,7 +231,7 @@ def finish(env: Environment, ended: "WorkEnd") -> None:
     if ended.error is not None:
         env.out.flush()
         raise ended.error
-    raise typer.Exit(ended.status)
+    return ended.status
 
 
 def _read_poison_status(text: str) -> int:

@@ -5,17 +5,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from azguard.accounts.account import Account, Target
 from azguard.address import Kind
-from azguard.cli import context
 from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
 from azguard.cli.options import common
 from azguard.cli.output import delivery
-from azguard.cli.parsing.command_spec import CommandSpec
-from azguard.cli.parsing.groups import Commands, group
+from azguard.cli.parsing.rows import CommandSpec, option
+from azguard.cli.parsing.tree import Group
 from azguard.errors import NotFound, UsageError
 from azguard.guards.operations import Operation, Part
 from azguard.guards.requested import CREATE_ONLY, RequestedConditions
@@ -33,7 +30,7 @@ if TYPE_CHECKING:
 Look = Callable[[Target, "Conditions", Deadline], Any]
 File = Annotated[
     str | None,
-    typer.Option("--file", "-f", metavar="FILE|-", help="Read this JSON file, as get prints it; by default, stdin."),
+    option("--file, -f", "FILE|-", "Read this JSON file, as get prints it; by default, stdin."),
 ]
 # What a part is called, and its command.
 _WORDS = {
@@ -65,26 +62,26 @@ class Noun:
         return self.name or self.word
 
     def declare(
-        self, app: Commands, command: str, spec: CommandSpec, text: str, run: Callable[[Environment, Target], None]
+        self, app: Group, command: str, spec: CommandSpec, text: str, run: Callable[[Environment, Target], int | None]
     ) -> None:
         """Declare a command whose argument names one of them; ``text`` is its help."""
 
-        def callback(ctx: typer.Context, resource: Any) -> None:
-            run(*context.locate(ctx, resource, self.kind))
+        def callback(env: Environment, resource: Any) -> int | None:
+            return run(env, env.locate(resource, self.kind))
 
         callback.__annotations__["resource"] = self.argument
-        app.command(command, spec=spec, help=text)(callback)
+        app.command(command, spec=spec, text=text)(callback)
 
 
-def declare_exists(app: Commands, noun: Noun, operation: Operation, look: Look, remark: str = "") -> None:
+def declare_exists(app: Group, noun: Noun, operation: Operation, look: Look, remark: str = "") -> None:
     """Declare the command that tells by its exit status whether there is one; ``remark`` stands in its summary."""
 
-    def run(env: Environment, target: Target) -> None:
+    def run(env: Environment, target: Target) -> int:
         from azguard.resources import existence
 
         conditions = env.conditions(target)
         found = existence.ask_whether_exists(target, lambda: look(target, conditions, env.deadline))
-        env.out.answer(found, 0 if found.exists else NotFound.exit_code)
+        return env.out.answer(found, 0 if found.exists else NotFound.exit_code)
 
     line = f"azguard {noun.word} exists {noun.example}"
     text = f"""Exit 0 if the {noun.called} exists, 44 if not.{remark}
@@ -97,15 +94,14 @@ def declare_exists(app: Commands, noun: Noun, operation: Operation, look: Look, 
 
 
 def declare_list(
-    app: Commands,
+    app: Group,
     noun: Noun,
     spec: CommandSpec,
     find: Callable[[Account, Deadline, str | None, int | None], Iterable[Any]],
 ) -> None:
     """Declare the command that lists those of the account."""
 
-    def list_(ctx: typer.Context, prefix: common.Prefix = None, num_results: common.Limit = None) -> None:
-        env = context.of(ctx)
+    def list_(env: Environment, prefix: common.Prefix = None, num_results: common.Limit = None) -> None:
         limit = values.count(num_results, "--num-results")
         env.out.show_each(find(env.account, env.deadline, prefix, limit))
 
@@ -117,7 +113,7 @@ def declare_list(
         {line} --prefix {noun.example[: 3 if noun.kind is Kind.TABLE else 2]}
         {line} --query '[].name' -o tsv
     """
-    app.command("list", spec=spec, help=text)(list_)
+    app.command("list", spec=spec, text=text)(list_)
 
 
 def create(env: Environment, if_exists: str | None, send: Callable[[str], Any], find: Callable[[str], Any]) -> Any:
@@ -165,7 +161,7 @@ def confirm_clear(target: Target) -> "Callable[[Contents], None] | None":
     return lambda found: streams.confirm(f"delete the {found} in {target}?", "nothing was deleted")
 
 
-def declare_part(app: Commands, noun: Noun, part: Part, operation: Operation, look: Look, note: str = "") -> Commands:
+def declare_part(app: Group, noun: Noun, part: Part, operation: Operation, look: Look, note: str = "") -> Group:
     """Declare the group of a part with its get, and return the group, for its set; ``note`` stands in the help of get.
 
     ``look`` returns the part, or a pair of it and its lineage.
@@ -187,8 +183,8 @@ def declare_part(app: Commands, noun: Noun, part: Part, operation: Operation, lo
 
     Topics: {noun.topic}
     """
-    commands = group(f"The {words} of a {noun.called}: get, set.")
-    app.add_typer(commands, name=command)
+    commands = Group(f"The {words} of a {noun.called}: get, set.")
+    app.add(command, commands)
     noun.declare(commands, "get", common.operation(operation), text, run)
     return commands
 

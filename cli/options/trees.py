@@ -3,10 +3,8 @@
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from azguard.cli.input import values
-from azguard.cli.options import common
+from azguard.cli.parsing.rows import TREES, flag, option
 from azguard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -14,16 +12,11 @@ if TYPE_CHECKING:
     from azguard.trees.names import Patterns
 
 
-_TREES = common.TREES
 # Each names one version or one lease, and a tree has many.
 _OF_ONE = ("if_match", "if_none_match", "etag", "lease_id")
 _KeepDirectories = Annotated[
     bool,
-    typer.Option(
-        "--keep-directories",
-        rich_help_panel=common.TREES,
-        help="Keep directories that the deletes made empty.",
-    ),
+    flag("--keep-directories", "Keep directories that the deletes made empty.", panel=TREES),
 ]
 
 
@@ -33,34 +26,20 @@ class TreeOptions:
 
     recursive: Annotated[
         bool,
-        typer.Option(
-            "--recursive", "-r", rich_help_panel=_TREES, help="All files below the address, each with its own guard."
-        ),
+        flag("--recursive, -r", "All files below the address, each with its own guard.", panel=TREES),
     ] = False
     include: Annotated[
         list[str] | None,
-        typer.Option(
-            "--include",
-            metavar="PATTERN",
-            rich_help_panel=_TREES,
-            help="Only files that match, as in .gitignore; repeat it for more.",
-        ),
+        option("--include", "PATTERN", "Only files that match, as in .gitignore; repeat it for more.", panel=TREES),
     ] = None
     exclude: Annotated[
         list[str] | None,
-        typer.Option(
-            "--exclude",
-            metavar="PATTERN",
-            rich_help_panel=_TREES,
-            help="No files that match, as in .gitignore; repeat it for more.",
-        ),
+        option("--exclude", "PATTERN", "No files that match, as in .gitignore; repeat it for more.", panel=TREES),
     ] = None
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", rich_help_panel=_TREES, help="Show what would be done; write nothing.")
-    ] = False
+    dry_run: Annotated[bool, flag("--dry-run", "Show what would be done; write nothing.", panel=TREES)] = False
     jobs: Annotated[
         str | None,
-        typer.Option("--jobs", metavar="N", rich_help_panel=_TREES, help="Work on N files at a time; by default, 16."),
+        option("--jobs", "N", "Work on N files at a time; by default, 16.", panel=TREES),
     ] = None
 
     def check(self, env: "Environment", second: str | None = None) -> None:
@@ -119,16 +98,16 @@ class TreeCopyOptions(TreeOptions):
 
     unchanged: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--unchanged",
-            metavar="skip",
-            rich_help_panel=_TREES,
-            help="Skip files whose content is there already, also those never read here.",
+            "skip",
+            "Skip files whose content is there already, also those never read here.",
+            panel=TREES,
         ),
     ] = None
     mirror: Annotated[
         bool,
-        typer.Option("--mirror", rich_help_panel=_TREES, help="At the end, delete files there that are not here."),
+        flag("--mirror", "At the end, delete files there that are not here.", panel=TREES),
     ] = False
 
     @property
@@ -143,16 +122,11 @@ class TreePutOptions(TreeCopyOptions):
 
     last: Annotated[
         list[str] | None,
-        typer.Option(
-            "--last",
-            metavar="FILE",
-            rich_help_panel=_TREES,
-            help="Write this file after all others; repeat it for more.",
-        ),
+        option("--last", "FILE", "Write this file after all others; repeat it for more.", panel=TREES),
     ] = None
     follow_symlinks: Annotated[
         bool,
-        typer.Option("--follow-symlinks", rich_help_panel=_TREES, help="Follow symbolic links."),
+        flag("--follow-symlinks", "Follow symbolic links.", panel=TREES),
     ] = False
 
     def read_last(self) -> tuple[str, ...]:
@@ -180,16 +154,12 @@ class TreeGetOptions(TreeCopyOptions):
 
     if_exists: Annotated[
         str | None,
-        typer.Option("--if-exists", metavar="skip", rich_help_panel=_TREES, help="Leave alone what is in the folder."),
+        option("--if-exists", "skip", "Leave alone what is in the folder.", panel=TREES),
     ] = None
 
     allow_empty: Annotated[
         bool,
-        typer.Option(
-            "--allow-empty",
-            rich_help_panel=_TREES,
-            help="End with 0 if nothing is there; with --mirror this empties your folder.",
-        ),
+        flag("--allow-empty", "End with 0 if nothing is there; with --mirror this empties your folder.", panel=TREES),
     ] = False
 
     @property

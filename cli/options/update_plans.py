@@ -5,8 +5,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from azguard.accounts import transport
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
@@ -14,6 +12,7 @@ from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
 from azguard.cli.options import common, typed_edits, updates
 from azguard.cli.options.updates import AnyChange, TypedEdit, UpdateOptions
+from azguard.cli.parsing.rows import flag, option
 from azguard.documents import formats
 from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
 from azguard.updates.plan import RAW_OP, UpdatePlan, choose_op
@@ -233,18 +232,16 @@ def _reach_seconds(given: UpdateOptions) -> float | None:
 class EditorOptions:
     """The options of edit, as typed."""
 
-    metadata: Annotated[bool, typer.Option("--metadata", help="Edit the metadata, not the content.")] = False
-    tags: Annotated[bool, typer.Option("--tags", help="Edit the index tags, not the content.")] = False
+    metadata: Annotated[bool, flag("--metadata", "Edit the metadata, not the content.")] = False
+    tags: Annotated[bool, flag("--tags", "Edit the index tags, not the content.")] = False
     allow_race: updates.AllowRace = False
     create: Annotated[
         str | None,
-        typer.Option("--create", metavar="[INITIAL]", help="Create it, beginning with INITIAL, if it is missing."),
+        option("--create", "[INITIAL]", "Create it, beginning with INITIAL, if it is missing."),
     ] = None
-    resume: Annotated[
-        str | None, typer.Option("--resume", metavar="FILE", help="Continue the edit that was kept in FILE.")
-    ] = None
-    allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Let the content become empty.")] = False
-    any_content: Annotated[bool, typer.Option("--any-content", help="Let JSON or YAML become something else.")] = False
+    resume: Annotated[str | None, option("--resume", "FILE", "Continue the edit that was kept in FILE.")] = None
+    allow_empty: Annotated[bool, flag("--allow-empty", "Let the content become empty.")] = False
+    any_content: Annotated[bool, flag("--any-content", "Let JSON or YAML become something else.")] = False
     op_id: updates.OpId = None
     op_id_any_change: AnyChange = False
     guard: updates.Guard = None
@@ -254,7 +251,7 @@ class EditorOptions:
     no_lineage: common.NoLineage = False
     timeout: Annotated[
         str | None,
-        typer.Option("--timeout", metavar="DURATION", help="Give up a write after this long; by default, 60s."),
+        option("--timeout", "DURATION", "Give up a write after this long; by default, 60s."),
     ] = None
 
     def as_update(self) -> UpdateOptions:

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-import typer
-
 from azguard.address import Address, Kind
 from azguard.cli.input import values
 from azguard.cli.options import common
+from azguard.cli.parsing.rows import argument, flag, option
 from azguard.errors import UsageError
 from azguard.updates.plan import RAW_OP
 
@@ -24,24 +23,22 @@ COMPARED = {
 LEASED = (Kind.SHARE, Kind.FILE)
 AllowRace = Annotated[
     bool,
-    typer.Option(
-        "--allow-race", help="For a container, queue or directory: accept a gap between comparing and writing."
-    ),
+    flag("--allow-race", "For a container, queue or directory: accept a gap between comparing and writing."),
 ]
 OpId = Annotated[
     str | None,
-    typer.Option("--op-id", metavar="KEY", help="Apply this change at most once for KEY, such as the id of a CI run."),
+    option("--op-id", "KEY", "Apply this change at most once for KEY, such as the id of a CI run."),
 ]
 Guard = Annotated[
     str | None,
-    typer.Option("--guard", metavar="lineage|lease|ledger", help="Choose the guard; see azguard help updates."),
+    option("--guard", "lineage|lease|ledger", "Choose the guard; see azguard help updates."),
 ]
-LeaseId = Annotated[str | None, typer.Option("--lease-id", metavar="ID|@held", help="Use the lease that you hold.")]
+LeaseId = Annotated[str | None, option("--lease-id", "ID|@held", "Use the lease that you hold.")]
 Fence = Annotated[
     str | None,
-    typer.Option("--fence", metavar="N", help="Your lock's number: refused if a later holder has written."),
+    option("--fence", "N", "Your lock's number: refused if a later holder has written."),
 ]
-WaitLease = Annotated[bool, typer.Option("--wait-lease", help="Wait until another holder releases its lease.")]
+WaitLease = Annotated[bool, flag("--wait-lease", "Wait until another holder releases its lease.")]
 _EDITS = {
     "set_": "--set",
     "set_string": "--set-string",
@@ -53,7 +50,7 @@ _EDITS = {
     "append_line": "--append-line",
 }
 AnyChange = Annotated[
-    bool, typer.Option("--op-id-any-change", help="Count the key as done, even if it was used for another change.")
+    bool, flag("--op-id-any-change", "Count the key as done, even if it was used for another change.")
 ]
 
 
@@ -63,84 +60,70 @@ class UpdateOptions:
 
     command: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[-- CMD...]",
-            help="A command that reads the content from stdin and prints the new one, or edits the file {}.",
+        argument(
+            "[-- CMD...]", "A command that reads the content from stdin and prints the new one, or edits the file {}."
         ),
     ] = None
-    set_: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=JSON", help="Set a value.")] = None
+    set_: Annotated[list[str] | None, option("--set", "PATH=JSON", "Set a value.")] = None
     set_string: Annotated[
         list[str] | None,
-        typer.Option("--set-string", metavar="PATH=TEXT", help="Set a text; it needs no JSON quotes."),
+        option("--set-string", "PATH=TEXT", "Set a text; it needs no JSON quotes."),
     ] = None
-    unset: Annotated[list[str] | None, typer.Option("--unset", metavar="PATH", help="Remove a value.")] = None
-    increment: Annotated[
-        list[str] | None, typer.Option("--increment", metavar="PATH[=N]", help="Add N to a number; by default, 1.")
-    ] = None
+    unset: Annotated[list[str] | None, option("--unset", "PATH", "Remove a value.")] = None
+    increment: Annotated[list[str] | None, option("--increment", "PATH[=N]", "Add N to a number; by default, 1.")] = (
+        None
+    )
     merge_patch: Annotated[
         list[str] | None,
-        typer.Option("--merge-patch", metavar="FILE|-", help="Apply a JSON merge patch (RFC 7396)."),
+        option("--merge-patch", "FILE|-", "Apply a JSON merge patch (RFC 7396)."),
     ] = None
     json_patch: Annotated[
         list[str] | None,
-        typer.Option("--json-patch", metavar="FILE|-", help="Apply a JSON patch (RFC 6902)."),
+        option("--json-patch", "FILE|-", "Apply a JSON patch (RFC 6902)."),
     ] = None
-    append: Annotated[list[str] | None, typer.Option("--append", metavar="TEXT", help="Add this text at the end.")] = (
-        None
-    )
+    append: Annotated[list[str] | None, option("--append", "TEXT", "Add this text at the end.")] = None
     append_line: Annotated[
         list[str] | None,
-        typer.Option("--append-line", metavar="TEXT", help="Add this line at the end."),
+        option("--append-line", "TEXT", "Add this line at the end."),
     ] = None
     metadata: Annotated[
         bool,
-        typer.Option("--metadata", help="Update the metadata, not the content."),
+        flag("--metadata", "Update the metadata, not the content."),
     ] = False
-    tags: Annotated[bool, typer.Option("--tags", help="Update the index tags, not the content.")] = False
+    tags: Annotated[bool, flag("--tags", "Update the index tags, not the content.")] = False
     allow_race: AllowRace = False
     create: Annotated[
         str | None,
-        typer.Option(
-            "--create",
-            metavar="[INITIAL]",
-            help="Create it from INITIAL if it is missing.",
-        ),
+        option("--create", "[INITIAL]", "Create it from INITIAL if it is missing."),
     ] = None
-    allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Let the output be empty.")] = False
-    any_content: Annotated[bool, typer.Option("--any-content", help="Let JSON become something else.")] = False
+    allow_empty: Annotated[bool, flag("--allow-empty", "Let the output be empty.")] = False
+    any_content: Annotated[bool, flag("--any-content", "Let JSON become something else.")] = False
     snapshot_first: common.SnapshotFirst = False
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the difference; write nothing.")] = False
+    dry_run: Annotated[bool, flag("--dry-run", "Show the difference; write nothing.")] = False
     op_id: OpId = None
     op_id_any_change: AnyChange = False
     status: Annotated[
         bool,
-        typer.Option(
-            "--status",
-            help="Ask for the outcome of --op-id.",
-        ),
+        flag("--status", "Ask for the outcome of --op-id."),
     ] = False
     guard: Guard = None
     lease_id: LeaseId = None
     fence: Fence = None
     where: Annotated[
         str | None,
-        typer.Option("--where", metavar="ODATA", help="Update each entity of the table that matches."),
+        option("--where", "ODATA", "Update each entity of the table that matches."),
     ] = None
     param: Annotated[
         list[str] | None,
-        typer.Option("--param", metavar="NAME[:TYPE]=VALUE", help="Give @NAME in the filter this value."),
+        option("--param", "NAME[:TYPE]=VALUE", "Give @NAME in the filter this value."),
     ] = None
-    jobs: Annotated[
-        str | None, typer.Option("--jobs", metavar="N", help="Update N entities at a time; by default, 16.")
-    ] = None
+    jobs: Annotated[str | None, option("--jobs", "N", "Update N entities at a time; by default, 16.")] = None
     wait_lease: WaitLease = False
     no_lineage: common.NoLineage = False
-    max_attempts: Annotated[str | None, typer.Option("--max-attempts", metavar="N", help="Give up after N writes.")] = (
-        None
-    )
+    max_attempts: Annotated[str | None, option("--max-attempts", "N", "Give up after N writes.")] = None
     timeout: Annotated[
         str | None,
-        typer.Option("--timeout", metavar="DURATION", help="Give up after this long; by default, 60s."),
+        option("--timeout", "DURATION", "Give up after this long; by default, 60s."),
     ] = None
 
     @property

@@ -6,17 +6,14 @@ import stat
 from pathlib import Path
 from typing import IO, Annotated, Any, NamedTuple
 
-import typer
-
 from azguard.atomic_files import find_descriptor, remove_left
 from azguard.cache import copies
 from azguard.cache.copies import Copy
+from azguard.cli.parsing.rows import flag
 from azguard.errors import UsageError
 
 #: Of a get into a file or a folder.
-Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Replace a local file, too, that you changed since you got it.")
-]
+Overwrite = Annotated[bool, flag("--overwrite", "Replace a local file, too, that you changed since you got it.")]
 
 
 class Delivery(NamedTuple):

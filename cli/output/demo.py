@@ -11,8 +11,6 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-import typer
-
 from azguard.cli.context import Environment
 from azguard.cli.output import rendering, terminal
 from azguard.cli.words.leases import USE_OF_EXPORT
@@ -127,14 +125,13 @@ def of(env: Environment, plan: DemoPlan) -> LineView | Live:
     return LineView(plan, _to_stdout)
 
 
-def finish(env: Environment, view: LineView | Live, result: DemoResult) -> None:
-    """Say what was found, what it means and what to type next; exit 1 unless azguard's count is exact."""
+def finish(env: Environment, view: LineView | Live, result: DemoResult) -> int:
+    """Say what was found, what it means and what to type next; return 1 unless azguard's count is exact."""
     shell = USE_OF_EXPORT[state.guess(env.environ, identity.find_name(os.getppid()))]
     view.close(["", *_explain(result), "", *_describe_caveats(result), "", *_next_steps(shell, env.environ)])
     if _is_structured(env):
         env.out.show(result)
-    if not result.exact:
-        raise typer.Exit(1)
+    return int(not result.exact)
 
 
 def _is_structured(env: Environment) -> bool:

@@ -8,26 +8,25 @@ from itertools import islice
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.cli.input import values
 from azguard.cli.output import query, terminal
 from azguard.cli.output.plain import plain
+from azguard.cli.parsing.rows import flag, option
 from azguard.errors import AzguardError, UsageError
 
 if TYPE_CHECKING:
     from azguard.leases.holdings import HoldingsList, Selection
     from azguard.leases.shown import Holding
 
-WholeAccount = Annotated[bool, typer.Option("--account", help="List all containers of the account.")]
+WholeAccount = Annotated[bool, flag("--account", "List all containers of the account.")]
 Stale = Annotated[
     str | None,
-    typer.Option("--stale", metavar="DURATION", help="List only what was taken longer ago than this."),
+    option("--stale", "DURATION", "List only what was taken longer ago than this."),
 ]
-Watch = Annotated[bool, typer.Option("--watch", help="Look again every few seconds, until Ctrl-C.")]
+Watch = Annotated[bool, flag("--watch", "Look again every few seconds, until Ctrl-C.")]
 
 _PAUSE_SECONDS = 5.0
 _DEFAULT_HEIGHT = 24

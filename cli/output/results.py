@@ -8,8 +8,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
-import typer
-
 from azguard.accounts import transport
 from azguard.cli.output import terminal
 from azguard.cli.output.plain import plain
@@ -85,14 +83,14 @@ class Output:
         except BrokenPipeError as error:
             raise build_output_failed(error) from None
 
-    def answer(self, result: object, status: int) -> None:
-        """Print a result and end with a status that is part of the answer."""
+    def answer(self, result: object, status: int) -> int:
+        """Print a result, and return the exit status that is part of the answer."""
         if not status:
             self.show(result)
-            return
+            return status
         # The status tells how it went, even if the rest cannot be printed.
         self._show(result)
-        raise typer.Exit(status)
+        return status
 
     def _show(self, result: object, alone: str | None = None) -> None:
         if self.format != "none":

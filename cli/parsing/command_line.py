@@ -159,5 +159,3 @@ class TypedLine:
     #: The words of the command, and its arguments.
     path: Sequence[str] = ()
     arguments: Sequence[str] = ()
-    #: The root of all commands.
-    root: Any = None

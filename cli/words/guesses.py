@@ -9,11 +9,12 @@ mistyped by a letter: ``undelete`` is no misspelt ``delete``.
 import difflib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any
 
 from azguard.cli.parsing import command_line
+from azguard.cli.parsing.tree import Group, root
 from azguard.cli.words.foreign import (
     ADDRESSES,
     COMMANDS,
@@ -40,7 +41,7 @@ _OVERWRITES = ("--overwrite", "--force")
 _WITHOUT_OVERWRITE = "without --last-writer-wins it writes only over the version that was read here last"
 
 
-def hint_for_command(root: Any, path: Sequence[str], args: Sequence[str]) -> str:
+def hint_for_command(path: Sequence[str], args: Sequence[str]) -> str:
     """Return a hint: the command to type instead of one that azguard does not have.
 
     ``path`` is the known groups, ``args`` the words typed from the unknown word on.
@@ -52,40 +53,40 @@ def hint_for_command(root: Any, path: Sequence[str], args: Sequence[str]) -> str
         if name in COPIES:
             return _copy(rest)
         if name in COMMANDS:
-            return _translate(root, COMMANDS[name], rest)
+            return _translate(COMMANDS[name], rest)
         if name in ELSEWHERE:
             return f"azguard does not do that yet; use {ELSEWHERE[name]}"
-        if length > len(path) and name in _list_commands(root):
-            return _translate(root, Ours(name, _address_of(name)), rest)
-    found = _find_near(root, path, args[0])
+        if length > len(path) and name in _list_commands():
+            return _translate(Ours(name, _address_of(name)), rest)
+    found = _find_near(path, args[0])
     if len(found) == 1:
         return f"did you mean: {command_line.show(['azguard', *found[0].split(), *args[1:]])}"
     if found:
         return f"did you mean {' or '.join(f'azguard {name}' for name in found)}?"
     if path[-1:] == ["lock"] and "--" in args:  # as flock, consul and etcdctl have it
         return f"did you mean: {command_line.show(['azguard', *path, 'run', *args])}"
-    return _tell_instead(root, path, args[0])
+    return _tell_instead(path, args[0])
 
 
-def _tell_instead(root: Any, path: Sequence[str], word: str) -> str:
+def _tell_instead(path: Sequence[str], word: str) -> str:
     """Tell what there is in place of a verb that the noun does not have."""
     if not path:
         return "azguard --help"
     instead = INSTEAD.get((path[0], MEANINGS.get(word, word)))
     if instead is not None and len(path) == 1:
         return instead
-    if word in root.list_commands(None):
+    if word in root.list_names():
         return f"azguard {word} --help"
     group = f"azguard {' '.join(path)}"
-    return f"{group} has: {', '.join(root.find(path).list_commands(None))}; see {group} --help"
+    return f"{group} has: {', '.join(_find_group(path).list_names())}; see {group} --help"
 
 
 def hint_for_option(command: Any, path: Sequence[str], option: str, argv: Sequence[str]) -> str:
     """Return a hint: the option to type instead of one that the command lacks; ``argv`` is all the typed words."""
-    if hasattr(command, "commands"):
+    if isinstance(command, Group):
         return _move_behind(command, path, option, argv) or f"{' '.join(['azguard', *path])} --help"
     name = " ".join(path)
-    shown = list_shown_options(command)
+    shown = command.list_options()
     meant = option if option in PARTS or option in OPTIONS else _nearest(option, [*shown, *OPTIONS, *PARTS])
     typed = [meant + word.removeprefix(option) if _split(word)[0] == option else word for word in _after(argv, path)]
     if meant in PARTS and _address_of(name):
@@ -105,7 +106,7 @@ def _move_behind(group: Any, path: Sequence[str], option: str, argv: Sequence[st
     for length in (1, 2):
         typed, rest = words[at : at + length], [*words[:at], *words[at + length :]]
         names, command = _find_leaf(group, rest)
-        shown = list_shown_options(command)
+        shown = command.list_options()
         takes_next = option in shown and not shown[option].is_flag and words[at] == option
         if option in shown and length == 1 + takes_next:
             own, others = command_line.split(rest[len(names) :])
@@ -118,7 +119,7 @@ def _find_leaf(group: Any, words: Sequence[str]) -> tuple[list[str], Any]:
     """Return the words of the command that they begin with, and the command; the group itself if there is none."""
     names, found = list[str](), group
     for word in words:
-        command = found.get_command(None, word) if hasattr(found, "commands") else None
+        command = found.get(word) if isinstance(found, Group) else None
         if command is None:
             break
         names.append(word)
@@ -172,7 +173,7 @@ def _copy(words: Sequence[str]) -> str:
     return "azguard blob get CONTAINER/NAME -f FILE, or azguard blob put CONTAINER/NAME -f FILE"
 
 
-def _translate(root: Any, ours: Ours, words: Sequence[str]) -> str:
+def _translate(ours: Ours, words: Sequence[str]) -> str:
     return _line(root.find(ours.command.split()), ours, words)
 
 
@@ -205,7 +206,7 @@ def _places(address: str, parts: dict[str, str], places: list[str]) -> list[str]
 
 def _read(command: Any, words: Sequence[str]) -> tuple[dict[str, str], list[str], list[str]]:
     """Return the parts of an address, the arguments, and the options as the command takes them."""
-    shown, parts, places, options = list_shown_options(command), dict[str, str](), list[str](), list[str]()
+    shown, parts, places, options = command.list_options(), dict[str, str](), list[str](), list[str]()
     left = list(words)
     while left:
         word = left.pop(0)
@@ -268,33 +269,23 @@ def _address_of(name: str) -> str:
     return ADDRESSES.get(name, ADDRESSES.get(name.partition(" ")[0], ""))
 
 
-def list_shown_options(command: Any) -> dict[str, Any]:
-    """Return the options that a command shows, by each of their names."""
-    options = (each for each in command.params if each.param_type_name == "option" and not each.hidden)
-    return {name: each for each in options for name in each.opts}
+def _list_commands() -> list[str]:
+    return [name for name, _ in root.walk()]
 
 
-def _list_commands(root: Any) -> list[str]:
-    return [name for noun in root.list_commands(None) for name in _within(noun, root.get_command(None, noun))]
+def _find_group(path: Sequence[str]) -> Group:
+    found = root.find(path)
+    assert isinstance(found, Group)
+    return found
 
 
-def _within(name: str, command: Any) -> Iterator[str]:
-    if not hasattr(command, "commands"):
-        yield name
-        return
-    for sub in command.list_commands(None):
-        yield from _within(f"{name} {sub}", command.get_command(None, sub))
-
-
-def _find_near(root: Any, path: Sequence[str], word: str) -> list[str]:
+def _find_near(path: Sequence[str], word: str) -> list[str]:
     """Find the commands that a word may mean: a misspelt one of this noun; without a noun, one of that name."""
-    commands = _list_commands(root)
-    known = {name.split()[-1] for name in (*commands, *COMMANDS, *MEANINGS, *VERBS_OF_OTHERS)} | {
-        *root.list_commands(None)
-    }
-    group = root.find(path) if path else root
+    commands = _list_commands()
+    known = {name.split()[-1] for name in (*commands, *COMMANDS, *MEANINGS, *VERBS_OF_OTHERS)} | {*root.list_names()}
+    group = _find_group(path)
     # A verb that is one somewhere is not misspelt: stat is no start.
-    here = [name for name in group.list_commands(None) if word not in known and _is_misspelt(word, name)]
+    here = [name for name in group.list_names() if word not in known and _is_misspelt(word, name)]
     if path:
         return [" ".join([*path, name]) for name in here]
     same = [name for name in commands if name.split()[-1] == word]

@@ -3,16 +3,15 @@
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from azguard.address import Kind
-from azguard.cli import context
+from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.cli.options import common, resources
 from azguard.cli.options.content import BlobPutOptions, ReadOptions
 from azguard.cli.options.trees import TreeGetOptions, TreePutOptions
 from azguard.cli.output.delivery import Overwrite, check_overwrite, to_file, to_stream
-from azguard.cli.parsing.groups import group
+from azguard.cli.parsing.rows import argument, option
+from azguard.cli.parsing.tree import Group
 from azguard.errors import UsageError
 from azguard.guards import operations
 
@@ -22,20 +21,20 @@ if TYPE_CHECKING:
     from azguard.blobs.content.upload import Upload
 
 
-app = group("The content of a blob: get, put.")
+app = Group("The content of a blob: get, put.")
 
 
 @app.command(spec=common.operation(operations.BLOB_GET))
 def get(
-    ctx: typer.Context,
+    env: Environment,
     blob: common.Blob,
     file: Annotated[
         str | None,
-        typer.Option("--file", "-f", metavar="FILE", help="Write to this file; by default, to stdout."),
+        option("--file, -f", "FILE", "Write to this file; by default, to stdout."),
     ] = None,
     result: Annotated[
         str | None,
-        typer.Option("--result", metavar="FILE", help="Write the result here as JSON."),
+        option("--result", "FILE", "Write the result here as JSON."),
     ] = None,
     *,
     overwrite: Overwrite = False,
@@ -65,7 +64,6 @@ def get(
     """
     from azguard.blobs.content import download
 
-    env = context.of(ctx)
     check_overwrite(file, tree.if_exists, overwrite=overwrite)
     given.check(is_tree=tree.recursive)
     if tree.recursive:
@@ -106,11 +104,11 @@ def get(
 
 @app.command(spec=common.operation(operations.BLOB_PUT_BLOCK_BLOB))
 def put(
-    ctx: typer.Context,
+    env: Environment,
     blob: common.Blob,
     to: Annotated[
         str | None,
-        typer.Argument(metavar="CONTAINER/PREFIX/", help="With --recursive: where the folder before it goes."),
+        argument("CONTAINER/PREFIX/", "With --recursive: where the folder before it goes."),
     ] = None,
     *,
     given: BlobPutOptions,
@@ -145,7 +143,6 @@ def put(
     from azguard.blobs.content.upload import Upload, create_only
     from azguard.requests.lineage import fresh_op
 
-    env = context.of(ctx)
     if tree.recursive:
         _put_tree(env, (blob, to), given, tree)
         return
@@ -172,9 +169,7 @@ def put(
     env.out.show(written)
 
 
-def _put_tree(
-    env: context.Environment, words: tuple[str, str | None], given: BlobPutOptions, tree: TreePutOptions
-) -> None:
+def _put_tree(env: Environment, words: tuple[str, str | None], given: BlobPutOptions, tree: TreePutOptions) -> None:
     from azguard.cli.input import addresses
     from azguard.cli.options import tree_plans
 

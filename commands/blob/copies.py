@@ -3,14 +3,14 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from azguard.address import Kind
-from azguard.cli import completers, context, signals
+from azguard.cli import completers, signals
+from azguard.cli.context import Environment
 from azguard.cli.input import addresses, values
 from azguard.cli.options import common, resources
 from azguard.cli.options.copies import WAIT_SECONDS, CopyOptions, locate_source, record_copy, refuse_order, say_waiting
-from azguard.cli.parsing.groups import group
+from azguard.cli.parsing.rows import argument, flag, option
+from azguard.cli.parsing.tree import Group
 from azguard.guards import operations
 from azguard.requests.lineage import fresh_op
 from azguard.resources import existence
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 _Destination = Annotated[
     str,
-    typer.Argument(metavar="CONTAINER/NAME", help="The destination, or its URL.", autocompletion=completers.blobs),
+    argument("CONTAINER/NAME", "The destination, or its URL.", completer=completers.blobs),
 ]
 
-app = group("Copies and kept versions of a blob: copy, abort-copy, snapshot, restore, undelete.")
+app = Group("Copies and kept versions of a blob: copy, abort-copy, snapshot, restore, undelete.")
 
 
 @app.command(spec=common.operation(operations.BLOB_COPY))
 def copy(
-    ctx: typer.Context,
+    env: Environment,
     blob: _Destination,
     given: CopyOptions,
-    second: Annotated[str | None, typer.Argument(hidden=True, help="Refused: see --source.")] = None,
+    second: Annotated[str | None, argument("NAME?", "Refused: see --source.", is_hidden=True)] = None,
 ) -> None:
     """Copy a blob over the version you have seen, or to where nothing is.
 
@@ -63,7 +63,6 @@ def copy(
     from azguard.blobs.content.upload import create_only
     from azguard.blobs.write_checks import find_blob
 
-    env = context.of(ctx)
     refuse_order(blob, second, given.source)
     target = env.locate(blob, Kind.BLOB, writable=True)
     skip = resources.skips(env, given.if_exists)
@@ -88,11 +87,9 @@ def copy(
 
 @app.command("abort-copy", spec=common.operation(operations.BLOB_ABORT_COPY))
 def abort_copy(
-    ctx: typer.Context,
+    env: Environment,
     blob: _Destination,
-    copy_id: Annotated[
-        str | None, typer.Option("--copy-id", metavar="ID", help="Stop this copy; by default, the pending one.")
-    ] = None,
+    copy_id: Annotated[str | None, option("--copy-id", "ID", "Stop this copy; by default, the pending one.")] = None,
 ) -> None:
     """Stop a copy that is pending. The destination is then an empty blob.
 
@@ -107,7 +104,7 @@ def abort_copy(
     """
     from azguard.blobs import copies
 
-    env, target = context.locate(ctx, blob, Kind.BLOB, writable=True)
+    target = env.locate(blob, Kind.BLOB, writable=True)
     named = values.not_empty(copy_id, "--copy-id")
     done = copies.abort_copy(target, named, env.conditions(target), env.deadline)
     env.reads.forget(target)
@@ -116,7 +113,7 @@ def abort_copy(
 
 @app.command(spec=common.operation(operations.BLOB_SNAPSHOT))
 def snapshot(
-    ctx: typer.Context, blob: common.Blob, metadata: common.Metadata = None, no_lineage: common.NoLineage = False
+    env: Environment, blob: common.Blob, metadata: common.Metadata = None, no_lineage: common.NoLineage = False
 ) -> None:
     """Keep a blob as it is now. The blob itself does not change.
 
@@ -135,7 +132,7 @@ def snapshot(
     """
     from azguard.blobs import snapshots
 
-    env, target = context.locate(ctx, blob, Kind.BLOB, writable=True)
+    target = env.locate(blob, Kind.BLOB, writable=True)
     given = snapshots.Snapshot(
         target=target,
         conditions=env.conditions(target),
@@ -149,18 +146,18 @@ def snapshot(
 
 @app.command(spec=common.operation(operations.BLOB_COPY))
 def restore(
-    ctx: typer.Context,
+    env: Environment,
     blob: common.Blob,
     from_: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--from",
-            metavar="ID|snapshot|version",
-            help="Restore the kept version with this id, or the newest one; always needed.",
-            autocompletion=completers.kept_versions,
+            "ID|snapshot|version",
+            "Restore the kept version with this id, or the newest one; always needed.",
+            completer=completers.kept_versions,
         ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the difference; write nothing.")] = False,
+    dry_run: Annotated[bool, flag("--dry-run", "Show the difference; write nothing.")] = False,
     no_lineage: common.NoLineage = False,
 ) -> None:
     """Write a snapshot or an earlier version of a blob over the version you have seen.
@@ -183,7 +180,7 @@ def restore(
     """
     from azguard.blobs import copies
 
-    env, target = context.locate(ctx, blob, Kind.BLOB, writable=True)
+    target = env.locate(blob, Kind.BLOB, writable=True)
     plan = copies.BlobCopy(
         target=target,
         source=target,
@@ -204,7 +201,7 @@ def restore(
     env.out.show(copied)
 
 
-def _show_preview(env: context.Environment, plan: "BlobCopy") -> None:
+def _show_preview(env: Environment, plan: "BlobCopy") -> None:
     from azguard.blobs import restores
 
     found = restores.preview(plan)
@@ -214,7 +211,7 @@ def _show_preview(env: context.Environment, plan: "BlobCopy") -> None:
 
 
 @app.command(spec=common.operation(operations.BLOB_UNDELETE))
-def undelete(ctx: typer.Context, blob: common.Blob) -> None:
+def undelete(env: Environment, blob: common.Blob) -> None:
     """Bring back a deleted blob and its snapshots, while the account still keeps them.
 
     The account must have soft delete. A blob that is there stays as it is. Where the account keeps versions, it may
@@ -227,6 +224,6 @@ def undelete(ctx: typer.Context, blob: common.Blob) -> None:
     """
     from azguard.blobs import restores
 
-    env, target = context.locate(ctx, blob, Kind.BLOB, writable=True)
+    target = env.locate(blob, Kind.BLOB, writable=True)
     env.conditions(target)
     env.out.show(restores.undelete(target, env.deadline))

@@ -2,25 +2,25 @@
 
 from typing import Annotated
 
-import typer
-
 from azguard.address import Kind
-from azguard.cli import completers, context
+from azguard.cli import completers
+from azguard.cli.context import Environment
 from azguard.cli.input import values
 from azguard.cli.options import common
 from azguard.cli.options.trees import TreeOptions
-from azguard.cli.parsing.groups import group
+from azguard.cli.parsing.rows import option
+from azguard.cli.parsing.tree import Group
 from azguard.errors import NotFound, UsageError
 from azguard.guards import operations
 from azguard.requests.commits import WriteResult
 
 _UNTIL = ("exists", "absent", "changed", "unleased")
 
-app = group("Blobs: show, exists, list, delete, wait.")
+app = Group("Blobs: show, exists, list, delete, wait.")
 
 
 @app.command(spec=common.operation(operations.BLOB_GET_PROPERTIES))
-def show(ctx: typer.Context, blob: common.Blob) -> None:
+def show(env: Environment, blob: common.Blob) -> None:
     """Show a blob's properties, without its content.
 
     Examples:
@@ -32,12 +32,12 @@ def show(ctx: typer.Context, blob: common.Blob) -> None:
     """
     from azguard.blobs import listing
 
-    env, target = context.locate(ctx, blob, Kind.BLOB)
+    target = env.locate(blob, Kind.BLOB)
     env.out.show(listing.show(target, env.conditions(target), env.deadline))
 
 
 @app.command(spec=common.operation(operations.BLOB_GET_PROPERTIES))
-def exists(ctx: typer.Context, blob: common.Blob) -> None:
+def exists(env: Environment, blob: common.Blob) -> int:
     """Exit 0 if the blob exists, 44 if not. Where its container does not exist, an error says so (44).
 
     Examples:
@@ -49,28 +49,24 @@ def exists(ctx: typer.Context, blob: common.Blob) -> None:
     from azguard.blobs import listing
     from azguard.resources import existence
 
-    env, target = context.locate(ctx, blob, Kind.BLOB)
+    target = env.locate(blob, Kind.BLOB)
     conditions = env.conditions(target)
     found = existence.ask_whether_exists(target, lambda: listing.show(target, conditions, env.deadline))
-    env.out.answer(found, 0 if found.exists else NotFound.exit_code)
+    return env.out.answer(found, 0 if found.exists else NotFound.exit_code)
 
 
 @app.command(name="list", spec=common.operation(operations.CONTAINER_LIST_BLOBS))
 def list_(
-    ctx: typer.Context,
+    env: Environment,
     container: common.Container,
     prefix: common.Prefix = None,
     delimiter: Annotated[
         str | None,
-        typer.Option("--delimiter", metavar="TEXT", help="Show one line for all names that are equal up to this text."),
+        option("--delimiter", "TEXT", "Show one line for all names that are equal up to this text."),
     ] = None,
     include: Annotated[
         str | None,
-        typer.Option(
-            "--include",
-            metavar="LIST",
-            help="Show also metadata, snapshots, versions, deleted, tags, uncommittedblobs.",
-        ),
+        option("--include", "LIST", "Show also metadata, snapshots, versions, deleted, tags, uncommittedblobs."),
     ] = None,
     num_results: common.Limit = None,
 ) -> None:
@@ -83,7 +79,7 @@ def list_(
     """
     from azguard.blobs.listing import list_blobs
 
-    env, target = context.locate(ctx, container, Kind.CONTAINER)
+    target = env.locate(container, Kind.CONTAINER)
     env.conditions(target)
     env.out.show_each(
         list_blobs(
@@ -99,11 +95,11 @@ def list_(
 
 @app.command(spec=common.operation(operations.BLOB_DELETE))
 def delete(
-    ctx: typer.Context,
+    env: Environment,
     blob: common.Blob,
     delete_snapshots: Annotated[
         str | None,
-        typer.Option("--delete-snapshots", metavar="include|only", help="Delete its snapshots too, or only those."),
+        option("--delete-snapshots", "include|only", "Delete its snapshots too, or only those."),
     ] = None,
     snapshot_first: common.NoSnapshotFirst = False,
     *,
@@ -124,7 +120,6 @@ def delete(
     from azguard.blobs import deletes
     from azguard.cli.input import addresses
 
-    env = context.of(ctx)
     addresses.refuse_snapshot_first(blob, given=snapshot_first)
     snapshots = values.choice(delete_snapshots, "--delete-snapshots", ("include", "only"))
     if tree.recursive:
@@ -145,24 +140,24 @@ def delete(
 
 @app.command(spec=common.remote("blob wait only looks, until the blob is as you say"))
 def wait(
-    ctx: typer.Context,
+    env: Environment,
     blob: common.Blob,
     until: Annotated[
         str | None,
-        typer.Option("--until", metavar="|".join(_UNTIL), help="Say what to wait for."),
+        option("--until", "|".join(_UNTIL), "Say what to wait for."),
     ] = None,
     if_none_match: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--if-none-match",
-            metavar="ETAG|@last",
-            help="With --until changed: from this version; by default, from what you last read.",
-            autocompletion=completers.etags,
+            "ETAG|@last",
+            "With --until changed: from this version; by default, from what you last read.",
+            completer=completers.etags,
         ),
     ] = None,
     timeout: Annotated[
         str | None,
-        typer.Option("--timeout", metavar="DURATION", help="Give up after this long (exit 75); by default, 60s."),
+        option("--timeout", "DURATION", "Give up after this long (exit 75); by default, 60s."),
     ] = None,
 ) -> None:
     """Wait until a blob exists, is absent, has changed or is not leased.
@@ -186,7 +181,6 @@ def wait(
     from azguard.cli.options import content
     from azguard.guards.resolve import Conditions
 
-    env = context.of(ctx)
     if until is None:
         raise UsageError("what to wait for is missing", hint=f"--until {'|'.join(_UNTIL)}")
     which = waiting.Until(values.choice(until, "--until", _UNTIL) or until)

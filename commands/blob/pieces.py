@@ -2,34 +2,30 @@
 
 from typing import Annotated
 
-import typer
-
 from azguard.address import Kind
-from azguard.cli import completers, context
+from azguard.cli import completers
+from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
 from azguard.cli.options import common
 from azguard.cli.options.partial_writes import AppendOptions, CommitOptions, PagePutOptions, plan_pages, record_pages
-from azguard.cli.parsing.groups import group
+from azguard.cli.parsing.rows import argument, option
+from azguard.cli.parsing.tree import Group
 from azguard.errors import UsageError
 from azguard.guards import operations
 
-_AppendBlob = Annotated[
-    str, typer.Argument(metavar="CONTAINER/NAME", help="The append blob, or its URL.", autocompletion=completers.blobs)
-]
-_PageBlob = Annotated[
-    str, typer.Argument(metavar="CONTAINER/NAME", help="The page blob, or its URL.", autocompletion=completers.blobs)
-]
-_Offset = Annotated[str, typer.Option("--offset", metavar="BYTES", help="Begin at this byte, a multiple of 512.")]
+_AppendBlob = Annotated[str, argument("CONTAINER/NAME", "The append blob, or its URL.", completer=completers.blobs)]
+_PageBlob = Annotated[str, argument("CONTAINER/NAME", "The page blob, or its URL.", completer=completers.blobs)]
+_Offset = Annotated[str, option("--offset", "BYTES", "Begin at this byte, a multiple of 512.")]
 
-app = group("Pieces of a blob: append, page, block.")
-page_app = group("Pages of a page blob: put, clear, ranges.")
-app.add_typer(page_app, name="page")
-block_app = group("Blocks of a block blob: stage, commit, list.")
-app.add_typer(block_app, name="block")
+app = Group("Pieces of a blob: append, page, block.")
+page_app = Group("Pages of a page blob: put, clear, ranges.")
+app.add("page", page_app)
+block_app = Group("Blocks of a block blob: stage, commit, list.")
+app.add("block", block_app)
 
 
 @app.command(spec=common.operation(operations.BLOB_APPEND_BLOCK_FROM_URL, operations.BLOB_APPEND_BLOCK))
-def append(ctx: typer.Context, blob: _AppendBlob, given: AppendOptions) -> None:
+def append(env: Environment, blob: _AppendBlob, given: AppendOptions) -> None:
     """Add content, or a line, to the end of an append blob, exactly once.
 
     If you read the blob, content is appended only to the version you have seen (exit 42). Otherwise it is appended at
@@ -61,7 +57,7 @@ def append(ctx: typer.Context, blob: _AppendBlob, given: AppendOptions) -> None:
     from azguard.blobs.content import append_write
     from azguard.cli.options.leases import CacheRecords
 
-    env, target = context.locate(ctx, blob, Kind.BLOB, writable=True)
+    target = env.locate(blob, Kind.BLOB, writable=True)
     given.check(env)
     plan = given.plan(env, target)
     with given.open() as source, env.out.progress_bar(f"append {target}", given.find_size(source)) as progress:
@@ -73,7 +69,7 @@ def append(ctx: typer.Context, blob: _AppendBlob, given: AppendOptions) -> None:
 
 
 @app.command(name="append seal", spec=common.operation(operations.BLOB_SEAL_APPEND_BLOB))
-def seal(ctx: typer.Context, blob: _AppendBlob) -> None:
+def seal(env: Environment, blob: _AppendBlob) -> None:
     """Seal an append blob, so that nothing can be appended any more.
 
     There is no way back. Metadata and tags of a sealed blob can still be changed, and it can be deleted.
@@ -86,7 +82,7 @@ def seal(ctx: typer.Context, blob: _AppendBlob) -> None:
     """
     from azguard.blobs.content import append_end
 
-    env, target = context.locate(ctx, blob, Kind.BLOB, writable=True)
+    target = env.locate(blob, Kind.BLOB, writable=True)
     conditions = env.conditions(target)
     done = append_end.seal(target, conditions, env.deadline)
     env.reads.follow(target, conditions.expected_etag, done.etag, conditions.lineage)
@@ -94,7 +90,7 @@ def seal(ctx: typer.Context, blob: _AppendBlob) -> None:
 
 
 @page_app.command("put", spec=common.operation(operations.BLOB_PUT_PAGE_FROM_URL, operations.BLOB_PUT_PAGE))
-def put_pages(ctx: typer.Context, blob: _PageBlob, given: PagePutOptions) -> None:
+def put_pages(env: Environment, blob: _PageBlob, given: PagePutOptions) -> None:
     """Write content over pages, but only of the version you have seen.
 
     A page has 512 bytes. The content and the place at which it begins are multiples of that. Other pages stay as they
@@ -116,7 +112,7 @@ def put_pages(ctx: typer.Context, blob: _PageBlob, given: PagePutOptions) -> Non
     from azguard.blobs.content import page_write
     from azguard.cli.options.leases import CacheRecords
 
-    env, target = context.locate(ctx, blob, Kind.BLOB, writable=True)
+    target = env.locate(blob, Kind.BLOB, writable=True)
     with given.open() as stream:
         size = None if stream is None else streams.size(stream)
         write = given.check(env, target, size)
@@ -128,11 +124,11 @@ def put_pages(ctx: typer.Context, blob: _PageBlob, given: PagePutOptions) -> Non
 
 @page_app.command("clear", spec=common.operation(operations.BLOB_CLEAR_PAGE))
 def clear_pages(
-    ctx: typer.Context,
+    env: Environment,
     blob: _PageBlob,
     length: Annotated[
         str | None,
-        typer.Option("--length", metavar="BYTES", help="Clear this many bytes, a multiple of 512; always needed."),
+        option("--length", "BYTES", "Clear this many bytes, a multiple of 512; always needed."),
     ] = None,
     offset: _Offset = "0",
 ) -> None:
@@ -146,7 +142,7 @@ def clear_pages(
     from azguard.blobs.content import page_write
     from azguard.cli.options.leases import CacheRecords
 
-    env, target = context.locate(ctx, blob, Kind.BLOB, writable=True)
+    target = env.locate(blob, Kind.BLOB, writable=True)
     if length is None:
         raise UsageError("--length is missing", hint="how many bytes to clear: --length 512")
     write = plan_pages(env, target, values.size(offset, "--offset"))
@@ -157,14 +153,14 @@ def clear_pages(
 
 @page_app.command("ranges", spec=common.operation(operations.BLOB_GET_PAGE_RANGES))
 def list_pages(
-    ctx: typer.Context,
+    env: Environment,
     blob: _PageBlob,
     previous_snapshot: Annotated[
         str | None,
-        typer.Option("--previous-snapshot", metavar="TIME", help="Show only what differs from this snapshot."),
+        option("--previous-snapshot", "TIME", "Show only what differs from this snapshot."),
     ] = None,
-    offset: Annotated[str | None, typer.Option("--offset", metavar="BYTES", help="Begin at this byte.")] = None,
-    length: Annotated[str | None, typer.Option("--length", metavar="BYTES", help="List this many bytes.")] = None,
+    offset: Annotated[str | None, option("--offset", "BYTES", "Begin at this byte.")] = None,
+    length: Annotated[str | None, option("--length", "BYTES", "List this many bytes.")] = None,
 ) -> None:
     """List the ranges of a page blob that hold pages; the rest is zeros.
 
@@ -177,7 +173,7 @@ def list_pages(
     """
     from azguard.blobs.content import page_blob
 
-    env, target = context.locate(ctx, blob, Kind.BLOB)
+    target = env.locate(blob, Kind.BLOB)
     is_part = offset is not None or length is not None
     found = page_blob.list_ranges(
         target,
@@ -192,14 +188,10 @@ def list_pages(
 
 @block_app.command("stage", spec=common.operation(operations.BLOB_PUT_BLOCK))
 def stage_blocks(
-    ctx: typer.Context,
+    env: Environment,
     blob: common.Blob,
-    file: Annotated[
-        str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Stage this file; by default, stdin.")
-    ] = None,
-    block_id: Annotated[
-        str | None, typer.Option("--block-id", metavar="BASE64", help="Stage one block under this id.")
-    ] = None,
+    file: Annotated[str | None, option("--file, -f", "FILE|-", "Stage this file; by default, stdin.")] = None,
+    block_id: Annotated[str | None, option("--block-id", "BASE64", "Stage one block under this id.")] = None,
 ) -> None:
     """Stage blocks of a blob, which no reader sees until they are committed.
 
@@ -215,7 +207,7 @@ def stage_blocks(
     """
     from azguard.blobs.content import blocks
 
-    env, target = context.locate(ctx, blob, Kind.BLOB, writable=True)
+    target = env.locate(blob, Kind.BLOB, writable=True)
     if values.not_empty(block_id, "--block-id") is not None:
         blocks.decode_id(str(block_id))
     lease_id = env.conditions(target).lease_id
@@ -225,7 +217,7 @@ def stage_blocks(
 
 
 @block_app.command("commit", spec=common.operation(operations.BLOB_PUT_BLOCK_LIST))
-def commit_blocks(ctx: typer.Context, blob: common.Blob, given: CommitOptions) -> None:
+def commit_blocks(env: Environment, blob: common.Blob, given: CommitOptions) -> None:
     """Make a blob of staged or committed blocks, but only of the version you have seen.
 
     The blocks stand in the order in which they are named. A block that was staged again is taken as staged. Blocks that
@@ -242,7 +234,7 @@ def commit_blocks(ctx: typer.Context, blob: common.Blob, given: CommitOptions) -
     """
     from azguard.blobs.content import blocks
 
-    env, target = context.locate(ctx, blob, Kind.BLOB, writable=True)
+    target = env.locate(blob, Kind.BLOB, writable=True)
     upload = given.to_upload(env, target)
     done, stamp = blocks.commit(upload, given.read_ids())
     env.reads.record(target, done, lineage=stamp)
@@ -253,11 +245,9 @@ def commit_blocks(ctx: typer.Context, blob: common.Blob, given: CommitOptions) -
 
 @block_app.command(name="list", spec=common.operation(operations.BLOB_GET_BLOCK_LIST))
 def list_blocks(
-    ctx: typer.Context,
+    env: Environment,
     blob: common.Blob,
-    state: Annotated[
-        str, typer.Option("--state", metavar="committed|uncommitted|all", help="Show the blocks in this state.")
-    ] = "all",
+    state: Annotated[str, option("--state", "committed|uncommitted|all", "Show the blocks in this state.")] = "all",
 ) -> None:
     """List the blocks of a blob: the committed ones in their order, then those that are staged.
 
@@ -269,6 +259,6 @@ def list_blocks(
     """
     from azguard.blobs.content import blocks
 
-    env, target = context.locate(ctx, blob, Kind.BLOB)
+    target = env.locate(blob, Kind.BLOB)
     kind = values.choice(state, "--state", ("committed", "uncommitted", "all")) or "all"
     env.out.show(blocks.list_blocks(target, env.conditions(target), kind, env.deadline))

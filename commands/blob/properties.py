@@ -2,15 +2,14 @@
 
 from typing import Annotated, Any
 
-import typer
-
 from azguard.address import Kind
-from azguard.cli import context
+from azguard.cli.context import Environment
 from azguard.cli.input import values
 from azguard.cli.options import common, resources
 from azguard.cli.options.content import PropertyOptions
 from azguard.cli.options.resources import Noun
-from azguard.cli.parsing.groups import group
+from azguard.cli.parsing.rows import option
+from azguard.cli.parsing.tree import Group
 from azguard.errors import UsageError
 from azguard.guards import operations
 from azguard.guards.operations import Part
@@ -29,7 +28,7 @@ def _read_tags(*asked: Any) -> Any:
     return tags.get(*asked)
 
 
-app = group("Properties of a blob: metadata, tags, set-properties, tier.")
+app = Group("Properties of a blob: metadata, tags, set-properties, tier.")
 _BLOB = Noun(Kind.BLOB, "blob", common.Blob, "site/config.json", "conditions")
 metadata_app = resources.declare_part(
     app,
@@ -51,7 +50,7 @@ tags_app = resources.declare_part(
 
 @metadata_app.command(name="set", spec=common.operation(operations.BLOB_SET_METADATA))
 def set_metadata(
-    ctx: typer.Context,
+    env: Environment,
     blob: common.Blob,
     metadata: common.Metadata = None,
     file: resources.File = None,
@@ -76,14 +75,14 @@ def set_metadata(
     from azguard.blobs.metadata import replace_all
     from azguard.cli.options.leases import CacheRecords
 
-    env, target = context.locate(ctx, blob, Kind.BLOB, writable=True)
+    target = env.locate(blob, Kind.BLOB, writable=True)
     wanted, seen = resources.read_metadata(metadata, file)
     done = replace_all(target, wanted, env.conditions(target, seen), CacheRecords(env), env.deadline)
     resources.record_replaced(env, target, Part.METADATA, done)
 
 
 @tags_app.command(name="set", spec=common.operation(operations.BLOB_SET_TAGS))
-def set_tags(ctx: typer.Context, blob: common.Blob, tags: common.Tags = None, file: resources.File = None) -> None:
+def set_tags(env: Environment, blob: common.Blob, tags: common.Tags = None, file: resources.File = None) -> None:
     """Replace all index tags of a blob, but only those you have seen, on the version you have seen.
 
     A file that tags get printed names its version, which guards the write. Without such a file, what tags get read last
@@ -111,7 +110,7 @@ def set_tags(ctx: typer.Context, blob: common.Blob, tags: common.Tags = None, fi
     from azguard.cli.options.leases import CacheRecords
     from azguard.guards import fences
 
-    env, target = context.locate(ctx, blob, Kind.BLOB)
+    target = env.locate(blob, Kind.BLOB)
     if target.address.snapshot:
         raise UsageError(f"{target} is a snapshot, which keeps its tags", hint="leave ?snapshot=… out")
     wanted, seen = resources.read_tags(tags, file)
@@ -123,7 +122,7 @@ def set_tags(ctx: typer.Context, blob: common.Blob, tags: common.Tags = None, fi
 
 
 @app.command(name="set-properties", spec=common.operation(operations.BLOB_SET_PROPERTIES))
-def set_properties(ctx: typer.Context, blob: common.Blob, given: PropertyOptions) -> None:
+def set_properties(env: Environment, blob: common.Blob, given: PropertyOptions) -> None:
     """Change content headers of a blob, but only of the version you have seen. The others stay.
 
     The service clears each header that is not sent. So azguard first reads the headers and sends them all, guarded by
@@ -143,7 +142,7 @@ def set_properties(ctx: typer.Context, blob: common.Blob, given: PropertyOptions
     from azguard.blobs import headers
     from azguard.cli.options.leases import CacheRecords
 
-    env, target = context.locate(ctx, blob, Kind.BLOB, writable=True)
+    target = env.locate(blob, Kind.BLOB, writable=True)
     wanted = given.check()
     done = headers.change_headers(
         target,
@@ -159,19 +158,15 @@ def set_properties(ctx: typer.Context, blob: common.Blob, given: PropertyOptions
 
 @app.command(spec=common.operation(operations.BLOB_SET_TIER))
 def tier(
-    ctx: typer.Context,
+    env: Environment,
     blob: common.Blob,
     tier: Annotated[
         str | None,
-        typer.Option("--tier", metavar="Hot|Cool|Cold|Archive", help="The tier; of a premium page blob, P4 to P80."),
+        option("--tier", "Hot|Cool|Cold|Archive", "The tier; of a premium page blob, P4 to P80."),
     ] = None,
     rehydrate_priority: Annotated[
         str | None,
-        typer.Option(
-            "--rehydrate-priority",
-            metavar="Standard|High",
-            help="Choose how fast it leaves the archive.",
-        ),
+        option("--rehydrate-priority", "Standard|High", "Choose how fast it leaves the archive."),
     ] = None,
 ) -> None:
     """Change the access tier of a blob, but only of the version you have seen.
@@ -193,7 +188,7 @@ def tier(
     from azguard.blobs.headers import PRIORITIES, TIERS, TierChange
     from azguard.cli.options.leases import CacheRecords
 
-    env, target = context.locate(ctx, blob, Kind.BLOB)
+    target = env.locate(blob, Kind.BLOB)
     change = TierChange(
         target=target,
         tier=values.named(tier, "--tier", TIERS),

@@ -4,17 +4,15 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from azguard.address import Kind, is_snapshot_time
-from azguard.cli import context
 from azguard.cli.context import Environment
 from azguard.cli.input import addresses, streams, values
 from azguard.cli.options import common, resources
 from azguard.cli.options.content import FilePutOptions
 from azguard.cli.options.trees import FileTreePutOptions, TreeGetOptions
 from azguard.cli.output.delivery import Overwrite, check_overwrite, to_file, to_stream
-from azguard.cli.parsing.groups import group
+from azguard.cli.parsing.rows import argument, option
+from azguard.cli.parsing.tree import Group
 from azguard.errors import UsageError
 from azguard.guards import operations
 
@@ -26,30 +24,24 @@ if TYPE_CHECKING:
     from azguard.files.uploads import FileUpload
 
 _LARGEST = 2**63 - 1
-_Offset = Annotated[str, typer.Option("--offset", metavar="BYTES", help="Begin at this byte.")]
+_Offset = Annotated[str, option("--offset", "BYTES", "Begin at this byte.")]
 
-app = group("The content of a file: get, put, range.")
-range_app = group("Ranges of a file: put, clear, list.")
-app.add_typer(range_app, name="range")
+app = Group("The content of a file: get, put, range.")
+range_app = Group("Ranges of a file: put, clear, list.")
+app.add("range", range_app)
 
 
 @app.command(spec=common.operation(operations.FILE_GET))
 def get(
-    ctx: typer.Context,
+    env: Environment,
     file: addresses.File,
     to: Annotated[
         str | None,
-        typer.Option("--file", "-f", metavar="FILE", help="Write to this file; by default, to stdout."),
+        option("--file, -f", "FILE", "Write to this file; by default, to stdout."),
     ] = None,
-    result: Annotated[
-        str | None, typer.Option("--result", metavar="FILE", help="Write the result here as JSON.")
-    ] = None,
-    start_range: Annotated[
-        str | None, typer.Option("--start-range", metavar="N", help="Begin at this byte, counted from 0.")
-    ] = None,
-    end_range: Annotated[
-        str | None, typer.Option("--end-range", metavar="N", help="End with this byte, included.")
-    ] = None,
+    result: Annotated[str | None, option("--result", "FILE", "Write the result here as JSON.")] = None,
+    start_range: Annotated[str | None, option("--start-range", "N", "Begin at this byte, counted from 0.")] = None,
+    end_range: Annotated[str | None, option("--end-range", "N", "End with this byte, included.")] = None,
     *,
     overwrite: Overwrite = False,
     tree: TreeGetOptions,
@@ -78,7 +70,6 @@ def get(
     """
     from azguard.files import download
 
-    env = context.of(ctx)
     check_overwrite(to, tree.if_exists, overwrite=overwrite)
     if tree.recursive:
         from azguard.cli.options import tree_plans
@@ -109,9 +100,9 @@ def get(
 
 
 def _refuse_of_one(given: Mapping[str, str | None]) -> None:
-    for option, value in given.items():
+    for name, value in given.items():
         if value is not None:
-            raise UsageError(f"{option} is for one file, and --recursive is for many", hint=f"leave {option} out")
+            raise UsageError(f"{name} is for one file, and --recursive is for many", hint=f"leave {name} out")
 
 
 def _read_span(start: str | None, end: str | None) -> "Span":
@@ -126,11 +117,11 @@ def _read_span(start: str | None, end: str | None) -> "Span":
 
 @app.command(spec=common.operation(operations.FILE_RENAME))
 def put(
-    ctx: typer.Context,
+    env: Environment,
     path: addresses.File,
     to: Annotated[
         str | None,
-        typer.Argument(metavar="SHARE/PREFIX/", help="With --recursive: where the folder before it goes."),
+        argument("SHARE/PREFIX/", "With --recursive: where the folder before it goes."),
     ] = None,
     *,
     given: FilePutOptions,
@@ -163,7 +154,6 @@ def put(
     from azguard.files import uploads
     from azguard.requests.lineage import fresh_op
 
-    env = context.of(ctx)
     if tree.recursive:
         _put_tree(env, (path, to), given, tree)
         return
@@ -197,9 +187,7 @@ def put(
     env.out.show(written)
 
 
-def _put_tree(
-    env: context.Environment, words: tuple[str, str | None], given: FilePutOptions, tree: FileTreePutOptions
-) -> None:
+def _put_tree(env: Environment, words: tuple[str, str | None], given: FilePutOptions, tree: FileTreePutOptions) -> None:
     from azguard.cli.options import tree_plans
     from azguard.files.trees import FileSettings
 
@@ -218,11 +206,9 @@ def _write(upload: "FileUpload", write: "Callable[[], Any]", *, skip: bool) -> A
 
 @range_app.command("put", spec=common.operation(operations.FILE_PUT_RANGE))
 def put_range(
-    ctx: typer.Context,
+    env: Environment,
     path: addresses.File,
-    file: Annotated[
-        str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Write this file; by default, stdin.")
-    ] = None,
+    file: Annotated[str | None, option("--file, -f", "FILE|-", "Write this file; by default, stdin.")] = None,
     offset: _Offset = "0",
 ) -> None:
     """Write content over a range of a file, if it is still the version that you read.
@@ -240,7 +226,6 @@ def put_range(
     """
     from azguard.files import ranges
 
-    env = context.of(ctx)
     write = _plan(env, path, offset)
     with streams.content(file) as stream, env.out.progress_bar(f"put {write.target}", streams.size(stream)) as progress:
         done = ranges.put_range(write, stream, progress.at)
@@ -250,11 +235,11 @@ def put_range(
 
 @range_app.command("clear", spec=common.operation(operations.FILE_PUT_RANGE))
 def clear_range(
-    ctx: typer.Context,
+    env: Environment,
     file: addresses.File,
     length: Annotated[
         str | None,
-        typer.Option("--length", metavar="BYTES", help="Clear this many bytes, a multiple of 512; always needed."),
+        option("--length", "BYTES", "Clear this many bytes, a multiple of 512; always needed."),
     ] = None,
     offset: _Offset = "0",
 ) -> None:
@@ -269,7 +254,6 @@ def clear_range(
     """
     from azguard.files import ranges
 
-    env = context.of(ctx)
     write = _plan(env, file, offset)
     if length is None:
         raise UsageError("--length is missing", hint="how many bytes to clear: --length 512")
@@ -280,14 +264,14 @@ def clear_range(
 
 @range_app.command(name="list", spec=common.operation(operations.FILE_LIST_RANGES))
 def list_ranges(
-    ctx: typer.Context,
+    env: Environment,
     file: addresses.File,
     previous_snapshot: Annotated[
         str | None,
-        typer.Option("--previous-snapshot", metavar="TIME", help="Show only what differs from this snapshot."),
+        option("--previous-snapshot", "TIME", "Show only what differs from this snapshot."),
     ] = None,
-    offset: Annotated[str | None, typer.Option("--offset", metavar="BYTES", help="Begin at this byte.")] = None,
-    length: Annotated[str | None, typer.Option("--length", metavar="BYTES", help="List this many bytes.")] = None,
+    offset: Annotated[str | None, option("--offset", "BYTES", "Begin at this byte.")] = None,
+    length: Annotated[str | None, option("--length", "BYTES", "List this many bytes.")] = None,
 ) -> None:
     """List the ranges of a file that hold data; the rest is zeros.
 
@@ -300,7 +284,7 @@ def list_ranges(
     """
     from azguard.files import ranges
 
-    env, target = context.locate(ctx, file, Kind.FILE)
+    target = env.locate(file, Kind.FILE)
     asked = ranges.RangesAsked(
         offset=None if offset is None else values.size(offset, "--offset"),
         length=None if length is None else values.size(length, "--length", least=1),

@@ -3,28 +3,28 @@
 import shlex
 from typing import Annotated
 
-import typer
-
-from azguard.cli import completers, context
+from azguard.cli import completers
+from azguard.cli.context import Environment
 from azguard.cli.input import addresses, values
 from azguard.cli.options import common, file_locks
 from azguard.cli.options.file_locks import FileLockOptions
-from azguard.cli.parsing.groups import group
+from azguard.cli.parsing.rows import argument, flag, option
+from azguard.cli.parsing.tree import Group
 from azguard.errors import Partial, UsageError
 from azguard.guards import operations
 
-_Recursive = Annotated[bool, typer.Option("--recursive", help="Include all files and directories below it.")]
+_Recursive = Annotated[bool, flag("--recursive", "Include all files and directories below it.")]
 
-app = group("Who has a file open through SMB: handle, lock.")
-handle_app = group("Handles that programs hold on files over SMB: list, close.")
-app.add_typer(handle_app, name="handle")
-lock_app = group("Files that are locked through SMB: run, list, break.")
-app.add_typer(lock_app, name="lock")
+app = Group("Who has a file open through SMB: handle, lock.")
+handle_app = Group("Handles that programs hold on files over SMB: list, close.")
+app.add("handle", handle_app)
+lock_app = Group("Files that are locked through SMB: run, list, break.")
+app.add("lock", lock_app)
 
 
 @handle_app.command(name="list", spec=common.operation(operations.FILE_LIST_HANDLES))
 def list_handles(
-    ctx: typer.Context,
+    env: Environment,
     path: addresses.Path,
     recursive: _Recursive = False,
     num_results: common.Limit = None,
@@ -42,7 +42,6 @@ def list_handles(
     """
     from azguard.files import handles
 
-    env = context.of(ctx)
     target = addresses.locate_path(env, path)
     limit = values.count(num_results, "--num-results")
     env.out.show_each(handles.list_handles(target, env.deadline, recursive=recursive, limit=limit))
@@ -50,12 +49,12 @@ def list_handles(
 
 @handle_app.command("close", spec=common.operation(operations.FILE_FORCE_CLOSE_HANDLES))
 def close_handles(
-    ctx: typer.Context,
+    env: Environment,
     path: addresses.Path,
-    handle_id: Annotated[str | None, typer.Option("--handle-id", metavar="ID", help="Close this handle.")] = None,
-    close_all: Annotated[bool, typer.Option("--close-all", help="Close all handles on it.")] = False,
+    handle_id: Annotated[str | None, option("--handle-id", "ID", "Close this handle.")] = None,
+    close_all: Annotated[bool, flag("--close-all", "Close all handles on it.")] = False,
     recursive: _Recursive = False,
-) -> None:
+) -> int:
     """Close a handle on a file, directory or share, or all of them.
 
     The program that held it gets an error when it uses the file next; what it had not written yet is lost. If the file
@@ -80,25 +79,20 @@ def close_handles(
         )
     if recursive and not close_all:
         raise UsageError("--recursive is about all handles", hint="add --close-all instead of --handle-id")
-    env = context.of(ctx)
     target = addresses.locate_path(env, path)
     done = handles.close(target, values.not_empty(handle_id, "--handle-id"), env.deadline, recursive=recursive)
-    env.out.answer(done, Partial.exit_code if done.failed else 0)
+    return env.out.answer(done, Partial.exit_code if done.failed else 0)
 
 
 @lock_app.command("run", spec=common.remote("the open file is what guards it"))
 def run_locked(
-    ctx: typer.Context,
+    env: Environment,
     words: Annotated[
         list[str],
-        typer.Argument(
-            metavar="SHARE/PATH -- CMD [ARG...]",
-            help="The file to lock; and the command.",
-            autocompletion=completers.files,
-        ),
+        argument("SHARE/PATH -- CMD [ARG...]", "The file to lock; and the command.", completer=completers.files),
     ],
     given: FileLockOptions,
-) -> None:
+) -> int:
     """Run a command while azguard keeps a file open through SMB, for itself alone, and exit with its status.
 
     The lock is the open file. While it is open, no SMB client can open it for reading or writing, and the REST API
@@ -137,12 +131,11 @@ def run_locked(
     """
     from azguard.smb import file_lock_run as core
 
-    env = context.of(ctx)
-    raise typer.Exit(core.run_locked(file_locks.plan_file_lock(env, words, given)))
+    return core.run_locked(file_locks.plan_file_lock(env, words, given))
 
 
 @lock_app.command(name="list", spec=common.operation(operations.FILE_LIST_HANDLES))
-def list_holders(ctx: typer.Context, path: addresses.Path, num_results: common.Limit = None) -> None:
+def list_holders(env: Environment, path: addresses.Path, num_results: common.Limit = None) -> None:
     """List who has the files of a share open through SMB: from which machine, for what, and since when.
 
     Of a directory, or a share, it lists all files below it. A lock of azguard file lock run is one of them, with the
@@ -157,21 +150,20 @@ def list_holders(ctx: typer.Context, path: addresses.Path, num_results: common.L
     """
     from azguard.smb import holders
 
-    env = context.of(ctx)
     limit = values.count(num_results, "--num-results")
     env.out.show_each(holders.list_holders(addresses.locate_path(env, path), env.deadline, limit))
 
 
 @lock_app.command(name="break", spec=common.operation(operations.FILE_FORCE_CLOSE_HANDLES))
 def break_lock(
-    ctx: typer.Context,
+    env: Environment,
     file: addresses.File,
     yes: common.Yes = False,
     if_owner: Annotated[
         str | None,
-        typer.Option("--if-owner", metavar="CLIENT", help="Only if this machine, by name or IP, alone has it open."),
+        option("--if-owner", "CLIENT", "Only if this machine, by name or IP, alone has it open."),
     ] = None,
-) -> None:
+) -> int:
     """Close a file by force, after showing who has it open; a command of file lock run is ended and exits with 77.
 
     Only what was shown is closed: a program that opens the file meanwhile keeps it. In a script, confirm with --yes or
@@ -189,7 +181,6 @@ def break_lock(
     """
     from azguard.smb import holders
 
-    env = context.of(ctx)
     request = file_locks.to_break(env, file, if_owner, yes=yes)
     done = holders.break_after_showing(request, env.deadline, env.out.info, file_locks.choose_confirmation())
-    env.out.answer(done, Partial.exit_code if done.failed else 0)
+    return env.out.answer(done, Partial.exit_code if done.failed else 0)

@@ -3,28 +3,26 @@
 from datetime import timedelta
 from typing import Annotated
 
-import typer
-
 from azguard.address import Kind
-from azguard.cli import completers, context
+from azguard.cli import completers
+from azguard.cli.context import Environment
 from azguard.cli.input import addresses, values
 from azguard.cli.options import common, resources
 from azguard.cli.options.content import FilePropertyOptions
 from azguard.cli.options.copies import WAIT_SECONDS, FileCopyOptions, locate_file_source, refuse_order
 from azguard.cli.options.resources import Noun, declare_exists
 from azguard.cli.options.trees import FileTreeDeleteOptions
-from azguard.cli.parsing.groups import group
+from azguard.cli.parsing.rows import argument, flag, option
+from azguard.cli.parsing.tree import Group
 from azguard.errors import UsageError
 from azguard.files import entries, files
 from azguard.guards import operations
 from azguard.guards.operations import Part
 from azguard.guards.resolve import Conditions
 
-_Destination = Annotated[
-    str, typer.Argument(metavar="SHARE/PATH", help="The destination, or its URL.", autocompletion=completers.files)
-]
+_Destination = Annotated[str, argument("SHARE/PATH", "The destination, or its URL.", completer=completers.files)]
 
-app = group(
+app = Group(
     "A file in its directory: show, exists, list, delete, prune, copy, rename, resize, set-properties, metadata."
 )
 _FILE = Noun(Kind.FILE, "file", addresses.File, "team/plan.txt", "files")
@@ -34,7 +32,7 @@ metadata_app = resources.declare_part(
 
 
 @app.command(spec=common.operation(operations.FILE_GET_PROPERTIES))
-def show(ctx: typer.Context, file: addresses.File) -> None:
+def show(env: Environment, file: addresses.File) -> None:
     """Show a file's properties and metadata.
 
     Examples:
@@ -43,7 +41,7 @@ def show(ctx: typer.Context, file: addresses.File) -> None:
 
     Topics: files
     """
-    env, target = context.locate(ctx, file, Kind.FILE)
+    target = env.locate(file, Kind.FILE)
     env.out.show(files.show(target, env.conditions(target), env.deadline))
 
 
@@ -54,7 +52,7 @@ declare_exists(
 
 @app.command(name="list", spec=common.remote("List Directories and Files honours no conditions"))
 def list_(
-    ctx: typer.Context,
+    env: Environment,
     folder: addresses.Folder,
     prefix: common.Prefix = None,
     num_results: common.Limit = None,
@@ -68,14 +66,13 @@ def list_(
 
     Topics: files
     """
-    env = context.of(ctx)
     target = addresses.locate_folder(env, folder)
     limit = values.count(num_results, "--num-results")
     env.out.show_each(entries.list_entries(target, env.deadline, prefix=prefix, limit=limit))
 
 
 @app.command(spec=common.operation(operations.FILE_DELETE))
-def delete(ctx: typer.Context, file: addresses.File, *, tree: FileTreeDeleteOptions) -> None:
+def delete(env: Environment, file: addresses.File, *, tree: FileTreeDeleteOptions) -> None:
     """Delete a file, if it is still the version that you read.
 
     The service does not compare the ETag. So azguard takes a lease, compares, deletes. An unchanged ETag does not
@@ -91,7 +88,6 @@ def delete(ctx: typer.Context, file: addresses.File, *, tree: FileTreeDeleteOpti
 
     Topics: files, trees
     """
-    env = context.of(ctx)
     if tree.recursive:
         from azguard.cli.options import tree_plans
 
@@ -106,14 +102,14 @@ def delete(ctx: typer.Context, file: addresses.File, *, tree: FileTreeDeleteOpti
 
 @app.command(spec=common.remote("each temporary file is deleted as the version that was judged"))
 def prune(
-    ctx: typer.Context,
+    env: Environment,
     folder: addresses.Folder,
     older_than: Annotated[
         str | None,
-        typer.Option("--older-than", metavar="DURATION", help="Delete also those that were not written for this long."),
+        option("--older-than", "DURATION", "Delete also those that were not written for this long."),
     ] = None,
-    recursive: Annotated[bool, typer.Option("--recursive", help="Include the directories below.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be deleted; delete nothing.")] = False,
+    recursive: Annotated[bool, flag("--recursive", "Include the directories below.")] = False,
+    dry_run: Annotated[bool, flag("--dry-run", "Show what would be deleted; delete nothing.")] = False,
 ) -> None:
     """Delete the temporary files that killed writes left in a share or directory.
 
@@ -134,7 +130,6 @@ def prune(
     """
     from azguard.files import leftovers
 
-    env = context.of(ctx)
     target = addresses.locate_folder(env, folder, writable=True)
     age = None if older_than is None else timedelta(seconds=values.duration(older_than, "--older-than"))
     pruning = leftovers.Pruning(addresses.guarding(env), env.deadline, older_than=age, only_tells=dry_run)
@@ -143,10 +138,10 @@ def prune(
 
 @app.command(spec=common.operation(operations.FILE_RENAME))
 def copy(
-    ctx: typer.Context,
+    env: Environment,
     path: _Destination,
     given: FileCopyOptions,
-    second: Annotated[str | None, typer.Argument(hidden=True, help="Refused: see --source.")] = None,
+    second: Annotated[str | None, argument("NAME?", "Refused: see --source.", is_hidden=True)] = None,
 ) -> None:
     """Copy a file or a blob over the version you have seen, or to where nothing is.
 
@@ -183,7 +178,6 @@ def copy(
     from azguard.requests.lineage import fresh_op
     from azguard.resources import existence
 
-    env = context.of(ctx)
     refuse_order(path, second, given.source, "file", "SHARE/PATH")
     target = env.locate(path, Kind.FILE, writable=True)
     skip = resources.skips(env, given.if_exists)
@@ -215,11 +209,9 @@ def copy(
 
 @app.command("abort-copy", spec=common.operation(operations.FILE_ABORT_COPY))
 def abort_copy(
-    ctx: typer.Context,
+    env: Environment,
     path: _Destination,
-    copy_id: Annotated[
-        str | None, typer.Option("--copy-id", metavar="ID", help="Stop this copy; by default, the pending one.")
-    ] = None,
+    copy_id: Annotated[str | None, option("--copy-id", "ID", "Stop this copy; by default, the pending one.")] = None,
 ) -> None:
     """Stop a copy that is pending. The destination is then an empty file.
 
@@ -238,7 +230,7 @@ def abort_copy(
     """
     from azguard.files import copies
 
-    env, target = context.locate(ctx, path, Kind.FILE, writable=True)
+    target = env.locate(path, Kind.FILE, writable=True)
     named = values.not_empty(copy_id, "--copy-id")
     done = copies.abort(target, named, env.conditions(target), env.deadline)
     env.reads.forget(target)
@@ -247,11 +239,11 @@ def abort_copy(
 
 @app.command(spec=common.operation(operations.FILE_RENAME))
 def rename(
-    ctx: typer.Context,
+    env: Environment,
     file: addresses.File,
-    new: Annotated[str, typer.Argument(metavar="SHARE/PATH", help="Its new address.", autocompletion=completers.files)],
+    new: Annotated[str, argument("SHARE/PATH", "Its new address.", completer=completers.files)],
     source_lease_id: Annotated[
-        str | None, typer.Option("--source-lease-id", metavar="ID", help="The lease of the file that is renamed.")
+        str | None, option("--source-lease-id", "ID", "The lease of the file that is renamed.")
     ] = None,
 ) -> None:
     """Rename a file inside its share; nothing is replaced that you did not read.
@@ -268,7 +260,6 @@ def rename(
 
     Topics: files
     """
-    env = context.of(ctx)
     source = env.locate(file, Kind.FILE, writable=True)
     target = env.locate(new, Kind.FILE, writable=True)
     last = env.reads.find_last(source)
@@ -292,9 +283,9 @@ def rename(
 
 @app.command(spec=common.operation(operations.FILE_SET_PROPERTIES))
 def resize(
-    ctx: typer.Context,
+    env: Environment,
     file: addresses.File,
-    size: Annotated[str | None, typer.Option("--size", metavar="BYTES", help="The new length; always needed.")] = None,
+    size: Annotated[str | None, option("--size", "BYTES", "The new length; always needed.")] = None,
 ) -> None:
     """Set the length of a file, if it is still the version that you read.
 
@@ -307,7 +298,7 @@ def resize(
     """
     from azguard.files import ranges
 
-    env, target = context.locate(ctx, file, Kind.FILE, writable=True)
+    target = env.locate(file, Kind.FILE, writable=True)
     if size is None:
         raise UsageError("--size is missing", hint="how long the file is to be: --size 1MiB")
     length = values.size(size, "--size")
@@ -320,7 +311,7 @@ def resize(
 
 
 @app.command(name="set-properties", spec=common.operation(operations.FILE_SET_PROPERTIES))
-def set_properties(ctx: typer.Context, file: addresses.File, given: FilePropertyOptions) -> None:
+def set_properties(env: Environment, file: addresses.File, given: FilePropertyOptions) -> None:
     """Change content headers, attributes and times of a file, but only of the version you have seen.
 
     What you do not name stays. The service does not compare the ETag here. So azguard takes a lease, compares, writes.
@@ -333,7 +324,7 @@ def set_properties(ctx: typer.Context, file: addresses.File, given: FileProperty
     """
     from azguard.files import properties
 
-    env, target = context.locate(ctx, file, Kind.FILE, writable=True)
+    target = env.locate(file, Kind.FILE, writable=True)
     wanted = given.check()
     conditions = env.conditions(target)
     done = properties.change_file(target, wanted, conditions, addresses.guarding(env), env.deadline)
@@ -343,7 +334,7 @@ def set_properties(ctx: typer.Context, file: addresses.File, given: FileProperty
 
 @metadata_app.command(name="set", spec=common.operation(operations.FILE_SET_METADATA))
 def set_metadata(
-    ctx: typer.Context,
+    env: Environment,
     file: addresses.File,
     metadata: common.Metadata = None,
     file_: resources.File = None,
@@ -360,5 +351,5 @@ def set_metadata(
 
     Topics: files
     """
-    env, target = context.locate(ctx, file, Kind.FILE, writable=True)
+    target = env.locate(file, Kind.FILE, writable=True)
     addresses.replace_metadata(env, target, metadata, file_)

@@ -12,9 +12,8 @@ import pytest
 
 from tests.support import files_world
 from tests.support.cli_world import CliWorld
-from tests.support.command_tree import find_command
+from tests.support.command_tree import command_at, find_command
 from tests.support.evidence import EXPECTED, Expected
-from tests.system.test_help import command_at
 from tests.system.test_unhonoured import REMOTE
 
 LEASE = "6dd2b9e3-5c17-4a0e-a2f1-8f4c1b7d9e01"

@@ -23,7 +23,6 @@ from unittest.mock import patch
 
 from azguard.processes.channel import ENDING
 from azguard.processes.signals import restore_handlers
-from docs.manual import find_root
 from tests.support.forked_process import ForkedProcess
 from tests.support.places import REPOSITORY
 
@@ -126,15 +125,12 @@ class CliWorld:
         """Run a command line inside this process and return what it left."""
         from azguard.cli import app, signals
 
-        commands = find_root()
         with (
             _collecting(),
             here(self.root, self.environ(scope, env)),
             _streams(stdin) as (out, err),
             # A signal must not end the tests as it ends a command.
             patch.object(signals, "hasten", lambda status: None),
-            # The commands are built once; a process has no second use for them.
-            patch.object(app, "_root", lambda: commands),
         ):
             code = app.run(list(args))
         return Ran(code, out.getvalue(), err.getvalue().decode())

@@ -1,11 +1,25 @@
 """All commands of the command line, each with its words."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
-from docs.generate import commands
+from azguard.cli.errors import Facts
+from azguard.cli.parsing.parser import build
+from azguard.cli.parsing.tree import Command, Group, root
 
 #: The words of each command, such as ``blob put``, and the command.
-COMMANDS = tuple(commands())
+COMMANDS = tuple(root.walk())
+
+
+def command_at(path: Sequence[str]) -> Command:
+    """Return the command of these words."""
+    found = root.find(path)
+    assert isinstance(found, Command)
+    return found
+
+
+def read_line(node: Command | Group, words: Sequence[str]) -> bool:
+    """Return whether the words of a line are read; an error of the parser is raised."""
+    return build(node).make_context("x", list(words), obj=Facts()) is not None
 
 
 def find_name(line: str, names: Collection[str]) -> str | None:

@@ -125,8 +125,6 @@ def main(path: str) -> str:
     for name in (*_LATE, *(each for each in _OPTIONAL if importlib.util.find_spec(each.partition(".")[0]))):
         importlib.import_module(name)
     # Built, compiled and read at the first use, which is in every fork.
-    app: Any = importlib.import_module("azguard.cli.app")
-    app._root = cache(app._root)
     importlib.import_module("tests.support.command_tree")
     importlib.import_module("azguard.cli.redaction")._rules()
     mimetypes.init()

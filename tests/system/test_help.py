@@ -2,37 +2,17 @@
 
 import os
 import re
-from collections.abc import Iterator
 from io import StringIO
-from typing import Any
 
 import pytest
-from typer.core import TyperGroup
 
 from azguard.cli import help_text
 from azguard.cli.help_text import HelpText
-from docs.manual import find_root
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
+from tests.support.command_tree import COMMANDS, command_at
 
-
-def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    for name in group.list_commands(None):
-        command = group.get_command(None, name)
-        if isinstance(command, TyperGroup):
-            yield from commands(command, (*path, name))
-        else:
-            yield (*path, name)
-
-
-EVERY = tuple(commands(find_root()))
-
-
-def command_at(path: tuple[str, ...]) -> Any:
-    command = find_root()
-    for name in path:
-        command = command.get_command(None, name)
-    return command
+EVERY = tuple(tuple(name.split()) for name, _ in COMMANDS)
 
 
 @cases("path", ((), *EVERY))
@@ -45,7 +25,7 @@ def test_help_fits_eighty_columns_and_groups_its_options(offline: CliWorld, path
 
 
 def test_every_option_and_argument_says_what_it_is_for() -> None:
-    assert [(path, param.name) for path in EVERY for param in command_at(path).params if not param.help] == []
+    assert [(name, row.name) for name, command in COMMANDS for row in command.rows if not row.help] == []
 
 
 def test_options_of_all_commands_stand_in_a_topic_of_their_own(offline: CliWorld) -> None:

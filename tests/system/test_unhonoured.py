@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 
 from azguard.cli.options import common
+from azguard.cli.parsing.tree import Command
 from azguard.guards.operations import Condition, Operation
 from tests.support import thorough
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
-from tests.system.test_help import EVERY, command_at
+from tests.support.command_tree import command_at
+from tests.system.test_help import EVERY
 
 LEASE = "0f3c1111-2222-3333-4444-555566667777"
 VALUES = {
@@ -33,12 +35,12 @@ PLACES = {
 }  # fmt: skip
 
 
-REMOTE = [path for path in EVERY if any(param.name == "account_name" for param in command_at(path).params)]
+REMOTE = [path for path in EVERY if command_at(path).spec.is_remote]
 
 
-def meant(command: Any, name: str) -> bool:
+def meant(command: Command, name: str) -> bool:
     """Return whether an option is in the command's help: then it means something there."""
-    return any(param.name == name and not param.hidden for param in command.params)
+    return any(row.name == name and not row.is_hidden for row in command.rows)
 
 
 def typed(name: str) -> list[str]:
@@ -61,8 +63,7 @@ def test_a_condition_that_means_nothing_is_refused_with_the_reason_before_any_re
 def refusals(offline: CliWorld, path: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what is said of each condition that means nothing to a command, and what must be."""
     command = command_at(path)
-    places = [param for param in command.params if param.param_type_name == "argument" and param.required]
-    words = [PLACES[param.metavar] for param in places]
+    words = [PLACES[row.metavar] for row in command.rows if row.is_argument and row.is_required]
     env = {"AZURE_STORAGE_CONNECTION_STRING": NOWHERE}
     tail = ("--", "true") if path in (("lock", "run"), ("file", "lock", "run"), ("queue", "work")) else ()
     found, right = {}, {}

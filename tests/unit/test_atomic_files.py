@@ -9,6 +9,7 @@ import pytest
 from azguard import atomic_files
 from azguard.atomic_files import write_atomically
 from azguard.cli import errors, signals
+from azguard.cli.errors import Facts
 from tests.support.emulator_world import until
 
 _WRITERS = 6
@@ -79,7 +80,7 @@ def test_a_folder_that_was_deleted_around_us_matters_only_to_what_is_named_from_
     with pytest.raises(FileNotFoundError) as caught:
         write_atomically(Path("file"), b"x")
     monkeypatch.setattr(signals, "hasten", lambda status: None)
-    status = errors.report(caught.value, {}, [], {})
+    status = errors.report(caught.value, Facts(), {})
     assert ((tmp_path / "file").read_bytes(), status, capsys.readouterr().err.partition("\n")[0]) == (
         b"x", 78, "error: the folder that you are in was deleted",
     )  # fmt: skip

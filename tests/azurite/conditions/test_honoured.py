@@ -18,12 +18,12 @@ from azure.core.exceptions import ResourceNotFoundError
 
 from azguard.emulators.state import Azurite
 from tests.support.cli_world import CliWorld, Ran
+from tests.support.command_tree import command_at
 from tests.support.condition_stage import LEASE, OTHER_LEASE, VALUES, Sent, Stage, find_flaws
 from tests.support.evidence import EXPECTED, HEADERS, ROWS, answer_to, failures
 from tests.support.queue_stage import QueueStage
 from tests.support.scenarios import NO_COMMAND, PLAYED, SCENARIOS, SCRIPTED, Scenario
 from tests.support.staging import staged
-from tests.system.test_help import command_at
 from tests.system.test_unhonoured import REMOTE
 
 _HEADERS = {**{flag: header.lower() for flag, header in HEADERS.items()}, "--lease-id": "x-ms-lease-id"}

@@ -9,7 +9,6 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from azguard.cli.words import guesses
 from tests.support.cases import cases
 from tests.support.command_tree import COMMANDS, find_name
 from tests.support.places import REPOSITORY
@@ -63,7 +62,7 @@ def test_every_command_line_of_ours_can_be_typed(line: str) -> None:
     name = find_name(line.removeprefix("azguard "), _OURS)
     assert name is not None
     own = line.partition(" -- ")[0].split()
-    unknown = {word for word in own if word.startswith("--")} - set(guesses.list_shown_options(_OURS[name]))
+    unknown = {word for word in own if word.startswith("--")} - set(_OURS[name].list_options())
     assert unknown == set()
 
 

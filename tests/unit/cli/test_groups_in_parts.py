@@ -2,21 +2,17 @@
 
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any
 
-from azguard.cli.parsing.groups import group
+from azguard.cli.parsing.tree import Command, Group, root
 from azguard.cli.registry import COMMANDS, find_module, list_modules
-from docs.manual import find_root
 from tests.unit.test_layers import MODULES
 
 PARTS = MappingProxyType({"metadata": "container", "delete": "container", "version": "about"})
 
 
-def noun(modules: MappingProxyType[str, str] = PARTS) -> Any:
+def noun(modules: MappingProxyType[str, str] = PARTS) -> Group:
     """Return a group of commands of other modules."""
-    found = group("A noun.").build()
-    found.modules = modules
-    return found
+    return Group("A noun.", "noun", modules)
 
 
 def test_the_rows_of_a_folder_name_all_that_its_files_declare_and_its_files_are_all_in_rows() -> None:
@@ -27,7 +23,7 @@ def test_the_rows_of_a_folder_name_all_that_its_files_declare_and_its_files_are_
     for noun in nouns:
         modules = list_modules(noun)
         for module in set(modules.values()):
-            declared = import_module(f"azguard.commands.{module}").app.build().list_commands(None)
+            declared = import_module(f"azguard.commands.{module}").app.list_names()
             assert sorted(declared) == sorted(name for name, each in modules.items() if each == module)
 
 
@@ -38,27 +34,24 @@ def test_every_file_of_commands_is_that_of_a_noun() -> None:
 
 def test_a_module_is_imported_when_its_command_is_asked_for() -> None:
     found = noun()
-    assert list(found.commands) == []
-    found.get_command(None, "delete")
-    assert list(found.commands) == ["delete"]
-
-
-def test_a_command_is_built_when_it_is_asked_for() -> None:
-    found = import_module("azguard.commands.about").app.build()
-    found.get_command(None, "demo")
-    assert list(found.commands) == ["demo"]
+    assert found._declared == {}
+    found.get("delete")
+    assert list(found._declared) == ["delete"]
 
 
 def test_a_module_holds_a_group_of_the_name_or_the_command_among_others() -> None:
     found = noun()
-    assert found.list_commands(None) == list(PARTS)
-    assert found.get_command(None, "metadata").list_commands(None) == ["get", "set"]
-    assert "--with-contents" in {option for param in found.get_command(None, "delete").params for option in param.opts}
-    assert found.get_command(None, "version").help.startswith("Print the version")
+    metadata, delete, version = (found.get(name) for name in PARTS)
+    assert isinstance(metadata, Group)
+    assert (found.list_names(), metadata.list_names()) == (list(PARTS), ["get", "set"])
+    assert isinstance(delete, Command)
+    assert "--with-contents" in delete.list_options()
+    assert isinstance(version, Command)
+    assert version.help.startswith("Print the version")
 
 
 def test_a_command_that_no_module_has_is_none() -> None:
-    assert noun().get_command(None, "nothing") is None
+    assert noun().get("nothing") is None
 
 
 def test_a_command_of_two_words_stands_beside_the_one_of_the_first() -> None:
@@ -66,11 +59,14 @@ def test_a_command_of_two_words_stands_beside_the_one_of_the_first() -> None:
     typed = [["append", "seal", "x"], ["append", "x"], ["append"], ["delete", "all"]]
     heads = [("append seal", 2), ("append", 1), ("append", 1), ("delete", 1)]
     assert [found.find_command(words) for words in typed] == heads
-    assert (found.find(["append", "seal"]).name, found.find(["append"]).name) == ("append seal", "append")
+    assert [getattr(found.find(words), "name", "") for words in (["append", "seal"], ["append"])] == [
+        "append seal",
+        "append",
+    ]
     assert (found.find(["nothing"]), found.find(["append", "x"])) == (None, None)
 
 
 def test_the_properties_of_a_resource_are_set_by_either_order_of_the_words() -> None:
     nouns = ("blob", "dir", "file")
-    found = [find_root().find([noun, "properties", "set"]) for noun in nouns]
+    found = [root.find([noun, "properties", "set"]) for noun in nouns]
     assert [each.name for each in found if each is not None] == ["set-properties"] * len(nouns)

@@ -4,34 +4,35 @@ import re
 import shlex
 from typing import Any
 
+from azguard.cli.parsing.tree import Group, root
 from azguard.cli.words import guesses
 from azguard.cli.words.foreign import ADDRESSES, COMMANDS, OPTIONS, PARTS
-from docs.manual import find_root
 from tests.support.cases import cases
 from tests.support.command_tree import COMMANDS as COMMANDS_OF_OURS
-
-_ROOT = find_root()
+from tests.support.command_tree import read_line
 
 
 def _find_command(words: list[str]) -> tuple[Any, list[str]]:
-    command, rest = _ROOT, list(words)
-    while hasattr(command, "commands"):
-        command = command.get_command(None, rest.pop(0))
+    command: Any = root
+    rest = list(words)
+    while isinstance(command, Group):
+        command = command.get(rest.pop(0))
     return command, rest
 
 
 def answer(line: str) -> str:
     """Return the hint for a whole line, whatever in it is unknown."""
-    words, path, command = shlex.split(line)[1:], list[str](), _ROOT
-    while hasattr(command, "commands"):
+    command: Any = root
+    words, path = shlex.split(line)[1:], list[str]()
+    while isinstance(command, Group):
         if words[len(path)].startswith("-"):
             return guesses.hint_for_option(command, path, words[len(path)], words)
-        found = command.get_command(None, words[len(path)])
+        found = command.get(words[len(path)])
         if found is None:
-            return guesses.hint_for_command(_ROOT, path, words[len(path) :])
+            return guesses.hint_for_command(path, words[len(path) :])
         path.append(words[len(path)])
         command = found
-    shown = guesses.list_shown_options(command)
+    shown = command.list_options()
     unknown = next(word for word in words if word.startswith("-") and word.partition("=")[0] not in shown)
     return guesses.hint_for_option(command, path, unknown.partition("=")[0], words)
 
@@ -43,7 +44,7 @@ def test_every_foreign_command_is_answered_with_one_that_is_read(typed: str) -> 
     words = shlex.split(answer(f"azguard {az}{typed}"))
     command, rest = _find_command(words[1:])
     assert (words[0], " ".join(words[1:]).startswith(COMMANDS[typed].command)) == ("azguard", True)
-    assert command.make_context("x", rest) is not None
+    assert read_line(command, rest)
 
 
 @cases("name", ADDRESSES)
@@ -58,7 +59,7 @@ def test_every_part_of_an_address_is_answered_with_the_whole_one(name: str) -> N
 def test_every_foreign_option_is_one_of_ours_somewhere(option: str) -> None:
     ours = OPTIONS[option].split()[0]
     nouns = ("blob put", "blob copy", "blob list", "lease acquire", "lease break")
-    assert any(ours in guesses.list_shown_options(_find_command(name.split())[0]) for name in nouns)
+    assert any(ours in _find_command(name.split())[0].list_options() for name in nouns)
 
 
 @cases(
@@ -156,14 +157,14 @@ def _class_of(words: str, command: Any) -> str:
 def test_no_guess_is_of_another_noun_or_has_another_effect() -> None:
     effects = {words: _class_of(words, command) for words, command in COMMANDS_OF_OURS}
     parts = {tuple(words.split()[:length]) for words in effects for length in range(1, len(words.split()))}
-    groups = [part for part in sorted(parts) if hasattr(_ROOT.find(part), "commands")]
+    groups = [part for part in sorted(parts) if hasattr(root.find(part), "commands")]
     wrong = []
     for group in groups:
         for effect, verbs in _VERBS.items():
             for verb in verbs.split():
                 if " ".join([*group, verb]) in effects or (*group, verb) in groups:
                     continue
-                said = guesses.hint_for_command(_ROOT, group, [verb, "x"])
+                said = guesses.hint_for_command(group, [verb, "x"])
                 guessed = {ours for ours in effects if re.search(rf"azguard {ours}( (?!-)|$)", said)}
                 if said.startswith(("azguard ", "did you mean")) and " has: " not in said:
                     nouns = {"blob": {"safe-update", "edit"}, "table": {"entity"}, "share": {"file"}}
@@ -207,4 +208,4 @@ def test_values_behind_one_option_are_answered_with_an_option_before_each(typed:
 )
 def test_an_option_of_az_has_its_name_there(line: str) -> None:
     command, rest = _find_command(line.split())
-    assert command.make_context("x", rest) is not None
+    assert read_line(command, rest)

@@ -1,19 +1,15 @@
 """An option without its value: the hint is the help of that very command."""
 
-import typer
-
-from azguard.cli import errors
-from azguard.cli.parsing import command_spec
-from docs.manual import find_root
+from azguard.cli.errors import Facts
+from azguard.cli.parsing.parser import parse_and_call
+from azguard.errors import UsageError
 
 
 def _hint(words: list[str]) -> str | None:
     try:
-        context = find_root().make_context("azguard", words)
-        context.meta[command_spec.ARGV] = tuple(words)
-        find_root().invoke(context)
-    except typer.TyperException as error:
-        return errors._usage(error, words).hint
+        parse_and_call(Facts(tuple(words)), words)
+    except UsageError as error:
+        return error.hint
     return None
 
 

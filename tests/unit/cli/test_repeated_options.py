@@ -1,29 +1,27 @@
 """An option that takes one value is refused if it is given twice."""
 
-from typing import Any
-
 import pytest
 
 from azguard.cli.parsing import command_line
+from azguard.cli.parsing.rows import Row
+from azguard.cli.parsing.tree import Command, root
 from azguard.errors import UsageError
-from docs.manual import find_root
 from tests.support.cases import cases
-from tests.support.command_tree import COMMANDS
+from tests.support.command_tree import COMMANDS, read_line
 
 
-def _is_refused_twice(command: Any, option: Any) -> bool:
+def _is_refused_twice(command: Command, row: Row) -> bool:
     try:
-        command.make_context("x", [option.opts[0], "a", option.opts[-1], "a"])
+        read_line(command, [row.flags[0], "a", row.flags[-1], "a"])
     except UsageError as error:
-        return error.message == f"{'/'.join(option.opts)} is given twice, and takes one value"
+        return error.message == f"{'/'.join(row.flags)} is given twice, and takes one value"
     return False
 
 
 @cases(("name", "command"), COMMANDS)
-def test_every_option_of_one_value_is_refused_twice(name: str, command: Any) -> None:
-    options = [each for each in command.params if each.param_type_name == "option"]
-    of_one_value = [each for each in options if not each.multiple and not each.is_flag]
-    assert [each.opts[0] for each in of_one_value if not _is_refused_twice(command, each)] == []
+def test_every_option_of_one_value_is_refused_twice(name: str, command: Command) -> None:
+    of_one_value = [row for row in command.rows if not (row.is_argument or row.is_many or row.is_flag)]
+    assert [row.flags[0] for row in of_one_value if not _is_refused_twice(command, row)] == []
 
 
 @cases(
@@ -38,14 +36,13 @@ def test_every_option_of_one_value_is_refused_twice(name: str, command: Any) -> 
 )
 def test_flags_lists_and_the_words_of_another_program_may_be_repeated(words: list[str]) -> None:
     command = dict(COMMANDS).get(" ".join(words[:2])) or dict(COMMANDS)[words[0]]
-    own = words[2 if " ".join(words[:2]) in dict(COMMANDS) else 1 :]
-    assert command.make_context(words[0], own) is not None
+    assert read_line(command, words[2 if " ".join(words[:2]) in dict(COMMANDS) else 1 :])
 
 
 def test_a_value_before_the_command_may_be_given_again_behind_it_but_not_beside_it() -> None:
-    assert find_root().make_context("azguard", ["-o", "json", "version", "-o", "yaml"]) is not None
+    assert read_line(root, ["-o", "json", "version", "-o", "yaml"])
     with pytest.raises(UsageError, match="--output/-o is given twice"):
-        find_root().make_context("azguard", ["-o", "json", "--output=yaml", "version"])
+        read_line(root, ["-o", "json", "--output=yaml", "version"])
 
 
 @cases("stdin", [["-f", "-"], ["-f-"], ["--file", "-"], ["--file=-"]])

@@ -1,0 +1,295 @@
+"""Typer reads the words of a command line: this is the one module that knows it.
+
+The rows of a command become Typer's options and arguments. Help, completion and the calls of commands are azguard's
+own. Of Typer's inside three things are needed: the parser that a context has made, so that a line is read once
+(``make_parser``); the coercion of a value (``_runtime_param``), which takes 20 ms and a second library where all values
+are text; and whether a command follows a group (``_protected_args``).
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import cache
+from inspect import Parameter, Signature
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+from azguard import naming
+from azguard.cache import scope
+from azguard.cli import signals
+from azguard.cli.context import Environment
+from azguard.cli.errors import Facts
+from azguard.cli.options import common
+from azguard.cli.output.results import trace_to
+from azguard.cli.parsing import command_line
+from azguard.cli.parsing.rows import Row
+from azguard.cli.parsing.tree import Command, CommandMissing, Group, root
+from azguard.cli.registry import ROOT
+from azguard.errors import AzguardError, UsageError
+
+# How Typer tells words that no argument takes.
+_EXTRA = re.compile(r"Got unexpected extra argument\S* \((.*)\)", re.DOTALL)
+# Options whose text is content.
+_OF_BYTES = ("append", "append_line", "create")
+
+
+class _Text:
+    """Coercion for parameters that are text or flags already."""
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        if value is None and (param.multiple or param.nargs == -1):
+            return ()
+        return value
+
+
+_TEXT = _Text()
+
+
+def _build_params(rows: Iterable[Row]) -> list[Any]:
+    """Return Typer's parameters for some rows."""
+
+    def declared(**_given: Any) -> None:
+        pass
+
+    parameters = [_declare(row) for row in rows]
+    vars(declared)["__signature__"] = Signature(parameters)
+    declared.__annotations__ = {each.name: each.annotation for each in parameters}
+    app = typer.Typer(rich_markup_mode=None, add_completion=False)
+    app.command()(declared)
+    return list(get_command(app).params)
+
+
+def _declare(row: Row) -> Parameter:
+    kind: Any = bool if row.is_flag else str
+    if row.is_many:
+        kind = list[str]
+    names = [f"{row.flags[0]}/{row.off}"] if row.off else row.flags
+    told = typer.Argument(metavar=row.metavar) if row.is_argument else typer.Option(*names, metavar=row.metavar or None)
+    default = Parameter.empty if row.is_required else row.default
+    annotation = kind if row.is_required or row.is_flag else kind | None
+    return Parameter(row.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[annotation, told])
+
+
+class _Reader:
+    """Put before a Typer class: reads the words once, and shows azguard's own help."""
+
+    node: Command | Group
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # a mixin of TyperCommand and TyperGroup
+        for param in params:
+            param._runtime_param = _TEXT  # noqa: SLF001  # Typer offers no other way
+        return params
+
+    def read_once(self, ctx: Any, args: list[str]) -> list[Any]:
+        """Return the parameters in the order that they were typed; what was found of them is kept for Typer."""
+        parser = super().make_parser(ctx)  # type: ignore[misc]  # a mixin, as above
+        found = parser.parse_args(args=list(args))
+        parser.parse_args = lambda args: found
+        ctx.obj.parsed = (ctx, parser)
+        order: list[Any] = found[-1]
+        return order
+
+    def make_parser(self, ctx: Any) -> Any:
+        of, parsed = ctx.obj.parsed or (None, None)
+        return parsed if of is ctx else super().make_parser(ctx)  # type: ignore[misc]  # a mixin, as above
+
+    def get_help_option(self, ctx: Any) -> Any:
+        option = super().get_help_option(ctx)  # type: ignore[misc]  # a mixin, as above
+        option.callback = _show_help
+        return option
+
+
+def _show_help(ctx: Any, _param: Any, is_asked: bool) -> None:
+    """Show the help of a command, if that is asked for; the callback of ``--help``."""
+    if is_asked and not ctx.resilient_parsing:
+        from azguard.cli import help_text
+
+        help_text.show(ctx.command.node, ctx.command_path)
+        ctx.exit()
+
+
+class ParsedCommand(_Reader, TyperCommand):
+    """A command, with the options that it shares with others."""
+
+    def __init__(self, node: Command) -> None:
+        super().__init__(node.name, params=_build_params(node.rows), context_settings=_SETTINGS)
+        self.node: Command = node
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        args = command_line.fill_in(args, self.node.spec.optional_value)
+        with _naming_command(ctx):
+            order = self.read_once(ctx, args)
+        command_line.refuse_repeated(order)
+        ctx.obj.order = [param.name for param in order]
+        rest: list[str] = super().parse_args(ctx, args)
+        return rest
+
+    def invoke(self, ctx: Any) -> Any:
+        facts, spec = ctx.obj, self.node.spec
+        for row in self.node.rows:
+            _refuse_bytes(row, ctx.params.get(row.name))
+            if row.is_many:
+                ctx.params[row.name] = list(ctx.params[row.name]) or row.default
+        for row in self.node.shared:
+            self._share(facts, row, ctx.params.pop(row.name))
+        if spec.is_remote:
+            # Before any request, also where a command asks for its scope when it is done, or never.
+            scope.find_named(facts.shared.get("scope"), os.environ)
+        operation = spec.find_operation(has_source=ctx.params.get("source_url") is not None)
+        if operation is not None:
+            from azguard.guards import requested
+            from azguard.guards.requested import RequestedConditions
+
+            requested.check(operation, RequestedConditions.of(facts.shared))
+        facts.operation = spec.operation
+        facts.command, facts.params = " ".join(ctx.command_path.split()[1:]), dict(ctx.params)
+        writes = spec.operation is not None and spec.operation.writes
+        with signals.until_committed() if writes else nullcontext():
+            status = self._call(Environment.of(facts), ctx)
+        if status:
+            ctx.exit(status)
+
+    def _share(self, facts: Facts, row: Row, value: Any) -> None:
+        """Keep the value of a shared option: one before the command's name holds unless it is given again behind it."""
+        is_given = value not in (None, False)
+        if is_given and row.name in common.CONDITION_NAMES:
+            self._check_condition(row.name)
+        if is_given or row.name not in facts.shared:
+            facts.shared[row.name] = value
+
+    def _call(self, env: Environment, ctx: Any) -> int:
+        # A wrong --output is said before anything is done.
+        with trace_to(env.out, env.shared, env.environ) if env.out.is_verbose else nullcontext():
+            try:
+                return self.node.call(env, ctx.params)
+            except AzguardError as error:
+                if not self.node.spec.is_remote:
+                    raise
+                from azguard.cli.words import refusals
+
+                told = refusals.explain(env, error)
+                if told is error:
+                    raise
+                raise told from error
+
+    def _check_condition(self, name: str) -> None:
+        """Refuse a condition on a command that has none, before anything else is looked at."""
+        reason = self.node.spec.why_no_conditions
+        if name == "source_lease_id":
+            reason = "the service has not heeded the lease of a copy's source since 2012"
+        if reason is not None:
+            raise UsageError(f"--{name.replace('_', '-')} is not enforced here: {reason}", hint="leave it out")
+
+
+class ParsedGroup(_Reader, TyperGroup):
+    """A noun, or all of azguard. Each of its commands is built when it is asked for: a run needs one of them."""
+
+    def __init__(self, node: Group) -> None:
+        super().__init__(name=node.name, params=_build_params(node.rows), context_settings=_SETTINGS)
+        self.node: Group = node
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return self.node.list_names()
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        node = self.node.get(cmd_name)
+        return None if node is None else build(node)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        # A value before the command's name may be given again behind it, as an alias of a shell does, but not here.
+        command_line.refuse_repeated(self.read_once(ctx, args))
+        rest: list[str] = super().parse_args(ctx, args)
+        return rest
+
+    def invoke(self, ctx: Any) -> Any:
+        for row in self.node.rows:
+            value = ctx.params.pop(row.name)
+            if value not in (None, False) or row.name not in ctx.obj.shared:
+                ctx.obj.shared[row.name] = value
+        if not ctx._protected_args:  # noqa: SLF001  # Typer offers no other way
+            raise CommandMissing.of(self.node, ctx.command_path)
+        return super().invoke(ctx)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, length = self.node.find_command(args)
+        if length == 1 and not args[0].startswith("-") and self.node.get(args[0]) is None:
+            from azguard.cli.words import guesses
+
+            path = ctx.command_path.split()[1:]
+            raise UsageError(f"no such command {args[0]!r}", hint=guesses.hint_for_command(path, args))
+        return name, self.get_command(ctx, name), args[length:]
+
+
+_SETTINGS = {"help_option_names": ["--help", "-h"]}
+
+
+@cache
+def build(node: Command | Group) -> "ParsedCommand | ParsedGroup":
+    """Return what Typer reads a command or a group with."""
+    return ParsedGroup(node) if isinstance(node, Group) else ParsedCommand(node)
+
+
+def parse_and_call(facts: Facts, argv: list[str]) -> int:
+    """Read the words of a line, run its command, and return its exit status.
+
+    Raises:
+        UsageError: the line is not understood.
+        Exception: what ended the command.
+    """
+    try:
+        command = build(root)
+        context = command.make_context(ROOT, argv, obj=facts)
+        with context:
+            command.invoke(context)
+    except typer.Exit as ended:
+        return ended.exit_code
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except typer.TyperException as error:
+        raise _explain(error, argv) from error
+    return 0
+
+
+def _explain(error: Any, argv: Sequence[str]) -> UsageError:
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "azguard"
+    option = getattr(error, "option_name", None)
+    from azguard.cli.words import guesses
+
+    if context is not None and option is not None and hasattr(error, "possibilities"):
+        hint = guesses.hint_for_option(context.command.node, path.split()[1:], option, argv)
+        return UsageError(f"no such option: {option}", hint=hint)
+    message, hint = error.format_message(), guesses.hint_for_values(argv) or f"{path} --help"
+    if context is not None and (extra := _EXTRA.fullmatch(message)):
+        takes_file = "-f" in context.command.node.list_options()
+        named = (
+            f"an address is one word, such as site/config.json{', and -f names a file or folder' if takes_file else ''}"
+        )
+        return UsageError(f"`{path}` takes fewer words; these are too many: {extra[1]}", hint=f"{named}: {hint}")
+    return UsageError(message[:1].lower() + message[1:], hint=hint)
+
+
+@contextmanager
+def _naming_command(ctx: Any) -> Iterator[None]:
+    """Add the command to an error of the parser, which leaves it out where an option has no value."""
+    try:
+        yield
+    except typer.TyperException as error:
+        if getattr(error, "ctx", None) is None:
+            error.ctx = ctx  # type: ignore[attr-defined]  # a field of those errors that are about usage
+        raise
+
+
+def _refuse_bytes(row: Row, value: Any) -> None:
+    """Refuse text that is not UTF-8, except where any bytes are meant: in files' names, content and commands."""
+    if "FILE" in row.metavar or "CMD" in row.metavar or row.name in _OF_BYTES:
+        return
+    what = row.metavar if row.is_argument else row.flags[0]
+    for text in value if isinstance(value, (list, tuple)) else [value]:
+        if isinstance(text, str):
+            naming.check_text(text, what)

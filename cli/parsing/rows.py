@@ -1,0 +1,178 @@
+"""What a command takes, as rows: its options and arguments, each declared once; and what the command does.
+
+An option stands at its value: ``wait: Annotated[str | None, option("--wait", "DURATION", "Wait.")] = None``.
+The parser, help, completion, manual pages and docs read the rows. Nothing here knows the parser.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from inspect import Parameter
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+
+if TYPE_CHECKING:
+    from azguard.guards.operations import Operation
+
+# The heading an option stands under in --help.
+ARGUMENTS, OPTIONS, CONDITIONS, ACCOUNT, GENERAL, TREES = (
+    "Arguments", "Options", "Conditions", "Account", "General", "With --recursive",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Row:
+    """An option, or an argument."""
+
+    #: As it is typed: ``--file``, ``-f``; empty of an argument.
+    flags: tuple[str, ...]
+    #: What stands for the value; empty of a flag, which has none.
+    metavar: str
+    help: str
+    #: What switches a flag off, such as ``--no-log``; empty where nothing does.
+    off: str = ""
+    #: Offers values to the shell: it is given the typed line, and the word that is not finished yet.
+    completer: Callable[..., list[tuple[str, str]]] | None = None
+    panel: str = OPTIONS
+    #: Whether it is refused wherever it is typed, with words of its own.
+    is_hidden: bool = False
+    #: The name of the parameter.
+    name: str = ""
+    default: Any = None
+    is_required: bool = False
+    #: Whether it can be given several times.
+    is_many: bool = False
+
+    @property
+    def is_argument(self) -> bool:
+        """Return whether it is told by its place."""
+        return not self.flags
+
+    @property
+    def is_flag(self) -> bool:
+        """Return whether it stands without a value."""
+        return not self.is_argument and not self.metavar
+
+    @property
+    def place(self) -> str:
+        """Return how an argument is written: in brackets if it may be left out."""
+        name = f"{self.metavar}..." if self.is_many and "..." not in self.metavar else self.metavar
+        return name if self.is_required or name.startswith("[") else f"[{name}]"
+
+    @property
+    def usage(self) -> str:
+        """Return how it is written in a list: ``-f, --file FILE``."""
+        if self.is_argument:
+            return self.place
+        names = ", ".join(sorted(self.flags, key=lambda name: name.startswith("--")))
+        names = f"{names} / {self.off}" if self.off else names
+        return names if self.is_flag else f"{names} {self.metavar}"
+
+    @property
+    def meaning(self) -> str:
+        """Return what it is for, and its default."""
+        default = self._name_default()
+        return f"{self.help}  [default: {default}]" if default else self.help
+
+    def _name_default(self) -> str:
+        if self.off:
+            return (self.flags[0] if self.default else self.off).removeprefix("--")
+        return "" if self.is_argument or self.is_flag or self.default is None else str(self.default)
+
+
+def option(flags: str, metavar: str, text: str, **settings: Any) -> Row:
+    """Return the row of an option with a value; ``flags`` is such as ``--file, -f``."""
+    return _named(Row(tuple(flags.split(", ")), metavar, text, **settings))
+
+
+def flag(flags: str, text: str, **settings: Any) -> Row:
+    """Return the row of an option without a value; ``flags`` is such as ``--yes, -y`` or ``--log/--no-log``."""
+    on, _, off = flags.partition("/")
+    return _named(Row(tuple(on.split(", ")), "", text, off=off, default=False, **settings))
+
+
+def argument(metavar: str, text: str, **settings: Any) -> Row:
+    """Return the row of an argument."""
+    return Row((), metavar, text, panel=ARGUMENTS, **settings)
+
+
+def in_panel(panel: str, rows: Iterable[Row]) -> tuple[Row, ...]:
+    """Return rows that stand under this heading."""
+    return tuple(replace(row, panel=panel) for row in rows)
+
+
+def _named(row: Row) -> Row:
+    return replace(row, name=row.flags[0].lstrip("-").replace("-", "_"))
+
+
+class CommandSpec(NamedTuple):
+    """What a command does, as far as its shared options depend on it."""
+
+    #: The operation whose conditions it takes; None if it takes none.
+    operation: "Operation | None" = None
+    #: The operation that it performs without its --source-url; None if that is no option of its.
+    plain: "Operation | None" = None
+    #: Why it takes no condition, in a sentence without its full stop: each condition is refused with that.
+    why_no_conditions: str | None = None
+    #: Its option that may stand without a value, which is then the empty text.
+    optional_value: str | None = None
+
+    def find_operation(self, *, has_source: bool) -> "Operation | None":
+        """Return the operation that it performs with a --source-url, or without."""
+        return self.operation if has_source or self.plain is None else self.plain
+
+    @property
+    def is_remote(self) -> bool:
+        """Return whether it talks to an account: then it takes the options that choose one."""
+        return self.operation is not None or self.why_no_conditions is not None
+
+
+#: A command of this machine alone.
+LOCAL = CommandSpec()
+
+
+def list_rows(callback: Callable[..., Any]) -> tuple[Row, ...]:
+    """Return the rows of the parameters of a command's function.
+
+    A parameter, or the field of one, that is a dataclass stands for the options in it. The first parameter, ``env``, is
+    the run's.
+    """
+    return tuple(row for each in _parameters(callback) for row in _expand(each))
+
+
+def fill(callback: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of the parameters of a command's function, those that are dataclasses filled in."""
+    left = dict(given)
+    return {each.name: _collect(each.annotation, each.name, left) for each in _parameters(callback)}
+
+
+def _parameters(callback: Callable[..., Any]) -> list[Parameter]:
+    return [each for each in inspect.signature(callback).parameters.values() if each.name != "env"]
+
+
+def _expand(parameter: Parameter) -> Iterator[Row]:
+    if not is_dataclass(parameter.annotation):
+        yield _bind(parameter)
+        return
+    for each in fields(parameter.annotation):
+        default = Parameter.empty if each.default is MISSING else each.default
+        yield from _expand(Parameter(each.name, Parameter.KEYWORD_ONLY, default=default, annotation=each.type))
+
+
+def _bind(parameter: Parameter) -> Row:
+    typed, row = get_args(parameter.annotation)[:2]
+    assert isinstance(row, Row)
+    is_required = parameter.default is Parameter.empty
+    return replace(
+        row,
+        name=parameter.name,
+        default=None if is_required else parameter.default,
+        is_required=is_required,
+        is_many=typed in (list[str], list[str] | None),
+    )
+
+
+def _collect(kind: Any, name: str, left: dict[str, Any]) -> Any:
+    if not is_dataclass(kind):
+        return left.pop(name)
+    found: Any = kind
+    return found(**{each.name: _collect(each.type, each.name, left) for each in fields(kind)})

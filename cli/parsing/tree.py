@@ -1,0 +1,190 @@
+"""The commands as a tree: nouns, and the commands in them. A command's module is imported when it is asked for."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any
+
+from azguard.cli.options import common
+from azguard.cli.parsing.rows import LOCAL, CommandSpec, Row, fill, flag, list_rows
+from azguard.cli.registry import COMMANDS, ROOT, find_module, list_modules
+from azguard.errors import UsageError
+
+# A command by its name in another order, as in `metadata set`.
+_SPELLINGS = {"properties set": "set-properties"}
+_VERSION = flag("--version, -V", "Print the version.")
+
+
+class TreeNode:
+    """A command, or a group of them."""
+
+    name: str
+    help: str
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Return the rows of all that it takes."""
+        raise NotImplementedError
+
+    @property
+    def summary(self) -> str:
+        """Return what it is for: the first sentence of its help."""
+        first = " ".join(self.help.strip().split("\n\n")[0].split())
+        return f"{first.partition('. ')[0].removesuffix('.')}."
+
+    def list_options(self) -> dict[str, Row]:
+        """Return the options that its help or another page shows, by each of their names."""
+        shown = (row for row in self.rows if not row.is_argument and not row.is_hidden)
+        return {name: row for row in shown for name in row.flags}
+
+
+class Command(TreeNode):
+    """A command: its help, what it takes, and the function that it calls."""
+
+    def __init__(self, name: str, callback: Callable[..., Any], spec: CommandSpec, text: str | None) -> None:
+        self.name = name
+        self.spec = spec
+        self.help = text or callback.__doc__ or ""
+        self._callback = callback
+
+    @cached_property
+    def own(self) -> tuple[Row, ...]:
+        """Return the rows of its own."""
+        return list_rows(self._callback)
+
+    @cached_property
+    def shared(self) -> tuple[Row, ...]:
+        """Return the rows that it shares with others; its own of the same name wins, with its own default and help."""
+        rows = common.GENERAL_ROWS
+        if self.spec.is_remote:
+            rows = (*common.list_conditions(self.spec.operation), *common.ACCOUNT_ROWS, *rows)
+        own = {row.name for row in self.own}
+        return tuple(row for row in rows if row.name not in own)
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Return the rows of all that it takes."""
+        return (*self.own, *self.shared)
+
+    def call(self, env: Any, given: Mapping[str, Any]) -> int:
+        """Run it with the values that were typed, by the names of their parameters; return the exit status."""
+        return self._callback(env, **fill(self._callback, given)) or 0
+
+
+class Group(TreeNode):
+    """A noun, or all of azguard: commands in the order of their help.
+
+    The name of a command may be two words, such as ``append seal`` beside ``append``.
+    """
+
+    def __init__(self, text: str, name: str = "", modules: Mapping[str, str] = MappingProxyType({})) -> None:
+        self.help = text
+        self.name = name
+        #: Where the commands stand in several modules: the name of a command, or of a group of them, → its module.
+        self._modules = modules
+        self._declared: dict[str, Command | Group] = {}
+
+    def command(
+        self, name: str | None = None, *, spec: CommandSpec = LOCAL, text: str | None = None
+    ) -> Callable[[Any], Any]:
+        """Declare a command by the function that it calls; ``text`` is its help, else the function's docstring."""
+
+        def declare(callback: Callable[..., Any]) -> Callable[..., Any]:
+            own = name or callback.__name__.strip("_").replace("_", "-")
+            self._declared[own] = Command(own, callback, spec, text)
+            return callback
+
+        return declare
+
+    def add(self, name: str, group: "Group") -> "Group":
+        """Declare a group in this one."""
+        group.name = name
+        self._declared[name] = group
+        return group
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Return the options that may stand before the name of a command: those of all commands."""
+        return (_VERSION, *common.GENERAL_ROWS) if self.name == ROOT else ()
+
+    def summarize(self, name: str) -> str:
+        """Return what a command or group in it is for; of a noun, nothing is imported for that."""
+        if self.name == ROOT:
+            return COMMANDS[name].summary
+        found = self.get(name)
+        return "" if found is None else found.summary
+
+    def summarize_all(self) -> list[tuple[str, str]]:
+        """Return the names of one word in it, each with what it is for."""
+        return [(name, self.summarize(name)) for name in self.list_names() if " " not in name]
+
+    def list_names(self) -> list[str]:
+        """Return the names of the commands in it, then those of the groups."""
+        return list(self._modules or sorted(self._declared, key=lambda name: isinstance(self._declared[name], Group)))
+
+    def get(self, name: str) -> "Command | Group | None":
+        """Return the command or the group of that name; None if there is none."""
+        if name not in self._declared and name in self._modules:
+            self._declared[name] = self._load(name)
+        return self._declared.get(name)
+
+    def _load(self, name: str) -> "Command | Group":
+        if self.name == ROOT and COMMANDS[name].files:
+            return Group(COMMANDS[name].summary, name, list_modules(name))
+        app: Group = import_module(f"azguard.commands.{self._modules[name]}").app
+        found = app.get(name) or app
+        found.name = name
+        return found
+
+    def find_command(self, words: Sequence[str]) -> tuple[str, int]:
+        """Return the name of the command that words begin with, and how many of them it is."""
+        both = _SPELLINGS.get(" ".join(words[:2]), " ".join(words[:2]))
+        return (both, 2) if words[1:] and both in self.list_names() else (words[0], 1)
+
+    def find(self, words: Sequence[str]) -> "Command | Group | None":
+        """Return the command, or the group, that all of the words name; None if there is none."""
+        if not words:
+            return self
+        name, length = self.find_command(words)
+        found, rest = self.get(name), words[length:]
+        if not rest:
+            return found
+        return found.find(rest) if isinstance(found, Group) else None
+
+    def walk(self, path: str = "") -> "Iterator[tuple[str, Command]]":
+        """Yield every command in it with its words, such as ``blob metadata get``."""
+        for name in self.list_names():
+            found, words = self.get(name), f"{path} {name}".strip()
+            if isinstance(found, Group):
+                yield from found.walk(words)
+            elif found is not None:
+                yield words, found
+
+
+@dataclass(eq=False)
+class CommandMissing(UsageError):
+    """A group was typed without one of its commands: people are shown its help."""
+
+    node: TreeNode = field(kw_only=True)
+    #: The words that were typed for the group.
+    path: str = ""
+
+    @classmethod
+    def of(cls, node: Group, path: str) -> "CommandMissing":
+        """Return the error for a group that was typed by these words."""
+        return cls(f"{path} needs a command", hint=f"{path} --help", node=node, path=path)
+
+
+#: All commands.
+root = Group(
+    "Concurrency-safe operations on Azure Storage. "
+    "No write is unconditional unless you say so, and a read-modify-write is applied exactly once.\n\n"
+    "Examples:\n"
+    "  azguard demo\n"
+    "  azguard blob get site/config.json -f config.json\n"
+    "  azguard safe-update blob:site/config.json --increment replicas",
+    ROOT,
+    {name: find_module(name) for name in COMMANDS},
+)
