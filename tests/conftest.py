@@ -1,4 +1,4 @@
-"""What the tests share: one real Azurite, fresh for each run of the suite."""
+"""What the tests share: emulators, worlds to run command lines in, and how the tests are spread over the workers."""
 
 import gc
 import os
@@ -12,11 +12,10 @@ from _pytest.nodeid import coerce_node_id
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 from hypothesis.internal.conjecture import providers
 
-from azguard.emulators import azurite as emulator
 from azguard.emulators import azurite_install, background
 from azguard.emulators.state import Azurite
 from azguard.folders import Folders
-from tests.support import compiled, emulator_world, files_world, forked, surroundings, thorough
+from tests.support import azurites, compiled, emulator_world, files_world, forked, surroundings, thorough
 from tests.support import smb_emulator as smb_emulator_process
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import World
@@ -66,6 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Do once what else each worker would do: compile the tests, and start what forks commands."""
     if getattr(config.option, "tx", None) and not hasattr(config, "workerinput"):
         forked.share()
+        azurites.share()
         compiled.ensure()
     thorough.choose(config)
     if not config.getoption("--hypothesis-profile"):
@@ -179,7 +179,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def azurite() -> Iterator[Azurite]:
     """Run an Azurite in memory on free ports; taken from PATH or the user's cache, else installed first."""
-    with emulator.private(Folders.of(os.environ).emulator, os.environ) as running:
+    with azurites.fresh() as running:
         yield running
 
 

@@ -232,8 +232,13 @@ def tie_to_us(environ: Mapping[str, str]) -> dict[str, str]:
     With a pipe of ours as that input, it ends when we do, ``kill -9`` included; a byte written to the pipe
     sets it free.
     """
+    return preload(environ, "guard.js")
+
+
+def preload(environ: Mapping[str, str], script: str) -> dict[str, str]:
+    """Return the environment in which a Node.js program first runs a script of this room."""
     import json
 
     # JSON quotes a path the way Node.js reads one in NODE_OPTIONS.
-    guard = json.dumps(str(Path(__file__).with_name("guard.js")), ensure_ascii=False)
-    return {**environ, "NODE_OPTIONS": f"{environ.get('NODE_OPTIONS', '')} --require {guard}".strip()}
+    path = json.dumps(str(Path(__file__).with_name(script)), ensure_ascii=False)
+    return {**environ, "NODE_OPTIONS": f"{environ.get('NODE_OPTIONS', '')} --require {path}".strip()}

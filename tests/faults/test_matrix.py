@@ -6,22 +6,18 @@ own, where signals, exit and start-up are the real ones; the other rows differ f
 way inside. All cells of a row are one test, which names those that are wrong.
 """
 
-import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
 
-from azguard.emulators import azurite as emulator
-from azguard.emulators.state import Azurite
-from azguard.folders import Folders
 from tests.faults.matrix import CONTESTS, DONE, OUTAGES, ROWS, TWINS, Column, Rival, Row, Says
 from tests.faults.scene import Story, play
-from tests.support import files_world, thorough
+from tests.support import azurites, files_world, thorough
 from tests.support.cli_world import CliWorld
 
 # One worker plays them all, and each once.
@@ -101,7 +97,7 @@ def stories(
         files = {}
         if any(_BY_NAME[cell.row].service == "file" for cell in cells):
             files["file"] = files_world.port(CliWorld(root, request.getfixturevalue("files_connection_string")))
-        servers = [stack.enter_context(_run_azurite()) for _ in range(0, len(cells), _CELLS_OF_AN_AZURITE)]
+        servers = [stack.enter_context(azurites.fresh()) for _ in range(0, len(cells), _CELLS_OF_AN_AZURITE)]
         context = get_context("forkserver")
         context.set_forkserver_preload([__name__, *_LATE])
         pool = stack.enter_context(ProcessPoolExecutor(_AT_A_TIME, context))
@@ -110,10 +106,6 @@ def stories(
             for number, cell in enumerate(cells)
         }
         pool.shutdown(cancel_futures=True)
-
-
-def _run_azurite() -> AbstractContextManager[Azurite]:
-    return emulator.private(Folders.of(os.environ).emulator, os.environ)
 
 
 def _play(root: Path, ports: Mapping[str, int], cell: Cell) -> Story:

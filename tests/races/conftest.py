@@ -1,19 +1,17 @@
 """What the races share: an emulator that no other test has filled."""
 
-import os
 from collections.abc import Iterator
 
 import pytest
 
-from azguard.emulators import azurite
 from azguard.emulators.state import Azurite
-from azguard.folders import Folders
+from tests.support import azurites
 
 
 @pytest.fixture(scope="session")
 def race_azurite() -> Iterator[Azurite]:
     """Run an Azurite for the races of one worker: the more writes an Azurite has seen, the longer it pauses."""
-    with azurite.private(Folders.of(os.environ).emulator, os.environ) as running:
+    with azurites.fresh() as running:
         yield running
 
 

@@ -7,20 +7,18 @@ Exits 1 if a promise of locks was not kept.
 """
 
 import argparse
-import os
 import random
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from azguard.emulators import azurite
 from azguard.emulators.state import Azurite
-from azguard.folders import Folders
 from tests.races import lock_race
 from tests.races.lock_contenders import Sections
 from tests.races.lock_race import Settings, Tally
 from tests.races.progress import tell_seldom
+from tests.support import azurites
 
 _SHOWN = 5
 
@@ -74,7 +72,7 @@ def main() -> int:
     given = vars(parser.parse_args())
     most, story = given.pop("minutes") * 60, given.pop("story")
     kind = Sections(*(given.pop(name) for name in ("shortest", "longest", "stubborn", "children")))
-    with azurite.private(Folders.of(os.environ).emulator, os.environ) as emulator:
+    with azurites.fresh() as emulator:
         tally = run(
             Settings(**given, kind=kind),
             most,

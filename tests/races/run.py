@@ -7,7 +7,6 @@ two runs of one seed are alike and not the same. Exits 1 if anything that was sa
 """
 
 import argparse
-import os
 import random
 import sys
 import time
@@ -16,26 +15,20 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
-from azguard.emulators import azurite
 from azguard.emulators.state import Azurite
-from azguard.folders import Folders
 from tests.races import race
 from tests.races.progress import tell_seldom
 from tests.races.race import FOREIGN_CHOICES, Settings, Tally
+from tests.support import azurites
 
 _SHOWN = 5
-
-
-def own_emulator() -> AbstractContextManager[Azurite]:
-    """Run an emulator for one race."""
-    return azurite.private(Folders.of(os.environ).emulator, os.environ)
 
 
 def run(
     settings: Settings,
     seconds: float,
     say: Callable[[str], None],
-    emulators: Callable[[], AbstractContextManager[Azurite]] = own_emulator,
+    emulators: Callable[[], AbstractContextManager[Azurite]] = azurites.fresh,
 ) -> Tally:
     """Race for so long, on the next of these emulators whenever one has seen enough, and say how it goes.
 

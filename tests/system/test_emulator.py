@@ -16,7 +16,7 @@ from azure.storage.fileshare import ShareClient, ShareServiceClient
 from azure.storage.queue import QueueServiceClient
 
 from azguard.accounts.credentials import from_connection_string
-from azguard.emulators import background, state
+from azguard.emulators import azurite_install, azurite_process, background, state
 from azguard.emulators.azurite import Stopped
 from azguard.processes import identity
 from tests.support import emulator_world
@@ -31,6 +31,23 @@ _DEAF = """
 echo $$ > "$AZGUARD_CACHE_DIR.pid"
 exec node -e 'setInterval(() => {}, 1000)'
 """
+
+
+# Fails where one of the packages is really loaded: in an empty folder there is none.
+_LEAN = """
+const { Model } = require("sequelize");
+class Blobs extends Model {}
+require("applicationinsights").TelemetryClient;
+console.log(new Blobs() instanceof Model);
+"""
+
+
+def test_azurite_starts_without_the_packages_that_it_does_not_use(tmp_path: Path) -> None:
+    (tmp_path / "main.js").write_text(_LEAN)
+    words = (azurite_install.find_node(os.environ).program, "main.js")
+    environ = azurite_process.prepare_environ(os.environ)
+    done = subprocess.run(words, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("true\n", "")
 
 
 def _deaf_pid(world: World) -> int | None:
