@@ -23,9 +23,9 @@ from azguard.blobs.trees import BlobTree
 from azguard.cache.etag_cache import EtagCache
 from azguard.cache.reads import Reads
 from azguard.guards.requested import RequestedConditions
-from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import DEFAULT_JOBS
+from azguard.requests.results import Written
 from azguard.trees.deletes import Deleting, TreeDelete
 from azguard.trees.downloads import TreeDownload
 from azguard.trees.names import Known, Patterns
@@ -68,9 +68,9 @@ class Simulated(BlobTree):
         )
         return got, None
 
-    def delete(self, target: Target, conditions: Any, deadline: Deadline, *, listed: str | None) -> WriteResult:
+    def delete(self, target: Target, conditions: Any, deadline: Deadline, *, listed: str | None) -> Written:
         """Delete nothing."""
-        return WriteResult(str(target.address), None, None, "if-match", 1)
+        return Written(address=str(target.address), guard="if-match", attempts=1)
 
 
 def measure(command: str, count: int) -> int:

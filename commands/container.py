@@ -12,7 +12,7 @@ from azguard.cli.parsing.rows import option
 from azguard.cli.parsing.tree import Group
 from azguard.guards import operations
 from azguard.guards.operations import Part
-from azguard.requests.commits import WriteResult
+from azguard.requests.results import Written
 from azguard.resources.existence import require_empty
 
 
@@ -108,7 +108,7 @@ def delete(env: Environment, container: common.Container, with_contents: common.
     target = env.locate(container, Kind.CONTAINER)
     conditions = env.conditions(target)
 
-    def send() -> WriteResult:
+    def send() -> Written:
         if not with_contents:
             require_empty(containers.count_blobs, target, env.deadline.fresh(), resources.confirm_delete(target))
         return containers.delete(target, conditions, CacheRecords(env), env.deadline.fresh())

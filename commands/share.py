@@ -12,7 +12,7 @@ from azguard.cli.parsing.tree import Group
 from azguard.files import shares, writes
 from azguard.guards import operations
 from azguard.guards.operations import Part
-from azguard.requests.commits import WriteResult
+from azguard.requests.results import Written
 from azguard.resources.existence import require_empty
 
 _TIERS = ("TransactionOptimized", "Hot", "Cool", "Premium")
@@ -129,7 +129,7 @@ def delete(
     conditions = env.conditions(target)
     snapshots = values.choice(delete_snapshots, "--delete-snapshots", ("include",)) is not None
 
-    def send() -> WriteResult:
+    def send() -> Written:
         if not with_contents and target.address.snapshot is None:
             require_empty(shares.count_entries, target, env.deadline.fresh(), resources.confirm_delete(target))
         guarding = addresses.guarding(env)

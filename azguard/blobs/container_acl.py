@@ -23,7 +23,7 @@ from azguard.requests.calls import read, write_timeouts
 from azguard.requests.commits import Verdict, look_under
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
-from azguard.resources.access_policies import parse_answer, parse_version
+from azguard.resources.access_policies import AccessPolicies, parse_answer, parse_version
 from azguard.times import http_date
 
 #: Who may read without a signature: none, those who know the name of a blob, or all.
@@ -36,18 +36,15 @@ RULES = PolicyRules(
 )
 
 
-@dataclass(frozen=True)
-class ContainerAcl:
-    """The access policies of a container by their id, and the version of the container that they are of."""
+@dataclass(frozen=True, kw_only=True)
+class ContainerAcl(AccessPolicies):
+    """The access policies of a container."""
 
     COLUMNS: ClassVar = (columns.ADDRESS, columns.ETAG)
 
-    address: str
-    etag: str
-    last_modified: datetime
     #: ``off``, ``blob`` or ``container``.
     public_access: str
-    policies: Policies
+    last_modified: datetime
 
 
 def get(target: Target, conditions: Conditions, deadline: Deadline) -> ContainerAcl:

@@ -6,7 +6,6 @@ delete under the lease and If-Unmodified-Since, which has a resolution of one se
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -20,9 +19,10 @@ from azguard.guards.resolve import Conditions
 from azguard.leases import guard
 from azguard.leases.recorded import LeaseRecords
 from azguard.requests.calls import page_timeouts, pages, read, write_timeouts
-from azguard.requests.commits import Verdict, WriteResult, without_time
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage
+from azguard.requests.results import MetadataShown, Written, without_time
 from azguard.requests.service_errors import build_unreadable
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import existence
@@ -33,29 +33,24 @@ from azguard.times import http_date
 _PAGE = 5000
 
 
-@dataclass(frozen=True)
-class ContainerShown:
+@dataclass(frozen=True, kw_only=True)
+class ContainerShown(MetadataShown):
     """A container's properties."""
 
     COLUMNS: ClassVar = (columns.NAME, columns.ADDRESS, columns.LAST_MODIFIED, columns.ETAG, columns.LEASE_STATE)
 
-    address: str
     name: str
-    etag: str
-    #: None where something on the way has removed it.
-    last_modified: datetime | None
     public_access: str | None
     lease_status: str | None
     lease_state: str | None
     lease_duration: str | None
     has_immutability_policy: bool | None
     has_legal_hold: bool | None
-    metadata: Mapping[str, str]
 
 
 def create(
     target: Target, metadata: Mapping[str, str], public_access: str | None, deadline: Deadline, op: str
-) -> WriteResult:
+) -> Written:
     """Create a container; it is always create-only.
 
     Raises:
@@ -71,7 +66,7 @@ def create(
     )
     settled = send_until_settled(request, deadline)
     etag = settled.answer["etag"]
-    return WriteResult(
+    return Written(
         address=str(target.address),
         etag=None if etag is None else quote_etag(etag),
         last_modified=settled.answer["last_modified"],
@@ -113,7 +108,7 @@ def list_containers(
         yield _describe(Target(account, Address(Kind.CONTAINER, (item.name,))), item)
 
 
-def delete(target: Target, conditions: Conditions, records: LeaseRecords, deadline: Deadline) -> WriteResult:
+def delete(target: Target, conditions: Conditions, records: LeaseRecords, deadline: Deadline) -> Written:
     """Delete a container and everything in it.
 
     Raises:
@@ -134,7 +129,7 @@ def delete(target: Target, conditions: Conditions, records: LeaseRecords, deadli
     return _delete(target, conditions.request_headers, conditions.guard, deadline, before, lambda: alone)
 
 
-def _delete_guarded(target: Target, conditions: Conditions, records: LeaseRecords, deadline: Deadline) -> WriteResult:
+def _delete_guarded(target: Target, conditions: Conditions, records: LeaseRecords, deadline: Deadline) -> Written:
     with guard.hold(target, conditions.lease_id, records, deadline) as held:
         current = show(target, Conditions(lease_id=held.lease_id), deadline)
         if current.etag != conditions.expected_etag:
@@ -170,7 +165,7 @@ def _delete(
     deadline: Deadline,
     before: ContainerShown | None,
     alone: Callable[[], bool] | None,
-) -> WriteResult:
+) -> Written:
     """Delete under a lease or without one; ``alone`` says whether our lease kept all others from deleting it."""
     client = target.account.container(target.address)
     request = WriteRequest(
@@ -201,7 +196,7 @@ def find_version(found: Any, stamped: Mapping[str, str]) -> Mapping[str, Any]:
     return {"etag": found.etag, "last_modified": found.last_modified}
 
 
-def find_existing(target: Target, op: str, deadline: Deadline) -> WriteResult:
+def find_existing(target: Target, op: str, deadline: Deadline) -> Written:
     """Find the container that is there already, for a create."""
     try:
         found = fetch(target, Conditions(), deadline.fresh())

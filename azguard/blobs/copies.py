@@ -12,10 +12,8 @@ Source: https://learn.microsoft.com/rest/api/storageservices/copy-blob
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any
 
-from azguard import columns
 from azguard.accounts.account import Target
 from azguard.blobs import copy_sources, fenced_writes, properties, write_checks
 from azguard.blobs.copy_sources import PinnedSource, SourceMovedError
@@ -30,7 +28,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, UNSEEN, Lineage, verdict_from_lineage, with_lineage
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources import copies
-from azguard.resources.copies import PENDING, SUCCESS, CopyAborted, CopyDestination
+from azguard.resources.copies import PENDING, SUCCESS, Copied, CopyAborted, CopyDestination
 
 # What stands in the place of the source's lineage where the copy has no other metadata: it is no history.
 _NO_HISTORY = "none"
@@ -49,31 +47,12 @@ class CopySettings:
     keeps_tags: bool = False
 
 
-@dataclass(frozen=True)
-class BlobCopied:
+@dataclass(frozen=True, kw_only=True)
+class BlobCopied(Copied):
     """What a copy wrote, or began to write."""
 
-    COLUMNS: ClassVar = (columns.ADDRESS, columns.COPY_STATUS, columns.CONTENT_LENGTH, columns.ETAG)
-
-    address: str
-    source: str
-    #: The version of the source that was copied; None where no one version was asked for.
-    source_etag: str | None
-    #: None where a lost answer was settled, but later writes hide the ETag.
-    etag: str | None
-    last_modified: datetime | None
     version_id: str | None
-    content_length: int | None
     blob_type: str | None
-    copy_id: str | None
-    #: ``pending`` while the service copies, ``success`` once it has; None where later writes hide it.
-    copy_status: str | None
-    guard: str
-    attempts: int
-    #: How often the source changed between the read of its metadata and the copy.
-    conflicts: int
-    outcome: str
-    created: bool | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -277,7 +256,6 @@ def _to_result(
         guard=under.guard,
         attempts=settled.attempts,
         conflicts=moved,
-        outcome="committed",
         created=under.is_creation,
     )
 

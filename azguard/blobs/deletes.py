@@ -7,9 +7,10 @@ from azguard.blobs import fenced_writes, properties
 from azguard.errors import Changed, UsageError
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import write_timeouts
-from azguard.requests.commits import Verdict, WriteResult, without_time
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage
+from azguard.requests.results import Written, without_time
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources import existence
 
@@ -25,7 +26,7 @@ class BlobBefore(NamedTuple):
 
 def delete(
     target: Target, conditions: Conditions, snapshots: str | None, deadline: Deadline, *, listed: str | None = None
-) -> WriteResult:
+) -> Written:
     """Delete a blob. ``snapshots`` is None, ``include`` or ``only``; ``listed`` is the ETag that was just listed.
 
     Raises:

@@ -7,7 +7,6 @@ lease keeps other writers out between the read and the write.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from http import HTTPStatus
 from typing import Any, ClassVar, Self
 
@@ -22,9 +21,10 @@ from azguard.guards.resolve import Conditions
 from azguard.leases import guard
 from azguard.leases.recorded import LeaseRecords
 from azguard.requests.calls import write_timeouts
-from azguard.requests.commits import Verdict, WriteResult
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
+from azguard.requests.results import Written
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 
 #: Writes over the version that was read, under these conditions.
@@ -37,7 +37,7 @@ PRIORITIES = ("Standard", "High")
 class Rewritten:
     """A write that left the content as it was."""
 
-    written: WriteResult
+    written: Written
     #: The ETag of the version that it replaced; None if that is not known.
     before: str | None
     lineage: str | None
@@ -48,8 +48,13 @@ class Rewritten:
     ) -> Self:
         """Describe a write by the answer to it."""
         answer = settled.answer
-        address, attempts = str(target.address), settled.attempts
-        written = WriteResult(address, answer.get("etag"), answer.get("last_modified"), guarded_by, attempts)
+        written = Written(
+            address=str(target.address),
+            etag=answer.get("etag"),
+            last_modified=answer.get("last_modified"),
+            guard=guarded_by,
+            attempts=settled.attempts,
+        )
         return cls(written, before, lineage)
 
 
@@ -181,23 +186,15 @@ def change_headers(
     return rewrite(target, conditions, records, deadline, attempt)
 
 
-@dataclass(frozen=True)
-class TierSet:
-    """A change of the access tier."""
+@dataclass(frozen=True, kw_only=True)
+class TierSet(Written):
+    """A change of the access tier; the ETag is the blob's, which the change does not move."""
 
     COLUMNS: ClassVar = (columns.ADDRESS, columns.ETAG)
 
-    address: str
-    #: The blob's, which a change of the tier does not move.
-    etag: str
-    last_modified: datetime
     tier: str
     #: Whether the blob is on its way out of the archive, which takes hours; until then it cannot be read.
     rehydrating: bool
-    guard: str
-    attempts: int
-    conflicts: int = 0
-    outcome: str = "committed"
 
 
 @dataclass(frozen=True)

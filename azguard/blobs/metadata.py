@@ -7,11 +7,8 @@ compare and then write, and another writer can come in between. The lineage tell
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any
 
-from azguard import columns
 from azguard.accounts.account import Target
 from azguard.blobs import containers, headers, properties
 from azguard.blobs.content.upload import ContentHeaders
@@ -26,22 +23,11 @@ from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, verdict_from_lineage, with_lineage
+from azguard.requests.results import MetadataShown
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 
 
-@dataclass(frozen=True)
-class MetadataRead:
-    """The metadata of a blob or a container, and the version that they are of."""
-
-    COLUMNS: ClassVar = (columns.ADDRESS, columns.ETAG)
-
-    address: str
-    etag: str
-    last_modified: datetime
-    metadata: Mapping[str, str]
-
-
-def get(target: Target, conditions: Conditions, deadline: Deadline) -> tuple[MetadataRead, str | None]:
+def get(target: Target, conditions: Conditions, deadline: Deadline) -> tuple[MetadataShown, str | None]:
     """Return the metadata of a blob, a snapshot or a version, and its lineage.
 
     Raises:
@@ -52,10 +38,10 @@ def get(target: Target, conditions: Conditions, deadline: Deadline) -> tuple[Met
         return describe(target, properties.fetch(target, conditions, deadline))
 
 
-def describe(target: Target, found: Any) -> tuple[MetadataRead, str | None]:
+def describe(target: Target, found: Any) -> tuple[MetadataShown, str | None]:
     """Return the metadata among the SDK's properties, and the lineage."""
     stamped = found.metadata or {}
-    read = MetadataRead(
+    read = MetadataShown(
         address=str(target.address),
         etag=quote_etag(found.etag),
         last_modified=found.last_modified,
@@ -121,7 +107,7 @@ def _find_outcome(target: Target, op: str, before: Any, stamped: Mapping[str, st
 
 def read_container_metadata(
     target: Target, conditions: Conditions, deadline: Deadline
-) -> tuple[MetadataRead, str | None]:
+) -> tuple[MetadataShown, str | None]:
     """Return the metadata of a container, and its lineage.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/get-container-properties

@@ -17,9 +17,10 @@ from azguard.errors import NotFound, UsageError
 from azguard.guards import fences
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import write_timeouts
-from azguard.requests.commits import Verdict, WriteResult
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import drop_lineage
+from azguard.requests.results import Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 
 
@@ -48,7 +49,7 @@ class _Whole(NamedTuple):
     found: Any = None
 
 
-def undelete(target: Target, deadline: Deadline) -> WriteResult:
+def undelete(target: Target, deadline: Deadline) -> Written:
     """Bring back a blob that was deleted and is still kept, with its snapshots. If it is there, nothing changes.
 
     Raises:
@@ -73,7 +74,13 @@ def undelete(target: Target, deadline: Deadline) -> WriteResult:
             message=f"the kept versions of {target} are back, but none is the current one",
             reason="undeleted_without_current",
         ) from error
-    return WriteResult(str(target.address), found.etag, found.last_modified, "none", settled.attempts)
+    return Written(
+        address=str(target.address),
+        etag=found.etag,
+        last_modified=found.last_modified,
+        guard="none",
+        attempts=settled.attempts,
+    )
 
 
 def find_newest(target: Target, kind: str, deadline: Deadline) -> Address:

@@ -13,10 +13,8 @@ Source: https://learn.microsoft.com/rest/api/storageservices/snapshot-blob
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
-from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any
 
-from azguard import columns
 from azguard.accounts.account import Target
 from azguard.blobs import properties, write_checks
 from azguard.blobs.content.upload import BlobPut, Upload
@@ -29,6 +27,7 @@ from azguard.requests.calls import page_timeouts, pages, send_once, write_timeou
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op
+from azguard.requests.results import SnapshotMade
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
 from azguard.updates import recording
 from azguard.updates.recording import LocalRecords, UpdateReport, UpdateRequest
@@ -36,27 +35,12 @@ from azguard.updates.recording import LocalRecords, UpdateReport, UpdateRequest
 _Answer = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class BlobSnapshot:
-    """A snapshot that was made."""
+@dataclass(frozen=True, kw_only=True)
+class BlobSnapshot(SnapshotMade):
+    """A snapshot of a blob."""
 
-    COLUMNS: ClassVar = (columns.ADDRESS, columns.SNAPSHOT, columns.ETAG)
-
-    #: The blob.
-    address: str
-    #: The time that names the snapshot among those of the blob.
-    snapshot: str
-    #: The address of the snapshot, which every command takes that reads a blob.
-    snapshot_address: str
     #: The version of the blob that is kept; None where the service was asked for no particular one.
     base_etag: str | None
-    #: Of the snapshot, which has its own where it has its own metadata.
-    etag: str | None
-    last_modified: datetime | None
-    guard: str
-    attempts: int
-    conflicts: int
-    outcome: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,11 +161,10 @@ def _to_result(given: Snapshot, pinned: Snapshot, settled: Settled[_Answer], cha
         guard=given.conditions.guard,
         attempts=settled.attempts,
         conflicts=changed,
-        outcome="committed",
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BlobPutKept(BlobPut):
     """What a put wrote, and the snapshot of what it replaced."""
 
@@ -189,7 +172,7 @@ class BlobPutKept(BlobPut):
     snapshot: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class UpdateReportKept(UpdateReport):
     """How an update ended, and the snapshot of what it replaced."""
 

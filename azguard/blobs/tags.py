@@ -30,9 +30,10 @@ from azguard.leases import guard
 from azguard.leases.owner_records import Moved
 from azguard.leases.recorded import LeaseRecords
 from azguard.requests.calls import write_timeouts
-from azguard.requests.commits import Verdict, WriteResult, look_under, without_time
+from azguard.requests.commits import Verdict, look_under
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
+from azguard.requests.results import Shown, Written, without_time
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 
 # Stands between the blob's ETag and the digest of the tags.
@@ -40,15 +41,12 @@ _MARK = "+"
 _IMMUTABLE = "BlobImmutableDueToPolicy"
 
 
-@dataclass(frozen=True)
-class TagsRead:
+@dataclass(frozen=True, kw_only=True)
+class TagsRead(Shown):
     """The index tags of a blob; the ETag is azguard's own, of the blob's version and the tags."""
 
     COLUMNS: ClassVar = (columns.ADDRESS, columns.ETAG)
 
-    address: str
-    etag: str
-    last_modified: None
     tags: Mapping[str, str]
     #: The blob's own, which tags do not move.
     blob_etag: str
@@ -82,7 +80,7 @@ def compute_etag(blob_etag: str, tags: Mapping[str, str]) -> str:
 
 def replace_all(
     target: Target, tags: Mapping[str, str], conditions: Conditions, records: LeaseRecords, deadline: Deadline
-) -> WriteResult:
+) -> Written:
     """Replace the index tags of a blob.
 
     Raises:
@@ -111,9 +109,7 @@ def replace_all(
             raise error if error.current_etag else properties.describe_conflict(error, target, deadline) from error
 
 
-def _exclude_lower_fences(
-    target: Target, done: WriteResult, held: guard.GuardLease, records: LeaseRecords
-) -> WriteResult:
+def _exclude_lower_fences(target: Target, done: Written, held: guard.GuardLease, records: LeaseRecords) -> Written:
     """Return the write of tags under a fence, once no holder with a lower one can replace the version any more."""
     try:
         moved = move_version(target, held.lease_id, held.patience)
@@ -137,7 +133,7 @@ def move_etag(etag: str, blob_etag: str) -> str:
 
 def _write(
     target: Target, tags: Mapping[str, str], conditions: Conditions, deadline: Deadline, *, is_own: bool
-) -> WriteResult:
+) -> Written:
     """Compare, then write; ``is_own`` says that the lease was acquired for this write alone."""
     current = get(target, Conditions(lease_id=conditions.lease_id), deadline)
     _compare(target, conditions.expected_etag, current)

@@ -27,10 +27,10 @@ from azguard.guards.etags import quote_etag
 from azguard.guards.operations import BLOB_DELETE, BLOB_GET, BLOB_PUT_BLOCK_BLOB, Operation
 from azguard.guards.resolve import Conditions
 from azguard.requests import calls, delivery
-from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
 from azguard.requests.delivery import AT_ONCE, Shares
 from azguard.requests.lineage import KEY, drop_lineage
+from azguard.requests.results import Written
 from azguard.resources import existence
 
 # What all blobs together have in memory that are read at the same time: the first range of one, and AT_ONCE others.
@@ -172,7 +172,7 @@ class BlobTree:
                 target, conditions, file, deadline, lambda done, _: progress(done), admit, at_once=max(1, count - 1)
             )
 
-    def delete(self, target: Target, conditions: Conditions, deadline: Deadline, *, listed: str | None) -> WriteResult:
+    def delete(self, target: Target, conditions: Conditions, deadline: Deadline, *, listed: str | None) -> Written:
         """Delete a blob; see ``deletes.delete``."""
         return deletes.delete(target, conditions, self.snapshots, deadline, listed=listed)
 

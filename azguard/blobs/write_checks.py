@@ -14,9 +14,9 @@ from azguard.blobs import properties
 from azguard.errors import BadRequest, Changed, Exists, Forbidden, GaveUp, Locked, NotFound
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import BLOCK_BLOB
-from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage
+from azguard.requests.results import Written
 
 if TYPE_CHECKING:
     from azguard.blobs.content.upload import Upload
@@ -135,7 +135,7 @@ def to_gave_up(target: Target, refused: int) -> GaveUp:
     )
 
 
-def find_blob(target: Target, op: str, deadline: Deadline) -> WriteResult:
+def find_blob(target: Target, op: str, deadline: Deadline) -> Written:
     """Find the blob that is there already, for a write that only creates."""
     from azguard.resources.existence import judge_version, leave_alone  # which other writes do not need
 

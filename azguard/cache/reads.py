@@ -219,7 +219,7 @@ class Reads:
         names the properties that were delivered, None is all.
         """
         from azguard.cache import records
-        from azguard.requests.commits import EXISTS
+        from azguard.requests.results import EXISTS
 
         if getattr(result, "outcome", None) == EXISTS:
             return

@@ -15,16 +15,17 @@ from azguard.files.writes import FileWrite
 from azguard.guards.etags import quote_etag
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import write_timeouts
-from azguard.requests.commits import Verdict, WriteResult
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
+from azguard.requests.results import Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 
 # Bounded: the refusal is known already.
 _ASK_SECONDS = 3.0
 
 
-def create(target: Target, metadata: Mapping[str, str], deadline: Deadline, op: str) -> WriteResult:
+def create(target: Target, metadata: Mapping[str, str], deadline: Deadline, op: str) -> Written:
     """Create a directory; it is always create-only, and the directory that it is in has to be there.
 
     Raises:
@@ -53,7 +54,7 @@ def show(target: Target, deadline: Deadline) -> DirectoryShown:
     return describe_directory(target.address, writes.fetch(target, None, deadline))
 
 
-def delete(target: Target, conditions: Conditions, deadline: Deadline) -> WriteResult:
+def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Written:
     """Delete a directory, which has to be empty.
 
     Raises:
@@ -89,7 +90,7 @@ def require_version(target: Target, conditions: Conditions, deadline: Deadline) 
 
 
 @dataclass(frozen=True)
-class DirectoryRenamed(WriteResult):
+class DirectoryRenamed(Written):
     """What the rename of a directory did."""
 
     #: The version that was renamed.

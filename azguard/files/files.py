@@ -22,8 +22,9 @@ from azguard.guards.etags import quote_etag
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions
 from azguard.requests.calls import write_timeouts
-from azguard.requests.commits import Verdict, WriteResult
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
+from azguard.requests.results import Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 
 
@@ -38,7 +39,7 @@ def show(target: Target, conditions: Conditions, deadline: Deadline) -> FileShow
     return describe_file(target.address, writes.fetch(target, conditions.lease_id, deadline))
 
 
-def delete(target: Target, conditions: Conditions, guarding_by: Guarding, deadline: Deadline) -> WriteResult:
+def delete(target: Target, conditions: Conditions, guarding_by: Guarding, deadline: Deadline) -> Written:
     """Delete a file.
 
     Raises:

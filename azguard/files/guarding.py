@@ -26,9 +26,9 @@ from azguard.leases.process_leases import ProcessLease, ProcessLeases
 from azguard.leases.recorded import LeaseRecords
 from azguard.processes.notes import ProcessNotes
 from azguard.requests import commits
-from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
+from azguard.requests.results import Written
 from azguard.requests.service_codes import Answers
 
 # Bounded: a record that stays behind says that the lease is held, which anyone can see is not so.
@@ -59,7 +59,7 @@ class Guarding:
     temporary: ProcessNotes | None = None
 
 
-def perform(write: FileWrite, guarding: Guarding, deadline: Deadline, *, drops_owner: bool = False) -> WriteResult:
+def perform(write: FileWrite, guarding: Guarding, deadline: Deadline, *, drops_owner: bool = False) -> Written:
     """Write under the guard that the conditions name.
 
     ``drops_owner`` says that the write itself takes the record of the lease's holder away, as other metadata do.
@@ -135,7 +135,7 @@ def _leave_note(target: Target, held: Held, owner: Owner, guarding: Guarding, de
     return held
 
 
-def _remove_note(target: Target, held: Held, done: WriteResult, deadline: Deadline) -> WriteResult:
+def _remove_note(target: Target, held: Held, done: Written, deadline: Deadline) -> Written:
     """Take the record of the lease's holder away, and return the write with the version that is there then."""
     try:
         last = remove_record(target, held, deadline.fresh())
@@ -201,11 +201,11 @@ def _add_record(target: Target, held: Held, owner: Owner, deadline: Deadline) ->
     return Held(held.lease, found, has_note=True, answered_at=held.answered_at, may_move=moved.attempts > 1)
 
 
-def remove_record(target: Target, held: Held, deadline: Deadline) -> WriteResult:
+def remove_record(target: Target, held: Held, deadline: Deadline) -> Written:
     """Remove the record from the version that is there now, and return the version without it."""
     with commits.suppress():
         moved = owner_records.remove(target, held.lease.lease_id, deadline)
-    return WriteResult(
+    return Written(
         address=str(target.address),
         etag=None if moved is None else moved.after,
         last_modified=None if moved is None else moved.last_modified,

@@ -3,10 +3,8 @@
 import base64
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any
 
-from azguard import columns
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.documents import metadata as rules
@@ -18,9 +16,9 @@ from azguard.guards.etags import quote_etag
 from azguard.guards.resolve import Conditions
 from azguard.leases.owners import OF_LOCK, OWNER
 from azguard.requests.calls import read, write_timeouts
-from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op, with_lineage
+from azguard.requests.results import MetadataShown, Written
 from azguard.requests.service_errors import build_unreadable
 
 
@@ -84,7 +82,7 @@ def change_file(
     conditions: Conditions,
     guarding_by: Guarding,
     deadline: Deadline,
-) -> WriteResult:
+) -> Written:
     """Change content headers, attributes and times of a file; the others stay.
 
     Raises:
@@ -109,7 +107,7 @@ def change_file(
     return guarding.perform(write, guarding_by, deadline)
 
 
-def change_directory(target: Target, smb: SmbProperties, conditions: Conditions, deadline: Deadline) -> WriteResult:
+def change_directory(target: Target, smb: SmbProperties, conditions: Conditions, deadline: Deadline) -> Written:
     """Change attributes and times of a directory; the others stay.
 
     Raises:
@@ -128,7 +126,7 @@ def change_directory(target: Target, smb: SmbProperties, conditions: Conditions,
 
 def change_quota(
     target: Target, gibibytes: int, conditions: Conditions, guarding_by: Guarding, deadline: Deadline
-) -> WriteResult:
+) -> Written:
     """Set the quota of a share: how many GiB it can hold.
 
     Raises:
@@ -168,35 +166,23 @@ def count_bytes(target: Target, conditions: Conditions, deadline: Deadline) -> S
 
 
 @dataclass(frozen=True)
-class FileMetadata:
-    """The metadata of a share, a directory or a file, and the version that they are of."""
-
-    COLUMNS: ClassVar = (columns.ADDRESS, columns.ETAG)
-
-    address: str
-    etag: str
-    last_modified: datetime
-    metadata: Mapping[str, str]
-
-
-@dataclass(frozen=True)
 class MetadataWritten:
     """Metadata that were replaced; the content stays."""
 
-    written: WriteResult
+    written: Written
     #: The ETag of the version that they replaced; None if that is not known.
     before: str | None
     lineage: str
 
 
-def get_metadata(target: Target, conditions: Conditions, deadline: Deadline) -> tuple[FileMetadata, str | None]:
+def get_metadata(target: Target, conditions: Conditions, deadline: Deadline) -> tuple[MetadataShown, str | None]:
     """Return the metadata, and the lineage.
 
     Raises:
         NotFound: it is not there.
     """
     found = writes.fetch(target, conditions.lease_id, deadline)
-    shown = FileMetadata(
+    shown = MetadataShown(
         address=str(target.address),
         etag=quote_etag(found.etag),
         last_modified=found.last_modified,

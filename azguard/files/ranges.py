@@ -17,8 +17,8 @@ from azguard.guards.etags import quote_etag
 from azguard.guards.resolve import Conditions
 from azguard.requests import commits
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
-from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
+from azguard.requests.results import Written
 from azguard.requests.sources import read_up_to
 
 # The most that one Put Range takes.
@@ -244,7 +244,7 @@ class _RangeRun:
     size: int = 0
     done_bytes: int = 0
     attempts: int = 0
-    last: WriteResult | None = None
+    last: Written | None = None
 
     def begin(self, until: ExitStack) -> None:
         """Acquire the lease that proves whose a write was, and learn the length of the file."""

@@ -23,9 +23,10 @@ from azguard.files.writes import FileWrite
 from azguard.guards.etags import quote_etag
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import page_timeouts, pages, read, write_timeouts
-from azguard.requests.commits import Verdict, WriteResult
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op, with_lineage
+from azguard.requests.results import Written
 from azguard.requests.service_codes import TYPE_MISMATCH
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import access_policies
@@ -75,7 +76,7 @@ class ShareSettings:
     access_tier: str | None = None
 
 
-def create(target: Target, settings: ShareSettings, deadline: Deadline, op: str) -> WriteResult:
+def create(target: Target, settings: ShareSettings, deadline: Deadline, op: str) -> Written:
     """Create a share; it is always create-only.
 
     Raises:
@@ -128,7 +129,7 @@ def list_shares(
 
 def delete(
     target: Target, conditions: Conditions, guarding_by: Guarding, deadline: Deadline, *, snapshots: bool = False
-) -> WriteResult:
+) -> Written:
     """Delete a share with all that is in it, or one snapshot; ``snapshots`` deletes those of the share too.
 
     Raises:
@@ -165,9 +166,9 @@ def find_create_outcome(target: Target, op: str, patience: Deadline) -> Finding[
     return Finding(Verdict.UNKNOWN)
 
 
-def to_create_result(target: Target, answer: Mapping[str, Any], attempts: int) -> WriteResult:
+def to_create_result(target: Target, answer: Mapping[str, Any], attempts: int) -> Written:
     """Return the result of a create."""
-    return WriteResult(
+    return Written(
         address=str(target.address),
         etag=quote_etag(answer["etag"]),
         last_modified=answer["last_modified"],
@@ -306,7 +307,7 @@ def get_policies(target: Target, conditions: Conditions, deadline: Deadline) -> 
 
 def replace_policies(
     target: Target, policies: Policies, conditions: Conditions, guarding_by: Guarding, deadline: Deadline
-) -> WriteResult:
+) -> Written:
     """Replace all access policies of a share.
 
     Raises:

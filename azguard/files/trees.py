@@ -25,8 +25,9 @@ from azguard.guards.operations import FILE_DELETE, FILE_GET, FILE_RENAME, Operat
 from azguard.guards.resolve import Conditions
 from azguard.requests import commits
 from azguard.requests.calls import write_timeouts
-from azguard.requests.commits import Verdict, WriteResult
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
+from azguard.requests.results import Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import existence
 
@@ -385,7 +386,7 @@ class FileTree:
         deadline: Deadline,
         *,
         listed: str | None,  # its lease tells more
-    ) -> WriteResult:
+    ) -> Written:
         """Delete a file; see ``files.delete``."""
         return files.delete(target, conditions, self.guarding, deadline)
 

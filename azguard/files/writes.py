@@ -18,9 +18,10 @@ from azguard.guards.etags import quote_etag
 from azguard.guards.resolve import Conditions
 from azguard.leases.guard import GuardLease
 from azguard.requests.calls import read, write_timeouts
-from azguard.requests.commits import Verdict, WriteResult, look_under
+from azguard.requests.commits import Verdict, look_under
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
+from azguard.requests.results import Written
 from azguard.requests.service_codes import Answers
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import existence
@@ -105,7 +106,7 @@ def rename_once(source: Target, target: Target, deadline: Deadline, **settings: 
     }
 
 
-def send(write: FileWrite, held: Held | None, deadline: Deadline) -> WriteResult:
+def send(write: FileWrite, held: Held | None, deadline: Deadline) -> Written:
     """Send a write, under the lease that is held, until its outcome is known."""
     lease_id = write.conditions.lease_id if held is None else held.lease.lease_id
     headers = Conditions(lease_id=lease_id).request_headers
@@ -122,7 +123,7 @@ def send(write: FileWrite, held: Held | None, deadline: Deadline) -> WriteResult
         settled = send_until_settled(request, deadline)
     answer = settled.answer if isinstance(settled.answer, Mapping) else {}
     etag = answer.get("etag")
-    return WriteResult(
+    return Written(
         address=str(write.target.address),
         etag=None if etag is None else quote_etag(etag),
         last_modified=answer.get("last_modified"),
@@ -169,7 +170,7 @@ def _find_outcome(write: FileWrite, held: Held | None, before: Any | None, patie
     return Finding(Verdict.COMMITTED, version) if is_ours else Finding(Verdict.UNKNOWN)
 
 
-def find_existing(target: Target, op: str, deadline: Deadline) -> WriteResult:
+def find_existing(target: Target, op: str, deadline: Deadline) -> Written:
     """Return the result for the resource that exists: our own, if the network sent the create twice."""
     try:
         found = fetch(target, None, deadline.fresh())

@@ -26,6 +26,7 @@ from azguard.leases.state import LeaseState, client, look
 from azguard.requests.calls import CallOutcome, send_once, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
+from azguard.requests.results import Written
 from azguard.requests.service_codes import TYPE_MISMATCH, Answers
 from azguard.requests.service_errors import is_lease_problem, service_code, status
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
@@ -152,23 +153,16 @@ def _try_to_look(target: Target, deadline: Deadline) -> LeaseState | NotFound | 
         return None
 
 
-@dataclass(frozen=True)
-class LeaseDone:
+@dataclass(frozen=True, kw_only=True)
+class LeaseDone(Written):
     """What an operation on a lease did."""
 
-    address: str
     lease_id: str | None
-    etag: str | None
-    last_modified: datetime | None
     action: str
     #: The term in seconds, or ``infinite``; None if it is not known here.
     duration: int | str | None
     #: The seconds that remain after a break, as its answer says; None if the answer was lost.
     lease_time: int | None
-    guard: str
-    attempts: int
-    conflicts: int
-    outcome: str
 
 
 def acquire(
@@ -384,6 +378,5 @@ def _build_result(
         lease_time=settled.answer.get("lease_time"),
         guard=operation.conditions.guard,
         attempts=settled.attempts,
-        conflicts=0,
         outcome=settled.answer.get("outcome", "committed"),
     )

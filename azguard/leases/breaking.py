@@ -22,7 +22,7 @@ from azguard.times import http_date, span
 _TRIES = 5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BreakDone(LeaseDone):
     """What a break did, and which lease it hit."""
 

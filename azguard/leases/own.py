@@ -360,6 +360,5 @@ def _build_gone(target: Target, conditions: Conditions) -> LeaseDone:
         lease_time=None,
         guard=conditions.guard,
         attempts=1,
-        conflicts=0,
         outcome=GONE,
     )

@@ -11,6 +11,7 @@ from azguard import columns
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import UsageError
+from azguard.requests.results import Written
 
 TEXT, BASE64, RAW = "text", "base64", "raw"
 ENCODINGS = (TEXT, BASE64, RAW)
@@ -86,43 +87,41 @@ def _decode(text: str) -> bytes | None:
         return None
 
 
-@dataclass(frozen=True)
-class MessageWritten:
-    """A message that was put or changed."""
+@dataclass(frozen=True, kw_only=True)
+class MessageDone(Written):
+    """A message, or all of a queue, that was written or deleted; a message has no version but its receipt."""
 
-    address: str
-    id: str
-    pop_receipt: str
-    time_next_visible: datetime
-    guard: str
-    attempts: int
-    conflicts: int = 0
-    outcome: str = "committed"
-    #: None: a message has no version but its receipt.
+    FIRST: ClassVar = ("address",)
+    LAST: ClassVar = (
+        "guard",
+        "attempts",
+        "conflicts",
+        "outcome",
+        "etag",
+        "last_modified",
+        "insertion_time",
+        "expiration_time",
+    )
+
     etag: None = None
     last_modified: None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
+class MessageWritten(MessageDone):
+    """A message that was put or changed."""
+
+    id: str
+    pop_receipt: str
+    time_next_visible: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
 class MessagePut(MessageWritten):
     """A message that was put."""
 
     insertion_time: datetime | None = None
     expiration_time: datetime | None = None
-
-
-@dataclass(frozen=True)
-class MessageDeleted:
-    """A message that was deleted, or all of a queue."""
-
-    address: str
-    guard: str
-    attempts: int
-    conflicts: int = 0
-    outcome: str = "committed"
-    #: None: a message has no version but its receipt.
-    etag: None = None
-    last_modified: None = None
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from azguard.errors import AzguardError, BadRequest, Changed, NotFound, OutcomeU
 from azguard.guards import versions
 from azguard.guards.versions import Remembered
 from azguard.queues.message_results import (
-    MessageDeleted,
+    MessageDone,
     MessagePeeked,
     MessagePut,
     MessageWritten,
@@ -166,7 +166,7 @@ def update(target: Target, receipt: str, text: str | None, visibility: int, dead
     )
 
 
-def delete(target: Target, receipt: str, deadline: Deadline, *, hidden_until: datetime | None = None) -> MessageDeleted:
+def delete(target: Target, receipt: str, deadline: Deadline, *, hidden_until: datetime | None = None) -> MessageDone:
     """Delete a message that was received.
 
     After a lost answer the same request is sent again. That the message is not found then is no proof by itself: Azure
@@ -202,10 +202,10 @@ def delete(target: Target, receipt: str, deadline: Deadline, *, hidden_until: da
             raise
         commits.announce()
         attempts = 1
-    return MessageDeleted(str(target.address), GUARD, attempts)
+    return MessageDone(address=str(target.address), guard=GUARD, attempts=attempts)
 
 
-def clear(queue: Target, guard: str, deadline: Deadline) -> MessageDeleted:
+def clear(queue: Target, guard: str, deadline: Deadline) -> MessageDone:
     """Delete all messages of a queue, hidden ones included.
 
     Raises:
@@ -218,7 +218,8 @@ def clear(queue: Target, guard: str, deadline: Deadline) -> MessageDeleted:
         send=lambda: _clear(queue, deadline),
         look=lambda _: Finding(Verdict.UNKNOWN),
     )
-    return MessageDeleted(str(queue.address), guard, send_until_settled(request, deadline).attempts)
+    attempts = send_until_settled(request, deadline).attempts
+    return MessageDone(address=str(queue.address), guard=guard, attempts=attempts)
 
 
 def _clear(queue: Target, deadline: Deadline) -> None:

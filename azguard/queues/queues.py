@@ -20,9 +20,10 @@ from azguard.documents.policies import Policies, PolicyRules
 from azguard.errors import Changed, Forbidden, NotFound
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import page_timeouts, pages, read, write_timeouts
-from azguard.requests.commits import Verdict, WriteResult, without_time
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage
+from azguard.requests.results import MetadataShown, Written, without_time
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import access_policies, existence
 from azguard.resources.access_policies import AccessPolicies
@@ -55,7 +56,7 @@ class QueueShown(QueueListed):
     approximate_message_count: int
 
 
-def create(target: Target, metadata: Mapping[str, str], deadline: Deadline, op: str) -> WriteResult:
+def create(target: Target, metadata: Mapping[str, str], deadline: Deadline, op: str) -> Written:
     """Create a queue; it is always create-only, because its metadata have an entry that no other queue has.
 
     Raises:
@@ -113,7 +114,7 @@ def list_queues(account: Account, deadline: Deadline, prefix: str | None, limit:
         yield QueueListed(address, item.name, drop_lineage(item.metadata))
 
 
-def delete(target: Target, conditions: Conditions, deadline: Deadline) -> WriteResult:
+def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Written:
     """Delete a queue and all messages in it; the service has no condition for that.
 
     Raises:
@@ -154,7 +155,7 @@ def get_policies(target: Target, deadline: Deadline) -> AccessPolicies:
     return access_policies.fetch(target, client.get_queue_access_policy, deadline)
 
 
-def replace_policies(target: Target, policies: Policies, conditions: Conditions, deadline: Deadline) -> WriteResult:
+def replace_policies(target: Target, policies: Policies, conditions: Conditions, deadline: Deadline) -> Written:
     """Replace all access policies of a queue.
 
     Raises:
@@ -175,26 +176,14 @@ def _set_policies(target: Target, policies: Policies, deadline: Deadline) -> Non
     client.set_queue_access_policy({}, raw_request_hook=body, **write_timeouts(deadline))
 
 
-@dataclass(frozen=True)
-class QueueMetadata:
-    """The metadata of a queue; the ETag is azguard's own, of their content."""
-
-    COLUMNS: ClassVar = (columns.ADDRESS, columns.ETAG)
-
-    address: str
-    etag: str
-    last_modified: None
-    metadata: Mapping[str, str]
-
-
-def get_metadata(target: Target, deadline: Deadline) -> QueueMetadata:
+def get_metadata(target: Target, deadline: Deadline) -> MetadataShown:
     """Return the metadata of a queue.
 
     Raises:
         NotFound: there is no such queue.
     """
     stamped = _fetch_metadata(target, deadline)
-    return QueueMetadata(
+    return MetadataShown(
         address=str(target.address),
         etag=_compute_etag(stamped),
         last_modified=None,
@@ -202,9 +191,7 @@ def get_metadata(target: Target, deadline: Deadline) -> QueueMetadata:
     )
 
 
-def replace_metadata(
-    target: Target, wanted: Mapping[str, str], conditions: Conditions, deadline: Deadline
-) -> WriteResult:
+def replace_metadata(target: Target, wanted: Mapping[str, str], conditions: Conditions, deadline: Deadline) -> Written:
     """Replace the metadata of a queue.
 
     Raises:
@@ -276,7 +263,7 @@ class QueueMetadataUpdate(ComparedMetadata):
         return CommittedVersion(_compute_etag(stamped))
 
 
-def find_existing(target: Target, op: str, deadline: Deadline) -> WriteResult:
+def find_existing(target: Target, op: str, deadline: Deadline) -> Written:
     """Return the queue that is there: ours, if the network sent the create twice."""
     try:
         found = fetch(target, deadline.fresh())

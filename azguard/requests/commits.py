@@ -1,4 +1,4 @@
-"""A write and its outcome: committed, not committed, not yet known; and what commands show of it.
+"""A write and its outcome: committed, not committed, not yet known.
 
 From the moment at which a write is known to be committed, no interruption may deny it.
 """
@@ -6,23 +6,16 @@ From the moment at which a write is known to be committed, no interruption may d
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from datetime import datetime
 from enum import Enum
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from azguard.errors import AzguardError, Locked
-
-if TYPE_CHECKING:
-    from azguard.accounts.account import Target
 
 # A thread that a command starts has no listener: signals go to the main thread alone.
 _listener: ContextVar[Callable[[], None] | None] = ContextVar("listener", default=None)
 # The interruptions of the step that is under way; None where none is.
 _put_off: ContextVar[list[KeyboardInterrupt] | None] = ContextVar("put_off", default=None)
 T = TypeVar("T")
-#: The outcome of a create that found something, and left it alone.
-EXISTS = "exists"
 
 
 @contextmanager
@@ -101,31 +94,6 @@ def look_under(lease_id: str | None, look: Callable[[str | None], T]) -> tuple[T
         if lease_id is None:
             raise
         return look(None), False
-
-
-@dataclass(frozen=True)
-class WriteResult:
-    """What a write or a delete did, as commands show it."""
-
-    address: str
-    #: None after a delete, where there is none, and where a lost answer was settled without learning it.
-    etag: str | None
-    last_modified: datetime | None
-    guard: str
-    attempts: int
-    conflicts: int = 0
-    outcome: str = "committed"
-
-
-def without_time(target: "Target", guard: str, attempts: int, etag: str | None = None) -> WriteResult:
-    """Return a write that was committed of what has no Last-Modified."""
-    return WriteResult(
-        address=str(target.address),
-        etag=etag,
-        last_modified=None,
-        guard=guard,
-        attempts=attempts,
-    )
 
 
 class NotSent(Exception):  # it is no error by itself: it says of one when it came

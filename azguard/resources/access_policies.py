@@ -15,21 +15,19 @@ from azguard.documents import policies as rules
 from azguard.documents.policies import Policies
 from azguard.errors import Changed, OutcomeUnknown
 from azguard.requests.calls import read
-from azguard.requests.commits import Verdict, WriteResult
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
+from azguard.requests.results import Shown, Written
 from azguard.requests.service_errors import build_unreadable
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
 
 
-@dataclass(frozen=True)
-class AccessPolicies:
-    """Access policies by their id; the ETag is azguard's own, of their content."""
+@dataclass(frozen=True, kw_only=True)
+class AccessPolicies(Shown):
+    """Access policies by their id, and the version that they are of: without one in the service, azguard's own."""
 
-    address: str
-    etag: str
-    last_modified: None
     policies: Policies
 
 
@@ -101,9 +99,7 @@ def require_version(expected_etag: str | None, current: AccessPolicies) -> None:
     )
 
 
-def replace(
-    target: Target, policies: Policies, guard: str, send: Callable[[], object], deadline: Deadline
-) -> WriteResult:
+def replace(target: Target, policies: Policies, guard: str, send: Callable[[], object], deadline: Deadline) -> Written:
     """Replace all access policies by ``send``; ``guard`` is the name of what guarded that.
 
     Raises:
@@ -114,7 +110,7 @@ def replace(
         settled = send_until_settled(request, deadline)
     except OutcomeUnknown as error:
         raise error.but(reason="acl_outcome_unknown") from error
-    return WriteResult(
+    return Written(
         address=str(target.address),
         etag=rules.compute_etag(policies),
         last_modified=None,

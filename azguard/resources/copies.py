@@ -6,7 +6,6 @@ The id of a copy tells it from every other. Where a resource has another id, or 
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from http import HTTPStatus
 from typing import Any, ClassVar
 
@@ -17,6 +16,7 @@ from azguard.naming import same_host
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
+from azguard.requests.results import Written
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 
 #: What the status of a copy is while the service copies.
@@ -35,22 +35,30 @@ _KINDS: dict[str, type[AzguardError]] = {
 UNREADABLE = "CannotVerifyCopySource"
 
 
-@dataclass(frozen=True)
-class CopyAborted:
-    """What a request to stop a copy did."""
+@dataclass(frozen=True, kw_only=True)
+class Copied(Written):
+    """What a copy wrote, or began to write; ``conflicts`` is how often the source changed meanwhile."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.COPY_STATUS, columns.CONTENT_LENGTH, columns.ETAG)
+
+    source: str
+    #: The version of the source that was copied; None where no one version was asked for.
+    source_etag: str | None
+    content_length: int | None
+    copy_id: str | None
+    #: ``pending`` while the service copies, ``success`` once it has; None where later writes hide it.
+    copy_status: str | None
+    created: bool | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopyAborted(Written):
+    """What a request to stop a copy did; ``outcome`` is ``unchanged`` where it had been stopped before."""
 
     COLUMNS: ClassVar = (columns.ADDRESS, columns.COPY_STATUS, columns.OUTCOME)
 
-    address: str
-    etag: str | None
-    last_modified: datetime | None
     copy_id: str
     copy_status: str
-    guard: str
-    attempts: int
-    conflicts: int
-    #: ``committed``, or ``unchanged`` where it had been stopped before.
-    outcome: str
 
 
 @dataclass(frozen=True)
@@ -174,7 +182,6 @@ def _to_aborted(destination: CopyDestination, found: Any, copy_id: str, *, attem
         copy_status=ABORTED,
         guard=destination.guard,
         attempts=attempts,
-        conflicts=0,
         outcome=outcome,
     )
 

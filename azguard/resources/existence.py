@@ -14,9 +14,10 @@ from typing import Any, TypeVar
 from azguard.accounts.account import Target
 from azguard.errors import Changed, Exists, Forbidden, Locked, NotFound, OutcomeUnknown
 from azguard.requests.calls import walk
-from azguard.requests.commits import EXISTS, Verdict, WriteResult
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage
+from azguard.requests.results import EXISTS, Written
 from azguard.requests.service_errors import NOWHERE
 from azguard.requests.settle import NOTHING_THERE, Finding
 
@@ -86,12 +87,12 @@ def judge_refused_delete(before: object | None, look: Callable[[], object]) -> F
     return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE, may_be_ours=before is not None)
 
 
-def create(make: Callable[[], T], look: Callable[[], WriteResult], *, skip: bool) -> T | WriteResult:
+def create(make: Callable[[], T], look: Callable[[], Written], *, skip: bool) -> T | Written:
     """Create by ``make``; with ``skip``, return the finding of ``look`` where the resource exists already."""
     return _create_unless_exists(make, look) if skip else make()
 
 
-def _create_unless_exists(make: Callable[[], T], look: Callable[[], WriteResult]) -> T | WriteResult:
+def _create_unless_exists(make: Callable[[], T], look: Callable[[], Written]) -> T | Written:
     """Return the result of ``make``, or the finding of ``look`` where the resource exists already."""
     try:
         return make()
@@ -114,17 +115,28 @@ def _create_unless_exists(make: Callable[[], T], look: Callable[[], WriteResult]
         return look()
 
 
-def judge_version(target: Target, etag: str, modified: datetime | None, lineage: Lineage, op: str) -> WriteResult:
+def judge_version(target: Target, etag: str, modified: datetime | None, lineage: Lineage, op: str) -> Written:
     """Return a version as another writer's or, if our op made it or one before it, as ours."""
     if op not in lineage:
         return leave_alone(target, etag, modified)
-    newest = lineage.entries[0][0] == op
-    return WriteResult(str(target.address), etag if newest else None, modified if newest else None, "if-none-match", 1)
+    is_newest = lineage.entries[0][0] == op
+    return _describe(target, etag if is_newest else None, modified if is_newest else None)
 
 
-def leave_alone(target: Target, etag: str | None, modified: datetime | None) -> WriteResult:
+def leave_alone(target: Target, etag: str | None, modified: datetime | None) -> Written:
     """Return the result of a create that found something and changed nothing."""
-    return WriteResult(str(target.address), etag, modified, "if-none-match", 1, outcome=EXISTS)
+    return _describe(target, etag, modified, EXISTS)
+
+
+def _describe(target: Target, etag: str | None, modified: datetime | None, outcome: str = "committed") -> Written:
+    return Written(
+        address=str(target.address),
+        etag=etag,
+        last_modified=modified,
+        guard="if-none-match",
+        attempts=1,
+        outcome=outcome,
+    )
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,9 @@ from azguard.documents.policies import Policies, PolicyRules
 from azguard.errors import Exists
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
-from azguard.requests.commits import Verdict, WriteResult, without_time
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
+from azguard.requests.results import Written, without_time
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import access_policies, existence
 from azguard.resources.access_policies import AccessPolicies
@@ -39,7 +40,7 @@ class TableShown:
     name: str
 
 
-def create(target: Target, deadline: Deadline) -> WriteResult:
+def create(target: Target, deadline: Deadline) -> Written:
     """Create a table; it is always create-only.
 
     A table holds no mark of its creator. So it is asked for first: one that was there before is another's. One that was
@@ -100,7 +101,7 @@ def list_tables(account: Account, deadline: Deadline, prefix: str | None, limit:
         yield TableShown(str(Address(Kind.TABLE, (name,))), name)
 
 
-def delete(target: Target, conditions: Conditions, deadline: Deadline) -> WriteResult:
+def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Written:
     """Delete a table and everything in it; the service has no condition for that.
 
     Raises:
@@ -145,7 +146,7 @@ def get_policies(target: Target, deadline: Deadline) -> AccessPolicies:
     return access_policies.fetch(target, client.get_table_access_policy, deadline)
 
 
-def replace_policies(target: Target, policies: Policies, conditions: Conditions, deadline: Deadline) -> WriteResult:
+def replace_policies(target: Target, policies: Policies, conditions: Conditions, deadline: Deadline) -> Written:
     """Replace all access policies of a table.
 
     Raises:

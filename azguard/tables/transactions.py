@@ -6,7 +6,6 @@ Source: https://learn.microsoft.com/rest/api/storageservices/performing-entity-g
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,6 +15,7 @@ from azguard.errors import AzguardError, Changed, NotFound, OutcomeUnknown, Usag
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
+from azguard.requests.results import Written
 from azguard.requests.service_errors import service_code, status, translate
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources.existence import look_before
@@ -99,21 +99,14 @@ class Item:
     write: EntityWrite
 
 
-@dataclass(frozen=True)
-class ItemWritten:
-    """What one item did; see ``requests.commits.WriteResult``."""
+@dataclass(frozen=True, kw_only=True)
+class ItemWritten(Written):
+    """What one item did."""
 
     COLUMNS: ClassVar = (columns.ADDRESS, columns.LAST_MODIFIED, columns.ETAG)
 
     line: int
     op: str
-    address: str
-    etag: str | None
-    last_modified: datetime | None
-    guard: str
-    attempts: int
-    conflicts: int
-    outcome: str
 
 
 @dataclass(frozen=True)

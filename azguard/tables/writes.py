@@ -19,9 +19,10 @@ from azguard.guards import operations
 from azguard.guards.operations import Condition, Operation
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import write_timeouts
-from azguard.requests.commits import Verdict, WriteResult
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, UNSEEN, Lineage, verdict_from_lineage
+from azguard.requests.results import Written
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources.existence import judge_version, leave_alone, look_before
 from azguard.tables import edm, entities, limits
@@ -136,7 +137,7 @@ def check(made: EntityWrite) -> None:
         ) from None
 
 
-def write(made: EntityWrite, deadline: Deadline) -> WriteResult:
+def write(made: EntityWrite, deadline: Deadline) -> Written:
     """Make the write, which ``check`` has found to be in order.
 
     Raises:
@@ -179,9 +180,9 @@ def record_write(reads: "Reads", made: EntityWrite, done: Any) -> None:
     reads.record(made.target, done, lineage=made.stamp, selected=selected)
 
 
-def to_write_result(made: EntityWrite, etag: str | None, attempts: int) -> WriteResult:
+def to_write_result(made: EntityWrite, etag: str | None, attempts: int) -> Written:
     """Return the result of a write that was committed."""
-    return WriteResult(
+    return Written(
         address=str(made.target.address),
         etag=etag,
         last_modified=parse_timestamp(etag),
@@ -293,7 +294,7 @@ def _to_values(entity: Entity) -> dict[str, tuple[str, object]]:
     return {name: (kind, value) for name, kind, value in edm.iterate_properties(entity)}
 
 
-def find_existing(made: EntityWrite, deadline: Deadline) -> WriteResult:
+def find_existing(made: EntityWrite, deadline: Deadline) -> Written:
     """Return the entity that is there."""
     try:
         found = entities.get(made.target, deadline.fresh())

@@ -8,8 +8,8 @@ from typing import Any, BinaryIO, Protocol
 from azguard.accounts.account import Target
 from azguard.guards.operations import Operation
 from azguard.guards.resolve import Conditions
-from azguard.requests.commits import WriteResult
 from azguard.requests.deadline import Deadline
+from azguard.requests.results import Written
 
 
 class ListedItem(Protocol):
@@ -167,5 +167,5 @@ class TreeStore(Protocol):
         ``admit``: see ``delivery.Admit``.
         """
 
-    def delete(self, target: Target, conditions: Conditions, deadline: Deadline, *, listed: str | None) -> WriteResult:
+    def delete(self, target: Target, conditions: Conditions, deadline: Deadline, *, listed: str | None) -> Written:
         """Delete a file; ``listed`` is its ETag as it was just listed."""

@@ -20,9 +20,9 @@ from azguard.cache.reads import Reads
 from azguard.errors import AzguardError, Changed, Forbidden, UsageError
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions, resolve
-from azguard.requests.commits import EXISTS as LEFT_ALONE
 from azguard.requests.lineage import fresh_op, op_of_key
 from azguard.requests.pool import Done, Job, conclude
+from azguard.requests.results import EXISTS as LEFT_ALONE
 from azguard.requests.sources import UnchangedFile, as_stream, open_unchanged
 from azguard.trees import items, local_files
 from azguard.trees.deletes import Deleting, FolderDeleting

@@ -20,6 +20,7 @@ from azguard.atomic_files import write_atomically
 from azguard.errors import AzguardError, ConfigError
 from azguard.folders import Folders, make_private
 from azguard.requests.deadline import Deadline
+from azguard.requests.results import Written
 from azguard.updates import update as updates
 from azguard.updates.local_runs import LocalQueue, WriteJournal
 from azguard.updates.plan import RAW_OP, UpdateHooks, UpdatePlan, UpdateResult
@@ -45,23 +46,16 @@ class MergedVersion:
         return None if version is None else cls(version.etag, version.last_modified)
 
 
-@dataclass(frozen=True)
-class UpdateReport:
+@dataclass(frozen=True, kw_only=True)
+class UpdateReport(Written):
     """How an update ended, as it is printed."""
 
     COLUMNS: ClassVar = (columns.ADDRESS, columns.CONTENT_LENGTH, columns.ETAG)
 
-    address: str
-    etag: str | None
-    last_modified: datetime | None
     version_id: str | None
     #: In bytes; None where the content has no length of its own, such as metadata or an entity.
     content_length: int | None
-    guard: str
-    attempts: int
-    conflicts: int
     doubts: int
-    outcome: str
     created: bool
     op_id: str
     #: Of ``applied_before``: when the earlier run applied it, to the minute; None where that was not recorded.

@@ -16,9 +16,10 @@ from azguard.errors import UsageError
 from azguard.naming import same_host
 
 if TYPE_CHECKING:
-    from azguard.blobs.copies import BlobCopied, BlobCopy, CopySettings
+    from azguard.blobs.copies import BlobCopy, CopySettings
     from azguard.files.copy_runs import FileCopySettings
-    from azguard.requests.commits import WriteResult
+    from azguard.requests.results import Written
+    from azguard.resources.copies import Copied
 
 
 _NAME = "CONTAINER/NAME"
@@ -123,14 +124,14 @@ def locate_source(env: Environment, target: Target, source: str, sas: str | None
     return Target(public, location.address)
 
 
-def say_waiting(env: Environment, copied: "BlobCopied") -> None:
+def say_waiting(env: Environment, copied: "Copied") -> None:
     """Say that a copy is waited for, and what becomes of it if the wait is interrupted."""
     if copied.copy_status != "success":
         name = copied.address.partition(":")[2]
         env.out.info(f"waiting for copy {copied.copy_id} to {name}; it goes on if you stop waiting")
 
 
-def record_copy(env: Environment, target: Target, copied: "BlobCopied | WriteResult", plan: "BlobCopy") -> None:
+def record_copy(env: Environment, target: Target, copied: "Written", plan: "BlobCopy") -> None:
     """Record the version that a copy has written; a copy that is pending gets another version when it ends."""
     if getattr(copied, "copy_status", None) == "pending":
         env.reads.forget(target)

@@ -35,5 +35,8 @@ def plain(value: object) -> Any:
 
 @cache
 def _list_printed(kind: type) -> tuple[str, ...]:
-    """Return the names of the fields of a result that are printed; a line of a tree asks for them for each file."""
-    return tuple(each.name for each in fields(kind) if "is_unprinted" not in each.metadata)
+    """List the fields of a result that are printed, in order; a line of a tree asks for them for each file."""
+    names = [each.name for each in fields(kind) if "is_unprinted" not in each.metadata]
+    first = [name for name in getattr(kind, "FIRST", ()) if name in names]
+    last = [name for name in getattr(kind, "LAST", ()) if name in names and name not in first]
+    return (*first, *(name for name in names if name not in {*first, *last}), *last)

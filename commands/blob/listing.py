@@ -12,7 +12,7 @@ from azguard.cli.parsing.rows import option
 from azguard.cli.parsing.tree import Group
 from azguard.errors import NotFound, UsageError
 from azguard.guards import operations
-from azguard.requests.commits import WriteResult
+from azguard.requests.results import Written
 
 _UNTIL = ("exists", "absent", "changed", "unleased")
 
@@ -131,7 +131,7 @@ def delete(
     target = env.locate(blob, Kind.BLOB)
     conditions = env.conditions(target)
 
-    def send() -> WriteResult:
+    def send() -> Written:
         return deletes.delete(target, conditions, snapshots, env.deadline)
 
     # Without its snapshots a blob is still there.

@@ -14,7 +14,7 @@ from azguard.accounts.account import Target
 from azguard.blobs import properties, write_checks
 from azguard.blobs.content import append_request
 from azguard.blobs.content.append_request import APPEND_BLOB, MOST_BLOCKS, Append, End, Proof
-from azguard.blobs.content.upload import BlobWritten, ContentHeaders
+from azguard.blobs.content.upload import ContentHeaders
 from azguard.blobs.copy_sources import SourcePiece
 from azguard.errors import AzguardError, BadRequest, Changed, Forbidden, NotFound
 from azguard.guards.operations import Condition
@@ -22,6 +22,7 @@ from azguard.guards.resolve import Conditions
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
+from azguard.requests.results import Written
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 
 Answer = Mapping[str, Any]
@@ -173,8 +174,8 @@ def _is_held(target: Target, lease_id: str | None, patience: Deadline) -> bool:
     return lease_id is not None
 
 
-@dataclass(frozen=True)
-class BlobSealed(BlobWritten):
+@dataclass(frozen=True, kw_only=True)
+class BlobSealed(Written):
     """What sealing a blob did."""
 
     COLUMNS: ClassVar = (columns.ADDRESS, columns.CONTENT_LENGTH, columns.ETAG)
@@ -182,10 +183,6 @@ class BlobSealed(BlobWritten):
     blob_type: str
     content_length: int
     sealed: bool
-    guard: str
-    attempts: int
-    conflicts: int
-    outcome: str
 
 
 def seal(target: Target, conditions: Conditions, deadline: Deadline) -> BlobSealed:
@@ -221,8 +218,6 @@ def seal(target: Target, conditions: Conditions, deadline: Deadline) -> BlobSeal
         sealed=True,
         guard=conditions.guard,
         attempts=settled.attempts,
-        conflicts=0,
-        outcome="committed",
     )
 
 

@@ -11,11 +11,12 @@ from typing import Any, BinaryIO, ClassVar, TypeVar
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.blobs import properties
-from azguard.blobs.content.upload import BlobWritten, Settings
+from azguard.blobs.content.upload import Settings
 from azguard.errors import AzguardError, BadRequest, Changed, GaveUp, Interrupted, OutcomeUnknown, Partial
 from azguard.guards.operations import DATES, Condition
 from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
+from azguard.requests.results import Written
 from azguard.requests.sources import read_up_to
 
 APPEND_BLOB = "AppendBlob"
@@ -40,8 +41,8 @@ class Proof(StrEnum):
     LEASE = "lease"  # a lease of our own, under which no other writer could write
 
 
-@dataclass(frozen=True)
-class AppendDone(BlobWritten):
+@dataclass(frozen=True, kw_only=True)
+class AppendDone(Written):
     """What an append wrote."""
 
     COLUMNS: ClassVar = (columns.ADDRESS, columns.POSITION, columns.APPENDED_BYTES, columns.ETAG)
@@ -54,10 +55,6 @@ class AppendDone(BlobWritten):
     content_length: int | None
     #: How many blocks the blob has; None where that was not told.
     block_count: int | None
-    guard: str
-    attempts: int
-    conflicts: int
-    outcome: str
     #: Whether the blob was created for it.
     created: bool
     #: The version that was found there before; None where it was not looked up.

@@ -208,7 +208,6 @@ class _AppendRun:
             guard=given.guard,
             attempts=self.attempts,
             conflicts=self.conflicts,
-            outcome="committed",
             created=self.created,
             found_etag=self.found_etag,
         )

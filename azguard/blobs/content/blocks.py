@@ -15,12 +15,13 @@ from azguard.accounts.account import Target
 from azguard.blobs import properties
 from azguard.blobs.content import put_blob
 from azguard.blobs.content.put_blob import StagingPlace, stage_stream
-from azguard.blobs.content.upload import BlobWritten, Settings, Upload
+from azguard.blobs.content.upload import Settings, Upload
 from azguard.errors import BadRequest, Changed, NotFound, UsageError
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import drop_lineage, fresh_op
+from azguard.requests.results import ContentWritten
 from azguard.requests.sources import read_up_to
 
 #: The most that is staged as one block of the caller's own id.
@@ -42,22 +43,15 @@ class Block:
     state: str
 
 
-@dataclass(frozen=True)
-class BlocksCommitted(BlobWritten):
+@dataclass(frozen=True, kw_only=True)
+class BlocksCommitted(ContentWritten):
     """What a commit of blocks wrote."""
 
-    COLUMNS: ClassVar = (columns.ADDRESS, columns.CONTENT_LENGTH, columns.ETAG)
-
     version_id: str | None
-    content_length: int
     content_type: str | None
     block_count: int
     #: How many blocks were staged and not named, so that they are gone.
     discarded_blocks: int
-    guard: str
-    attempts: int
-    conflicts: int
-    outcome: str
 
 
 def stage(
@@ -149,8 +143,6 @@ def commit(upload: Upload, chosen: Sequence[str]) -> tuple[BlocksCommitted, str 
         discarded_blocks=len(discarded),
         guard=conditions.guard,
         attempts=settled.attempts,
-        conflicts=0,
-        outcome="committed",
     )
     return done, upload.stamp
 

@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -25,18 +24,16 @@ from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
 from azguard.requests.delivery import RANGE_BYTES, Piece, Ranges
 from azguard.requests.lineage import KEY, drop_lineage
+from azguard.requests.results import Shown
 
 _ASKED_RANGE = re.compile(r"bytes=(\d+)-(\d+)")
 _ANSWERED_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 
 
-@dataclass(frozen=True)
-class BlobGot:
+@dataclass(frozen=True, kw_only=True)
+class BlobGot(Shown):
     """What a get wrote to its output."""
 
-    address: str
-    etag: str
-    last_modified: datetime
     content_length: int
     content_type: str | None
     blob_type: str | None

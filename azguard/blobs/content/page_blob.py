@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.blobs import properties, write_checks
-from azguard.blobs.content.upload import BlobWritten, Settings
+from azguard.blobs.content.upload import Settings
 from azguard.errors import BadRequest, Changed, Exists, GaveUp, NotFound, UsageError
 from azguard.guards.operations import SEQUENCE
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op, verdict_from_lineage
+from azguard.requests.results import Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 
 PAGE_BLOB = "PageBlob"
@@ -25,8 +26,8 @@ PIECE_BYTES = 4 * 1024 * 1024
 MOST_BYTES = 8 * 1024**4
 
 
-@dataclass(frozen=True)
-class PagesWritten(BlobWritten):
+@dataclass(frozen=True, kw_only=True)
+class PagesWritten(Written):
     """What a write of pages did."""
 
     COLUMNS: ClassVar = (columns.ADDRESS, columns.OFFSET, columns.WRITTEN_BYTES, columns.ETAG)
@@ -37,10 +38,6 @@ class PagesWritten(BlobWritten):
     written_bytes: int
     #: None where a lost answer was settled.
     sequence_number: int | None
-    guard: str
-    attempts: int
-    conflicts: int
-    outcome: str
     #: Whether the blob was created for it.
     created: bool
 

@@ -195,8 +195,6 @@ class _PageRun:
             sequence_number=None if number is None else int(number),
             guard=given.conditions.guard,
             attempts=self.attempts,
-            conflicts=0,
-            outcome="committed",
             created=self.created,
         )
 

@@ -139,8 +139,6 @@ def _to_blob_put(upload: Upload, committed: _Committed, length: int, digest: Any
         content_hash=f"sha256:{digest.hexdigest()}",
         guard=conditions.guard,
         attempts=settled.attempts,
-        conflicts=0,
-        outcome="committed",
         created=conditions.is_creation,
         replaced_length=conditions.length,
     )

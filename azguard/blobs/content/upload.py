@@ -5,13 +5,11 @@ the ids of the blocks.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from datetime import datetime
+from dataclasses import dataclass, fields, replace
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from azguard import columns
 from azguard.accounts import direct
 from azguard.accounts.account import Target
 from azguard.accounts.direct import DirectAnswer
@@ -24,6 +22,7 @@ from azguard.guards.resolve import Conditions, resolve
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, UNSEEN, Lineage, with_lineage
+from azguard.requests.results import ContentPut
 
 if TYPE_CHECKING:
     from azguard.requests.settle import Finding
@@ -101,33 +100,11 @@ class Settings(ContentHeaders):
         return {"content_settings": self.for_sdk(), "standard_blob_tier": tier}
 
 
-@dataclass(frozen=True)
-class BlobWritten:
-    """What was written, and the version that it made."""
-
-    address: str
-    #: None where a lost answer was settled, but later writes hide the ETag.
-    etag: str | None
-    last_modified: datetime | None
-
-
-@dataclass(frozen=True)
-class BlobPut(BlobWritten):
+@dataclass(frozen=True, kw_only=True)
+class BlobPut(ContentPut):
     """What a put wrote."""
 
-    COLUMNS: ClassVar = (columns.ADDRESS, columns.CONTENT_LENGTH, columns.ETAG)
-
     version_id: str | None
-    content_length: int
-    content_type: str | None
-    content_hash: str
-    guard: str
-    attempts: int
-    conflicts: int
-    outcome: str
-    created: bool | None
-    #: The bytes of the version that was replaced, if this scope knows them.
-    replaced_length: int | None = field(default=None, metadata=columns.UNPRINTED)
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,14 @@
 """A create that finds something: left alone and told so, ours only where the lineage says so."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from azguard.errors import AzguardError, Changed, Exists, Forbidden, Locked, NotFound, OutcomeUnknown
-from azguard.requests.commits import WriteResult
 from azguard.requests.lineage import Lineage, new_op
+from azguard.requests.results import Written
 from azguard.resources import existence
 from azguard.resources.existence import Existence
 from tests.support.cases import cases
@@ -15,25 +16,25 @@ from tests.support.fake_resource import TARGET
 
 WRITTEN = datetime(2026, 11, 21, 10, tzinfo=UTC)
 OURS, OTHERS = new_op(bytes(12)), new_op(b"\1" * 12)
-CREATED = WriteResult("blob:site/config.json", '"1"', WRITTEN, "if-none-match", 1)
+CREATED = Written(address="blob:site/config.json", etag='"1"', last_modified=WRITTEN, guard="if-none-match", attempts=1)
 FOUND = existence.leave_alone(TARGET, '"7"', WRITTEN)
 NOTHING_FOUND = existence.leave_alone(TARGET, None, None)
 
 
-def ending(error: Exception) -> Callable[[], WriteResult]:
+def ending(error: Exception) -> Callable[[], Written]:
     """Return a request that ends with an error."""
 
-    def make() -> WriteResult:
+    def make() -> Written:
         raise error
 
     return make
 
 
-def outcome(error: Exception, found: WriteResult = FOUND, *, skip: bool = True) -> tuple[object, int]:
+def outcome(error: Exception, found: Written = FOUND, *, skip: bool = True) -> tuple[object, int]:
     """Return how a create ends that was refused so, and how many times it was looked."""
-    looks: list[WriteResult] = []
+    looks: list[Written] = []
 
-    def look() -> WriteResult:
+    def look() -> Written:
         looks.append(found)
         return found
 
@@ -99,15 +100,15 @@ def test_a_create_that_something_equal_refused_leaves_it_alone() -> None:
     [
         (Lineage(), existence.leave_alone(TARGET, '"7"', WRITTEN)),
         (Lineage().after(OTHERS, None), existence.leave_alone(TARGET, '"7"', WRITTEN)),
-        (Lineage().after(OURS, None), WriteResult(str(TARGET.address), '"7"', WRITTEN, "if-none-match", 1)),
+        (Lineage().after(OURS, None), replace(CREATED, address=str(TARGET.address), etag='"7"')),
         # Another version has replaced ours: its ETag and its time are not ours.
         (
             Lineage().after(OURS, None).after(OTHERS, '"1"'),
-            WriteResult(str(TARGET.address), None, None, "if-none-match", 1),
+            replace(CREATED, address=str(TARGET.address), etag=None, last_modified=None),
         ),
     ],
 )
-def test_a_version_is_ours_only_if_its_lineage_has_our_op(lineage: Lineage, result: WriteResult) -> None:
+def test_a_version_is_ours_only_if_its_lineage_has_our_op(lineage: Lineage, result: Written) -> None:
     assert existence.judge_version(TARGET, '"7"', WRITTEN, lineage, OURS) == result
 
 
