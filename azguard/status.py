@@ -155,7 +155,7 @@ def _current(target: Target, deadline: Deadline) -> tuple[str | None, datetime |
     if target.kind is Kind.TABLE:
         from azguard.tables import tables
 
-        return tables.get_policies(target, deadline).etag, None, None
+        return tables.POLICIES.get(target, deadline).etag, None, None
     if target.kind is Kind.DIR:
         from azguard.files import directories
 

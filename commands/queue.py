@@ -37,7 +37,7 @@ def _read_metadata(target: Target, _: object, deadline: Deadline) -> Any:
 
 
 def _read_policies(target: Target, _: object, deadline: Deadline) -> Any:
-    return queues.get_policies(target, deadline)
+    return queues.POLICIES.get(target, deadline)
 
 
 app = Group("Queues: create, show, exists, list, delete, work, move, poison, metadata, acl.")
@@ -335,10 +335,10 @@ def set_policies(env: Environment, queue: common.Queue, file: resources.File = N
 
     Topics: queues
     """
-    from azguard.queues.queues import POLICY_RULES, replace_policies
+    from azguard.queues.queues import POLICIES
 
     target = env.locate(queue, Kind.QUEUE)
-    policies, seen = resources.read_policies(file, POLICY_RULES)
-    done = replace_policies(target, policies, env.conditions(target, seen), env.deadline)
+    policies, seen = resources.read_policies(file, POLICIES.rules)
+    done = POLICIES.replace(target, policies, env.conditions(target, seen), env.deadline)
     env.reads.record_part(target, Part.ACL, done)
     env.out.show(done)

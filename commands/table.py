@@ -11,6 +11,7 @@ from azguard.cli.options.resources import Noun, declare_list
 from azguard.cli.output import delivery
 from azguard.cli.parsing.rows import option
 from azguard.cli.parsing.tree import Group
+from azguard.documents.policies import parse as parse_policies
 from azguard.guards import operations
 from azguard.resources import existence
 from azguard.resources.existence import require_empty
@@ -83,7 +84,7 @@ def get(env: Environment, table: common.Table) -> None:
     """
     target = env.locate(table, Kind.TABLE)
     env.conditions(target)
-    found = tables.get_policies(target, env.deadline)
+    found = tables.POLICIES.get(target, env.deadline)
     env.out.show(found)
     env.out.flush()
     # What was shown in part, or went to /dev/null, was not read.
@@ -109,7 +110,7 @@ def set_(
     """
     target = env.locate(table, Kind.TABLE)
     # Read first: where acl get is at the other end of the pipe, what guards this is recorded only then.
-    wanted = tables.parse_policies(streams.read_json(file))
-    written = tables.replace_policies(target, wanted, env.conditions(target), env.deadline)
+    wanted = parse_policies(streams.read_json(file), tables.POLICIES.rules)
+    written = tables.POLICIES.replace(target, wanted, env.conditions(target), env.deadline)
     env.reads.record(target, written)
     env.out.show(written)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, ClassVar
 
 from azguard import columns
@@ -16,14 +17,14 @@ from azguard.blobs.headers import Rewritten
 from azguard.documents import policies as rules
 from azguard.documents.policies import Policies, PolicyRules
 from azguard.errors import Changed, NotFound, OutcomeUnknown
-from azguard.guards.etags import quote_etag
 from azguard.guards.operations import Condition
 from azguard.guards.resolve import Conditions
-from azguard.requests.calls import read, write_timeouts
+from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict, look_under
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
-from azguard.resources.access_policies import AccessPolicies, parse_answer, parse_version
+from azguard.resources import access_policies
+from azguard.resources.access_policies import AccessPolicies
 from azguard.times import http_date
 
 #: Who may read without a signature: none, those who know the name of a blob, or all.
@@ -55,22 +56,15 @@ def get(target: Target, conditions: Conditions, deadline: Deadline) -> Container
     Source: https://learn.microsoft.com/rest/api/storageservices/get-container-acl
     """
     client = target.account.container(target.address)
-    answers: list[Any] = []  # The SDK returns neither the ETag nor times as they are.
-
-    def once(timeouts: Mapping[str, Any]) -> None:
-        client.get_container_access_policy(
-            raw_response_hook=answers.append, headers=conditions.request_headers, **timeouts
-        )
-
-    read(once, target, deadline)
-    answer = answers[-1].http_response
-    etag, modified = parse_version(target, answer.headers)
+    ask = partial(client.get_container_access_policy, headers=conditions.request_headers)
+    answer = access_policies.fetch(target, ask, deadline)
+    etag, modified = access_policies.parse_version(target, answer)
     return ContainerAcl(
         address=str(target.address),
-        etag=quote_etag(etag),
+        etag=etag,
         last_modified=modified,
         public_access=answer.headers.get("x-ms-blob-public-access") or ACCESS[0],
-        policies=parse_answer(target, answer.text()),
+        policies=access_policies.parse_answer(target, answer),
     )
 
 
@@ -122,21 +116,13 @@ def _to_changed(target: Target, expected: str | None, current: str | None) -> Ch
 def _send(
     target: Target, policies: Policies, access: str, headers: Mapping[str, str], deadline: Deadline
 ) -> Mapping[str, Any]:
-    from azure.storage.blob import AccessPolicy
-
-    class ExactPolicy(AccessPolicy):
-        """A policy whose times stay as they are given: the SDK would cut the fractions of a second off."""
-
-        def __setattr__(self, name: str, value: Any) -> None:
-            if name not in vars(self):
-                super().__setattr__(name, value)
-
-    made: dict[str, Any] = {}
-    for name, policy in policies.items():
-        times = {field: rules.canonicalize_time(policy.get(field)) for field in ("start", "expiry")}
-        made[name] = ExactPolicy(permission=policy.get("permission"), **times) if any(policy.values()) else None
+    body = access_policies.replace_body(access_policies.build_policies(policies))
     answer: Mapping[str, Any] = target.account.container(target.address).set_container_access_policy(
-        made, None if access == ACCESS[0] else access, headers=dict(headers), **write_timeouts(deadline)
+        {},
+        None if access == ACCESS[0] else access,
+        headers=dict(headers),
+        raw_request_hook=body,
+        **write_timeouts(deadline),
     )
     return answer
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -22,7 +23,7 @@ from azguard.files.guarding import Guarding
 from azguard.files.writes import FileWrite
 from azguard.guards.etags import quote_etag
 from azguard.guards.resolve import Conditions
-from azguard.requests.calls import page_timeouts, pages, read, write_timeouts
+from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op, with_lineage
@@ -30,7 +31,7 @@ from azguard.requests.results import Written
 from azguard.requests.service_codes import TYPE_MISMATCH
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import access_policies
-from azguard.resources.access_policies import parse_answer, parse_version
+from azguard.resources.access_policies import AccessPolicies
 from azguard.resources.existence import Contents, count_first_page
 
 _PAGE = 5000
@@ -266,17 +267,7 @@ def _find_snapshot(target: Target, op: str, patience: Deadline) -> Finding[Any]:
     return Finding(Verdict.UNKNOWN)
 
 
-@dataclass(frozen=True)
-class ShareAcl:
-    """The access policies of a share, and the version that they are of."""
-
-    address: str
-    etag: str
-    last_modified: datetime
-    policies: Policies
-
-
-def get_policies(target: Target, conditions: Conditions, deadline: Deadline) -> ShareAcl:
+def get_policies(target: Target, conditions: Conditions, deadline: Deadline) -> AccessPolicies:
     """Read the access policies of a share.
 
     Raises:
@@ -284,24 +275,14 @@ def get_policies(target: Target, conditions: Conditions, deadline: Deadline) -> 
     Source: https://learn.microsoft.com/rest/api/storageservices/get-share-acl
     """
     client = target.account.share(target.address)
-    answers: list[Any] = []
-
-    def once(timeouts: Mapping[str, Any]) -> None:
-        try:
-            client.get_share_access_policy(
-                headers=conditions.request_headers, raw_response_hook=answers.append, **timeouts
-            )
-        except ValueError:
-            pass  # a time that the SDK cannot parse; the text of the answer is read instead
-
-    read(once, target, deadline)
-    answer = answers[-1].http_response
-    etag, modified = parse_version(target, answer.headers)
-    return ShareAcl(
+    ask = partial(client.get_share_access_policy, headers=conditions.request_headers)
+    answer = access_policies.fetch(target, ask, deadline)
+    etag, modified = access_policies.parse_version(target, answer)
+    return AccessPolicies(
         address=str(target.address),
-        etag=quote_etag(etag),
+        etag=etag,
         last_modified=modified,
-        policies=parse_answer(target, answer.text()),
+        policies=access_policies.parse_answer(target, answer),
     )
 
 

@@ -26,13 +26,12 @@ from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_
 from azguard.requests.results import MetadataShown, Written, without_time
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import access_policies, existence
-from azguard.resources.access_policies import AccessPolicies
+from azguard.resources.access_policies import UnversionedPolicies
 from azguard.resources.existence import Contents, leave_alone
 from azguard.updates.compared import ComparedMetadata, StampedMetadata
 from azguard.updates.resource import CommittedVersion
 
 _PAGE = 5000
-POLICY_RULES = PolicyRules("a queue", re.compile(r"r?a?u?p?"), "of r (read), a (add), u (update), p (process)")
 
 
 @dataclass(frozen=True)
@@ -144,36 +143,18 @@ def _find_create_outcome(target: Target, op: str, patience: Deadline) -> Finding
     return Finding(Verdict.COMMITTED if is_ours else Verdict.UNKNOWN)
 
 
-def get_policies(target: Target, deadline: Deadline) -> AccessPolicies:
-    """Read the access policies of a queue.
-
-    Raises:
-        NotFound: there is no such queue.
-    Source: https://learn.microsoft.com/rest/api/storageservices/get-queue-acl
-    """
-    client = target.account.queue(target.address)
-    return access_policies.fetch(target, client.get_queue_access_policy, deadline)
-
-
-def replace_policies(target: Target, policies: Policies, conditions: Conditions, deadline: Deadline) -> Written:
-    """Replace all access policies of a queue.
-
-    Raises:
-        Changed: they are no longer those the ETag is of.
-        OutcomeUnknown: the answer was lost. Even the same policies there now do not tell whose they are.
-    Source: https://learn.microsoft.com/rest/api/storageservices/set-queue-acl
-    """
-    if conditions.expected_etag is not None:
-        access_policies.require_version(conditions.expected_etag, get_policies(target, deadline))
-    return access_policies.replace(
-        target, policies, conditions.guard, lambda: _set_policies(target, policies, deadline), deadline
-    )
-
-
 def _set_policies(target: Target, policies: Policies, deadline: Deadline) -> None:
     client = target.account.queue(target.address)
     body = access_policies.replace_body(access_policies.build_policies(policies))
     client.set_queue_access_policy({}, raw_request_hook=body, **write_timeouts(deadline))
+
+
+#: See https://learn.microsoft.com/rest/api/storageservices/get-queue-acl and set-queue-acl.
+POLICIES = UnversionedPolicies(
+    reader=lambda target: target.account.queue(target.address).get_queue_access_policy,
+    send=_set_policies,
+    rules=PolicyRules("a queue", re.compile(r"r?a?u?p?"), "of r (read), a (add), u (update), p (process)"),
+)
 
 
 def get_metadata(target: Target, deadline: Deadline) -> MetadataShown:

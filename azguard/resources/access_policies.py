@@ -1,6 +1,7 @@
-"""Access policies that have no version in the service: those of a table and of a queue.
+"""Access policies: read, compared and replaced.
 
-azguard makes an ETag of their content, and compares it before a write. Nothing keeps others from writing in between.
+Those of a table and of a queue have no version in the service. azguard makes an ETag of their content, and compares it
+before a write. Nothing keeps others from writing in between.
 The SDK's XML is not sent: it would cut the fractions of a second off the times, and lose carriage returns on the way.
 """
 
@@ -12,12 +13,14 @@ from typing import Any
 
 from azguard.accounts.account import Target
 from azguard.documents import policies as rules
-from azguard.documents.policies import Policies
+from azguard.documents.policies import Policies, PolicyRules
 from azguard.errors import Changed, OutcomeUnknown
+from azguard.guards.etags import quote_etag
+from azguard.guards.resolve import Conditions
 from azguard.requests.calls import read
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
-from azguard.requests.results import Shown, Written
+from azguard.requests.results import Shown, Written, without_time
 from azguard.requests.service_errors import build_unreadable
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 
@@ -31,92 +34,98 @@ class AccessPolicies(Shown):
     policies: Policies
 
 
-def fetch(target: Target, ask: Callable[..., object], deadline: Deadline) -> AccessPolicies:
-    """Read access policies by ``ask``, a method of the SDK's.
+@dataclass(frozen=True)
+class UnversionedPolicies:
+    """How the access policies of one kind of resource are read and written, where the service gives them no version."""
+
+    #: The method of the SDK's that reads them.
+    reader: Callable[[Target], Callable[..., object]]
+    send: Callable[[Target, Policies, Deadline], object]
+    rules: PolicyRules
+
+    def get(self, target: Target, deadline: Deadline) -> AccessPolicies:
+        """Read the access policies.
+
+        Raises:
+            NotFound: there is no such resource.
+        """
+        policies = parse_answer(target, fetch(target, self.reader(target), deadline))
+        return AccessPolicies(
+            address=str(target.address), etag=rules.compute_etag(policies), last_modified=None, policies=policies
+        )
+
+    def replace(self, target: Target, policies: Policies, conditions: Conditions, deadline: Deadline) -> Written:
+        """Replace all access policies.
+
+        Raises:
+            Changed: they are no longer those the ETag is of.
+            OutcomeUnknown: the answer was lost. Even the same policies there now do not tell whose they are.
+        """
+        if conditions.expected_etag is not None:
+            _require_version(conditions.expected_etag, self.get(target, deadline))
+        request = WriteRequest(
+            target=target,
+            send=lambda: self.send(target, policies, deadline),
+            look=lambda _: Finding[object](Verdict.UNKNOWN),
+        )
+        try:
+            settled = send_until_settled(request, deadline)
+        except OutcomeUnknown as error:
+            raise error.but(reason="acl_outcome_unknown") from error
+        return without_time(target, conditions.guard, settled.attempts, rules.compute_etag(policies))
+
+
+def fetch(target: Target, ask: Callable[..., object], deadline: Deadline) -> Any:
+    """Read access policies by ``ask``, a method of the SDK's, and return the service's answer.
 
     Raises:
         NotFound: there is no such resource.
     """
-    answers: list[str] = []
-
-    def keep(response: Any) -> None:
-        answers.append(response.http_response.text())
+    answers: list[Any] = []
 
     def once(timeouts: Mapping[str, Any]) -> None:
         try:
-            ask(raw_response_hook=keep, **timeouts)
+            ask(raw_response_hook=lambda response: answers.append(response.http_response), **timeouts)
         except ValueError:
             pass  # a time that the SDK cannot parse; the text of the answer is read instead
 
     read(once, target, deadline)
-    policies = parse_answer(target, answers[-1])
-    return AccessPolicies(
-        address=str(target.address),
-        etag=rules.compute_etag(policies),
-        last_modified=None,
-        policies=policies,
-    )
+    return answers[-1]
 
 
-def parse_version(target: Target, headers: Mapping[str, str]) -> tuple[str, datetime]:
-    """Return the ETag as it was sent, and the time of the last change, that the service tells beside access policies.
+def parse_version(target: Target, answer: Any) -> tuple[str, datetime]:
+    """Return the ETag in quotes, and the time of the last change, that the service tells beside access policies.
 
     Raises:
         Unavailable: something on the way has removed one of them.
     """
-    etag, modified = headers.get("ETag"), headers.get("Last-Modified")
+    etag, modified = answer.headers.get("ETag"), answer.headers.get("Last-Modified")
     if not etag or not modified:
         raise build_unreadable(target, "it has no ETag, or no Last-Modified")
-    return etag, parsedate_to_datetime(modified)
+    return quote_etag(etag), parsedate_to_datetime(modified)
 
 
-def parse_answer(target: Target, text: str) -> Policies:
+def parse_answer(target: Target, answer: Any) -> Policies:
     """Return the access policies in an answer of the service.
 
     Raises:
         Unavailable: it is no such answer.
     """
     try:
-        return rules.parse_xml(text)
+        return rules.parse_xml(answer.text())
     except ValueError as error:
         raise build_unreadable(target, str(error)) from error
 
 
-def require_version(expected_etag: str | None, current: AccessPolicies) -> None:
-    """Make sure that access policies are those that an ETag is of; None is any.
-
-    Raises:
-        Changed: they are others.
-    """
-    if expected_etag in (None, current.etag):
-        return
-    raise Changed(
-        f"the access policies of {current.address.partition(':')[2]} changed since you read them",
-        address=current.address,
-        expected_etag=expected_etag,
-        current_etag=current.etag,
-        reason="acl_changed",
-    )
-
-
-def replace(target: Target, policies: Policies, guard: str, send: Callable[[], object], deadline: Deadline) -> Written:
-    """Replace all access policies by ``send``; ``guard`` is the name of what guarded that.
-
-    Raises:
-        OutcomeUnknown: the answer was lost. Even the same policies there now do not tell whose they are.
-    """
-    request = WriteRequest(target=target, send=send, look=lambda _: Finding[object](Verdict.UNKNOWN))
-    try:
-        settled = send_until_settled(request, deadline)
-    except OutcomeUnknown as error:
-        raise error.but(reason="acl_outcome_unknown") from error
-    return Written(
-        address=str(target.address),
-        etag=rules.compute_etag(policies),
-        last_modified=None,
-        guard=guard,
-        attempts=settled.attempts,
-    )
+def _require_version(expected_etag: str, current: AccessPolicies) -> None:
+    if expected_etag != current.etag:
+        raise Changed(
+            f"the access policies of {current.address.partition(':')[2]} changed since you read them",
+            address=current.address,
+            expected_etag=expected_etag,
+            current_etag=current.etag,
+            reason="acl_changed",
+        )
 
 
 def replace_body(xml: str) -> Callable[[Any], None]:

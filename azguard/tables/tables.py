@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
-from azguard.documents import policies as rules
 from azguard.documents.policies import Policies, PolicyRules
 from azguard.errors import Exists
 from azguard.guards.resolve import Conditions
@@ -19,15 +18,15 @@ from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written, without_time
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.resources import access_policies, existence
-from azguard.resources.access_policies import AccessPolicies
+from azguard.resources import existence
+from azguard.resources.access_policies import UnversionedPolicies
 from azguard.resources.existence import Contents, count_first_page
 from azguard.tables import entities
 
+# The most that one page holds.
 _PAGE = 1000
 # The character after "z", so that the names from "Ord" to "Ord{" are those that begin with "Ord".
 _BEHIND_LETTERS = "{"
-_POLICY_RULES = PolicyRules("a table", re.compile(r"r?a?u?d?"), "of r (read), a (add), u (update), d (delete)")
 
 
 @dataclass(frozen=True)
@@ -135,41 +134,6 @@ def _delete(target: Target, deadline: Deadline) -> None:
         raise ResourceNotFoundError(response=answers[-1])
 
 
-def get_policies(target: Target, deadline: Deadline) -> AccessPolicies:
-    """Read the access policies of a table.
-
-    Raises:
-        NotFound: there is no such table.
-    Source: https://learn.microsoft.com/rest/api/storageservices/get-table-acl
-    """
-    client = target.account.table(target.address)
-    return access_policies.fetch(target, client.get_table_access_policy, deadline)
-
-
-def replace_policies(target: Target, policies: Policies, conditions: Conditions, deadline: Deadline) -> Written:
-    """Replace all access policies of a table.
-
-    Raises:
-        Changed: they are no longer those the ETag is of.
-        OutcomeUnknown: the answer was lost. Even the same policies there now do not tell whose they are.
-    Source: https://learn.microsoft.com/rest/api/storageservices/set-table-acl
-    """
-    if conditions.expected_etag is not None:
-        access_policies.require_version(conditions.expected_etag, get_policies(target, deadline))
-    return access_policies.replace(
-        target, policies, conditions.guard, lambda: _set_policies(target, policies, deadline), deadline
-    )
-
-
-def parse_policies(value: Any) -> Policies:
-    """Return the access policies of a JSON value: as ``table acl get`` or ``az storage table policy list`` prints them.
-
-    Raises:
-        UsageError: they are not, or the service would refuse them; names the policy.
-    """
-    return rules.parse(value, _POLICY_RULES)
-
-
 def _set_policies(target: Target, policies: Policies, deadline: Deadline) -> None:
     from azure.data.tables import TableAccessPolicy
 
@@ -177,7 +141,12 @@ def _set_policies(target: Target, policies: Policies, deadline: Deadline) -> Non
     target.account.table(target.address).set_table_access_policy(made, **write_timeouts(deadline))
 
 
-# The most that one page holds.
+#: See https://learn.microsoft.com/rest/api/storageservices/get-table-acl and set-table-acl.
+POLICIES = UnversionedPolicies(
+    reader=lambda target: target.account.table(target.address).get_table_access_policy,
+    send=_set_policies,
+    rules=PolicyRules("a table", re.compile(r"r?a?u?d?"), "of r (read), a (add), u (update), d (delete)"),
+)
 
 
 def count_entities(target: Target, deadline: Deadline) -> Contents:
