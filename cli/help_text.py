@@ -148,7 +148,7 @@ def _render_usage(node: TreeNode, path: str, width: int) -> str:
 
 
 def _whole(initial: str, subsequent: str) -> dict[str, Any]:
-    return {"initial_indent": initial, "subsequent_indent": subsequent}
+    return {"initial_indent": initial, "subsequent_indent": subsequent, "break_on_hyphens": False}
 
 
 def _wrap_indented(text: str, width: int) -> list[str]:
@@ -158,7 +158,7 @@ def _wrap_indented(text: str, width: int) -> list[str]:
 def _list_sections(node: TreeNode, path: str, text: HelpText) -> Iterator[tuple[str, Iterable[tuple[str, str]]]]:
     """Yield the headings of a help with what stands under each, except the options that all commands share."""
     for panel in _ORDER:
-        if rows := [(row.usage, row.meaning) for row in node.rows if row.panel == panel and not row.is_hidden]:
+        if rows := [(row.usage, node.explain(row)) for row in node.rows if row.panel == panel and not row.is_hidden]:
             yield panel, rows
     if isinstance(node, Group):
         yield "Commands", [(name, node.summarize(name)) for name in node.list_names()]
@@ -188,7 +188,7 @@ def _render_rows(rows: Iterable[tuple[str, str]], width: int) -> Iterator[str]:
             yield f"  {name}"
             yield from textwrap.wrap(meaning, width, **_whole("    ", "    "))
         else:
-            lines = textwrap.wrap(meaning, max(width - first - _GAP, 10))
+            lines = textwrap.wrap(meaning, max(width - first - _GAP, 10), **_whole("", ""))
             beside = [f"  {name:{first}}{lines.pop(0)}"] if len(name) <= first - _GAP else [f"  {name}"]
             yield from [*beside, *(f"  {'':{first}}{line}" for line in lines)]
 

@@ -210,7 +210,6 @@ def transaction(
 
     Topics: tables
     """
-    lock.check()
     lines = LineReader(
         fresh_op(),
         lambda text: env.locate(text, Kind.ENTITY),
@@ -243,7 +242,6 @@ def _write(
 
     ``merges`` is about an upsert; ``skip`` leaves alone what an insert finds.
     """
-    given.check()
     target = env.locate(address, Kind.ENTITY)
     copy = _copy_to_delete(target, given.file) if verb is Verb.DELETE else _copy(target, given)
     made = EntityWrite(

@@ -12,12 +12,14 @@ from azguard.cli.options import common, leases
 from azguard.cli.options.leases import BreakOptions
 from azguard.cli.output import holdings
 from azguard.cli.parsing.rows import argument, flag, option
+from azguard.cli.parsing.rules import excludes
 from azguard.cli.parsing.tree import Group
 from azguard.errors import UsageError
 from azguard.guards import operations
 from azguard.leases import own as held_leases
 from azguard.leases import shown
 from azguard.leases import state as lease_state
+from azguard.leases.actions import DEFAULT_SECONDS
 from azguard.leases.kinds import Action
 from azguard.leases.own import CheckedLease, OwnLeaseStatus, Standing
 from azguard.leases.recorded import LeaseRequest
@@ -86,11 +88,11 @@ class _ListOptions:
 app = Group("Leases of blobs, containers, shares and files: acquire, renew, change, release, break, show, list, wait.")
 
 
-@app.command(spec=common.operation(operations.BLOB_LEASE_ACQUIRE))
+@app.command(spec=common.operation(operations.BLOB_LEASE_ACQUIRE), rules=(excludes("--infinite", "--lease-duration"),))
 def acquire(
     env: Environment,
     address: _Leasable,
-    lease_duration: common.LeaseDuration = None,
+    lease_duration: leases.LeaseDuration = DEFAULT_SECONDS,
     infinite: Annotated[bool, flag("--infinite", "Keep it until it is released or broken.")] = False,
     proposed_lease_id: _ProposedLeaseId = None,
     wait: Annotated[

@@ -10,7 +10,7 @@ from azguard.cli.input.addresses import FILES, Lock, choose_container, lock
 from azguard.cli.options import common, guarded_runs, holds, leases, locks
 from azguard.cli.options.holds import HoldOptions
 from azguard.cli.options.leases import BreakOptions
-from azguard.cli.options.locks import LockOptions
+from azguard.cli.options.locks import RunOptions
 from azguard.cli.output import holdings
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
@@ -38,7 +38,7 @@ def run(
             completer=completers.locks,
         ),
     ],
-    given: LockOptions,
+    given: RunOptions,
 ) -> int:
     """Run a command while holding locks, and exit with its status.
 

@@ -138,7 +138,7 @@ def command_options() -> str:
 def _section(name: str, command: Command) -> str:
     rows = [row for row in command.rows if not row.is_hidden]
     conditions = [f"`{row.flags[0]}`" for row in rows if row.panel == CONDITIONS]
-    own = [(f"`{row.usage}`", row.meaning) for row in rows if row.panel in (ARGUMENTS, OPTIONS)]
+    own = [(f"`{row.usage}`", command.explain(row)) for row in rows if row.panel in (ARGUMENTS, OPTIONS)]
     told = help_text.HelpText(command.help)
     lines = "\n".join([help_text.usage(command, f"azguard {name}"), "", *told.examples])
     text = f"### azguard {name}\n\n{command.summary}\n\n```text\n{lines}\n```\n"
@@ -159,7 +159,7 @@ def shared_options() -> str:
     put = dict(root.walk())["blob put"]
     text = ""
     for panel in (CONDITIONS, ACCOUNT, GENERAL):
-        rows = [(f"`{row.usage}`", row.meaning) for row in put.rows if row.panel == panel and not row.is_hidden]
+        rows = [(f"`{row.usage}`", row.explain("")) for row in put.rows if row.panel == panel and not row.is_hidden]
         text += f"### {panel}\n\n{_table(('option', 'meaning'), rows)}\n"
     return text
 

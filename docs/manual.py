@@ -68,7 +68,9 @@ def _command(name: str, command: TreeNode) -> Iterator[str]:
     yield _code([help_text.usage(command, f"azguard {name}")])
     yield from map(_paragraph, [told.summary, *told.notes])
     yield from (
-        _tagged(row.usage, row.meaning) for row in command.rows if not row.is_hidden and row.panel not in _SHARED
+        _tagged(row.usage, command.explain(row))
+        for row in command.rows
+        if not row.is_hidden and row.panel not in _SHARED
     )
     yield ".SS Examples\n"
     yield _code(told.examples)

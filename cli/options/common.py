@@ -44,10 +44,6 @@ ContentCache = Annotated[
 ]
 Prefix = Annotated[str | None, option("--prefix", "TEXT", "Show only names that begin with TEXT.")]
 Limit = Annotated[str | None, option("--num-results", "N", "Show at most N; by default, all.")]
-LeaseDuration = Annotated[
-    str | None,
-    option("--lease-duration", "DURATION", "End it this long after its last renewal, 15s to 60s [default: 60s]."),
-]
 LockContainer = Annotated[
     str | None,
     option("--lock-container", "NAME", "The container of locks with a bare name, and of tables; by default, locks."),

@@ -3,15 +3,18 @@
 import random
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
 
 from azguard.accounts import transport
 from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
 from azguard.cli.options import guarded_runs
+from azguard.cli.options.guarded_runs import GuardedRunOptions
+from azguard.cli.options.types import DURATION, ValueType, choice, whole
 from azguard.cli.parsing.rows import flag, option
+from azguard.cli.parsing.rules import excludes
 from azguard.errors import UsageError
 from azguard.locks.environment import is_under_lock
 from azguard.locks.guarded_run import GuardedCommand
@@ -28,9 +31,25 @@ _LEAST_LOST_AFTER_SECONDS = 6.0
 # The protocol counts bytes in 63 bits.
 _MOST_BYTES = 2**63 - 1
 _EXAMPLE = "team/nightly.lock"
+
+
+def _read_range(text: str, name: str) -> ByteRange:
+    """Return the bytes that OFFSET:LEN names."""
+    found = re.fullmatch(r"(\d{1,19}):(\d{1,19})", text, re.ASCII)
+    if found is None:
+        raise UsageError(f"{name} {text!r} is not OFFSET:LEN", hint="two numbers of bytes, as in --range 0:1")
+    offset, length = int(found[1]), int(found[2])
+    if length == 0:
+        raise UsageError(f"{name} locks no byte", hint="a length of 1 or more, as in --range 0:1")
+    if offset + length > _MOST_BYTES:
+        raise UsageError(f"{name} {text} ends beyond the last byte that SMB can count", hint="as in --range 0:1")
+    return ByteRange(offset, length)
+
+
+RANGE = ValueType("range", _read_range)
 SmbPort = Annotated[
-    str | None,
-    option("--smb-port", "PORT", "The port of SMB; by default, AZGUARD_SMB_PORT, else 445."),
+    int | None,
+    option("--smb-port", "PORT", "The port of SMB; by default, AZGUARD_SMB_PORT, else 445.", whole(1, 65_535)),
 ]
 
 
@@ -38,85 +57,34 @@ SmbPort = Annotated[
 class FileLockOptions:
     """The options of file lock run as typed."""
 
-    wait: guarded_runs.Wait = None
-    no_wait: guarded_runs.NoWait = False
-    conflict_exit_code: guarded_runs.ConflictExitCode = None
-    lost_exit_code: guarded_runs.LostExitCode = None
+    run: GuardedRunOptions = field(default_factory=GuardedRunOptions)
     share: Annotated[
-        str,
-        option("--share", "none|read", "What others may do with the file."),
+        str, option("--share", "none|read", "What others may do with the file.", choice("none", "read"))
     ] = "none"
     byte_range: Annotated[
-        str | None,
-        option("--range", "OFFSET:LEN", "Lock only these bytes; they need not exist."),
+        ByteRange | None, option("--range", "OFFSET:LEN", "Lock only these bytes; they need not exist.", RANGE)
     ] = None
     lost_after: Annotated[
-        str | None,
-        option(
-            "--lost-after", "DURATION", "Count the lock as lost after this long without an answer; by default, 15s."
-        ),
-    ] = None
-    grace: guarded_runs.Grace = None
-    on_lost: guarded_runs.OnLost = "term"
-    heartbeat_file: guarded_runs.HeartbeatFile = None
+        float,
+        option("--lost-after", "DURATION", "Count the lock as lost after this long without an answer.", DURATION),
+    ] = _LOST_AFTER_SECONDS
     no_create: Annotated[bool, flag("--no-create", "Do not create a file that is missing.")] = False
     smb_port: SmbPort = None
 
-    def check(self) -> "CheckedFileLockOptions":
-        """Return the checked options.
+    RULES: ClassVar = (excludes("--share", "--range", "others may read and write what is outside the range"),)
+
+    def check(self) -> None:
+        """Refuse times that leave none for an answer that is late.
 
         Raises:
-            UsageError: the options contradict each other, or one is malformed.
+            UsageError: names the option, and how long it may be.
         """
-        share = Share(str(values.choice(self.share, "--share", tuple(Share))))
-        byte_range = None if self.byte_range is None else _read_range(self.byte_range)
-        if byte_range is not None and share is not Share.NONE:
+        if self.lost_after < _LEAST_LOST_AFTER_SECONDS:
             raise UsageError(
-                "--share and --range contradict each other: others may read and write what is outside the range",
-                hint="leave one of them out",
-            )
-        lost_after = _LOST_AFTER_SECONDS
-        if self.lost_after is not None:
-            lost_after = values.duration(self.lost_after, "--lost-after")
-        if lost_after < _LEAST_LOST_AFTER_SECONDS:
-            raise UsageError(
-                f"--lost-after {lost_after:g}s is too short: one lost packet would end the command",
+                f"--lost-after {self.lost_after:g}s is too short: one lost packet would end the command",
                 hint=f"at least --lost-after {_LEAST_LOST_AFTER_SECONDS:g}s",
             )
-        return CheckedFileLockOptions(
-            wait=guarded_runs.read_wait(self.wait, no_wait=self.no_wait),
-            busy_status=guarded_runs.read_busy_status(self.conflict_exit_code),
-            lost_status=guarded_runs.read_lost_status(self.lost_exit_code),
-            share=share,
-            byte_range=byte_range,
-            lost_after=lost_after,
-            grace=guarded_runs.read_grace(
-                self.grace, lost_after, "--lost-after", "and the rest is for answers that are late"
-            ),
-            on_lost=str(values.choice(self.on_lost, "--on-lost", guarded_runs.ON_LOST)),
-            port=None if self.smb_port is None else values.whole(self.smb_port, "--smb-port", 1, 65535),
-        )
-
-
-@dataclass(frozen=True)
-class CheckedFileLockOptions:
-    """What the options of file lock run say, without a contradiction."""
-
-    #: In seconds.
-    wait: float
-    #: The exit status for a file that others have open.
-    busy_status: int
-    #: The exit status for a lock that is lost.
-    lost_status: int
-    share: Share
-    byte_range: ByteRange | None
-    #: In seconds.
-    lost_after: float
-    #: In seconds.
-    grace: float
-    on_lost: str
-    #: None is the port of the environment, or the usual one.
-    port: int | None
+        self.run.check_grace(self.lost_after, "--lost-after", "and the rest is for answers that are late")
 
 
 def plan_file_lock(env: Environment, words: Sequence[str], given: FileLockOptions) -> FileLockPlan:
@@ -133,27 +101,27 @@ def plan_file_lock(env: Environment, words: Sequence[str], given: FileLockOption
             f"one run locks one file, and {len(addresses)} are named",
             hint="nest them: azguard file lock run A -- azguard file lock run B -- CMD",
         )
-    checked = given.check()
-    heartbeat = guarded_runs.read_heartbeat(given.heartbeat_file)
+    given.check()
+    run = given.run
     target = env.locate(addresses[0], Kind.FILE, writable=True)
-    server = file_lock.find_place(target.account, checked.port, env.environ)
+    server = file_lock.find_place(target.account, given.smb_port, env.environ)
     child.check(command, env.environ)
     return FileLockPlan(
-        lock=FileLock(target, server, checked.share, checked.byte_range),
+        lock=FileLock(target, server, Share(given.share), given.byte_range),
         command=GuardedCommand(
             words=command,
             environ=env.environ,
-            grace=checked.grace,
-            on_lost=checked.on_lost,
+            grace=run.grace,
+            on_lost=run.on_lost,
             say=env.out.say,
             address=str(target.address),
-            heartbeat=heartbeat,
+            heartbeat=run.heartbeat,
             is_nested=is_under_lock(env.environ),
             is_fenced=False,
-            busy_status=checked.busy_status,
-            lost_status=checked.lost_status,
+            busy_status=run.conflict_exit_code,
+            lost_status=run.lost_exit_code,
         ),
-        settings=_settings(env, checked, create=not given.no_create),
+        settings=_settings(env, given),
         on_held=lambda: env.out.note(f"holding {target}"),
     )
 
@@ -169,26 +137,13 @@ def choose_confirmation() -> Callable[[], None] | None:
     return (lambda: streams.confirm("close it?", "nothing was closed")) if streams.on_terminal() else None
 
 
-def _settings(env: Environment, checked: CheckedFileLockOptions, *, create: bool) -> FileLockSettings:
+def _settings(env: Environment, given: FileLockOptions) -> FileLockSettings:
     return FileLockSettings(
-        wait=checked.wait,
+        wait=given.run.wait_seconds,
         patience=env.deadline.seconds,
-        lost_after=checked.lost_after,
-        create=create,
+        lost_after=given.lost_after,
+        create=not given.no_create,
         say=env.out.say,
         tell=transport.tell_listeners,
         uniform=random.SystemRandom().uniform,
     )
-
-
-def _read_range(text: str) -> ByteRange:
-    """Return the bytes that OFFSET:LEN names."""
-    found = re.fullmatch(r"(\d{1,19}):(\d{1,19})", text, re.ASCII)
-    if found is None:
-        raise UsageError(f"--range {text!r} is not OFFSET:LEN", hint="two numbers of bytes, as in --range 0:1")
-    offset, length = int(found[1]), int(found[2])
-    if length == 0:
-        raise UsageError("--range locks no byte", hint="a length of 1 or more, as in --range 0:1")
-    if offset + length > _MOST_BYTES:
-        raise UsageError(f"--range {text} ends beyond the last byte that SMB can count", hint="as in --range 0:1")
-    return ByteRange(offset, length)

@@ -1,43 +1,81 @@
 """The options of commands that run another one under a lock."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
-from azguard.cli.input import values
+from azguard.cli.options.types import DURATION, TEXT, choice, whole
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import flag, option
+from azguard.cli.parsing.rules import at_most_one
 from azguard.errors import GaveUp, LockLost, UsageError
 
 # As everything in azguard waits; by then a crashed holder's lease has ended.
-_WAIT_SECONDS = 60.0
-_GRACE_SECONDS = 5.0
+WAIT_SECONDS = 60.0
 # Of the time after which a lock is lost, renewals and answers that are late need the rest.
 _PART_FOR_GRACE = 3
-ON_LOST = ("term", "kill", "continue")
 
-Wait = Annotated[str | None, option("--wait", "DURATION", "Wait this long for the locks; by default, 60s.")]
+Wait = Annotated[
+    float, option("--wait", "[DURATION]", "Wait this long for the locks.", DURATION, bare=DURATION.write(WAIT_SECONDS))
+]
 NoWait = Annotated[bool, flag("--no-wait", "Do not wait.")]
-ConflictExitCode = Annotated[
-    str | None,
-    option("--conflict-exit-code, -E", "N", "Exit with N if others hold a lock; by default, 75."),
-]
-LostExitCode = Annotated[
-    str | None,
-    option("--lost-exit-code", "N", "Exit with N if a lock is lost; by default, 77."),
-]
-Grace = Annotated[
-    str | None,
-    option("--grace", "DURATION", "Wait between TERM and KILL; by default, 5s."),
-]
-OnLost = Annotated[
-    str,
-    option("--on-lost", "term|kill|continue", "Choose how the command ends if a lock is lost."),
-]
-HeartbeatFile = Annotated[
-    str | None,
-    option("--heartbeat-file", "FILE", "Refresh this file at each renewal; delete it when a lock is lost or released."),
-]
+
+
+@dataclass(frozen=True)
+class GuardedRunOptions:
+    """What a command takes that runs another one under a lock."""
+
+    wait: Wait = WAIT_SECONDS
+    no_wait: NoWait = False
+    conflict_exit_code: Annotated[
+        int, option("--conflict-exit-code, -E", "N", "Exit with N if others hold a lock.", whole(0, 255))
+    ] = GaveUp.exit_code
+    lost_exit_code: Annotated[int, option("--lost-exit-code", "N", "Exit with N if a lock is lost.", whole(1, 255))] = (
+        LockLost.exit_code
+    )
+    grace: Annotated[float, option("--grace", "DURATION", "Wait between TERM and KILL.", DURATION)] = 5.0
+    on_lost: Annotated[
+        str,
+        option(
+            "--on-lost",
+            "term|kill|continue",
+            "Choose how the command ends if a lock is lost.",
+            choice("term", "kill", "continue"),
+        ),
+    ] = "term"
+    heartbeat_file: Annotated[
+        str | None,
+        option(
+            "--heartbeat-file",
+            "FILE",
+            "Refresh this file at each renewal; delete it when a lock is lost or released.",
+            TEXT,
+        ),
+    ] = None
+
+    RULES: ClassVar = (at_most_one("--wait --no-wait"),)
+
+    @property
+    def wait_seconds(self) -> float:
+        """Return how many seconds to wait for other holders."""
+        return 0.0 if self.no_wait else self.wait
+
+    @property
+    def heartbeat(self) -> Path | None:
+        """Return the file that says until when the lock is held; None is no file."""
+        return None if self.heartbeat_file is None else Path(self.heartbeat_file)
+
+    def check_grace(self, seconds: float, what: str, need: str) -> None:
+        """Refuse a grace that takes more than a third of the time after which the lock is lost.
+
+        ``seconds`` is that time, ``what`` is its name, and ``need`` says what needs the rest.
+        """
+        if self.grace > seconds / _PART_FOR_GRACE:
+            raise UsageError(
+                f"--grace {self.grace:g}s is more than a third of {what}, {seconds:g} s, {need}",
+                hint=f"at most --grace {int(seconds // _PART_FOR_GRACE)}s",
+            )
 
 
 def split(
@@ -55,42 +93,3 @@ def split(
     if not addresses and needs_lock:
         raise UsageError("there is no lock", hint=f"name it before --, as in: {example} -- ./deploy.sh")
     return addresses, command
-
-
-def read_wait(text: str | None, *, no_wait: bool = False) -> float:
-    """Return how many seconds to wait for other holders."""
-    if text is not None and no_wait:
-        raise UsageError("--wait and --no-wait contradict each other", hint="leave one of them out")
-    if no_wait:
-        return 0.0
-    return _WAIT_SECONDS if text is None else values.duration(text, "--wait")
-
-
-def read_grace(text: str | None, seconds: float, what: str, need: str) -> float:
-    """Return how many seconds the command has to end.
-
-    ``seconds`` is the time after which the lock is lost, ``what`` is its name, and ``need`` says what needs the rest.
-    """
-    grace = _GRACE_SECONDS if text is None else values.duration(text, "--grace")
-    if grace > seconds / _PART_FOR_GRACE:
-        raise UsageError(
-            f"--grace {grace:g}s is more than a third of {what}, {seconds:g} s, {need}",
-            hint=f"at most --grace {int(seconds // _PART_FOR_GRACE)}s",
-        )
-    return grace
-
-
-def read_busy_status(text: str | None) -> int:
-    """Return the exit status for a lock that others hold."""
-    return GaveUp.exit_code if text is None else values.whole(text, "--conflict-exit-code", 0, 255)
-
-
-def read_lost_status(text: str | None) -> int:
-    """Return the exit status for a lock that is lost, which is no success."""
-    return LockLost.exit_code if text is None else values.whole(text, "--lost-exit-code", 1, 255)
-
-
-def read_heartbeat(text: str | None) -> Path | None:
-    """Return the file that says until when the lock is held; None is no file."""
-    found = values.not_empty(text, "--heartbeat-file")
-    return None if found is None else Path(found)

@@ -2,38 +2,27 @@
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli import context
 from azguard.cli.context import Environment
 from azguard.cli.input import addresses, values
-from azguard.cli.options import common, guarded_runs, leases, steps
-from azguard.cli.options.locks import (
-    CheckedLockOptions,
-    Fair,
-    KeepLog,
-    LockOptions,
-    NoCreate,
-    SequenceNumber,
-    Shared,
-    Slots,
-    WaitForOne,
-    acquire_settings,
-    check_kinds,
-)
+from azguard.cli.options import guarded_runs, leases, steps
+from azguard.cli.options.locks import LockOptions
 from azguard.cli.options.steps import StepVariables
+from azguard.cli.options.types import DURATION, ValueType, whole
 from azguard.cli.parsing.rows import flag, option
+from azguard.cli.parsing.rules import at_most_one, excludes, needs, only_for
 from azguard.errors import AzguardError, GaveUp, LockLost, UsageError
 from azguard.guards.values import parse_guid
 from azguard.locks import background_holder, environment, job_locks, queue, readers
 from azguard.locks.background_holder import HoldPlan
 from azguard.locks.hold_records import HoldRecord
 from azguard.locks.job_locks import JobLock
-from azguard.locks.settings import LockRequest
 from azguard.locks.sticky import HeldUntil, StickyHold
 from azguard.processes.identity import KnownProcess
 from azguard.times import parse_http_date
@@ -50,78 +39,75 @@ EnvFile = Annotated[
 ]
 
 
+def _read_busy_status(text: str, name: str) -> int:
+    if text.strip("0") == "" and text:
+        raise UsageError(f"{name} 0: the steps that follow would run without the lock", hint="-E 1 to 255")
+    return values.whole(text, name, 1, 255)
+
+
+def _read_until(text: str, name: str) -> HeldUntil:
+    values.not_empty(text, name)
+    try:
+        return HeldUntil(seconds=values.duration(text, name))
+    except UsageError:
+        pass  # It is a time, or nothing.
+    try:
+        return HeldUntil(moment=parsedate_to_datetime(parse_http_date(text, "until")))
+    except UsageError:
+        raise UsageError(
+            f"{name}: {text!r} is neither a duration nor a time", hint="--until 4h, --until 2026-12-01T06:00Z"
+        ) from None
+
+
+BUSY_STATUS = ValueType("integer", _read_busy_status, bounds=(1, 255))
+UNTIL = ValueType("time or duration", _read_until)
+
+
 @dataclass(frozen=True)
 class HoldOptions:
     """The options of lock hold, as typed."""
 
-    wait: WaitForOne = None
+    wait: guarded_runs.Wait = guarded_runs.WAIT_SECONDS
     no_wait: guarded_runs.NoWait = False
     conflict_exit_code: Annotated[
-        str | None,
-        option("--conflict-exit-code, -E", "N", "Exit with N if others hold it; by default, 75."),
+        int, option("--conflict-exit-code, -E", "N", "Exit with N if others hold it.", BUSY_STATUS)
+    ] = GaveUp.exit_code
+    for_: Annotated[
+        float | None, option("--for", "DURATION", "Release it after this time; by default, never.", DURATION)
     ] = None
-    for_: Annotated[str | None, option("--for", "DURATION", "Release it after this time; by default, never.")] = None
-    while_pid: Annotated[str | None, option("--while-pid", "PID", "Release it when this process has ended.")] = None
+    while_pid: Annotated[
+        int | None, option("--while-pid", "PID", "Release it when this process has ended.", whole(1, _LARGEST_PID))
+    ] = None
     env_file: EnvFile = None
-    slots: Slots = None
-    shared: Shared = False
-    fair: Fair = True
-    sequence: SequenceNumber = None
-    lease_duration: common.LeaseDuration = None
-    no_create: NoCreate = False
-    lock_container: common.LockContainer = None
-    reason: common.Reason = None
-    log: KeepLog = True
-    sticky: Annotated[bool, flag("--sticky", "Hold it without a process, until it is released; needs --reason.")] = (
-        False
-    )
+    lock: LockOptions = field(default_factory=LockOptions)
+    sticky: Annotated[bool, flag("--sticky", "Hold it without a process, until it is released.")] = False
     until: Annotated[
-        str | None,
-        option("--until", "TIME|DURATION", "With --sticky: after this time the next one may take the lock."),
+        HeldUntil | None,
+        option("--until", "TIME|DURATION", "After this time the next one may take the lock.", UNTIL),
     ] = None
 
-    def check_sticky(self) -> HeldUntil:
-        """Return when a lock without a process may be taken."""
-        others = (
-            ("--for", self.for_),
-            ("--while-pid", self.while_pid),
-            ("--lease-duration", self.lease_duration),
-            ("--slots", self.slots),
-            ("--shared", "given" if self.shared else None),
-        )
-        for name, value in others:
-            if value is not None:
-                raise UsageError(
-                    f"{name} is not for a lock without a process", hint="leave out --sticky, or say --until"
-                )
-        if self.reason is None:
-            raise UsageError("--sticky needs --reason: who waits is told it", hint="--reason 'incident 4711'")
-        return _parse_until(values.not_empty(self.until, "--until"))
-
-    def check(self) -> CheckedLockOptions:
-        """Return the checked values of the options that ``lock run`` has too.
-
-        Raises:
-            UsageError: the options contradict each other, or one is malformed.
-        """
-        if self.until is not None and not self.sticky:
-            raise UsageError("--until is for a lock without a process", hint="--for 2h, or add --sticky")
-        shared = {each.name for each in fields(self)} & {each.name for each in fields(LockOptions)}
-        checked = LockOptions(**{name: getattr(self, name) for name in shared}).check()
-        if not checked.busy_status:
-            raise UsageError(
-                "--conflict-exit-code 0: the steps that follow would run without the lock", hint="-E 1 to 255"
-            )
-        return checked
+    RULES: ClassVar = (
+        at_most_one("--wait --no-wait"),
+        needs("--until", "--sticky", hint="--for 2h, or add --sticky"),
+        excludes(
+            "--sticky",
+            "--for --while-pid --lease-duration --slots --shared",
+            "there is no process",
+            "leave out --sticky, or say --until",
+        ),
+        needs("--sticky", "--reason", "waiters are told it", "--reason 'incident 4711'"),
+        only_for("--sticky", "blob", "it takes blobs beside the lock", "lock a name instead"),
+    )
 
     def find_watched(self) -> KnownProcess | None:
         """Return the process of --while-pid."""
         if self.while_pid is None:
             return None
-        pid = values.whole(self.while_pid, "--while-pid", 1, _LARGEST_PID)
-        found = KnownProcess.find(pid)
+        found = KnownProcess.find(self.while_pid)
         if found is None:
-            raise UsageError(f"--while-pid {pid}: no such process runs here", hint="in a shell its own pid is $$")
+            raise UsageError(
+                f"--while-pid {self.while_pid}: no such process runs here", hint="in a shell its own pid is $$"
+            )
         return found
 
 
@@ -132,12 +118,9 @@ def hold(env: Environment, name: str, given: HoldOptions) -> "HoldResult":
         GaveUp: others hold it, and the time for waiting is over.
         Locked: this job holds it, and its environment does not say so.
     """
-    checked = given.check()
-    target = addresses.lock(env, name, given.lock_container, also=_HELD)
-    asked = {"--slots": given.slots is not None, "--shared": given.shared, "--sticky": given.sticky}
-    check_kinds([target], asked)
-    plan = _plan(env, target, given, checked)
-    sticky = StickyHold(plan, given.check_sticky()) if given.sticky else None
+    target = addresses.lock(env, name, given.lock.lock_container, also=_HELD)
+    plan = _plan(env, target, given)
+    sticky = StickyHold(plan, given.until or HeldUntil()) if given.sticky else None
     variables = StepVariables.of(given.env_file, env.environ)
     around = job_locks.find_held_around(plan.request.target, env.environ, plan.holds)
     if around is not None and (sticky is None or not around.is_sticky):
@@ -147,7 +130,7 @@ def hold(env: Environment, name: str, given: HoldOptions) -> "HoldResult":
         if sticky is not None:
             raise UsageError(f"this job holds {around.target} already", hint="release it first: azguard lock release")
         return _describe(env, around, (), "already_held")
-    context.warn_of_end(plan.request.target, checked.wait + (plan.lasts or checked.seconds), env.out.warn_once)
+    context.warn_of_end(plan.request.target, plan.wait + (plan.lasts or given.lock.lease_duration), env.out.warn_once)
     if sticky is not None and (own := sticky.find_own()) is not None:
         prolonged = sticky.prolong(own)
         if prolonged is not None:
@@ -163,7 +146,7 @@ def hold(env: Environment, name: str, given: HoldOptions) -> "HoldResult":
         held = background_holder.hold(plan, publish) if sticky is None else sticky.hold(publish)
     except GaveUp as error:
         words = f"{plan.request.target.address} is held by others; this job does not hold it"
-        raise error.but(message=words, exit_status=checked.busy_status) from error
+        raise error.but(message=words, exit_status=given.conflict_exit_code) from error
     return _describe(env, job_locks.of_hold(plan.request.target, held), tuple(exported), "held")
 
 
@@ -217,37 +200,18 @@ def release(env: Environment, locks: Iterable[JobLock], env_file: str | None) ->
     return done
 
 
-def _plan(env: Environment, target: Target, given: HoldOptions, checked: CheckedLockOptions) -> HoldPlan:
-    owner = leases.this_process(env, f"azguard {env.command}", given.reason)
+def _plan(env: Environment, target: Target, given: HoldOptions) -> HoldPlan:
+    settings = given.lock.settings(env, leases.this_process(env, f"azguard {env.command}", given.lock.reason))
     return HoldPlan(
-        request=LockRequest(target, checked.slots, checked.sequence, checked.is_shared),
-        settings=replace(
-            acquire_settings(env, owner, checked.seconds, create=not given.no_create),
-            is_fair=given.fair,
-            keeps_log=given.log and target.kind is Kind.BLOB,
-        ),
-        wait=checked.wait,
+        request=given.lock.request(target),
+        settings=replace(settings, keeps_log=given.lock.log and target.kind is Kind.BLOB),
+        wait=0.0 if given.no_wait else given.wait,
         holds=steps.holds_of(env),
         own=steps.own_of(env),
-        lasts=None if given.for_ is None else values.duration(given.for_, "--for"),
+        lasts=given.for_,
         watched=given.find_watched(),
         env_file=None if given.env_file is None else os.path.abspath(given.env_file),
     )
-
-
-def _parse_until(text: str | None) -> HeldUntil:
-    if text is None:
-        return HeldUntil()
-    try:
-        return HeldUntil(seconds=values.duration(text, "--until"))
-    except UsageError:
-        pass  # It is a time, or nothing.
-    try:
-        return HeldUntil(moment=parsedate_to_datetime(parse_http_date(text, "until")))
-    except UsageError:
-        raise UsageError(
-            f"--until: {text!r} is neither a duration nor a time", hint="--until 4h, --until 2026-12-01T06:00Z"
-        ) from None
 
 
 def _describe(env: Environment, lock: JobLock, exported: tuple[str, ...], outcome: str) -> "HoldResult":

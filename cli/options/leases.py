@@ -13,13 +13,14 @@ from azguard.cli import redaction, signals
 from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
 from azguard.cli.options import common
+from azguard.cli.options.types import DURATION, ValueType
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import flag, option
 from azguard.errors import UsageError
 from azguard.guards.resolve import Conditions
 from azguard.guards.values import HELD, parse_guid
 from azguard.leases import breaking, own, owner_records, owners, recorded, shown
-from azguard.leases.actions import DEFAULT_SECONDS, LONGEST, LONGEST_BREAK, SHORTEST, LeaseDone
+from azguard.leases.actions import LONGEST, LONGEST_BREAK, SHORTEST, LeaseDone
 from azguard.leases.kinds import Action, kind_of, operation_of
 from azguard.leases.owner_records import Moved, Version
 from azguard.leases.owners import Owner
@@ -42,6 +43,19 @@ _LATEST = timedelta(hours=1)
 _SLACK_SECONDS = 60.0
 
 
+def _read_term(text: str, name: str) -> int:
+    if text.strip().lower() in ("-1", "infinite"):
+        raise UsageError(f"{name} {text.strip()}: a lease for ever is asked for by name", hint="--infinite")
+    return values.seconds(text, name, SHORTEST, LONGEST)
+
+
+TERM = ValueType("duration", _read_term, DURATION.write, bounds=(SHORTEST, LONGEST))
+LeaseDuration = Annotated[
+    int,
+    option("--lease-duration", "DURATION", "End it this long after its last renewal, 15s to 60s.", TERM),
+]
+
+
 def locate(env: Environment, address: str) -> Target:
     """Return the resource of an address, if it is of a kind that can be leased.
 
@@ -58,15 +72,9 @@ def locate(env: Environment, address: str) -> Target:
     return target
 
 
-def term(text: str | None, *, infinite: bool) -> int | None:
+def term(seconds: int, *, infinite: bool) -> int | None:
     """Return the seconds of --lease-duration, or None for --infinite."""
-    if infinite and text is not None:
-        raise UsageError("--lease-duration and --infinite contradict each other", hint="leave one of them out")
-    if infinite:
-        return None
-    if text is not None and text.strip().lower() in ("-1", "infinite"):
-        raise UsageError(f"--lease-duration {text.strip()}: a lease for ever is asked for by name", hint="--infinite")
-    return DEFAULT_SECONDS if text is None else values.seconds(text, "--lease-duration", SHORTEST, LONGEST)
+    return None if infinite else seconds
 
 
 def states(text: str | None) -> frozenset[str]:

@@ -3,23 +3,23 @@
 import os
 import random
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from azguard.accounts import transport
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.cli import completers, context, redaction
 from azguard.cli.context import Environment
-from azguard.cli.input import values
 from azguard.cli.input.addresses import FILES, locate_designated, locks
 from azguard.cli.options import common, guarded_runs, leases
+from azguard.cli.options.guarded_runs import GuardedRunOptions
+from azguard.cli.options.types import whole
 from azguard.cli.parsing.rows import argument, flag, option
-from azguard.errors import UsageError
-from azguard.leases.actions import DEFAULT_SECONDS, LONGEST, SHORTEST
+from azguard.cli.parsing.rules import excludes, needs, only_for
+from azguard.leases.actions import DEFAULT_SECONDS
 from azguard.leases.owners import Owner
 from azguard.leases.process_leases import ProcessLeases
 from azguard.locks.environment import is_under_lock
@@ -32,24 +32,9 @@ if TYPE_CHECKING:
     from azguard.locks.terraform import StateGuard
 
 
-_NOT_SHARED = {
-    "--slots": "readers have no number, and writers are alone",
-    "--sequence": "of readers beside each other, none is the newest",
-    "--no-fair": "the queue is what lets a writer in between readers",
-}
 # As large as the ids of CI runs, and what other tools can read as a number.
 _HIGHEST_SEQUENCE = 2**63 - 1
 
-WaitForOne = Annotated[str | None, option("--wait", "DURATION", "Wait this long for the lock; by default, 60s.")]
-Fair = Annotated[bool, flag("--fair/--no-fair", "Wait in the order of arrival.")]
-NoCreate = Annotated[bool, flag("--no-create", "Do not create a lock blob that is missing.")]
-KeepLog = Annotated[bool, flag("--log/--no-log", "Add a line to the lock's history.")]
-Shared = Annotated[bool, flag("--shared", "Hold it as a reader, beside others; a run without --shared is alone.")]
-Slots = Annotated[str | None, option("--slots", "N", "Let N jobs hold it at a time; all give the same N.")]
-SequenceNumber = Annotated[
-    str | None,
-    option("--sequence", "N", "Refuse to run (exit 42) once a higher N has had the lock."),
-]
 Entity = Annotated[
     str,
     argument("TABLE/PARTITION/ROW", "The entity, or its URL.", completer=completers.entities),
@@ -61,44 +46,52 @@ Select = Annotated[
 
 
 @dataclass(frozen=True)
-class CheckedLockOptions:
-    """What the options of lock run say, without a contradiction."""
+class LockOptions:
+    """What lock run and lock hold say of the lock."""
 
-    slots: int
-    sequence: int | None
-    is_shared: bool
-    #: The term of the leases, in seconds.
-    seconds: int
-    #: In seconds.
-    wait: float
-    #: In seconds.
-    grace: float
-    on_lost: str
-    #: The exit status for a lock that others hold.
-    busy_status: int
-    #: The exit status for a lock that is lost.
-    lost_status: int
-    heartbeat: Path | None
+    slots: Annotated[
+        int, option("--slots", "N", "Let N jobs hold it at a time; all give the same N.", whole(1, 1000))
+    ] = 1
+    fair: Annotated[bool, flag("--fair/--no-fair", "Wait in the order of arrival.")] = True
+    sequence: Annotated[
+        int | None,
+        option(
+            "--sequence", "N", "Refuse to run (exit 42) once a higher N has had the lock.", whole(0, _HIGHEST_SEQUENCE)
+        ),
+    ] = None
+    shared: Annotated[
+        bool, flag("--shared", "Hold it as a reader, beside others; a run without --shared is alone.")
+    ] = False
+    lease_duration: leases.LeaseDuration = DEFAULT_SECONDS
+    no_create: Annotated[bool, flag("--no-create", "Do not create a lock blob that is missing.")] = False
+    lock_container: common.LockContainer = None
+    reason: common.Reason = None
+    log: Annotated[bool, flag("--log/--no-log", "Add a line to the lock's history.")] = True
+
+    RULES: ClassVar = (
+        excludes("--shared", "--slots", "readers have no number, and writers are alone"),
+        excludes("--shared", "--sequence", "of readers beside each other, none is the newest"),
+        excludes("--shared", "--no-fair", "the queue is what lets a writer in between readers"),
+        excludes("--sequence", "--slots", "of runs beside each other, none is the newest"),
+        only_for("--slots --shared", "blob", "it takes blobs beside the lock", "lock a name instead"),
+    )
+
+    def request(self, target: Target) -> LockRequest:
+        """Return which lock is asked for."""
+        return LockRequest(target, self.slots, self.sequence, self.shared)
+
+    def settings(self, env: Environment, owner: Owner) -> AcquireSettings:
+        """Return how the lock is acquired."""
+        found = acquire_settings(env, owner, self.lease_duration, create=not self.no_create)
+        return replace(found, is_fair=self.fair, keeps_log=self.log)
 
 
 @dataclass(frozen=True)
-class LockOptions:
-    """The options of lock run as typed."""
+class RunOptions:
+    """The options of lock run."""
 
-    wait: guarded_runs.Wait = None
-    no_wait: guarded_runs.NoWait = False
-    conflict_exit_code: guarded_runs.ConflictExitCode = None
-    lost_exit_code: guarded_runs.LostExitCode = None
-    slots: Slots = None
-    fair: Fair = True
-    sequence: SequenceNumber = None
-    shared: Shared = False
-    lease_duration: common.LeaseDuration = None
-    grace: guarded_runs.Grace = None
-    on_lost: guarded_runs.OnLost = "term"
-    heartbeat_file: guarded_runs.HeartbeatFile = None
-    no_create: NoCreate = False
-    lock_container: common.LockContainer = None
+    run: GuardedRunOptions = field(default_factory=GuardedRunOptions)
+    lock: LockOptions = field(default_factory=LockOptions)
     terraform: Annotated[
         str | None,
         option(
@@ -108,44 +101,10 @@ class LockOptions:
             completer=completers.blobs,
         ),
     ] = None
-    reason: common.Reason = None
-    log: KeepLog = True
     publish_command: Annotated[
         bool,
         flag("--publish-command", "Record the arguments too, for all readers; those named like a secret are masked."),
     ] = False
-
-    def check(self) -> CheckedLockOptions:
-        """Return the checked options.
-
-        Raises:
-            UsageError: the options contradict each other, or one is malformed.
-        """
-        slots = 1 if self.slots is None else values.whole(self.slots, "--slots", 1, 1000)
-        wait = guarded_runs.read_wait(self.wait, no_wait=self.no_wait)
-        seconds = _term(self.lease_duration)
-        return CheckedLockOptions(
-            slots=slots,
-            sequence=_sequence(self.sequence, slots),
-            is_shared=self._check_shared(),
-            seconds=seconds,
-            wait=wait,
-            grace=guarded_runs.read_grace(self.grace, seconds, "the lease's term", "which renewals need"),
-            on_lost=str(values.choice(self.on_lost, "--on-lost", guarded_runs.ON_LOST)),
-            busy_status=guarded_runs.read_busy_status(self.conflict_exit_code),
-            lost_status=guarded_runs.read_lost_status(self.lost_exit_code),
-            heartbeat=guarded_runs.read_heartbeat(self.heartbeat_file),
-        )
-
-    def _check_shared(self) -> bool:
-        others = {"--slots": self.slots, "--sequence": self.sequence, "--no-fair": None if self.fair else "given"}
-        for name, value in others.items():
-            if self.shared and value is not None:
-                raise UsageError(
-                    f"--shared and {name} contradict each other: {_NOT_SHARED[name]}",
-                    hint="leave one of them out",
-                )
-        return self.shared
 
 
 @dataclass(frozen=True)
@@ -156,64 +115,44 @@ class TableLock:
         bool,
         flag("--with-table-lock", "Hold the lock of the table during the write."),
     ] = False
-    wait: WaitForOne = None
+    wait: guarded_runs.Wait = guarded_runs.WAIT_SECONDS
     lock_container: common.LockContainer = None
 
-    def check(self) -> None:
-        """Refuse what is about a lock that was not asked for.
-
-        Raises:
-            UsageError: names the option.
-        """
-        for name, value in (("--wait", self.wait), ("--lock-container", self.lock_container)):
-            if value is not None and not self.with_table_lock:
-                raise UsageError(f"{name} is about a lock", hint="add --with-table-lock, or leave it out")
+    RULES: ClassVar = (needs("--wait --lock-container", "--with-table-lock"),)
 
 
-def check_kinds(targets: Sequence[Target], asked: Mapping[str, bool]) -> None:
-    """Refuse options that take blobs beside the lock, for a lock that is none."""
-    kind = next((each.kind for each in targets if each.kind is not Kind.BLOB), None)
-    option = values.first_given(asked)
-    if kind is not None and option is not None:
-        raise UsageError(f"{option} is not for a {kind}: it takes blobs beside the lock", hint="lock a name instead")
-
-
-def plan_run(env: Environment, addresses: Sequence[str], command: Sequence[str], given: LockOptions) -> LockPlan:
+def plan_run(env: Environment, addresses: Sequence[str], command: Sequence[str], given: RunOptions) -> LockPlan:
     """Return the plan that the options describe.
 
     Raises:
         UsageError: the options contradict each other, or one is malformed.
         CommandNotFound, NotExecutable: there is no such command.
     """
-    checked = given.check()
-    targets = locks(env, addresses, given.lock_container, also=FILES)
-    check_kinds(targets, {"--slots": given.slots is not None, "--shared": given.shared})
-    requests = [LockRequest(target, checked.slots, checked.sequence, checked.is_shared) for target in targets]
+    run, seconds = given.run, given.lock.lease_duration
+    run.check_grace(seconds, "the lease's term", "which renewals need")
+    targets = locks(env, addresses, given.lock.lock_container, also=FILES)
+    requests = [given.lock.request(target) for target in targets]
     child.check(command, env.environ)
     for each in requests:
-        context.warn_of_end(each.target, checked.wait + checked.seconds, env.out.warn_once)
+        context.warn_of_end(each.target, run.wait_seconds + seconds, env.out.warn_once)
     return LockPlan(
         locks=requests,
         command=GuardedCommand(
             words=command,
             environ=env.environ,
-            grace=checked.grace,
-            on_lost=checked.on_lost,
+            grace=run.grace,
+            on_lost=run.on_lost,
             say=env.out.say,
             address=str(targets[0].address) if len(targets) == 1 else None,
-            heartbeat=checked.heartbeat,
+            heartbeat=run.heartbeat,
             is_nested=is_under_lock(env.environ),
-            busy_status=checked.busy_status,
-            lost_status=checked.lost_status,
+            busy_status=run.conflict_exit_code,
+            lost_status=run.lost_exit_code,
         ),
-        settings=replace(
-            acquire_settings(env, _owner(env, command, given), checked.seconds, create=not given.no_create),
-            is_fair=given.fair,
-            keeps_log=given.log,
-        ),
-        wait=checked.wait,
+        settings=given.lock.settings(env, _owner(env, command, given)),
+        wait=run.wait_seconds,
         on_held=lambda held: env.out.note(f"holding {held.target}{_describe_fence(held.fence)}"),
-        state=None if given.terraform is None else _state_guard(env, given.terraform, checked.wait),
+        state=None if given.terraform is None else _state_guard(env, given.terraform, run.wait_seconds),
     )
 
 
@@ -246,23 +185,11 @@ def around_write(env: Environment, target: Target, asked: TableLock) -> Iterator
         return
     table = Target(target.account, Address(Kind.TABLE, target.address.parts[:1]))
     blob = locate_designated(env, table, asked.lock_container)
-    wait = guarded_runs.read_wait(asked.wait)
+    wait = asked.wait
     settings = acquire_settings(env, leases.this_process(env, f"azguard {env.command}"), DEFAULT_SECONDS, create=True)
     context.warn_of_end(blob, wait + DEFAULT_SECONDS, env.out.warn_once)
     with hold_lock(blob, settings, wait, env.environ) as held:
         yield lambda: None if held is None else held.check()
-
-
-def _sequence(text: str | None, slots: int) -> int | None:
-    """Return the number of the run."""
-    if text is None:
-        return None
-    if slots > 1:
-        raise UsageError(
-            "--sequence and --slots contradict each other: of runs beside each other, none is the newest",
-            hint="leave one of them out",
-        )
-    return values.whole(text, "--sequence", 0, _HIGHEST_SEQUENCE)
 
 
 def acquire_settings(env: Environment, owner: Owner, seconds: int, *, create: bool) -> AcquireSettings:
@@ -283,15 +210,11 @@ def acquire_settings(env: Environment, owner: Owner, seconds: int, *, create: bo
     )
 
 
-def _owner(env: Environment, command: Sequence[str], given: LockOptions) -> Owner:
+def _owner(env: Environment, command: Sequence[str], given: RunOptions) -> Owner:
     """Return the record of a run: the program's name, and its arguments only if that was asked for."""
     masked = redaction.mask_arguments(command)
     published = shlex.join(masked) if given.publish_command else os.path.basename(command[0])
-    return leases.this_process(env, published, given.reason)
-
-
-def _term(text: str | None) -> int:
-    return DEFAULT_SECONDS if text is None else values.seconds(text, "--lease-duration", SHORTEST, LONGEST)
+    return leases.this_process(env, published, given.lock.reason)
 
 
 @dataclass(frozen=True)
@@ -309,14 +232,4 @@ class EntityOptions:
     no_lineage: common.NoLineage = False
     lock: TableLock = field(default_factory=TableLock)
 
-    def check(self) -> None:
-        """Refuse options that contradict each other.
-
-        Raises:
-            UsageError: names the options.
-        """
-        if self.properties and self.file is not None:
-            raise UsageError(
-                f"-f {self.file} and {self.properties[0]!r} do not go together", hint="leave one of them out"
-            )
-        self.lock.check()
+    RULES: ClassVar = (excludes("--file", "NAME[:TYPE]=VALUE"),)

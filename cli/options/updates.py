@@ -7,6 +7,7 @@ from typing import Annotated
 from azguard.address import Address, Kind
 from azguard.cli.input import values
 from azguard.cli.options import common
+from azguard.cli.options.types import INITIAL
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.errors import UsageError
 from azguard.updates.plan import RAW_OP
@@ -94,7 +95,7 @@ class UpdateOptions:
     allow_race: AllowRace = False
     create: Annotated[
         str | None,
-        option("--create", "[INITIAL]", "Create it from INITIAL if it is missing."),
+        option("--create", "[INITIAL]", "Create it from INITIAL if it is missing.", INITIAL, bare=""),
     ] = None
     allow_empty: Annotated[bool, flag("--allow-empty", "Let the output be empty.")] = False
     any_content: Annotated[bool, flag("--any-content", "Let JSON become something else.")] = False

@@ -3,9 +3,8 @@
 An error may come before Typer has read the line to its end, and a hint shows the line again.
 """
 
-import re
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -67,16 +66,16 @@ def wants_json(argv: Sequence[str]) -> bool:
     return "-ojson" in own or "json" in (find_value(own, "-o"), find_value(own, "--output"))
 
 
-def fill_in(args: list[str], option: str | None) -> list[str]:
-    """Write ``--create`` as ``--create=`` where no value follows: the end, an option, or an address."""
-    if option is None or option not in args:
+def fill_in(args: list[str], option: str, bare: str, accepts: Callable[[str], bool]) -> list[str]:
+    """Write ``--wait`` as ``--wait=60s`` where no value follows: the end, another option, or a word that is none."""
+    own, rest = split(args)
+    if option not in own:
         return args
-    position = args.index(option)
-    if "--" in args[:position]:
-        return args
-    after = args[position + 1] if position + 1 < len(args) else "--"
-    if after.startswith("-") or re.match(r"[a-z]+:[^\s{\[\"]", after):
-        return [*args[:position], f"{option}=", *args[position + 1 :]]
+    position = own.index(option)
+    after = own[position + 1] if position + 1 < len(own) else "--"
+    # An empty word is a value: an unset shell variable looks like it.
+    if after.startswith("-") or (after and not accepts(after)):
+        return [*own[:position], f"{option}={bare}", *own[position + 1 :], *rest]
     return args
 
 

@@ -8,7 +8,7 @@ are text; and whether a command follows a group (``_protected_args``).
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from inspect import Parameter, Signature
@@ -25,7 +25,7 @@ from azguard.cli.context import Environment
 from azguard.cli.errors import Facts
 from azguard.cli.options import common
 from azguard.cli.output.results import trace_to
-from azguard.cli.parsing import command_line
+from azguard.cli.parsing import command_line, rules
 from azguard.cli.parsing.rows import Row
 from azguard.cli.parsing.tree import Command, CommandMissing, Group, root
 from azguard.cli.registry import ROOT
@@ -121,7 +121,9 @@ class ParsedCommand(_Reader, TyperCommand):
         self.node: Command = node
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        args = command_line.fill_in(args, self.node.spec.optional_value)
+        for row in self.node.rows:
+            if row.bare is not None and row.type is not None:
+                args = command_line.fill_in(args, row.flags[0], row.bare, row.type.accepts)
         with _naming_command(ctx):
             order = self.read_once(ctx, args)
         command_line.refuse_repeated(order)
@@ -135,22 +137,27 @@ class ParsedCommand(_Reader, TyperCommand):
             _refuse_bytes(row, ctx.params.get(row.name))
             if row.is_many:
                 ctx.params[row.name] = list(ctx.params[row.name]) or row.default
+        typed = rules.list_typed(self.node.rows, ctx.params, facts.order)
         for row in self.node.shared:
             self._share(facts, row, ctx.params.pop(row.name))
         if spec.is_remote:
             # Before any request, also where a command asks for its scope when it is done, or never.
             scope.find_named(facts.shared.get("scope"), os.environ)
+        facts.operation = spec.operation
+        facts.command, facts.params = " ".join(ctx.command_path.split()[1:]), dict(ctx.params)
+        env = Environment.of(facts)
+        rules.check(self.node.rules, typed, lambda: _find_kind(env, self.node, ctx.params))
+        for row in self.node.own:
+            ctx.params[row.name] = row.read(ctx.params[row.name])
         operation = spec.find_operation(has_source=ctx.params.get("source_url") is not None)
         if operation is not None:
             from azguard.guards import requested
             from azguard.guards.requested import RequestedConditions
 
             requested.check(operation, RequestedConditions.of(facts.shared))
-        facts.operation = spec.operation
-        facts.command, facts.params = " ".join(ctx.command_path.split()[1:]), dict(ctx.params)
         writes = spec.operation is not None and spec.operation.writes
         with signals.until_committed() if writes else nullcontext():
-            status = self._call(Environment.of(facts), ctx)
+            status = self._call(env, ctx)
         if status:
             ctx.exit(status)
 
@@ -272,6 +279,17 @@ def _explain(error: Any, argv: Sequence[str]) -> UsageError:
         )
         return UsageError(f"`{path}` takes fewer words; these are too many: {extra[1]}", hint=f"{named}: {hint}")
     return UsageError(message[:1].lower() + message[1:], hint=hint)
+
+
+def _find_kind(env: Environment, node: Command, params: Mapping[str, Any]) -> str | None:
+    """Return the kind of the first address on the line; None if it is none, which the command itself refuses."""
+    place = next((row for row in node.own if row.is_argument), None)
+    words = None if place is None else params[place.name]
+    first = (words or [None])[0] if isinstance(words, list) else words
+    try:
+        return None if first is None else env.location(first).address.kind
+    except AzguardError:
+        return None
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from inspect import Parameter
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 if TYPE_CHECKING:
+    from azguard.cli.options.types import ValueType
     from azguard.guards.operations import Operation
 
 # The heading an option stands under in --help.
@@ -28,6 +29,10 @@ class Row:
     #: What stands for the value; empty of a flag, which has none.
     metavar: str
     help: str
+    #: How its value is read and written; text as it is typed where there is none.
+    type: "ValueType | None" = None
+    #: Its value where it stands without one: ``--wait`` alone is ``--wait 60s``. None where it needs one.
+    bare: str | None = None
     #: What switches a flag off, such as ``--no-log``; empty where nothing does.
     off: str = ""
     #: Offers values to the shell: it is given the typed line, and the word that is not finished yet.
@@ -41,6 +46,10 @@ class Row:
     is_required: bool = False
     #: Whether it can be given several times.
     is_many: bool = False
+    #: Whether its value is a secret, unless it names a file.
+    is_secret: bool = False
+    #: The environment variable that stands for it; empty where there is none.
+    variable: str = ""
 
     @property
     def is_argument(self) -> bool:
@@ -67,21 +76,34 @@ class Row:
         names = f"{names} / {self.off}" if self.off else names
         return names if self.is_flag else f"{names} {self.metavar}"
 
-    @property
-    def meaning(self) -> str:
-        """Return what it is for, and its default."""
+    def explain(self, goes_with: str) -> str:
+        """Return what it is for, what it goes with, and its default."""
         default = self._name_default()
-        return f"{self.help}  [default: {default}]" if default else self.help
+        return f"{self.help}{goes_with}  [default: {default}]" if default else f"{self.help}{goes_with}"
 
     def _name_default(self) -> str:
         if self.off:
             return (self.flags[0] if self.default else self.off).removeprefix("--")
-        return "" if self.is_argument or self.is_flag or self.default is None else str(self.default)
+        if self.is_argument or self.is_flag or self.default is None:
+            return ""
+        return str(self.default) if self.type is None else self.type.write(self.default)
+
+    def read(self, value: Any) -> Any:
+        """Return the value of what was typed.
+
+        Raises:
+            UsageError: it is none of its type.
+        """
+        # A default is a value already.
+        if self.type is None or not isinstance(value, (str, list)):
+            return value
+        name = self.metavar if self.is_argument else self.flags[0]
+        return self.type.read(value, name) if isinstance(value, str) else [self.type.read(each, name) for each in value]
 
 
-def option(flags: str, metavar: str, text: str, **settings: Any) -> Row:
+def option(flags: str, metavar: str, text: str, kind: "ValueType | None" = None, **settings: Any) -> Row:
     """Return the row of an option with a value; ``flags`` is such as ``--file, -f``."""
-    return _named(Row(tuple(flags.split(", ")), metavar, text, **settings))
+    return _named(Row(tuple(flags.split(", ")), metavar, text, kind, **settings))
 
 
 def flag(flags: str, text: str, **settings: Any) -> Row:
@@ -90,9 +112,9 @@ def flag(flags: str, text: str, **settings: Any) -> Row:
     return _named(Row(tuple(on.split(", ")), "", text, off=off, default=False, **settings))
 
 
-def argument(metavar: str, text: str, **settings: Any) -> Row:
+def argument(metavar: str, text: str, kind: "ValueType | None" = None, **settings: Any) -> Row:
     """Return the row of an argument."""
-    return Row((), metavar, text, panel=ARGUMENTS, **settings)
+    return Row((), metavar, text, kind, panel=ARGUMENTS, **settings)
 
 
 def in_panel(panel: str, rows: Iterable[Row]) -> tuple[Row, ...]:
@@ -113,8 +135,6 @@ class CommandSpec(NamedTuple):
     plain: "Operation | None" = None
     #: Why it takes no condition, in a sentence without its full stop: each condition is refused with that.
     why_no_conditions: str | None = None
-    #: Its option that may stand without a value, which is then the empty text.
-    optional_value: str | None = None
 
     def find_operation(self, *, has_source: bool) -> "Operation | None":
         """Return the operation that it performs with a --source-url, or without."""

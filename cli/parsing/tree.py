@@ -9,6 +9,7 @@ from typing import Any
 
 from azguard.cli.options import common
 from azguard.cli.parsing.rows import LOCAL, CommandSpec, Row, fill, flag, list_rows
+from azguard.cli.parsing.rules import Rule, describe, list_rules
 from azguard.cli.registry import COMMANDS, ROOT, find_module, list_modules
 from azguard.errors import UsageError
 
@@ -28,6 +29,10 @@ class TreeNode:
         """Return the rows of all that it takes."""
         raise NotImplementedError
 
+    def explain(self, row: Row) -> str:
+        """Return what one of its options is for, and what it goes with."""
+        return row.explain("")
+
     @property
     def summary(self) -> str:
         """Return what it is for: the first sentence of its help."""
@@ -43,8 +48,11 @@ class TreeNode:
 class Command(TreeNode):
     """A command: its help, what it takes, and the function that it calls."""
 
-    def __init__(self, name: str, callback: Callable[..., Any], spec: CommandSpec, text: str | None) -> None:
+    def __init__(
+        self, name: str, callback: Callable[..., Any], spec: CommandSpec, text: str | None, own_rules: Sequence[Rule]
+    ) -> None:
         self.name = name
+        self._own_rules = own_rules
         self.spec = spec
         self.help = text or callback.__doc__ or ""
         self._callback = callback
@@ -55,6 +63,11 @@ class Command(TreeNode):
         return list_rows(self._callback)
 
     @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        """Return which of its options go together."""
+        return (*list_rules(self._callback), *self._own_rules)
+
+    @cached_property
     def shared(self) -> tuple[Row, ...]:
         """Return the rows that it shares with others; its own of the same name wins, with its own default and help."""
         rows = common.GENERAL_ROWS
@@ -62,6 +75,11 @@ class Command(TreeNode):
             rows = (*common.list_conditions(self.spec.operation), *common.ACCOUNT_ROWS, *rows)
         own = {row.name for row in self.own}
         return tuple(row for row in rows if row.name not in own)
+
+    def explain(self, row: Row) -> str:
+        """Return what one of its options is for, and what it goes with."""
+        names = row.flags or (row.metavar,)
+        return row.explain(describe(self.rules, (*names, row.off)))
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -87,13 +105,18 @@ class Group(TreeNode):
         self._declared: dict[str, Command | Group] = {}
 
     def command(
-        self, name: str | None = None, *, spec: CommandSpec = LOCAL, text: str | None = None
+        self,
+        name: str | None = None,
+        *,
+        spec: CommandSpec = LOCAL,
+        text: str | None = None,
+        rules: Sequence[Rule] = (),
     ) -> Callable[[Any], Any]:
         """Declare a command by the function that it calls; ``text`` is its help, else the function's docstring."""
 
         def declare(callback: Callable[..., Any]) -> Callable[..., Any]:
             own = name or callback.__name__.strip("_").replace("_", "-")
-            self._declared[own] = Command(own, callback, spec, text)
+            self._declared[own] = Command(own, callback, spec, text, rules)
             return callback
 
         return declare

@@ -498,7 +498,7 @@ def test_a_command_under_lock_run_in_a_later_step_is_ended_when_the_lock_is_lost
         (["--for", "0"], "--for must be more than nothing"),
         (["--env-file", ""], "--env-file is empty"),
         (["-E", "0"], "--conflict-exit-code 0: the steps that follow would run without the lock"),
-        (["--wait", "1s", "--no-wait"], "--wait and --no-wait contradict each other"),
+        (["--wait", "1s", "--no-wait"], "--wait and --no-wait do not go together"),
     ],
 )
 def test_what_makes_no_sense_is_refused_before_any_request(tmp_path: Path, words: list[str], message: str) -> None:

@@ -290,12 +290,12 @@ def test_a_time_that_is_over_is_refused_and_nothing_is_held(world: Locks) -> Non
 @cases(
     ("words", "message"),
     [
-        (("--sticky",), "--sticky needs --reason: who waits is told it"),
-        (("--sticky", *REASON, "--for", "1h"), "--for is not for a lock without a process"),
-        (("--sticky", *REASON, "--slots", "2"), "--slots is not for a lock without a process"),
+        (("--sticky",), "--sticky needs --reason: waiters are told it"),
+        (("--sticky", *REASON, "--for", "1h"), "--sticky and --for do not go together: there is no process"),
+        (("--sticky", *REASON, "--slots", "2"), "--sticky and --slots do not go together: there is no process"),
         (("--sticky", *REASON, "--until", "soon"), "--until: 'soon' is neither a duration nor a time"),
         (("--sticky", *REASON, "--until", ""), "--until is empty"),
-        (("--until", "2h"), "--until is for a lock without a process"),
+        (("--until", "2h"), "--until needs --sticky"),
     ],
 )
 def test_what_makes_no_sense_is_refused(cli: CliWorld, words: tuple[str, ...], message: str) -> None:

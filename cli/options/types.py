@@ -1,0 +1,86 @@
+"""The types of values: how the text of one is read, and how a default is written.
+
+A reader is given the text and the name of the option, and raises a UsageError that says what to type.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from azguard.cli.input import values
+from azguard.errors import UsageError
+
+
+@dataclass(frozen=True)
+class ValueType:
+    """A type of values."""
+
+    #: What programs call it: ``duration``, ``integer``.
+    name: str
+    #: Reads the text of a value; the second argument is the name of its option.
+    read: Callable[[str, str], Any]
+    #: Writes a value as it is typed.
+    write: Callable[[Any], str] = str
+    #: The words that a value can be; empty where there are other values.
+    choices: tuple[str, ...] = ()
+    #: The least and the most of a number, or of the seconds of a duration.
+    bounds: tuple[float, float] | None = field(default=None)
+
+    def accepts(self, text: str) -> bool:
+        """Return whether a text is a value of this type."""
+        try:
+            self.read(text, "")
+        except UsageError:
+            return False
+        return True
+
+
+def whole(least: int, most: int) -> ValueType:
+    """Return the type of whole numbers between two others, both included."""
+    return ValueType("integer", lambda text, name: values.whole(text, name, least, most), bounds=(least, most))
+
+
+def seconds(least: int, most: int) -> ValueType:
+    """Return the type of durations of whole seconds between two limits, both included."""
+    read = lambda text, name: values.seconds(text, name, least, most)  # noqa: E731  # one line of a table
+    return ValueType("duration", read, _write_seconds, bounds=(least, most))
+
+
+def choice(*words: str) -> ValueType:
+    """Return the type of some words."""
+    return ValueType("choice", lambda text, name: values.choice(text, name, words), choices=words)
+
+
+def _read_initial(text: str, name: str) -> str:
+    if _ADDRESS.match(text) and not name:
+        raise UsageError(f"{text} is an address")
+    return text
+
+
+def _write_seconds(value: float) -> str:
+    for unit, length in (("h", 3600), ("m", 60)):
+        if value > length and value % length == 0:
+            return f"{value // length:.0f}{unit}"
+    return f"{value:g}s"
+
+
+def _write_size(value: int) -> str:
+    for unit, length in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if value and value % length == 0:
+            return f"{value // length}{unit}"
+    return str(value)
+
+
+#: Text that is not empty: an unset shell variable looks like empty text.
+TEXT = ValueType("text", values.not_empty)
+# No other option, and no address.
+_ADDRESS = re.compile(r"[a-z]+:[^\s{\[\"]")
+#: Content to begin with: text that is no address, which would be the next word of the line.
+INITIAL = ValueType("text", _read_initial)
+#: Seconds: more than none.
+DURATION = ValueType("duration", values.duration, _write_seconds)
+#: Bytes.
+SIZE = ValueType("size", values.size, _write_size)
+#: A whole number above zero; ``*`` of az is None: no limit.
+COUNT = ValueType("integer", values.count)

@@ -1,0 +1,169 @@
+"""Which options of a command go together: rules as rows, checked before any request, with one form of words.
+
+A rule stands beside the options: in ``RULES`` of their dataclass, or at the command. An option is named as it is typed,
+such as ``--no-log`` for the flag that is switched off; an argument by its metavar.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from inspect import signature
+from typing import Any
+
+from azguard.cli.parsing.rows import Row
+from azguard.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What must hold between options."""
+
+    #: ``excludes``: none of ``others`` beside any of ``options``. ``needs``: one of ``others`` with each of them.
+    #: ``one_of``: one of ``options``, and no more. ``only_for``: ``options`` for these kinds of address alone.
+    #: ``checked``: a function says it, because it needs more than the line: the cache, a file, the clock.
+    kind: str
+    options: tuple[str, ...]
+    others: tuple[str, ...] = ()
+    #: The reason, in a sentence without its full stop.
+    why: str = ""
+    #: What to type instead; by default, what the kind of rule tells.
+    hint: str = ""
+    #: The words of the function that checks it, for people and programs.
+    does: str = ""
+
+    def find_broken(self, typed: Collection[str], find_kind: Callable[[], str | None]) -> "UsageError | None":
+        """Return the error if the options of a line break it; ``find_kind`` tells the kind of its first address."""
+        given = [name for name in self.options if name in typed]
+        match self.kind:
+            case "excludes":
+                other = next((name for name in self.others if name in typed), None)
+                return self._refuse_both(given[0], other) if given and other else None
+            case "needs":
+                is_met = not given or any(name in typed for name in self.others)
+                return None if is_met else self._refuse_alone(given[0])
+            case "one_of":
+                return self._refuse_both(*given[:2]) if len(given) > 1 else None if given else self._refuse_none()
+            case "at_most_one":
+                return self._refuse_both(*given[:2]) if len(given) > 1 else None
+            case "only_for" if given:
+                kind = find_kind()
+                return None if kind is None or kind in self.others else self._refuse_kind(given[0], kind)
+        return None
+
+    def _refuse_both(self, one: str, other: str) -> UsageError:
+        because = f": {self.why}" if self.why else ""
+        return UsageError(f"{one} and {other} do not go together{because}", hint=self.hint or "leave one of them out")
+
+    def _refuse_alone(self, one: str) -> UsageError:
+        because = f": {self.why}" if self.why else ""
+        needed = " or ".join(self.others)
+        return UsageError(f"{one} needs {needed}{because}", hint=self.hint or f"add {needed}, or leave {one} out")
+
+    def _refuse_none(self) -> UsageError:
+        known = " or ".join(self.options)
+        because = f": {self.why}" if self.why else ""
+        return UsageError(f"one of {', '.join(self.options)} is needed{because}", hint=self.hint or f"add {known}")
+
+    def _refuse_kind(self, one: str, address: str) -> UsageError:
+        because = f": {self.why}" if self.why else ""
+        known = " or a ".join(self.others)
+        return UsageError(f"{one} is for a {known}, not for a {address}{because}", hint=self.hint or f"leave {one} out")
+
+    def list_excluded(self, names: Collection[str]) -> tuple[str, ...]:
+        """Return the options that none of these goes with."""
+        if self.kind == "excludes":
+            return self.others if any(name in names for name in self.options) else self._list_if(self.others, names)
+        if self.kind in ("one_of", "at_most_one"):
+            return tuple(name for name in self._list_if(self.options, names) if name not in names)
+        return ()
+
+    def _list_if(self, sides: tuple[str, ...], names: Collection[str]) -> tuple[str, ...]:
+        return self.options if any(name in names for name in sides) else ()
+
+
+def describe(rules: Iterable[Rule], names: Collection[str]) -> str:
+    """Return what help says at an option of what it goes with; empty if there is nothing to say."""
+    excluded: dict[str, None] = {}
+    parts = []
+    for rule in rules:
+        excluded |= dict.fromkeys(rule.list_excluded(names))
+        if any(name in names for name in rule.options):
+            match rule.kind:
+                case "needs":
+                    parts.append(f"needs {' or '.join(rule.others)}")
+                case "only_for":
+                    parts.append(f"only for a {' or a '.join(rule.others)}")
+    parts = [*([f"not with {', '.join(excluded)}"] if excluded else []), *dict.fromkeys(parts)]
+    line = "; ".join(parts)
+    return f" {line[:1].upper()}{line[1:]}." if line else ""
+
+
+def excludes(options: str, others: str, why: str = "", hint: str = "") -> Rule:
+    """Return the rule that no two of both go together; the names are divided by blanks."""
+    return Rule("excludes", tuple(options.split()), tuple(others.split()), why, hint)
+
+
+def needs(options: str, others: str, why: str = "", hint: str = "") -> Rule:
+    """Return the rule that each option needs one of the others beside it."""
+    return Rule("needs", tuple(options.split()), tuple(others.split()), why, hint)
+
+
+def one_of(options: str, why: str = "", hint: str = "") -> Rule:
+    """Return the rule that one of the options is needed, and no more."""
+    return Rule("one_of", tuple(options.split()), (), why, hint)
+
+
+def at_most_one(options: str, why: str = "", hint: str = "") -> Rule:
+    """Return the rule that no two of the options go together."""
+    return Rule("at_most_one", tuple(options.split()), (), why, hint)
+
+
+def only_for(options: str, kinds: str, why: str = "", hint: str = "") -> Rule:
+    """Return the rule that the options are for addresses of these kinds alone, such as ``blob entity``."""
+    return Rule("only_for", tuple(options.split()), tuple(kinds.split()), why, hint)
+
+
+def checked(options: str, does: str) -> Rule:
+    """Return the row of what a function checks: it needs more than the line, such as the cache, a file or the clock."""
+    return Rule("checked", tuple(options.split()), does=does)
+
+
+def list_rules(callback: Callable[..., Any]) -> tuple[Rule, ...]:
+    """Return the rules of the dataclasses that a command's function takes."""
+    return tuple(rule for each in signature(callback).parameters.values() for rule in _list_within(each.annotation))
+
+
+def _list_within(kind: Any) -> Iterator[Rule]:
+    if not is_dataclass(kind):
+        return
+    for each in fields(kind):
+        yield from _list_within(each.type)
+    yield from getattr(kind, "RULES", ())
+
+
+def list_typed(rows: Iterable[Row], values: Mapping[str, Any], names: Collection[str]) -> list[str]:
+    """Return what was typed, each by the name that rules have for it.
+
+    ``names`` are those of the parameters that were typed.
+    """
+    typed = []
+    for row in rows:
+        value = values.get(row.name)
+        if row.is_argument and value not in (None, [], ()):
+            typed.append(row.metavar)
+        elif row.name in names and row.off and not value:
+            typed.append(row.off)
+        elif row.name in names and not row.is_argument:
+            typed.append(row.flags[0])
+    return typed
+
+
+def check(rules: Iterable[Rule], typed: Collection[str], find_kind: Callable[[], str | None]) -> None:
+    """Refuse a line that breaks a rule: the first one that it breaks.
+
+    Raises:
+        UsageError: names both options, or the one that is missing.
+    """
+    for rule in rules:
+        broken = rule.find_broken(typed, find_kind)
+        if broken is not None:
+            raise broken
