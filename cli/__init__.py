@@ -7,6 +7,7 @@ The way of one run:
 ``context``     what a command is handed: the account, the cache, the conditions, the output
 ``errors``      every exception as an exit status and words, the one place
 ``signals``     what a signal does to a run
+``rules``       which options go together, checked before any request
 
 Rooms:
 

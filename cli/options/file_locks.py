@@ -14,7 +14,7 @@ from azguard.cli.options import guarded_runs
 from azguard.cli.options.guarded_runs import GuardedRunOptions
 from azguard.cli.options.types import DURATION, ValueType, choice, whole
 from azguard.cli.parsing.rows import flag, option
-from azguard.cli.parsing.rules import excludes
+from azguard.cli.rules import checked, excludes
 from azguard.errors import UsageError
 from azguard.locks.environment import is_under_lock
 from azguard.locks.guarded_run import GuardedCommand
@@ -71,7 +71,11 @@ class FileLockOptions:
     no_create: Annotated[bool, flag("--no-create", "Do not create a file that is missing.")] = False
     smb_port: SmbPort = None
 
-    RULES: ClassVar = (excludes("--share", "--range", "others may read and write what is outside the range"),)
+    RULES: ClassVar = (
+        excludes("--share", "--range", "others may read and write what is outside the range"),
+        checked("--lost-after", "at least 6s", "file_locks.check"),
+        checked("SHARE/PATH --", "one file", "file_locks.plan_file_lock"),
+    )
 
     def check(self) -> None:
         """Refuse times that leave none for an answer that is late.

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 from azguard.cli.options.types import DURATION, TEXT, choice, whole
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import flag, option
-from azguard.cli.parsing.rules import at_most_one
+from azguard.cli.rules import at_most_one, checked
 from azguard.errors import GaveUp, LockLost, UsageError
 
 # As everything in azguard waits; by then a crashed holder's lease has ended.
@@ -54,7 +54,13 @@ class GuardedRunOptions:
         ),
     ] = None
 
-    RULES: ClassVar = (at_most_one("--wait --no-wait"),)
+    RULES: ClassVar = (
+        at_most_one("--wait --no-wait"),
+        checked("--grace", "at most a third of the time after which the lock is lost", "guarded_runs.check_grace"),
+        checked(
+            "ADDRESS... --", "the words before -- are addresses, those behind it are the command", "guarded_runs.split"
+        ),
+    )
 
     @property
     def wait_seconds(self) -> float:

@@ -20,12 +20,12 @@ from typer.main import get_command
 
 from azguard import naming
 from azguard.cache import scope
-from azguard.cli import signals
+from azguard.cli import rules, signals
 from azguard.cli.context import Environment
 from azguard.cli.errors import Facts
 from azguard.cli.options import common
 from azguard.cli.output.results import trace_to
-from azguard.cli.parsing import command_line, rules
+from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import Row
 from azguard.cli.parsing.tree import Command, CommandMissing, Group, root
 from azguard.cli.registry import ROOT
