@@ -7,13 +7,13 @@ The way of one run:
 ``context``     what a command is handed: the account, the cache, the conditions, the output
 ``errors``      every exception as an exit status and words, the one place
 ``signals``     what a signal does to a run
-``rules``       which options go together, checked before any request
 
 Rooms:
 
 ``parsing``     from the words of a command line to the call of a command
 ``options``     the options of commands, and what the core is asked for by them
 ``input``       what a command line names: values, accounts, addresses, files and streams
+``rules``       which options go together
 ``output``      what a command shows
 ``words``       what happened, and what to type next
 

@@ -13,7 +13,7 @@ from azguard.cli.options.leases import BreakOptions
 from azguard.cli.output import holdings
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules import excludes
+from azguard.cli.rules.rows import excludes
 from azguard.errors import UsageError
 from azguard.guards import operations
 from azguard.leases import own as held_leases

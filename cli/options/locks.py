@@ -18,7 +18,7 @@ from azguard.cli.options import common, guarded_runs, leases
 from azguard.cli.options.guarded_runs import GuardedRunOptions
 from azguard.cli.options.types import whole
 from azguard.cli.parsing.rows import argument, flag, option
-from azguard.cli.rules import excludes, needs, only_for
+from azguard.cli.rules.rows import excludes, needs, only_for
 from azguard.leases.actions import DEFAULT_SECONDS
 from azguard.leases.owners import Owner
 from azguard.leases.process_leases import ProcessLeases

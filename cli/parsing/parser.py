@@ -20,7 +20,7 @@ from typer.main import get_command
 
 from azguard import naming
 from azguard.cache import scope
-from azguard.cli import rules, signals
+from azguard.cli import signals
 from azguard.cli.context import Environment
 from azguard.cli.errors import Facts
 from azguard.cli.options import common
@@ -29,6 +29,7 @@ from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import Row
 from azguard.cli.parsing.tree import Command, CommandMissing, Group, root
 from azguard.cli.registry import ROOT
+from azguard.cli.rules import rows as rules
 from azguard.errors import AzguardError, UsageError
 
 # How Typer tells words that no argument takes.

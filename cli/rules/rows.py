@@ -2,21 +2,15 @@
 
 A rule stands beside the options: in ``RULES`` of their dataclass, or at the command. An option is named as it is typed,
 such as ``--no-log`` for the flag that is switched off; an argument by its metavar.
-
-    python -m azguard.cli.rules --unlisted    name the functions that refuse options and stand in no row
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from azguard.cli.parsing.rows import Row
 from azguard.errors import UsageError
-
-if TYPE_CHECKING:
-    import ast
-    from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -174,39 +168,3 @@ def check(rules: Iterable[Rule], typed: Collection[str], find_kind: Callable[[],
         broken = rule.find_broken(typed, find_kind)
         if broken is not None:
             raise broken
-
-
-def list_unlisted() -> list[str]:
-    """Return the functions of options and commands that refuse something, and that no rule and no type names."""
-    from pathlib import Path
-
-    from azguard.cli.parsing.tree import root
-
-    commands = [command for _, command in root.walk()]
-    named = {rule.by for command in commands for rule in command.rules}
-    readers = [row.type.read for command in commands for row in command.own if row.type is not None]
-    named |= {f"{read.__module__.rpartition('.')[2]}.{read.__name__}" for read in readers}
-    folder = Path(__file__).parent
-    paths = sorted([*(folder / "options").glob("*.py"), *(folder.parent / "commands").rglob("*.py")])
-    found = [(path, name) for path in paths for name in _list_refusing(path) if f"{path.stem}.{name}" not in named]
-    return [f"{path.relative_to(folder.parent)} {name}" for path, name in found]
-
-
-def _list_refusing(path: "Path") -> list[str]:
-    """Return the functions of a module that raise a UsageError."""
-    import ast
-
-    functions = [each for each in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(each, ast.FunctionDef)]
-    return [each.name for each in functions if any("UsageError(" in ast.unparse(line) for line in _list_raises(each))]
-
-
-def _list_raises(function: "ast.FunctionDef") -> "list[ast.Raise]":
-    import ast
-
-    return [each for each in ast.walk(function) if isinstance(each, ast.Raise)]
-
-
-if __name__ == "__main__":
-    import sys
-
-    sys.stdout.writelines(f"{line}\n" for line in list_unlisted())
