@@ -14,8 +14,8 @@ from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.blobs import properties
 from azguard.errors import Changed, NotFound
-from azguard.guards.etags import quote_etag
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.leases import guard
 from azguard.leases.recorded import LeaseRecords
 from azguard.requests.calls import page_timeouts, pages, read, write_timeouts

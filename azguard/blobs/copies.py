@@ -19,9 +19,9 @@ from azguard.blobs import copy_sources, fenced_writes, properties, write_checks
 from azguard.blobs.copy_sources import PinnedSource, SourceMovedError
 from azguard.errors import AzguardError, Changed, Exists, GaveUp, NotFound, UsageError
 from azguard.guards import fences
-from azguard.guards.etags import quote_etag
 from azguard.guards.operations import Condition
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline

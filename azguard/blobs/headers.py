@@ -15,9 +15,9 @@ from azguard.accounts.account import Target
 from azguard.blobs import properties, write_checks
 from azguard.blobs.content.upload import ContentHeaders
 from azguard.errors import BadRequest, Changed, Gone, NotFound
-from azguard.guards.etags import quote_etag
 from azguard.guards.operations import Condition
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.leases import guard
 from azguard.leases.recorded import LeaseRecords
 from azguard.requests.calls import write_timeouts

@@ -16,8 +16,8 @@ from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.blobs.properties import encode_base64, explain_stale_read, fetch, name_of, type_of
 from azguard.errors import NotFound
-from azguard.guards.etags import quote_etag
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.requests.calls import Markers, page_timeouts, pages, read
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import drop_lineage

@@ -15,8 +15,8 @@ from azguard.blobs.content.upload import ContentHeaders
 from azguard.blobs.headers import Rewritten
 from azguard.documents import metadata as rules
 from azguard.errors import NotFound
-from azguard.guards.etags import quote_etag
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.leases.owners import OF_LOCK
 from azguard.leases.recorded import LeaseRecords
 from azguard.requests.calls import write_timeouts

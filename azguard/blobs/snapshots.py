@@ -19,9 +19,9 @@ from azguard.accounts.account import Target
 from azguard.blobs import properties, write_checks
 from azguard.blobs.content.upload import BlobPut, Upload
 from azguard.errors import AzguardError, Changed, NotFound, NotModified, OutcomeUnknown, Unavailable, UsageError
-from azguard.guards.etags import quote_etag
 from azguard.guards.operations import Condition
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.requests import commits
 from azguard.requests.calls import page_timeouts, pages, send_once, write_timeouts
 from azguard.requests.commits import Verdict

@@ -23,9 +23,9 @@ from azguard.blobs.content.upload import ContentHeaders
 from azguard.documents import metadata as rules
 from azguard.errors import AzguardError, BadRequest, Changed, Forbidden, NotFound, OutcomeUnknown, UsageError
 from azguard.guards import fences
-from azguard.guards.etags import quote_etag
 from azguard.guards.operations import Condition
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.leases import guard
 from azguard.leases.owner_records import Moved
 from azguard.leases.recorded import LeaseRecords

@@ -23,9 +23,9 @@ from azguard.blobs.listing import BlobShown, ListedBlob
 from azguard.blobs.properties import explain_stale_read
 from azguard.blobs.write_checks import find_blob
 from azguard.errors import Forbidden, NotFound
-from azguard.guards.etags import quote_etag
 from azguard.guards.operations import BLOB_DELETE, BLOB_GET, BLOB_PUT_BLOCK_BLOB, Operation
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.requests import calls, delivery
 from azguard.requests.deadline import Deadline
 from azguard.requests.delivery import AT_ONCE, Shares

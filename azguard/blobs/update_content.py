@@ -12,8 +12,8 @@ from azguard.blobs.content import put_blob
 from azguard.blobs.content.download import read_whole
 from azguard.blobs.content.upload import Settings, Upload
 from azguard.errors import BadRequest, NotFound
-from azguard.guards.etags import quote_etag
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage

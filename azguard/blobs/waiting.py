@@ -11,10 +11,9 @@ from azguard.accounts.account import Target
 from azguard.blobs import properties
 from azguard.errors import GaveUp, NotFound, NotModified, UsageError
 from azguard.guards import versions
-from azguard.guards.etags import quote_etag
 from azguard.guards.operations import Part
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import SeenVersion
+from azguard.guards.versions import SeenVersion, quote_etag
 from azguard.leases import recorded as lease_waiting
 from azguard.leases.state import LeaseState
 from azguard.requests.deadline import Deadline, poll

@@ -15,7 +15,7 @@ from azguard import address as addresses
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.errors import UsageError
-from azguard.guards import etags
+from azguard.guards import versions
 from azguard.guards.versions import BLOCK_BLOB
 from azguard.requests.lineage import Lineage
 from azguard.times import iso
@@ -189,7 +189,7 @@ def _parse_record(found: Mapping[str, object], line: int) -> Row:
             raise UsageError(f"line {line}: {field} is not {meaning}", reason="cache_record_malformed")
     values: dict[str, Any] = dict(found)
     kind = addresses.parse(values["address"]).address.kind
-    if not etags.is_version(kind, values["etag"]):
+    if not versions.is_version(kind, values["etag"]):
         raise UsageError(f"line {line}: etag is not an ETag of {kind.one}", reason="cache_record_malformed")
     path = None if values.get("path") is None else os.fsencode(values["path"])
     if values.get("copy") and path is None:

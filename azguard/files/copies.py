@@ -21,8 +21,8 @@ from azguard.files.copy_runs import Begun, FileCopy, FileCopySettings, FileSourc
 from azguard.files.guarding import Guarding
 from azguard.files.placing import NewVersion
 from azguard.files.properties import SmbProperties
-from azguard.guards.etags import quote_etag
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
 from azguard.requests.settle import Settled

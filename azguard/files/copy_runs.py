@@ -18,8 +18,8 @@ from azguard.errors import AzguardError, Changed, Forbidden, GaveUp, NotFound, O
 from azguard.files import temporary, writes
 from azguard.files.properties import SmbProperties
 from azguard.files.temporary import TemporaryFile
-from azguard.guards.etags import quote_etag
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.leases.owners import OF_LOCK
 from azguard.processes.notes import ProcessNotes
 from azguard.requests import commits

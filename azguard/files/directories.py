@@ -12,8 +12,8 @@ from azguard.errors import AzguardError, BadRequest, Exists, Locked, NotFound, U
 from azguard.files import guarding, handles, shares, writes
 from azguard.files.entries import DirectoryShown, describe_directory
 from azguard.files.writes import FileWrite
-from azguard.guards.etags import quote_etag
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline

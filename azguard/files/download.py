@@ -18,8 +18,8 @@ from azguard.accounts.account import Target
 from azguard.errors import BadRequest, Changed, Unavailable, UsageError
 from azguard.files import writes
 from azguard.files.entries import drop_own
-from azguard.guards.etags import quote_etag
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.requests import delivery
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
-from azguard.guards.etags import quote_etag
+from azguard.guards.versions import quote_etag
 from azguard.leases.owners import OWNER
 from azguard.requests.calls import page_timeouts, pages
 from azguard.requests.deadline import Deadline

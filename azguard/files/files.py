@@ -18,8 +18,8 @@ from azguard.files import directories, guarding, handles, writes
 from azguard.files.entries import FileShown, describe_file
 from azguard.files.guarding import Guarding
 from azguard.files.writes import FileWrite, Held
-from azguard.guards.etags import quote_etag
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.leases import actions
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict

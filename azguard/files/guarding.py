@@ -17,8 +17,8 @@ from azguard.address import Kind
 from azguard.errors import AzguardError, BadRequest, Changed
 from azguard.files import handles, temporary, writes
 from azguard.files.writes import FileWrite, Held
-from azguard.guards.etags import quote_etag
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.leases import guard, owner_records
 from azguard.leases.owner_records import Moved, Version
 from azguard.leases.owners import OWNER, Owner

@@ -17,8 +17,8 @@ from azguard.address import Address, Kind
 from azguard.errors import Changed, Locked, NotFound
 from azguard.files import entries, files, temporary, writes
 from azguard.files.guarding import Guarding
-from azguard.guards.etags import quote_etag
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.processes.notes import ProcessNotes
 from azguard.requests.calls import ServiceClock
 from azguard.requests.deadline import Deadline

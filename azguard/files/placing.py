@@ -20,8 +20,8 @@ from azguard.files.guarding import Guarding
 from azguard.files.properties import SmbProperties
 from azguard.files.temporary import TemporaryFile
 from azguard.files.writes import Held
-from azguard.guards.etags import quote_etag
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.leases import actions
 from azguard.leases.owners import OF_LOCK
 from azguard.requests import commits

@@ -12,8 +12,8 @@ from azguard.files import directories, guarding, writes
 from azguard.files.entries import drop_own
 from azguard.files.guarding import Guarding
 from azguard.files.writes import FileWrite, Held
-from azguard.guards.etags import quote_etag
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.leases.owners import OF_LOCK, OWNER
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline

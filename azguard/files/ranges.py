@@ -13,8 +13,8 @@ from azguard.errors import AzguardError, BadRequest, Changed, Interrupted, NotFo
 from azguard.files import guarding, writes
 from azguard.files.guarding import Guarding
 from azguard.files.writes import FileWrite, Held
-from azguard.guards.etags import quote_etag
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.requests import commits
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.deadline import Deadline

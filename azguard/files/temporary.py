@@ -20,8 +20,8 @@ from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, NotFound, OutcomeUnknown, Unavailable
 from azguard.files import writes
-from azguard.guards.etags import quote_etag
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.processes.notes import ProcessNote, ProcessNotes
 from azguard.requests import commits
 from azguard.requests.calls import CallOutcome, CallResult, page_timeouts, pages, send_once, write_timeouts

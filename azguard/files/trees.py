@@ -20,9 +20,9 @@ from azguard.files.entries import EntryListed
 from azguard.files.guarding import Guarding
 from azguard.files.properties import FileHeaders, SmbProperties
 from azguard.files.temporary import PREFIX
-from azguard.guards.etags import quote_etag
 from azguard.guards.operations import FILE_DELETE, FILE_GET, FILE_RENAME, Operation
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.requests import commits
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict

@@ -21,8 +21,8 @@ from azguard.files import guarding
 from azguard.files.entries import drop_own
 from azguard.files.guarding import Guarding
 from azguard.files.properties import find_setter
-from azguard.guards.etags import quote_etag
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.leases import actions, owner_records
 from azguard.leases import state as lease_state
 from azguard.leases.owner_records import Version, set_service_time

@@ -20,7 +20,7 @@ from azguard.files.download import WHOLE, FileDownload
 from azguard.files.entries import drop_own
 from azguard.files.temporary import DELETE_TRIES, PIECE_BYTES, TemporaryFile
 from azguard.files.update_lease import LeasedUpdate
-from azguard.guards.etags import quote_etag
+from azguard.guards.versions import quote_etag
 from azguard.leases import state as lease_state
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline

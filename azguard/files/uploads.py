@@ -16,10 +16,10 @@ from azguard.files.guarding import Guarding
 from azguard.files.placing import NewVersion
 from azguard.files.properties import FileHeaders, SmbProperties
 from azguard.files.temporary import PIECE_BYTES, TemporaryFile
-from azguard.guards.etags import quote_etag
 from azguard.guards.operations import FILE_RENAME
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions, resolve
+from azguard.guards.versions import quote_etag
 from azguard.requests.lineage import KEY
 from azguard.requests.settle import Settled
 from azguard.requests.sources import read_up_to

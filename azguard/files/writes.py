@@ -14,8 +14,8 @@ from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import BadRequest, Locked, NotFound
 from azguard.files import handles
-from azguard.guards.etags import quote_etag
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.leases.guard import GuardLease
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.commits import Verdict, look_under

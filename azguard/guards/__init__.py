@@ -3,8 +3,7 @@
 ``operations``  one row for each operation of the four services
 ``resolve``     the conditions as requested → the headers of this operation, or a refusal
 ``requested``   the conditions that a caller names, and which of them an operation would ignore
-``etags``       ETags as typed → as sent
-``versions``    the versions that a scope has seen, and which of them guards a write
+``versions``    ETags; the versions that a scope has seen, and which of them guards a write
 ``values``      the values of other conditions and lease ids as typed → as sent
 ``fences``      the fence of a lock's holder, and the tag that carries it
 """

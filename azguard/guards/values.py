@@ -4,7 +4,7 @@ import re
 
 from azguard.accounts.account import Target
 from azguard.errors import UsageError
-from azguard.guards import etags, versions
+from azguard.guards import versions
 from azguard.guards.operations import Condition, Operation
 from azguard.guards.versions import Remembered
 from azguard.times import parse_http_date
@@ -54,8 +54,8 @@ def etag(operation: Operation, value: str, argument: str, known: Remembered, tar
             raise versions.never_read(target, operation.part, reason="never_read")
         return versions.version_of(last, target)
     if target.kind.service == "table":
-        return etags.parse_table_etag(target.kind, value, argument)
-    return etags.parse_blob_etag(value, argument)
+        return versions.parse_table_etag(target.kind, value, argument)
+    return versions.parse_blob_etag(value, argument)
 
 
 def _tags_condition(value: str, argument: str) -> str:

@@ -20,7 +20,7 @@ from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.columns import Column
 from azguard.errors import AzguardError, Forbidden, NotFound, Partial
-from azguard.guards.etags import quote_etag
+from azguard.guards.versions import quote_etag
 from azguard.leases import conventions, owners
 from azguard.leases.conventions import UNKNOWN, Claim, Read
 from azguard.leases.owners import INFINITE, Owner

@@ -21,8 +21,8 @@ from typing import Any
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, Changed, Locked, NotFound
-from azguard.guards.etags import quote_etag
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.leases import owners
 from azguard.leases.kinds import kind_of
 from azguard.leases.owners import (

@@ -15,8 +15,8 @@ from azguard.accounts.account import Target
 from azguard.documents import policies as rules
 from azguard.documents.policies import Policies, PolicyRules
 from azguard.errors import Changed, OutcomeUnknown
-from azguard.guards.etags import quote_etag
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.requests.calls import read
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline

@@ -7,8 +7,7 @@
 ``transaction_lines``  the JSON lines of a transaction
 ``updates``            safe-update: an entity, alone or with a ledger that has a row for each update
 ``update_many``        one update of every entity that matches
-``entity_json``        entities as JSON text, printed and given
-``entity_edits``       the built-in edits on typed properties
+``entity_json``        entities as JSON text, printed and given; the built-in edits of their properties
 ``edm``                the types of properties, and properties as typed words
 ``filters``            filters with bound values
 ``limits``             the service's limits

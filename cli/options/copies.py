@@ -195,11 +195,11 @@ class FileCopyOptions:
         Raises:
             UsageError: it is malformed, or this scope never read the source.
         """
-        from azguard.guards import etags
+        from azguard.guards import versions
 
         text = values.not_empty(self.source_etag, "--source-etag")
         if text != _LAST:
-            return None if text is None else etags.parse_blob_etag(text, "source_etag")
+            return None if text is None else versions.parse_blob_etag(text, "source_etag")
         last = env.reads.find_last(source)
         if last is None:
             raise UsageError(f"--source-etag @last: {source} was never read here", hint="name its ETag, or read it")

@@ -246,8 +246,7 @@ def _refuse_both(texts: list[str] | None, option: str, file: str | None) -> None
 
 def _read_seen(etag: str | None) -> "SeenVersion | None":
     """Return the version that a file names; it guards the write of what is in it."""
-    from azguard.guards.etags import parse_blob_etag
-    from azguard.guards.versions import SeenVersion
+    from azguard.guards.versions import SeenVersion, parse_blob_etag
 
     return None if etag is None else SeenVersion(parse_blob_etag(etag))
 

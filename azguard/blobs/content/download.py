@@ -17,8 +17,8 @@ from azguard import columns
 from azguard.accounts.account import SINGLE_BYTES, Target
 from azguard.blobs import properties as blob_properties
 from azguard.errors import BadRequest, Changed, NotFound, Unavailable
-from azguard.guards.etags import quote_etag
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
 from azguard.requests import delivery
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline

@@ -15,10 +15,10 @@ from azguard.accounts.account import Target
 from azguard.accounts.direct import DirectAnswer
 from azguard.blobs import properties
 from azguard.errors import NotFound
-from azguard.guards.etags import quote_etag
 from azguard.guards.operations import BLOB_PUT_BLOCK_BLOB
 from azguard.guards.requested import CREATE_ONLY
 from azguard.guards.resolve import Conditions, resolve
+from azguard.guards.versions import quote_etag
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, UNSEEN, Lineage, with_lineage
