@@ -19,6 +19,7 @@ from azguard.documents.policies import Policies, PolicyRules
 from azguard.errors import Changed, NotFound, OutcomeUnknown
 from azguard.guards.operations import Condition
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import build_changed, require_version
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict, look_under
 from azguard.requests.deadline import Deadline
@@ -80,8 +81,8 @@ def replace(
     """
     found = get(target, Conditions(lease_id=conditions.lease_id), deadline)
     is_compared = conditions.expected_etag is not None
-    if conditions.expected_etag not in (None, found.etag):
-        raise _to_changed(target, conditions.expected_etag, found.etag)
+    what = f"the access policies of {target}, or its metadata,"
+    require_version(target, conditions.expected_etag, found.etag, reason="acl_changed", what=what)
     since = {Condition.IF_UNMODIFIED_SINCE.header: http_date(found.last_modified)} if is_compared else {}
     headers = {**conditions.request_headers, **since}
     wanted = found.policies if policies is None else policies
@@ -99,18 +100,8 @@ def replace(
     except Changed as error:
         if not is_compared:
             raise
-        raise _to_changed(target, conditions.expected_etag, None) from error
+        raise build_changed(target, conditions.expected_etag, None, reason="acl_changed", what=what) from error
     return Rewritten.of(target, conditions.guard, settled, found.etag if is_compared else None, None)
-
-
-def _to_changed(target: Target, expected: str | None, current: str | None) -> Changed:
-    return Changed(
-        f"the access policies of {target}, or its metadata, changed since you read them",
-        address=str(target.address),
-        expected_etag=expected,
-        current_etag=current,
-        reason="acl_changed",
-    )
 
 
 def _send(

@@ -13,9 +13,9 @@ from azguard import columns
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.blobs import properties
-from azguard.errors import Changed, NotFound
+from azguard.errors import NotFound
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
+from azguard.guards.versions import quote_etag, require_version
 from azguard.leases import guard
 from azguard.leases.recorded import LeaseRecords
 from azguard.requests.calls import page_timeouts, pages, read, write_timeouts
@@ -132,8 +132,7 @@ def delete(target: Target, conditions: Conditions, records: LeaseRecords, deadli
 def _delete_guarded(target: Target, conditions: Conditions, records: LeaseRecords, deadline: Deadline) -> Written:
     with guard.hold(target, conditions.lease_id, records, deadline) as held:
         current = show(target, Conditions(lease_id=held.lease_id), deadline)
-        if current.etag != conditions.expected_etag:
-            raise to_changed(target, conditions.expected_etag, current.etag)
+        require_version(target, conditions.expected_etag, current.etag, reason="container_changed")
         if current.last_modified is None:
             raise build_unreadable(target, "it has no Last-Modified")
         headers = {
@@ -145,17 +144,6 @@ def _delete_guarded(target: Target, conditions: Conditions, records: LeaseRecord
         deleted = _delete(target, headers, "lease", held.patience, current, lambda: for_ever or held.is_running)
         held.is_gone = True
         return deleted
-
-
-def to_changed(target: Target, expected_etag: str | None, current_etag: str | None) -> Changed:
-    """Return the error for a container that is no longer the version that a write is for."""
-    return Changed(
-        f"{target} changed since you read it",
-        address=str(target.address),
-        expected_etag=expected_etag,
-        current_etag=current_etag,
-        reason="container_changed",
-    )
 
 
 def _delete(

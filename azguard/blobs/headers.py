@@ -17,7 +17,7 @@ from azguard.blobs.content.upload import ContentHeaders
 from azguard.errors import BadRequest, Changed, Gone, NotFound
 from azguard.guards.operations import Condition
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
+from azguard.guards.versions import quote_etag, require_version
 from azguard.leases import guard
 from azguard.leases.recorded import LeaseRecords
 from azguard.requests.calls import write_timeouts
@@ -105,13 +105,7 @@ def _rewrite_version(target: Target, conditions: Conditions, deadline: Deadline,
     refused = 0
     while True:
         found = _read(target, conditions, deadline)
-        if conditions.expected_etag not in (None, found.etag):
-            raise Changed(
-                f"{target} changed since you read it",
-                address=str(target.address),
-                expected_etag=conditions.expected_etag,
-                current_etag=found.etag,
-            )
+        require_version(target, conditions.expected_etag, found.etag)
         tied = replace(conditions, headers={Condition.IF_MATCH.header: found.etag}, expected_etag=found.etag)
         try:
             settled = attempt(found, tied)
@@ -243,13 +237,7 @@ class TierChange:
     def _write(self, under: Conditions, deadline: Deadline, *, is_own: bool) -> TierSet:
         """Compare, then write; ``is_own`` says that the lease was acquired for this write alone."""
         before = properties.fetch(self.target, Conditions(lease_id=under.lease_id), deadline)
-        if under.expected_etag not in (None, quote_etag(before.etag)):
-            raise Changed(
-                f"{self.target} changed since you read it",
-                address=str(self.target.address),
-                expected_etag=under.expected_etag,
-                current_etag=quote_etag(before.etag),
-            )
+        require_version(self.target, under.expected_etag, quote_etag(before.etag))
         request = WriteRequest(
             target=self.target,
             send=lambda: self._send(under, deadline),

@@ -16,7 +16,7 @@ from azguard.blobs.headers import Rewritten
 from azguard.documents import metadata as rules
 from azguard.errors import NotFound
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
+from azguard.guards.versions import quote_etag, require_version
 from azguard.leases.owners import OF_LOCK
 from azguard.leases.recorded import LeaseRecords
 from azguard.requests.calls import write_timeouts
@@ -127,8 +127,7 @@ def replace_container_metadata(
     """
     found = containers.fetch(target, Conditions(lease_id=conditions.lease_id), deadline)
     is_compared = conditions.expected_etag is not None
-    if conditions.expected_etag not in (None, quote_etag(found.etag)):
-        raise containers.to_changed(target, conditions.expected_etag, quote_etag(found.etag))
+    require_version(target, conditions.expected_etag, quote_etag(found.etag), reason="container_changed")
     op = fresh_op()
     stamped = _add_own_keys(wanted, found.metadata or {}, op, found.etag)
     client = target.account.container(target.address)

@@ -25,7 +25,7 @@ from azguard.errors import AzguardError, BadRequest, Changed, Forbidden, NotFoun
 from azguard.guards import fences
 from azguard.guards.operations import Condition
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
+from azguard.guards.versions import quote_etag, require_version
 from azguard.leases import guard
 from azguard.leases.owner_records import Moved
 from azguard.leases.recorded import LeaseRecords
@@ -156,16 +156,9 @@ def _write(
 
 def _compare(target: Target, expected: str | None, current: TagsRead) -> None:
     there = current.etag if expected is not None and _MARK in expected else current.blob_etag
-    if expected in (None, there):
-        return
-    what = "the tags of " if current.blob_etag[:-1] + _MARK == str(expected).rpartition(_MARK)[0] + _MARK else ""
-    raise Changed(
-        f"{what}{target} changed since you read {'them' if what else 'it'}",
-        address=str(target.address),
-        expected_etag=expected,
-        current_etag=there,
-        reason="tags_changed",
-    )
+    is_of_tags = current.blob_etag[:-1] + _MARK == str(expected).rpartition(_MARK)[0] + _MARK
+    what = f"the tags of {target}" if is_of_tags else ""
+    require_version(target, expected, there, reason="tags_changed", what=what)
 
 
 def _carry_fence(

@@ -54,6 +54,34 @@ def quote_etag(etag: str) -> str:
     return f'"{etag.strip(_QUOTE)}"'
 
 
+def build_changed(
+    target: Target, expected: str | None, current: str | None, *, reason: str | None = None, what: str = ""
+) -> Changed:
+    """Build the error for a version that a write was for and that is no longer the current one.
+
+    ``what`` are the parts of the target that the ETag is of; without it, it is of all of the target.
+    """
+    return Changed(
+        f"{what or target} changed since you read {'them' if what else 'it'}",
+        address=str(target.address),
+        expected_etag=expected,
+        current_etag=current,
+        reason=reason,
+    )
+
+
+def require_version(
+    target: Target, expected: str | None, current: str, *, reason: str | None = None, what: str = ""
+) -> None:
+    """Compare an ETag with that of the version that a write is for; None is any version.
+
+    Raises:
+        Changed: it is another one.
+    """
+    if expected not in (None, current):
+        raise build_changed(target, expected, current, reason=reason, what=what)
+
+
 def parse_table_etag(kind: Kind, etag: str, argument: str) -> str:
     """Return the ETag of an entity, or of a table's access policies, as it is, byte for byte."""
     if is_version(kind, etag):

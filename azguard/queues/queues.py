@@ -17,8 +17,9 @@ from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.documents import metadata as rules
 from azguard.documents.policies import Policies, PolicyRules
-from azguard.errors import Changed, Forbidden, NotFound
+from azguard.errors import Forbidden, NotFound
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import require_version
 from azguard.requests.calls import page_timeouts, pages, read, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
@@ -183,14 +184,8 @@ def replace_metadata(target: Target, wanted: Mapping[str, str], conditions: Cond
     """
     before = _fetch_metadata(target, deadline)
     current = _compute_etag(before)
-    if conditions.expected_etag not in (None, current):
-        raise Changed(
-            f"the metadata of {target} changed since you read them",
-            address=str(target.address),
-            expected_etag=conditions.expected_etag,
-            current_etag=current,
-            reason="metadata_changed",
-        )
+    what = f"the metadata of {target}"
+    require_version(target, conditions.expected_etag, current, reason="metadata_changed", what=what)
     op = fresh_op()
     stamped = with_lineage(wanted, Lineage.find(before).after(op, current))
     rules.check_size(stamped, own=(KEY,))

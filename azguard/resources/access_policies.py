@@ -14,9 +14,9 @@ from typing import Any
 from azguard.accounts.account import Target
 from azguard.documents import policies as rules
 from azguard.documents.policies import Policies, PolicyRules
-from azguard.errors import Changed, OutcomeUnknown
+from azguard.errors import OutcomeUnknown
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
+from azguard.guards.versions import quote_etag, require_version
 from azguard.requests.calls import read
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
@@ -62,7 +62,9 @@ class UnversionedPolicies:
             OutcomeUnknown: the answer was lost. Even the same policies there now do not tell whose they are.
         """
         if conditions.expected_etag is not None:
-            _require_version(conditions.expected_etag, self.get(target, deadline))
+            current = self.get(target, deadline).etag
+            what = f"the access policies of {target}"
+            require_version(target, conditions.expected_etag, current, reason="acl_changed", what=what)
         request = WriteRequest(
             target=target,
             send=lambda: self.send(target, policies, deadline),
@@ -115,17 +117,6 @@ def parse_answer(target: Target, answer: Any) -> Policies:
         return rules.parse_xml(answer.text())
     except ValueError as error:
         raise build_unreadable(target, str(error)) from error
-
-
-def _require_version(expected_etag: str, current: AccessPolicies) -> None:
-    if expected_etag != current.etag:
-        raise Changed(
-            f"the access policies of {current.address.partition(':')[2]} changed since you read them",
-            address=current.address,
-            expected_etag=expected_etag,
-            current_etag=current.etag,
-            reason="acl_changed",
-        )
 
 
 def replace_body(xml: str) -> Callable[[Any], None]:
