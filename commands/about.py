@@ -28,7 +28,7 @@ def demo(
     writers: Annotated[str, option("--writers", "N", "Let N processes write.")] = _WRITERS,
     increments: Annotated[str, option("--increments", "N", "Let each writer apply N increments.")] = _INCREMENTS,
     seed: Annotated[str | None, option("--seed", "N", "Choose which answers get lost.")] = None,
-) -> None:
+) -> int:
     """Watch updates get lost, doubled, and applied exactly once.
 
     Many processes add 1 to the same blob, in an emulator of their own. One answer in ten gets lost. They do it three
@@ -52,7 +52,7 @@ def demo(
     )
     with of(env, plan) as view:
         result = race.run(plan, env.folders.emulator, env.environ, say=env.out.info, watch=view.watch)
-    finish(env, view, result)
+    return finish(env, view, result)
 
 
 def _offer(line: TypedLine, incomplete: str) -> list[Candidate]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from azguard.cli.context import Environment
 from azguard.cli.input import values
-from azguard.cli.parsing.rows import argument, flag, option
+from azguard.cli.parsing.rows import CommandSpec, argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.words.leases import NEED_OF_FILES, USE_OF_EXPORT
 from azguard.emulators import background, state
@@ -131,7 +131,7 @@ def env_(
     sys.stdout.write(f"{state.lines(state.describe(current.connection_string, current.smb_port), syntax)}\n")
 
 
-@app.command()
+@app.command(spec=CommandSpec(runs_program=True))
 def run(
     env: Environment,
     command: Annotated[list[str], argument("CMD", "The command and its arguments.")],

@@ -137,7 +137,7 @@ def work(
         argument("QUEUE -- CMD [ARG...]", "The queue, and the command.", completer=completers.queues),
     ],
     given: WorkOptions,
-) -> None:
+) -> int:
     """Run a command for each message of a queue, and delete the message when the command succeeds.
 
     The command reads the body on stdin. Its environment has AZGUARD_QUEUE, AZGUARD_MESSAGE_ID,
@@ -175,7 +175,7 @@ def work(
     settings = queue_work.plan(env, words, given)
     with queue_work.live_counts(env, settings) as live:
         ended = run.run(live.settings, live.show)
-    queue_work.finish(env, ended)
+    return queue_work.finish(env, ended)
 
 
 @app.command(spec=common.remote("a message is tied to its receipt, which queue move has just got"))

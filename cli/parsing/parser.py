@@ -118,7 +118,8 @@ class ParsedCommand(_Reader, TyperCommand):
     """A command, with the options that it shares with others."""
 
     def __init__(self, node: Command) -> None:
-        super().__init__(node.name, params=_build_params(node.rows), context_settings=_SETTINGS)
+        settings = {**_SETTINGS, "allow_interspersed_args": not node.spec.runs_program}
+        super().__init__(node.name, params=_build_params(node.rows), context_settings=settings)
         self.node: Command = node
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

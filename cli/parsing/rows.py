@@ -135,6 +135,8 @@ class CommandSpec(NamedTuple):
     plain: "Operation | None" = None
     #: Why it takes no condition, in a sentence without its full stop: each condition is refused with that.
     why_no_conditions: str | None = None
+    #: Whether its first word begins a command line of another program, whose options are not its own.
+    runs_program: bool = False
 
     def find_operation(self, *, has_source: bool) -> "Operation | None":
         """Return the operation that it performs with a --source-url, or without."""
