@@ -8,6 +8,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -267,7 +268,17 @@ def test_a_write_is_in_doubt_after_an_answer_to_another_request(said: bytes) -> 
 _LIST = b"HTTP/1.1 200 OK\r\n" + _SERVICE + b"Content-Type: application/xml\r\n"
 _ERROR = b"HTTP/1.1 503 Server Busy\r\n" + _SERVICE + b"Content-Type: application/xml\r\n"
 _CHUNK = b"10000\r\n" + bytes(65536) + b"\r\n"
-_BOMB = gzip.compress(bytes(70_000_000))
+
+
+@cache
+def _make_bomb() -> bytes:
+    packed = gzip.compress(bytes(70_000_000))
+    return b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%b" % (len(packed), packed)
+
+
+def _explode(head: bytes) -> Answer:
+    """Say what is short, and long once it is unpacked; it is made when it is asked for, not by each worker."""
+    return lambda connection: connection.sendall(head + _make_bomb())
 
 
 def _repeat(head: bytes, piece: bytes, pause: float = 0) -> Answer:
@@ -285,8 +296,8 @@ def _repeat(head: bytes, piece: bytes, pause: float = 0) -> Answer:
         _repeat(_ERROR + _CHUNKS, _CHUNK),
         _repeat(_LIST + _CHUNKS, _CHUNK),
         _repeat(_LIST + _CHUNKS + b"0\r\n", b"a: %s\r\n" % (b"b" * 60_000)),
-        _say(_LIST + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(_BOMB) + _BOMB),
-        _say(_ERROR + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(_BOMB) + _BOMB),
+        _explode(_LIST),
+        _explode(_ERROR),
     ],
     ids=["error", "list", "trailers", "list in gzip", "error in gzip"],
 )
@@ -301,8 +312,7 @@ def test_a_service_that_is_not_azure_storage_is_not_listened_to_for_ever_either(
 
 
 def test_a_refusal_to_deliver_content_is_no_longer_than_another() -> None:
-    head = _ERROR + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(_BOMB)
-    with _serving(_say(head + _BOMB)) as target, pytest.raises(Unavailable, match="is longer than any"):
+    with _serving(_explode(_ERROR)) as target, pytest.raises(Unavailable, match="is longer than any"):
         Download(target, Conditions(), lambda: Deadline(30))
 
 
