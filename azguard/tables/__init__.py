@@ -8,7 +8,6 @@
 ``updates``            safe-update: an entity, alone or with a ledger that has a row for each update
 ``update_many``        one update of every entity that matches
 ``entity_json``        entities as JSON text, printed and given; the built-in edits of their properties
-``edm``                the types of properties, and properties as typed words
+``edm``                the types of properties, properties as typed words, and the limits of an entity
 ``filters``            filters with bound values
-``limits``             the service's limits
 """

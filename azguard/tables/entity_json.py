@@ -19,7 +19,7 @@ from azguard.errors import TransformFailed, UsageError
 from azguard.guards import versions
 from azguard.guards.versions import SeenVersion
 from azguard.requests.lineage import KEY
-from azguard.tables import edm, limits, writes
+from azguard.tables import edm, writes
 from azguard.tables.edm import ANNOTATION, KEYS, Entity
 from azguard.tables.entities import ETAG
 
@@ -77,7 +77,7 @@ def canonicalize(content: bytes, address: Address) -> bytes:
                 reason="entity_key_changed",
             )
     try:
-        limits.check({**entity, **keys})
+        edm.check_limits({**entity, **keys})
         return encode_canonical({**entity, **keys})
     except UsageError as error:
         raise error.as_kind(TransformFailed) from None

@@ -19,7 +19,7 @@ from azguard.requests.results import Written
 from azguard.requests.service_errors import service_code, status, translate
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources.existence import look_before
-from azguard.tables import edm, entities, limits, writes
+from azguard.tables import edm, entities, writes
 from azguard.tables.writes import EntityWrite, Verb, fetch_current, judge_outcome
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def check(items: Sequence[Item]) -> None:
                 reason="transaction_entity_twice",
             )
         known[target.address] = item.line
-        size += limits.estimate_part_bytes(target.address.parts, item.write.sent)
+        size += edm.estimate_part_bytes(target.address.parts, item.write.sent)
         if size > MOST_BYTES:
             raise UsageError(
                 f"line {item.line}: up to here these are more than {MOST_BYTES:,} bytes, the most a transaction takes",

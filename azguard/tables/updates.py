@@ -22,7 +22,7 @@ from azguard.errors import NotFound, UsageError
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, AppliedKey, Lineage
-from azguard.tables import edm, entities, entity_json, limits
+from azguard.tables import edm, entities, entity_json
 from azguard.tables.edm import ANNOTATION, DATETIME, KEYS, PARTITION_KEY, ROW_KEY, Entity
 from azguard.tables.entities import Stored
 from azguard.times import iso
@@ -91,7 +91,7 @@ class VersionedEntity:
 
     def count_room(self, state: CurrentVersion, content: bytes) -> int:
         """Return how many characters the lineage may have beside the other properties."""
-        return limits.count_room(json.loads(content), KEY)
+        return edm.count_room(json.loads(content), KEY)
 
     def fence(
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline

@@ -25,7 +25,7 @@ from azguard.requests.lineage import KEY, UNSEEN, Lineage, verdict_from_lineage
 from azguard.requests.results import Written
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources.existence import judge_version, leave_alone, look_before
-from azguard.tables import edm, entities, limits
+from azguard.tables import edm, entities
 from azguard.tables.edm import ANNOTATION, Entity
 from azguard.tables.entities import Stored
 
@@ -127,9 +127,9 @@ def check(made: EntityWrite) -> None:
     Raises:
         UsageError: a property does not have its type, or the entity is beyond a limit.
     """
-    limits.check(made.entity)
+    edm.check_limits(made.entity)
     try:
-        limits.check(made.sent)
+        edm.check_limits(made.sent)
     except UsageError as error:
         raise error.but(
             message=f"with azguard's lineage in it {error.message}",

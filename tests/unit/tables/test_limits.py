@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from azguard.errors import UsageError
-from azguard.tables import limits
+from azguard.tables import edm
 from tests.support.cases import cases
 from tests.support.entity_strategies import entities
 
@@ -18,7 +18,7 @@ _BYTES = base64.b64encode(bytes(65_536)).decode()
 
 @given(entities())
 def test_what_the_service_takes_is_let_through(entity: dict[str, Any]) -> None:
-    limits.check(entity)
+    edm.check_limits(entity)
 
 
 def largest() -> dict[str, Any]:
@@ -46,7 +46,7 @@ def largest() -> dict[str, Any]:
     ],
 )
 def test_an_entity_at_a_limit_is_let_through(properties: dict[str, Any]) -> None:
-    limits.check({**KEYS, **properties})
+    edm.check_limits({**KEYS, **properties})
 
 
 @cases(
@@ -78,5 +78,5 @@ def test_an_entity_at_a_limit_is_let_through(properties: dict[str, Any]) -> None
 )  # fmt: skip
 def test_an_entity_beyond_a_limit_is_refused_by_name(properties: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError) as refused:
-        limits.check({**KEYS, **properties})
+        edm.check_limits({**KEYS, **properties})
     assert refused.value.message == words
