@@ -7,7 +7,6 @@ So azguard compares, and sends If-Unmodified-Since along, which sees whole secon
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from typing import Any, ClassVar
 
@@ -25,7 +24,7 @@ from azguard.requests.commits import Verdict, look_under
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources import access_policies
-from azguard.resources.access_policies import AccessPolicies
+from azguard.resources.access_policies import VersionedPolicies
 from azguard.times import http_date
 
 #: Who may read without a signature: none, those who know the name of a blob, or all.
@@ -39,14 +38,13 @@ RULES = PolicyRules(
 
 
 @dataclass(frozen=True, kw_only=True)
-class ContainerAcl(AccessPolicies):
+class ContainerAcl(VersionedPolicies):
     """The access policies of a container."""
 
     COLUMNS: ClassVar = (columns.ADDRESS, columns.ETAG)
 
     #: ``off``, ``blob`` or ``container``.
     public_access: str
-    last_modified: datetime
 
 
 def get(target: Target, conditions: Conditions, deadline: Deadline) -> ContainerAcl:
@@ -58,15 +56,9 @@ def get(target: Target, conditions: Conditions, deadline: Deadline) -> Container
     """
     client = target.account.container(target.address)
     ask = partial(client.get_container_access_policy, headers=conditions.request_headers)
-    answer = access_policies.fetch(target, ask, deadline)
-    etag, modified = access_policies.parse_version(target, answer)
-    return ContainerAcl(
-        address=str(target.address),
-        etag=etag,
-        last_modified=modified,
-        public_access=answer.headers.get("x-ms-blob-public-access") or ACCESS[0],
-        policies=access_policies.parse_answer(target, answer),
-    )
+    found, answer = access_policies.get_versioned(target, ask, deadline)
+    public_access = answer.headers.get("x-ms-blob-public-access") or ACCESS[0]
+    return ContainerAcl(**vars(found), public_access=public_access)
 
 
 def replace(

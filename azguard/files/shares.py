@@ -276,14 +276,7 @@ def get_policies(target: Target, conditions: Conditions, deadline: Deadline) -> 
     """
     client = target.account.share(target.address)
     ask = partial(client.get_share_access_policy, headers=conditions.request_headers)
-    answer = access_policies.fetch(target, ask, deadline)
-    etag, modified = access_policies.parse_version(target, answer)
-    return AccessPolicies(
-        address=str(target.address),
-        etag=etag,
-        last_modified=modified,
-        policies=access_policies.parse_answer(target, answer),
-    )
+    return access_policies.get_versioned(target, ask, deadline)[0]
 
 
 def replace_policies(

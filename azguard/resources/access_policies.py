@@ -34,6 +34,13 @@ class AccessPolicies(Shown):
     policies: Policies
 
 
+@dataclass(frozen=True, kw_only=True)
+class VersionedPolicies(AccessPolicies):
+    """Access policies, and the version of the container or share that they are of."""
+
+    last_modified: datetime
+
+
 @dataclass(frozen=True)
 class UnversionedPolicies:
     """How the access policies of one kind of resource are read and written, where the service gives them no version."""
@@ -49,7 +56,7 @@ class UnversionedPolicies:
         Raises:
             NotFound: there is no such resource.
         """
-        policies = parse_answer(target, fetch(target, self.reader(target), deadline))
+        policies = _parse(target, _fetch(target, self.reader(target), deadline))
         return AccessPolicies(
             address=str(target.address), etag=rules.compute_etag(policies), last_modified=None, policies=policies
         )
@@ -77,12 +84,27 @@ class UnversionedPolicies:
         return without_time(target, conditions.guard, settled.attempts, rules.compute_etag(policies))
 
 
-def fetch(target: Target, ask: Callable[..., object], deadline: Deadline) -> Any:
-    """Read access policies by ``ask``, a method of the SDK's, and return the service's answer.
+def get_versioned(target: Target, ask: Callable[..., object], deadline: Deadline) -> tuple[VersionedPolicies, Any]:
+    """Read access policies whose version the service tells, and return the service's answer too.
 
     Raises:
         NotFound: there is no such resource.
+        Unavailable: something on the way has removed the ETag or the time, or it is no such answer.
     """
+    answer = _fetch(target, ask, deadline)
+    etag, modified = answer.headers.get("ETag"), answer.headers.get("Last-Modified")
+    if not etag or not modified:
+        raise build_unreadable(target, "it has no ETag, or no Last-Modified")
+    found = VersionedPolicies(
+        address=str(target.address),
+        etag=quote_etag(etag),
+        last_modified=parsedate_to_datetime(modified),
+        policies=_parse(target, answer),
+    )
+    return found, answer
+
+
+def _fetch(target: Target, ask: Callable[..., object], deadline: Deadline) -> Any:
     answers: list[Any] = []
 
     def once(timeouts: Mapping[str, Any]) -> None:
@@ -95,24 +117,7 @@ def fetch(target: Target, ask: Callable[..., object], deadline: Deadline) -> Any
     return answers[-1]
 
 
-def parse_version(target: Target, answer: Any) -> tuple[str, datetime]:
-    """Return the ETag in quotes, and the time of the last change, that the service tells beside access policies.
-
-    Raises:
-        Unavailable: something on the way has removed one of them.
-    """
-    etag, modified = answer.headers.get("ETag"), answer.headers.get("Last-Modified")
-    if not etag or not modified:
-        raise build_unreadable(target, "it has no ETag, or no Last-Modified")
-    return quote_etag(etag), parsedate_to_datetime(modified)
-
-
-def parse_answer(target: Target, answer: Any) -> Policies:
-    """Return the access policies in an answer of the service.
-
-    Raises:
-        Unavailable: it is no such answer.
-    """
+def _parse(target: Target, answer: Any) -> Policies:
     try:
         return rules.parse_xml(answer.text())
     except ValueError as error:
