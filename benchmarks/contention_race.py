@@ -12,7 +12,7 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from azguard.emulators import azurite
+from azguard.emulators import background
 from azguard.emulators.state import Azurite
 from azguard.folders import Folders
 from benchmarks import contention_ways
@@ -92,7 +92,7 @@ class Crew:
 
 def own_emulator() -> AbstractContextManager[Azurite]:
     """Run an emulator for one race."""
-    return azurite.private(Folders.of(os.environ).emulator, os.environ)
+    return background.run_private_azurite(Folders.of(os.environ).emulator, os.environ)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
 
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
-from azguard.emulators import azurite, azurite_process, files_process
+from azguard.emulators import azurite_process, background, files_process
 from azguard.folders import Folders
 
 CLIENTS = (1, 16)
@@ -180,7 +180,7 @@ def _make_sas(kind: Kind) -> str:
 def _serving(kind: Kind) -> Iterator[int]:
     """Start a server; yield its port."""
     if isinstance(kind, Blobs):
-        with azurite.private(Folders.of(os.environ).emulator, os.environ) as mine:
+        with background.run_private_azurite(Folders.of(os.environ).emulator, os.environ) as mine:
             yield mine.ports["blob"]
         return
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as log:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from azguard.accounts import account
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
-from azguard.emulators import azurite
+from azguard.emulators import background
 from azguard.folders import Folders
 
 HOST = "127.0.0.1"
@@ -106,7 +106,7 @@ class Azguard(Runner):
 
     @contextmanager
     def serving(self) -> Iterator[None]:
-        with azurite.private(Folders.of(os.environ).emulator, os.environ) as mine:
+        with background.run_private_azurite(Folders.of(os.environ).emulator, os.environ) as mine:
             self.port = mine.ports["blob"]
             self._run(*self._azguard(self.port, "container", "create", "locks"))
             yield

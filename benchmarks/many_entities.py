@@ -18,7 +18,7 @@ from typing import Any
 
 from azguard.accounts import account
 from azguard.address import Address, Kind
-from azguard.emulators import azurite
+from azguard.emulators import background
 from azguard.folders import Folders
 
 TABLE = "speed"
@@ -51,7 +51,7 @@ def main() -> None:
 def _world() -> Iterator[tuple[Mapping[str, str], Any]]:
     """Run a private emulator with an empty table in it; yield the environment for commands, and the table."""
     emulator = Folders.of(os.environ).emulator
-    with tempfile.TemporaryDirectory() as folder, azurite.private(emulator, os.environ) as running:
+    with tempfile.TemporaryDirectory() as folder, background.run_private_azurite(emulator, os.environ) as running:
         client = account.emulator(running.ports).table(Address(Kind.TABLE, (TABLE,)))
         client.create_table()
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("AZURE_", "AZGUARD_"))}

@@ -25,7 +25,7 @@ from pathlib import Path
 from azguard.accounts import account
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
-from azguard.emulators import azurite
+from azguard.emulators import background
 from azguard.folders import Folders
 from azguard.processes.command_place import CommandEnd, CommandOrder
 from azguard.worker.order import QueueInbox
@@ -73,7 +73,7 @@ def _print(line: str) -> None:
 
 def _measure_rate(messages: int, jobs: int) -> float:
     with (
-        azurite.private(Folders.of(os.environ).emulator, os.environ) as running,
+        background.run_private_azurite(Folders.of(os.environ).emulator, os.environ) as running,
         _environ(running.connection_string) as environ,
     ):
         client = account.emulator(running.ports).queue(Address(Kind.QUEUE, (QUEUE,)))

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from azguard.accounts import account
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
-from azguard.emulators import azurite
+from azguard.emulators import background
 from azguard.folders import Folders
 
 CONNECTIONS = (1, 4, 16)
@@ -22,7 +22,7 @@ _BODY = b'{"count": 0}\n'
 
 def measure() -> dict[int, float]:
     """Return the unconditional writes per second, without any latency, by number of connections."""
-    with azurite.private(Folders.of(os.environ).emulator, os.environ) as mine:
+    with background.run_private_azurite(Folders.of(os.environ).emulator, os.environ) as mine:
         request = _request(mine.ports["blob"])
         return {
             connections: asyncio.run(_writes_per_second(mine.ports["blob"], request, connections))

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from azguard.emulators import azurite
+from azguard.emulators import background
 from azguard.emulators.state import Azurite
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
@@ -57,7 +57,7 @@ def main() -> None:
     asked = parser.parse_args()
     places = [str(asked.az.absolute()), str(Path(sys.executable).parent), os.environ["PATH"]]
     environ = {**os.environ, "PATH": os.pathsep.join(places), "AZURE_CORE_COLLECT_TELEMETRY": "false"}
-    with azurite.private(Folders.of(os.environ).emulator, os.environ) as running:
+    with background.run_private_azurite(Folders.of(os.environ).emulator, os.environ) as running:
         calm: dict[str, list[Run]] = {way: [] for way in WAYS}
         for _ in range(asked.runs):
             for way in WAYS:

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from azguard.emulators import azurite
+from azguard.emulators import background
 from azguard.folders import Folders
 
 HERE = Path(__file__).parent
@@ -73,7 +73,7 @@ def main() -> None:
 def world() -> Iterator[tuple[Mapping[str, str], Path]]:
     """Run a private emulator with one small blob in it; yield the environment for commands, and a folder."""
     emulator = Folders.of(os.environ).emulator
-    with tempfile.TemporaryDirectory() as name, azurite.private(emulator, os.environ) as running:
+    with tempfile.TemporaryDirectory() as name, background.run_private_azurite(emulator, os.environ) as running:
         folder = Path(name)
         kept = {
             key: value

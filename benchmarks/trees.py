@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
-from azguard.emulators import azurite
+from azguard.emulators import background
 from azguard.emulators.state import Azurite
 from azguard.folders import Folders
 from benchmarks.speed import AZGUARD, HERE
@@ -156,7 +156,7 @@ def move(tool: Tool, source: Path, copy: Path) -> tuple[Cost, Cost]:
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("AZ", "PYTHON", "XDG_"))}
     with (
         tempfile.TemporaryDirectory() as home,
-        azurite.private(Folders.of(os.environ).emulator, os.environ) as running,
+        background.run_private_azurite(Folders.of(os.environ).emulator, os.environ) as running,
     ):
         environ = {
             **kept,

@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING
 
 from azguard.demo import worker
 from azguard.demo.worker import READY, IncrementOutcome, Strategy, WriterJob
-from azguard.emulators import azurite
+from azguard.emulators import background
 from azguard.errors import AzguardError
 from azguard.processes import signals
 from azguard.processes.signals import hold_back_interruptions
@@ -190,7 +190,7 @@ def run(
     with (
         signals.hold_temporary_folder("azguard-demo-") as folder,
         _start_writers(plan.writers, Path(folder), environ) as running,
-        azurite.private(emulator, environ, say=say) as mine,
+        background.run_private_azurite(emulator, environ, say=say) as mine,
     ):
         running.await_ready()
         worker.open_container(mine.ports["blob"]).create_container()

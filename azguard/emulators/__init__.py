@@ -1,7 +1,6 @@
 """The local emulators: Azurite, installed, started, found again and stopped, and one of Azure Files.
 
 ``background``       what the commands need: start, stop, status of all
-``azurite``          the same of Azurite
 ``azurite_install``  Node.js, and the installation of Azurite from npm
 ``azurite_process``  the process of Azurite
 ``state``            what is remembered of a running emulator, and the shell variables that name it

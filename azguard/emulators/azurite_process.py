@@ -48,8 +48,8 @@ class LaunchPlan:
     preferred: Mapping[str, int] = field(default_factory=dict)
 
 
-class _PortTaken(Exception):
-    """Another process took a port between our look and Azurite's."""
+class PortTaken(Exception):
+    """Another process has a port, or took it between our look and the emulator's."""
 
 
 def launch(plan: LaunchPlan, log: IO[bytes]) -> tuple[Azurite, Popen[bytes]]:
@@ -69,7 +69,7 @@ def launch(plan: LaunchPlan, log: IO[bytes]) -> tuple[Azurite, Popen[bytes]]:
                 ending.callback(discard, child)
             try:
                 _await_answer(child, ports, log, deadline, plan.wait)
-            except _PortTaken:
+            except PortTaken:
                 continue
             started = _record(child, ports, plan.data, log)
             ending.pop_all()
@@ -88,14 +88,16 @@ def discard(child: Popen[bytes]) -> None:
         child.stdin.close()
 
 
-def release(child: Popen[bytes]) -> None:
-    """Set a process of ``launch`` free: it stays when we are gone."""
+def release(child: Popen[bytes], name: str) -> None:
+    """Set a process of ``launch`` free, which is called so: it stays when we are gone."""
     assert child.stdin is not None
     try:
         child.stdin.write(b"stay")
         child.stdin.close()
     except BrokenPipeError:
-        raise Unavailable("Azurite ended as soon as it answered", reason="emulator_did_not_last") from None
+        raise Unavailable(f"{name} ended as soon as it answered", reason="emulator_did_not_last") from None
+    if child.stdout is not None:
+        child.stdout.close()
     # Ours no longer to wait for: without this, Popen warns when it is collected.
     child.returncode = 0
 
@@ -143,16 +145,16 @@ def _await_answer(child: Popen[bytes], ports: Mapping[str, int], log: IO[bytes],
     while True:
         said = _read(log)
         if "EADDRINUSE" in said:
-            raise _PortTaken
+            raise PortTaken
         if child.poll() is not None:
-            raise Unavailable("Azurite ended before it answered", detail=_last_words(said))
+            raise Unavailable("Azurite ended before it answered", detail=last_words("azurite", said))
         heard = heard or all(line in said for line in listening)
         if heard and answers(ports):
             return
         if time.monotonic() > deadline:
             raise Unavailable(
                 f"Azurite did not answer within {wait:g} s",
-                detail=_last_words(said),
+                detail=last_words("azurite", said),
                 reason="emulator_slow",
             )
         time.sleep(_POLL_SECONDS)
@@ -161,7 +163,7 @@ def _await_answer(child: Popen[bytes], ports: Mapping[str, int], log: IO[bytes],
 def _record(child: Popen[bytes], ports: Mapping[str, int], data: str | None, log: IO[bytes]) -> Azurite:
     born = identity.find_birth(child.pid)
     if born is None:
-        raise Unavailable("Azurite ended as soon as it answered", detail=_last_words(_read(log)))
+        raise Unavailable("Azurite ended as soon as it answered", detail=last_words("azurite", _read(log)))
     name = log.name if isinstance(log.name, str) else None
     return Azurite(child.pid, born, VERSION, ports, data, name, iso(datetime.now(UTC)) or "")
 
@@ -238,5 +240,6 @@ def _read(log: IO[bytes]) -> str:
     return os.pread(log.fileno(), 1 << 20, 0).decode("utf-8", "replace")
 
 
-def _last_words(said: str) -> tuple[str, ...]:
-    return tuple(f"azurite: {line}" for line in said.splitlines()[-_LAST_WORDS:] if line.strip())
+def last_words(name: str, said: str) -> tuple[str, ...]:
+    """Return the last lines that an emulator has printed, for people."""
+    return tuple(f"{name}: {line}" for line in said.splitlines()[-_LAST_WORDS:] if line.strip())

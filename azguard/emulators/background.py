@@ -1,21 +1,89 @@
-"""All emulators of this machine as one: Azurite for blobs, queues and tables, and azguard's own for files."""
+"""All emulators of this machine as one: Azurite for blobs, queues and tables, and azguard's own for files.
 
+They run in the background, or for one process alone.
+
+Not guaranteed: that Azurite behaves as Azure does. tests/data/SEMANTICS.md lists where it is known to lie.
+"""
+
+import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from azguard.emulators import azurite, azurite_process, files_process
-from azguard.emulators.azurite import DEFAULT_WAIT_SECONDS, Started, Status, Stopped
+from azguard.emulators import azurite_install, azurite_process, files_process, state
 from azguard.emulators.files_process import FilesEmulator
-from azguard.errors import ConfigError
-from azguard.processes import signals
+from azguard.emulators.state import Azurite
+from azguard.errors import ConfigError, NotFound
+from azguard.folders import make_folder, make_private, open_private
+from azguard.processes import identity, locked_file, signals
 
+_LOG = "azurite.log"
+_LOCK = "azurite.lock"
+DEFAULT_WAIT_SECONDS = 60.0
+# Azurite closes within 50 ms unless its garbage collector is at work, which has been seen to take minutes.
+_GRACE_SECONDS = 5.0
 FILE = "file"
 SMB = "smb"
 _WITHOUT_FILES = "file shares are not emulated: Werkzeug is not installed"
 _WITHOUT_SMB = "file shares are served over REST alone"
+
+
+@dataclass(frozen=True)
+class Status:
+    """Whether the background emulator runs and answers, where, and if it does not, what happened."""
+
+    running: bool
+    answering: bool
+    reason: str | None = None
+    pid: int | None = None
+    version: str | None = None
+    blob_endpoint: str | None = None
+    queue_endpoint: str | None = None
+    table_endpoint: str | None = None
+    data: str | None = None
+    log: str | None = None
+    started: str | None = None
+    #: Of the Files emulator; None if it does not run.
+    file_endpoint: str | None = None
+    files_pid: int | None = None
+    #: Where the shares are served over SMB; None if they are not.
+    smb_endpoint: str | None = None
+
+
+@dataclass(frozen=True)
+class Started:
+    """The background emulator after a start."""
+
+    running: bool
+    #: Whether it ran before.
+    already_running: bool
+    pid: int
+    version: str
+    blob_endpoint: str
+    queue_endpoint: str
+    table_endpoint: str
+    data: str | None
+    log: str | None
+    started: str
+    #: Of the Files emulator; None if it does not run.
+    file_endpoint: str | None = None
+    files_pid: int | None = None
+    #: Where the shares are served over SMB; None if they are not.
+    smb_endpoint: str | None = None
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """What a stop found."""
+
+    running: bool
+    #: ``stopped``, ``not_running``, or ``was_gone`` if it was killed or has crashed.
+    outcome: str
+    pid: int | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True)
@@ -37,14 +105,15 @@ def start(
     wait: float = DEFAULT_WAIT_SECONDS,
     say: Callable[[str], None],
 ) -> Started:
-    """Start the emulators in the background, or tell where they already run; see ``azurite.start``.
+    """Start the emulators in the background, or tell where they already run; of several starts at once one wins.
 
-    With ``smb``, or a port for it, the shares are served over SMB as well, if Samba is installed.
+    ``ports`` maps services to chosen ports; the others get the last run's, or free ones. With ``smb``, or a port for
+    it, the shares are served over SMB as well, if Samba is installed. ``wait`` is in seconds.
     """
     chosen = dict(ports or {})
     file_port = chosen.pop(FILE, None)
     smb_port = chosen.pop(SMB, 0 if smb else None)
-    started = azurite.start(folder, environ, ports=chosen, data=data, wait=wait, say=say)
+    started = _start_azurite(folder, environ, ports=chosen, data=data, wait=wait, say=say)
     if not files_process.is_installed():
         say(_WITHOUT_FILES)
         return started
@@ -54,11 +123,11 @@ def start(
         running = files_process.start(folder, environ, file_port, smb_port, data=location, beside=beside, wait=wait)
     except BaseException:
         if not started.already_running:
-            azurite.stop(folder)
+            _stop_azurite(folder)
         raise
     if smb_port is not None:
         _say_problem(running, say)
-    return replace(started, file_endpoint=running.endpoint, files_pid=running.pid, smb_endpoint=running.smb_endpoint)
+    return replace(started, **_describe_files(running))
 
 
 def stop(folder: Path) -> Stopped:
@@ -69,7 +138,7 @@ def stop(folder: Path) -> Stopped:
     """
     try:
         running = files_process.stop(folder, files_process.GRACE_SECONDS)
-        stopped = azurite.stop(folder)
+        stopped = _stop_azurite(folder)
     except OSError as error:
         raise ConfigError(
             f"the emulator of {folder} cannot be stopped: {error.strerror}", reason="emulator_of_another"
@@ -81,14 +150,14 @@ def stop(folder: Path) -> Stopped:
 
 def status(folder: Path) -> Status:
     """Ask the processes and services how they are; changes nothing."""
-    found = azurite.status(folder)
+    found = _look_at_azurite(folder)
     running = files_process.find_running(folder)
     if running is None:
         return replace(found, reason=found.reason or files_process.explain_end(folder))
     if found.answering and azurite_process.find_server(running.port) is None:
         why = f"process {running.pid}, the Files emulator, lives, but does not answer; see {running.log}"
         found = replace(found, answering=False, reason=why)
-    return replace(found, file_endpoint=running.endpoint, files_pid=running.pid, smb_endpoint=running.smb_endpoint)
+    return replace(found, **_describe_files(running))
 
 
 def find_current(folder: Path) -> Reach:
@@ -97,15 +166,15 @@ def find_current(folder: Path) -> Reach:
     Raises:
         NotFound: none runs.
     """
-    return _join(azurite.current(folder).connection_string, files_process.find_running(folder))
+    return _join(_find_azurite(folder).connection_string, files_process.find_running(folder))
 
 
 @contextmanager
 def private(
     folder: Path, environ: Mapping[str, str], *, smb: bool = False, wait: float, say: Callable[[str], None]
 ) -> Iterator[Reach]:
-    """Run emulators of one's own for the length of a ``with`` block; see ``azurite.private``."""
-    with azurite.private(folder, environ, wait=wait, say=say) as mine:
+    """Run emulators of one's own for the length of a ``with`` block; see ``run_private_azurite``."""
+    with run_private_azurite(folder, environ, wait=wait, say=say) as mine:
         if not files_process.is_installed():
             yield Reach(mine.connection_string)
             return
@@ -116,6 +185,141 @@ def private(
                 yield _join(mine.connection_string, running)
             finally:
                 azurite_process.discard(child)
+
+
+@contextmanager
+def run_private_azurite(
+    folder: Path,
+    environ: Mapping[str, str],
+    *,
+    wait: float = DEFAULT_WAIT_SECONDS,
+    say: Callable[[str], None] = lambda text: None,
+) -> Iterator[Azurite]:
+    """Run an Azurite of one's own, in memory, on free ports, for the length of a ``with`` block.
+
+    ``folder`` is where Azurite is looked for and installed; nothing else is written there. However this
+    process ends, ``kill -9`` included, that Azurite ends with it.
+
+    Raises:
+        ConfigError: there is no Node.js.
+        Unavailable: Azurite could not be installed, or did not answer within ``wait`` seconds.
+    """
+    command = azurite_install.ensure(folder, environ, say)
+    with tempfile.TemporaryFile() as log:
+        mine, child = azurite_process.launch(azurite_process.LaunchPlan(command, environ, {}, None, wait), log)
+        try:
+            yield mine
+        finally:
+            azurite_process.discard(child)
+
+
+def _start_azurite(
+    folder: Path,
+    environ: Mapping[str, str],
+    *,
+    ports: Mapping[str, int],
+    data: str | None,
+    wait: float,
+    say: Callable[[str], None],
+) -> Started:
+    folder_of_data = _make_data_folder(data)
+    with _hold_lock(folder):
+        running, reason = state.look(folder)
+        if running is not None:
+            _check_azurite(running, ports, folder_of_data)
+            return Started(running=True, already_running=True, **_describe_azurite(running))
+        if reason is not None:
+            say(reason)
+        command, last = azurite_install.ensure(folder, environ, say), state.find_last(folder)
+        plan = azurite_process.LaunchPlan(command, environ, ports, folder_of_data, wait, last.ports)
+        with open_private(folder / _LOG) as log:
+            running, child = azurite_process.launch(plan, log)
+        try:
+            state.write(folder, running)
+            azurite_process.release(child, "Azurite")
+        except BaseException:
+            azurite_process.discard(child)
+            state.forget(folder)
+            raise
+    return Started(running=True, already_running=False, **_describe_azurite(running))
+
+
+def _stop_azurite(folder: Path) -> Stopped:
+    # A start that is still at work holds the lock; without a lock file there was never one.
+    if not (folder / _LOCK).exists():
+        return Stopped(running=False, outcome="not_running")
+    with _hold_lock(folder):
+        running, reason = state.look(folder)
+        if running is not None:
+            identity.end(running.pid, running.birth, _GRACE_SECONDS)
+        state.forget(folder)
+    if running is not None:
+        return Stopped(running=False, outcome="stopped", pid=running.pid)
+    return Stopped(running=False, outcome="was_gone" if reason else "not_running", reason=reason)
+
+
+def _look_at_azurite(folder: Path) -> Status:
+    running, reason = state.look(folder)
+    if running is None:
+        return Status(running=False, answering=False, reason=reason or "no emulator was started")
+    answering = azurite_process.answers(running.ports)
+    reason = None if answering else f"process {running.pid} lives, but does not answer; see its log"
+    return Status(running=True, answering=answering, reason=reason, **_describe_azurite(running))
+
+
+def _find_azurite(folder: Path) -> Azurite:
+    found, reason = state.look(folder)
+    if found is None:
+        detail = (reason,) if reason else ()
+        raise NotFound("the emulator is not running", detail=detail, reason="emulator_not_running")
+    return found
+
+
+@contextmanager
+def _hold_lock(folder: Path) -> Iterator[None]:
+    """Keep other processes from starting or stopping the background emulator."""
+    file = folder / _LOCK
+    with ExitStack() as stack:
+        try:
+            make_private(folder)
+            stack.enter_context(locked_file.hold(file))
+        except OSError as error:
+            raise ConfigError(f"{file} cannot be written: {error.strerror}", reason="lock_file_not_writable") from error
+        yield
+
+
+def _check_azurite(running: Azurite, ports: Mapping[str, int], data: str | None) -> None:
+    has = running.ports
+    different = [f"its {name} port is {has[name]}" for name in ports if ports[name] != has[name]]
+    if data is not None and (running.data is None or os.path.realpath(data) != os.path.realpath(running.data)):
+        different.append(f"its data is in {running.data or 'memory'}")
+    if different:
+        raise ConfigError(
+            f"the emulator is already running, but {', '.join(different)}",
+            reason="emulator_differs",
+        )
+
+
+def _make_data_folder(data: str | None) -> str | None:
+    if data is None:
+        return None
+    path = Path(data).absolute()
+    try:
+        make_folder(path)
+    except OSError as error:
+        raise ConfigError(f"the data folder {path} cannot be made: {error.strerror}") from error
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise ConfigError(f"the data folder {path} cannot be written", reason="data_folder_not_writable")
+    return str(path)
+
+
+def _describe_azurite(running: Azurite) -> dict[str, Any]:
+    names = ("pid", "version", "blob_endpoint", "queue_endpoint", "table_endpoint", "data", "log", "started")
+    return {name: getattr(running, name) for name in names}
+
+
+def _describe_files(running: FilesEmulator) -> dict[str, Any]:
+    return {"file_endpoint": running.endpoint, "files_pid": running.pid, "smb_endpoint": running.smb_endpoint}
 
 
 def _join(connection_string: str, running: FilesEmulator | None) -> Reach:

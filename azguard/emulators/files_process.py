@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ from typing import IO
 
 from azguard.accounts.endpoints import EMULATOR_NAME
 from azguard.atomic_files import write_atomically
-from azguard.emulators.azurite_process import discard
+from azguard.emulators.azurite_process import PortTaken, discard, last_words, release
 from azguard.errors import ConfigError, Unavailable
 from azguard.folders import UMASK, open_private
 from azguard.processes import identity, locked_file
@@ -30,8 +30,6 @@ _LOG = "files.log"
 _LOCK = "files.lock"
 # Where the shares are while the emulator runs, if no folder was named.
 _DATA = "files-data"
-_STAY = b"stay"
-_LAST_WORDS = 5
 GRACE_SECONDS = 5.0
 # How the line begins that tells why the shares are not served over SMB.
 _NOT_SERVED = "SMB: not served: "
@@ -68,10 +66,6 @@ class FilesEmulator:
         return None if self.smb_port is None else f"smb://127.0.0.1:{self.smb_port}"
 
 
-class _PortTaken(Exception):
-    """A port is taken."""
-
-
 def is_installed() -> bool:
     """Return whether what the emulator needs is there: Werkzeug, which only its extra brings."""
     return importlib.util.find_spec("werkzeug") is not None
@@ -106,9 +100,22 @@ def start(
         if running is not None and running.beside != beside:
             running = None
             stop(folder, GRACE_SECONDS)
-        if running is None:
-            return _start(folder, environ, port, smb, data=data, beside=beside, wait=wait)
-        _check_same(running, port, smb)
+        if running is not None:
+            _check_same(running, port, smb)
+            return running
+        if data is None:
+            shutil.rmtree(folder / _DATA, ignore_errors=True)
+        last = _find_last_ports(folder)
+        preferred = (port or last.get("port", 0), None if smb is None else smb or last.get("smb_port", 0))
+        choices = dict.fromkeys([preferred, (port or 0, smb)])
+        running, child = _launch_first(environ, choices, data or str(folder / _DATA), folder / _LOG, wait)
+        try:
+            running = replace(running, beside=beside)
+            _write(folder, running, last)
+            release(child, "the Files emulator")
+        except BaseException:
+            discard(child)
+            raise
         return running
 
 
@@ -124,40 +131,24 @@ def _check_same(running: FilesEmulator, port: int | None, smb: int | None) -> No
         raise ConfigError(f"the emulator is already running, but {different}", reason="emulator_differs")
 
 
-def _start(
-    folder: Path,
-    environ: Mapping[str, str],
-    port: int | None,
-    smb: int | None,
-    *,
-    data: str | None,
-    beside: str,
-    wait: float,
-) -> FilesEmulator:
-    if data is None:
-        shutil.rmtree(folder / _DATA, ignore_errors=True)
-    location = str(folder / _DATA) if data is None else data
-    last = _find_last_ports(folder)
-    preferred = (port or last.get("port", 0), None if smb is None else smb or last.get("smb_port", 0))
-    for rest, over_smb in dict.fromkeys([preferred, (port or 0, smb)]):
+def _launch_first(
+    environ: Mapping[str, str], choices: Iterable[tuple[int, int | None]], location: str, log: Path, wait: float
+) -> tuple[FilesEmulator, Popen[bytes]]:
+    """Start an emulator on the first of these ports that are free: its own, and that for SMB."""
+    taken = ""
+    for port, smb in choices:
         try:
-            with open_private(folder / _LOG) as log:
-                running, child = launch(environ, rest, over_smb, location, log, wait)
-            break
-        except _PortTaken as error:
+            with open_private(log) as file:
+                return launch(environ, port, smb, location, file, wait)
+        except PortTaken as error:
             taken = str(error)
-    else:
-        raise ConfigError(f"port {taken} is taken", reason="port_taken")
-    try:
-        running = replace(running, beside=beside)
-        write_atomically(folder / _FILE, json.dumps(asdict(running), indent=2).encode(), 0o600, durable=False)
-        ports = {**last, "port": running.port} | ({"smb_port": running.smb_port} if running.smb_port else {})
-        write_atomically(folder / _LAST_FILE, json.dumps(ports).encode(), 0o600, durable=False)
-        _release(child)
-    except BaseException:
-        discard(child)
-        raise
-    return running
+    raise ConfigError(f"port {taken} is taken", reason="port_taken")
+
+
+def _write(folder: Path, running: FilesEmulator, last: Mapping[str, int]) -> None:
+    write_atomically(folder / _FILE, json.dumps(asdict(running), indent=2).encode(), 0o600, durable=False)
+    ports = {**last, "port": running.port} | ({"smb_port": running.smb_port} if running.smb_port else {})
+    write_atomically(folder / _LAST_FILE, json.dumps(ports).encode(), 0o600, durable=False)
 
 
 def explain_end(folder: Path) -> str | None:
@@ -226,9 +217,8 @@ def launch(
         said = os.pread(log.fileno(), 1 << 16, 0).decode("utf-8", "replace")
     for each in (port, smb):
         if each and f":{each}: " in said:
-            raise _PortTaken(str(each))
-    detail = tuple(f"files: {each}" for each in said.splitlines()[-_LAST_WORDS:])
-    raise Unavailable("the Files emulator ended before it answered", detail=detail)
+            raise PortTaken(str(each))
+    raise Unavailable("the Files emulator ended before it answered", detail=last_words("files", said))
 
 
 def _read_smb(lines: list[str]) -> tuple[int | None, str]:
@@ -252,20 +242,6 @@ def _read_lines(child: Popen[bytes], count: int, wait: float) -> list[str]:
             return []
         said += part
     return said.decode().splitlines()
-
-
-def _release(child: Popen[bytes]) -> None:
-    """Set a process of ``launch`` free: it stays when we are gone."""
-    assert child.stdin is not None
-    assert child.stdout is not None
-    try:
-        child.stdin.write(_STAY)
-        child.stdin.close()
-    except BrokenPipeError:
-        raise Unavailable("the Files emulator ended as soon as it answered", reason="emulator_did_not_last") from None
-    child.stdout.close()
-    # Ours no longer to wait for: without this, Popen warns when it is collected.
-    child.returncode = 0
 
 
 def _find_last_ports(folder: Path) -> dict[str, int]:

@@ -1,7 +1,7 @@
 """Azurites for tests: each empty and in memory, all in one process of Node.js, which the workers share.
 
 One process costs a third of what eight cost: each would compile the same code while it runs. Another Azurite in it
-takes 10 ms. For tests of the emulator's start and end there is ``azurite.private``.
+takes 10 ms. For tests of the emulator's start and end there is ``background.run_private_azurite``.
 """
 
 import atexit

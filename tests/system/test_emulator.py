@@ -17,7 +17,7 @@ from azure.storage.queue import QueueServiceClient
 
 from azguard.accounts.credentials import from_connection_string
 from azguard.emulators import azurite_install, azurite_process, background, state
-from azguard.emulators.azurite import Stopped
+from azguard.emulators.background import Stopped
 from azguard.processes import identity
 from tests.support import emulator_world
 from tests.support.cases import cases
@@ -397,9 +397,7 @@ def test_an_azurite_that_dies_exits_53_with_its_last_words(world: World) -> None
 
 
 def test_stop_in_process_returns_what_it_found(tmp_path: Path) -> None:
-    from azguard.emulators import azurite
-
-    assert azurite.stop(tmp_path / "nothing") == Stopped(False, "not_running")
+    assert background.stop(tmp_path / "nothing") == Stopped(False, "not_running")
     assert not (tmp_path / "nothing").exists()
 
 

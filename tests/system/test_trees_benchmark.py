@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from azguard.emulators import azurite as emulator
+from azguard.emulators import background as emulator
 from azguard.emulators.state import Azurite
 from benchmarks import many_names, trees
 from benchmarks.trees import Cost

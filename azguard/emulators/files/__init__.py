@@ -2,7 +2,6 @@
 
 ``__main__``     the command line: ``python -m azguard.emulators.files``
 ``server``       the HTTP server
-``routes``       which request is which operation, and what a SAS must allow for it
 ``signatures``   SharedKey and SAS
 ``request``      a request as it was read
 ``headers``      properties, metadata and ranges in headers

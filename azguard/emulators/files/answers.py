@@ -10,111 +10,118 @@ from email.utils import formatdate
 from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
+# The message of each code, by the status.
+_MESSAGES: Mapping[int, Mapping[str, str]] = {
+    400: {
+        "FileInvalidPermission": "The specified file permission is not valid.",
+        "FileInvalidPermissionKey": "The specified file permission key does not exist in the share.",
+        "FileTooLarge": "The specified file size is larger than the largest file that is allowed.",
+        "InvalidFileOrDirectoryPathName": "The path of the file or directory is too long.",
+        "InvalidHeaderValue": "The value for one of the HTTP headers is not in the correct format.",
+        "InvalidInput": "One of the request inputs is not valid.",
+        "InvalidMetadata": "The specified metadata is invalid. It includes characters that are not permitted.",
+        "InvalidQueryParameterValue": "Value for one of the query parameters specified in the request URI is invalid.",
+        "InvalidResourceName": "The specified resource name contains invalid characters.",
+        "InvalidXmlDocument": "XML specified is not syntactically valid.",
+        "MetadataTooLarge": "The metadata specified exceeds the maximum permissible limit (8KB).",
+        "Md5Mismatch": "The MD5 value specified in the request did not match with the MD5 calculated by the server.",
+        "MissingRequiredHeader": "An HTTP header that's mandatory for this request is not specified.",
+        "OutOfRangeInput": "One of the request inputs is out of range.",
+        "ShareSnapshotOperationNotSupported": "Share snapshot of the share is not supported for this operation.",
+        "UnsupportedHeader": "One of the HTTP headers specified in the request is not supported.",
+    },
+    401: {
+        "NoAuthenticationInformation": (
+            "Server failed to authenticate the request. Please refer to the information in the www-authenticate header."
+        ),
+    },
+    403: {
+        "AuthenticationFailed": (
+            "Server failed to authenticate the request. Make sure the value of Authorization header is "
+            "formed correctly."
+        ),
+        "AuthorizationPermissionMismatch": (
+            "This request is not authorized to perform this operation using this permission."
+        ),
+        "AuthorizationResourceTypeMismatch": (
+            "This request is not authorized to perform this operation using this resource type."
+        ),
+        "AuthorizationServiceMismatch": "This request is not authorized to perform this operation using this service.",
+        # Not in that table: https://github.com/Azure/azure-storage-azcopy/pull/2895
+        "ShareSizeLimitReached": "The share has reached its limit of size.",
+    },
+    404: {
+        "ParentNotFound": "The specified parent path does not exist.",
+        "ResourceNotFound": "The specified resource does not exist.",
+        "ShareNotFound": "The specified share does not exist.",
+    },
+    405: {
+        "UnsupportedHttpVerb": "The resource doesn't support specified Http Verb.",
+    },
+    408: {
+        "ClientCacheFlushDelay": (
+            "The specified resource state could not be flushed from an SMB client in the specified time."
+        ),
+    },
+    409: {
+        "CannotDeleteFileOrDirectory": (
+            "The file or directory could not be deleted because it is in use by an SMB client."
+        ),
+        "CannotVerifyCopySource": (
+            "The source request body for copy source does not match requested length to write on target."
+        ),
+        "CopyIdMismatch": "Specified copy ID did not match the copy ID for the pending copy operation.",
+        "DeleteShareWhenSnapshotLeased": (
+            "Unable to delete share because one or more share snapshots have active leases."
+        ),
+        "DeletePending": "The specified resource is marked for deletion by an SMB client.",
+        "DirectoryNotEmpty": "The specified directory is not empty.",
+        "FileGenerationMismatch": "The file has been recreated since the previous snapshot was taken.",
+        "FileLockConflict": "A portion of the specified file is locked by an SMB client.",
+        "LeaseAlreadyPresent": "There is already a lease present.",
+        "LeaseIdMismatchWithLeaseOperation": (
+            "The lease ID specified did not match the lease ID for the file, file share or share snapshot."
+        ),
+        "LeaseIsBreakingAndCannotBeAcquired": "The lease ID matched, but the lease is currently in breaking state.",
+        "LeaseIsBreakingAndCannotBeChanged": "The lease ID matched, but the lease is currently in breaking state.",
+        "LeaseIsBrokenAndCannotBeRenewed": "The lease ID matched, but the lease has been broken explicitly.",
+        "LeaseNotPresentWithLeaseOperation": "There is currently no lease on the file, file share or share snapshot.",
+        "NoPendingCopyOperation": "There is currently no pending copy operation.",
+        "PendingCopyOperation": "There is currently a pending copy operation.",
+        "ResourceAlreadyExists": "The specified resource already exists.",
+        "ResourceTypeMismatch": "The specified resource type does not match the type of the existing resource.",
+        "ShareAlreadyExists": "The specified share already exists.",
+        "ShareHasSnapshots": "The share has snapshots and the operation requires no snapshots.",
+        "ShareSnapshotCountExceeded": "The maximum number of share snapshots has been reached.",
+        "SharingViolation": "The specified resource may be in use by an SMB client.",
+    },
+    411: {
+        "MissingContentLengthHeader": "The Content-Length header was not specified.",
+    },
+    412: {
+        "LeaseIdMismatchWithContainerOperation": (
+            "The lease ID specified did not match the lease ID for the file share."
+        ),
+        "LeaseIdMismatchWithFileOperation": "The lease ID specified did not match the lease ID for the file.",
+        "LeaseIdMissing": "There is currently a lease on the resource and no lease ID was specified in the request.",
+        "LeaseLost": "A lease ID was specified, but the lease for the file or file share has expired.",
+        "LeaseNotPresentWithContainerOperation": "There is currently no lease on the file share.",
+        "LeaseNotPresentWithFileOperation": "There is currently no lease on the file.",
+        "ReadOnlyAttribute": "The specified resource is read-only and cannot be modified at this time.",
+    },
+    413: {
+        "RequestBodyTooLarge": "The request body is too large and exceeds the maximum permissible limit.",
+    },
+    416: {
+        "InvalidRange": "The range specified is invalid for the current size of the resource.",
+    },
+    500: {
+        "InternalError": "The server encountered an internal error. Please retry the request.",
+    },
+}
 #: Each code that the emulator answers with: the status, and the message.
 CODES: Mapping[str, tuple[int, str]] = {
-    "AuthenticationFailed": (
-        403,
-        "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly.",
-    ),
-    "AuthorizationPermissionMismatch": (
-        403,
-        "This request is not authorized to perform this operation using this permission.",
-    ),
-    "AuthorizationResourceTypeMismatch": (
-        403,
-        "This request is not authorized to perform this operation using this resource type.",
-    ),
-    "AuthorizationServiceMismatch": (
-        403,
-        "This request is not authorized to perform this operation using this service.",
-    ),
-    "CannotDeleteFileOrDirectory": (
-        409,
-        "The file or directory could not be deleted because it is in use by an SMB client.",
-    ),
-    "CannotVerifyCopySource": (
-        409,
-        "The source request body for copy source does not match requested length to write on target.",
-    ),
-    "ClientCacheFlushDelay": (
-        408,
-        "The specified resource state could not be flushed from an SMB client in the specified time.",
-    ),
-    "CopyIdMismatch": (409, "Specified copy ID did not match the copy ID for the pending copy operation."),
-    "DeleteShareWhenSnapshotLeased": (
-        409,
-        "Unable to delete share because one or more share snapshots have active leases.",
-    ),
-    "DeletePending": (409, "The specified resource is marked for deletion by an SMB client."),
-    "DirectoryNotEmpty": (409, "The specified directory is not empty."),
-    "FileGenerationMismatch": (409, "The file has been recreated since the previous snapshot was taken."),
-    "FileInvalidPermission": (400, "The specified file permission is not valid."),
-    "FileInvalidPermissionKey": (400, "The specified file permission key does not exist in the share."),
-    "FileLockConflict": (409, "A portion of the specified file is locked by an SMB client."),
-    "FileTooLarge": (400, "The specified file size is larger than the largest file that is allowed."),
-    "InternalError": (500, "The server encountered an internal error. Please retry the request."),
-    "InvalidFileOrDirectoryPathName": (400, "The path of the file or directory is too long."),
-    "InvalidHeaderValue": (400, "The value for one of the HTTP headers is not in the correct format."),
-    "InvalidInput": (400, "One of the request inputs is not valid."),
-    "InvalidMetadata": (400, "The specified metadata is invalid. It includes characters that are not permitted."),
-    "InvalidQueryParameterValue": (
-        400,
-        "Value for one of the query parameters specified in the request URI is invalid.",
-    ),
-    "InvalidRange": (416, "The range specified is invalid for the current size of the resource."),
-    "InvalidResourceName": (400, "The specified resource name contains invalid characters."),
-    "InvalidXmlDocument": (400, "XML specified is not syntactically valid."),
-    "LeaseAlreadyPresent": (409, "There is already a lease present."),
-    "LeaseIdMismatchWithContainerOperation": (
-        412,
-        "The lease ID specified did not match the lease ID for the file share.",
-    ),
-    "LeaseIdMismatchWithFileOperation": (412, "The lease ID specified did not match the lease ID for the file."),
-    "LeaseIdMismatchWithLeaseOperation": (
-        409,
-        "The lease ID specified did not match the lease ID for the file, file share or share snapshot.",
-    ),
-    "LeaseIdMissing": (
-        412,
-        "There is currently a lease on the resource and no lease ID was specified in the request.",
-    ),
-    "LeaseIsBreakingAndCannotBeAcquired": (409, "The lease ID matched, but the lease is currently in breaking state."),
-    "LeaseIsBreakingAndCannotBeChanged": (409, "The lease ID matched, but the lease is currently in breaking state."),
-    "LeaseIsBrokenAndCannotBeRenewed": (409, "The lease ID matched, but the lease has been broken explicitly."),
-    "LeaseLost": (412, "A lease ID was specified, but the lease for the file or file share has expired."),
-    "LeaseNotPresentWithContainerOperation": (412, "There is currently no lease on the file share."),
-    "LeaseNotPresentWithFileOperation": (412, "There is currently no lease on the file."),
-    "LeaseNotPresentWithLeaseOperation": (
-        409,
-        "There is currently no lease on the file, file share or share snapshot.",
-    ),
-    "MetadataTooLarge": (400, "The metadata specified exceeds the maximum permissible limit (8KB)."),
-    "Md5Mismatch": (400, "The MD5 value specified in the request did not match with the MD5 calculated by the server."),
-    "MissingContentLengthHeader": (411, "The Content-Length header was not specified."),
-    "MissingRequiredHeader": (400, "An HTTP header that's mandatory for this request is not specified."),
-    "NoPendingCopyOperation": (409, "There is currently no pending copy operation."),
-    "NoAuthenticationInformation": (
-        401,
-        "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.",
-    ),
-    "OutOfRangeInput": (400, "One of the request inputs is out of range."),
-    "ParentNotFound": (404, "The specified parent path does not exist."),
-    "PendingCopyOperation": (409, "There is currently a pending copy operation."),
-    "ReadOnlyAttribute": (412, "The specified resource is read-only and cannot be modified at this time."),
-    "RequestBodyTooLarge": (413, "The request body is too large and exceeds the maximum permissible limit."),
-    "ResourceAlreadyExists": (409, "The specified resource already exists."),
-    "ResourceNotFound": (404, "The specified resource does not exist."),
-    "ResourceTypeMismatch": (409, "The specified resource type does not match the type of the existing resource."),
-    "ShareAlreadyExists": (409, "The specified share already exists."),
-    "ShareHasSnapshots": (409, "The share has snapshots and the operation requires no snapshots."),
-    "ShareNotFound": (404, "The specified share does not exist."),
-    # Not in that table: https://github.com/Azure/azure-storage-azcopy/pull/2895
-    "ShareSizeLimitReached": (403, "The share has reached its limit of size."),
-    "ShareSnapshotCountExceeded": (409, "The maximum number of share snapshots has been reached."),
-    "ShareSnapshotOperationNotSupported": (400, "Share snapshot of the share is not supported for this operation."),
-    "SharingViolation": (409, "The specified resource may be in use by an SMB client."),
-    "UnsupportedHeader": (400, "One of the HTTP headers specified in the request is not supported."),
-    "UnsupportedHttpVerb": (405, "The resource doesn't support specified Http Verb."),
+    code: (status, message) for status, messages in _MESSAGES.items() for code, message in messages.items()
 }
 _EPOCH_TICKS = 621_355_968_000_000_000
 _TICKS_PER_SECOND = 10_000_000

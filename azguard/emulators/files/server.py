@@ -1,4 +1,4 @@
-"""The HTTP server of the emulator."""
+"""The HTTP server of the emulator: which request is which operation, and what a SAS must allow for it."""
 
 import logging
 import re
@@ -8,22 +8,24 @@ import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from werkzeug.serving import BaseWSGIServer, ThreadedWSGIServer, WSGIRequestHandler
 
-from azguard.emulators.files import answers, copies, shares, signatures
+from azguard.emulators.files import answers, copies, directories, files, handles, ranges, shares, signatures
 from azguard.emulators.files.answers import FileAnswer, ServiceError
-from azguard.emulators.files.arbiter import Smb
+from azguard.emulators.files.arbiter import Opens, Smb
 from azguard.emulators.files.request import FileRequest, ask_source, is_here, read_request, refuse_source, split_target
-from azguard.emulators.files.routes import find_operation
 from azguard.emulators.files.samba import Unserved
+from azguard.emulators.files.signatures import Needs
 from azguard.emulators.files.store import Store
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse
+
 
 _LOG = logging.getLogger("azguard.emulators.files")
 # A range of 4 MiB, or a document.
@@ -35,6 +37,7 @@ _OLDEST_VERSION = "2018-11-09"
 _CHANGING = ("PUT", "DELETE")
 _READS = signatures.Needs("r", "o", "r")
 _BODYLESS = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
+_SERVICE, _SHARE, _DIRECTORY, _FILE = "service", "share", "directory", "file"
 
 
 class Application:
@@ -290,3 +293,97 @@ def _start(start: Callable[..., Any], status: int, headers: Mapping[str, str]) -
 def _encode(value: str) -> str:
     """Return a value as a header can carry it: its UTF-8, a character a byte."""
     return value.encode().decode("latin-1") if not value.isascii() else value
+
+
+@dataclass(frozen=True)
+class Route:
+    """An operation: what does it, and what a SAS must allow."""
+
+    run: Callable[[Store, FileRequest], FileAnswer]
+    needs: Needs
+    #: How it opens its file over SMB, if the shares are served so.
+    opens: Opens = Opens.NOTHING
+
+
+def _of_share(run: Callable[[Store, FileRequest], FileAnswer], account: str, service: str = "") -> Route:
+    return Route(run, Needs(account, "c", service))
+
+
+def _of_item(run: Callable[[Store, FileRequest], FileAnswer], letters: str, opens: Opens = Opens.NOTHING) -> Route:
+    return Route(run, Needs(letters, "o", letters), opens)
+
+
+_LIST = Route(directories.list_directory, Needs("l", "c", "l"))
+
+# Operations by methods, kind of resource and ``comp``.
+_ROUTES: Mapping[tuple[str, str, str], Route] = {
+    ("GET", _SERVICE, "list"): Route(directories.list_shares, Needs("l", "s")),
+    ("GET", _SERVICE, "properties"): Route(shares.show_service, Needs("r", "s")),
+    ("PUT", _SERVICE, "properties"): Route(shares.set_service, Needs("w", "s")),
+    ("PUT", _SHARE, ""): _of_share(shares.create, "cw"),
+    ("GET HEAD", _SHARE, ""): _of_share(shares.show, "r"),
+    ("DELETE", _SHARE, ""): _of_share(shares.delete, "d"),
+    ("PUT", _SHARE, "snapshot"): _of_share(shares.snapshot, "cw"),
+    ("PUT", _SHARE, "undelete"): _of_share(shares.restore, "w"),
+    ("PUT", _SHARE, "properties"): _of_share(shares.set_properties, "w"),
+    ("GET HEAD", _SHARE, "metadata"): _of_share(shares.show_metadata, "r"),
+    ("PUT", _SHARE, "metadata"): _of_share(shares.set_metadata, "w"),
+    ("GET", _SHARE, "acl"): _of_share(shares.show_policies, ""),
+    ("PUT", _SHARE, "acl"): _of_share(shares.set_policies, ""),
+    ("GET", _SHARE, "stats"): _of_share(shares.show_stats, "r"),
+    ("PUT", _SHARE, "lease"): _of_share(shares.lease, "wd"),
+    ("PUT", _SHARE, "filepermission"): _of_share(shares.create_permission, "cw", "cw"),
+    ("GET", _SHARE, "filepermission"): _of_share(shares.show_permission, "r", "r"),
+    ("PUT", _DIRECTORY, ""): _of_item(directories.create, "cw"),
+    ("GET HEAD", _DIRECTORY, ""): _of_item(directories.show, "r"),
+    ("DELETE", _DIRECTORY, ""): _of_item(directories.delete, "d", Opens.DELETE),
+    ("GET", _DIRECTORY, "list"): _LIST,
+    ("GET HEAD", _DIRECTORY, "metadata"): _of_item(files.show_metadata, "r", Opens.LOOK),
+    ("PUT", _DIRECTORY, "metadata"): _of_item(directories.set_metadata, "w"),
+    ("PUT", _DIRECTORY, "properties"): _of_item(directories.set_properties, "w"),
+    ("PUT", _DIRECTORY, "rename"): _of_item(files.rename_directory, "w", Opens.RENAME),
+    ("PUT", _FILE, ""): _of_item(files.create, "cw", Opens.REPLACE),
+    ("GET", _FILE, ""): _of_item(files.get, "r", Opens.READ),
+    ("HEAD", _FILE, ""): _of_item(files.show, "r", Opens.LOOK),
+    ("DELETE", _FILE, ""): _of_item(files.delete, "d", Opens.DELETE),
+    ("PUT", _FILE, "range"): _of_item(ranges.put, "w", Opens.WRITE),
+    ("GET", _FILE, "rangelist"): _of_item(ranges.show, "r", Opens.READ),
+    ("GET HEAD", _FILE, "metadata"): _of_item(files.show_metadata, "r", Opens.LOOK),
+    ("PUT", _FILE, "metadata"): _of_item(files.set_metadata, "w", Opens.CHANGE),
+    ("PUT", _FILE, "properties"): _of_item(files.set_properties, "w", Opens.CHANGE),
+    ("PUT", _FILE, "lease"): _of_item(files.lease, "wd", Opens.LEASE),
+    ("PUT", _FILE, "rename"): _of_item(files.rename_file, "w", Opens.RENAME),
+    ("PUT", _FILE, "copy"): _of_item(copies.abort, "w"),
+    ("GET", _FILE, "listhandles"): Route(handles.show, Needs("l", "o", "l")),
+    ("PUT", _FILE, "forceclosehandles"): _of_item(handles.close, "wd"),
+}
+_OPERATIONS = {
+    (method, kind, comp): route for (methods, kind, comp), route in _ROUTES.items() for method in methods.split()
+}
+_COPY = _of_item(copies.copy, "cw", Opens.REPLACE)
+
+
+def find_operation(request: FileRequest) -> Route:
+    """Return the operation that a request asks for."""
+    comp = request.query.get("comp", "").lower()
+    kind = _find_kind(request, comp)
+    if request.method == "PUT" and kind == _FILE and not comp and "x-ms-copy-source" in request.headers:
+        return _COPY
+    try:
+        return _OPERATIONS[request.method, kind, comp]
+    except KeyError:
+        pass
+    if any(found[1:] == (kind, comp) for found in _OPERATIONS):
+        raise ServiceError("UnsupportedHttpVerb")
+    raise ServiceError("InvalidQueryParameterValue")
+
+
+def _find_kind(request: FileRequest, comp: str) -> str:
+    if not request.share:
+        return _SERVICE
+    restype = request.query.get("restype", "").lower()
+    if restype in (_SHARE, _DIRECTORY):
+        return restype
+    if comp in ("undelete", "filepermission"):
+        return _SHARE
+    return _FILE
