@@ -48,7 +48,7 @@ class LaunchPlan:
     preferred: Mapping[str, int] = field(default_factory=dict)
 
 
-class PortTaken(Exception):
+class EmulatorPortTaken(Exception):
     """Another process has a port, or took it between our look and the emulator's."""
 
 
@@ -69,7 +69,7 @@ def launch(plan: LaunchPlan, log: IO[bytes]) -> tuple[Azurite, Popen[bytes]]:
                 ending.callback(discard, child)
             try:
                 _await_answer(child, ports, log, deadline, plan.wait)
-            except PortTaken:
+            except EmulatorPortTaken:
                 continue
             started = _record(child, ports, plan.data, log)
             ending.pop_all()
@@ -145,7 +145,7 @@ def _await_answer(child: Popen[bytes], ports: Mapping[str, int], log: IO[bytes],
     while True:
         said = _read(log)
         if "EADDRINUSE" in said:
-            raise PortTaken
+            raise EmulatorPortTaken
         if child.poll() is not None:
             raise Unavailable("Azurite ended before it answered", detail=last_words("azurite", said))
         heard = heard or all(line in said for line in listening)

@@ -16,7 +16,7 @@ from typing import IO
 
 from azguard.accounts.endpoints import EMULATOR_NAME
 from azguard.atomic_files import write_atomically
-from azguard.emulators.azurite_process import PortTaken, discard, last_words, release
+from azguard.emulators.azurite_process import EmulatorPortTaken, discard, last_words, release
 from azguard.errors import ConfigError, Unavailable
 from azguard.folders import UMASK, open_private
 from azguard.processes import identity, locked_file
@@ -140,7 +140,7 @@ def _launch_first(
         try:
             with open_private(log) as file:
                 return launch(environ, port, smb, location, file, wait)
-        except PortTaken as error:
+        except EmulatorPortTaken as error:
             taken = str(error)
     raise ConfigError(f"port {taken} is taken", reason="port_taken")
 
@@ -217,7 +217,7 @@ def launch(
         said = os.pread(log.fileno(), 1 << 16, 0).decode("utf-8", "replace")
     for each in (port, smb):
         if each and f":{each}: " in said:
-            raise PortTaken(str(each))
+            raise EmulatorPortTaken(str(each))
     raise Unavailable("the Files emulator ended before it answered", detail=last_words("files", said))
 
 
