@@ -1,6 +1,7 @@
-"""Durations, times and sizes as people write them."""
+"""Durations, times and sizes as people write them; and the clock that lease terms are counted on."""
 
 import re
+import time
 from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
 
@@ -95,3 +96,9 @@ def parse_size(text: str) -> int | None:
     unit = (found[2] or "B").upper()
     base = 1024 if "I" in unit else 1000
     return int(found[1]) * int(base ** " KMGT".index(unit[0].replace("B", " ")))
+
+
+def read_boot_clock() -> float:
+    """Return seconds on a clock that cannot be set and that also runs while the machine is suspended."""
+    # macOS has no CLOCK_BOOTTIME; its CLOCK_MONOTONIC counts sleep, unlike that of Linux.
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))

@@ -20,9 +20,8 @@ from azguard.files.writes import FileWrite, Held
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
 from azguard.leases import guard, owner_records
-from azguard.leases.owner_records import Moved, Version
+from azguard.leases.owner_records import Moved, ProcessLease, ProcessLeases, Version
 from azguard.leases.owners import OWNER, Owner
-from azguard.leases.process_leases import ProcessLease, ProcessLeases
 from azguard.leases.recorded import LeaseRecords
 from azguard.processes.notes import ProcessNotes
 from azguard.requests import commits

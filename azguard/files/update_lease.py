@@ -25,9 +25,8 @@ from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
 from azguard.leases import actions, owner_records
 from azguard.leases import state as lease_state
-from azguard.leases.owner_records import Version, set_service_time
+from azguard.leases.owner_records import ProcessLease, Version, set_service_time
 from azguard.leases.owners import OWNER
-from azguard.leases.process_leases import ProcessLease
 from azguard.leases.state import LeaseState
 from azguard.requests import commits
 from azguard.requests.calls import CallOutcome, outcome_of, send_once, write_timeouts

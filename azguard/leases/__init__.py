@@ -10,7 +10,6 @@
 ``conventions``     how other programs say who holds what: a class for each
 ``recorded``        acquire, renew, change, release with the record of the lease on this machine; wait for one
 ``own``             the leases that this machine remembers: which are still held, and their release
-``process_leases``  leases that end with their process
 ``guard``           a lease held between a comparison and a write
 ``breaking``        a break as an operator does it
 ``ci_runs``         ask whether the CI run in a record is over

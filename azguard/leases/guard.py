@@ -16,7 +16,7 @@ from azguard.errors import AzguardError, Locked, OutcomeUnknown, Unavailable
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions, state
 from azguard.leases.kinds import kind_of
-from azguard.leases.process_leases import ProcessLease, ProcessLeases
+from azguard.leases.owner_records import ProcessLease, ProcessLeases
 from azguard.leases.recorded import LeaseRecords
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+from azguard import times
 from azguard.errors import AzguardError, ConfigError, Locked, LockLost, NotFound
 from azguard.leases import state as lease_state
 from azguard.locks import held_lock, log, readers
@@ -25,7 +26,7 @@ from azguard.locks.acquire import LockAcquisition
 from azguard.locks.held_lock import HeldLock, Renewer, describe_late
 from azguard.locks.hold_records import HoldRecord, HoldRecords, HoldState, JobScope, find_place
 from azguard.locks.settings import ANSWER_SECONDS, AcquireSettings, LockRequest
-from azguard.processes import background, clock, identity
+from azguard.processes import background, identity
 from azguard.processes.background import Background
 from azguard.processes.channel import ENDING, Channel
 from azguard.processes.identity import KnownProcess
@@ -118,7 +119,7 @@ def _await_held(begun: Background) -> HoldRecord:
             if message["is"] == "failed":
                 raise pickle.loads(base64.b64decode(message["error"]))  # noqa: S301  # our own child wrote it
             held = HoldRecord(**{**message["hold"], "state": HoldState(message["hold"]["state"])})
-            if held.ends is not None and clock.now() >= held.ends:
+            if held.ends is not None and times.read_boot_clock() >= held.ends:
                 # As after a suspend: whether it was renewed since is not known here.
                 raise LockLost(f"the lock {held.address} was lost before it was told", held.address)
             return held
@@ -128,7 +129,7 @@ def _await_held(begun: Background) -> HoldRecord:
 class _Holder:
     """The process in the background."""
 
-    def __init__(self, plan: HoldPlan, channel: Channel, now: Callable[[], float] = clock.now) -> None:
+    def __init__(self, plan: HoldPlan, channel: Channel, now: Callable[[], float] = times.read_boot_clock) -> None:
         self._plan = plan
         self._channel = channel
         self._now = now

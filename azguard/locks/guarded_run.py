@@ -13,9 +13,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
+from azguard import times
 from azguard.atomic_files import write_atomically
 from azguard.errors import CommandNotFound, ConfigError, GaveUp, LockLost, NotExecutable
-from azguard.processes import clock
 from azguard.processes.guardian import Ended, Guardian
 from azguard.processes.signals import Stops, ignore_ending, pass_on_all, raise_at_end
 from azguard.times import iso
@@ -81,7 +81,7 @@ class LockWatch(Protocol):
     """Who is told what happens to the locks of a run."""
 
     def note_held(self, name: str, ends: float) -> None:
-        """Note that a lock is held until then at least, on ``clock.now``."""
+        """Note that a lock is held until then at least, on ``times.read_boot_clock``."""
 
     def note_loss(self, why: str) -> None:
         """Note that a lock is lost."""
@@ -132,7 +132,11 @@ class GuardedRun:
     """One run: the locks held, and the guardian that runs the command."""
 
     def __init__(
-        self, command: GuardedCommand, locks: Locks, guardian: Guardian, now: Callable[[], float] = clock.now
+        self,
+        command: GuardedCommand,
+        locks: Locks,
+        guardian: Guardian,
+        now: Callable[[], float] = times.read_boot_clock,
     ) -> None:
         self._command = command
         self._locks = locks

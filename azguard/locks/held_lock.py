@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
+from azguard import times
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, Locked, NotFound, Unavailable
 from azguard.guards import values
@@ -27,14 +28,13 @@ from azguard.leases.owner_records import Version
 from azguard.leases.owners import FENCE, Owner
 from azguard.leases.recorded import LeaseRecords
 from azguard.leases.state import LeaseState
-from azguard.processes import clock
 from azguard.requests import commits
 from azguard.requests.calls import ServiceClock, describe, send_once
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import is_lease_problem, status, translate
 
 if TYPE_CHECKING:
-    from azguard.leases.process_leases import ProcessLease
+    from azguard.leases.owner_records import ProcessLease
     from azguard.locks.lock_blobs import LockRecord
 # A finite lease ends by itself.
 _INFINITE = "infinite"
@@ -66,7 +66,7 @@ class HeldLock:
     #: The term of the lease; of one without a term, how long it counts as held after each look.
     seconds: int
     fence: int
-    #: When the lease ends, on ``clock.now``.
+    #: When the lease ends, on ``times.read_boot_clock``.
     ends: float
     #: Whether a ``lock run`` around us holds and renews it.
     inherited: bool = False
@@ -97,7 +97,7 @@ class Renewer:
         on_renewal: Callable[[float], None],
         on_loss: Callable[[str], None],
         tell: Callable[[str], None],
-        now: Callable[[], float] = clock.now,
+        now: Callable[[], float] = times.read_boot_clock,
     ) -> None:
         self._held = held
         self._on_renewal = on_renewal

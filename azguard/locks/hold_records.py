@@ -16,12 +16,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from azguard import ci_jobs
+from azguard import ci_jobs, times
 from azguard.atomic_files import write_atomically
 from azguard.errors import ConfigError
 from azguard.folders import HOLD, make_private
 from azguard.guards.values import is_guid
-from azguard.processes import clock, identity, locked_file
+from azguard.processes import identity, locked_file
 from azguard.processes.identity import KnownProcess
 
 # What has ended is remembered so long, so that a second release knows of the first.
@@ -61,7 +61,7 @@ class HoldRecord:
     birth: str | None
     #: The machine and its numbering of processes, of which ``pid`` and ``ends`` are.
     place: str
-    #: When the lease ends unless it is renewed, on ``clock.now``; None if it is infinite.
+    #: When the lease ends unless it is renewed, on ``times.read_boot_clock``; None if it is infinite.
     ends: float | None
     #: What the process has to say.
     log: str | None
@@ -113,7 +113,7 @@ class HoldRecord:
 
         A record that could not be written since the last renewal does not tell it.
         """
-        left = None if self.ends is None or not self.is_here else self.ends - clock.now()
+        left = None if self.ends is None or not self.is_here else self.ends - times.read_boot_clock()
         return left if left is None or left > 0 else None
 
 

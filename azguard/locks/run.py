@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from azguard import times
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import AzguardError, GaveUp, Locked, LockLost, NotFound, Unavailable
@@ -19,7 +20,6 @@ from azguard.locks.acquire import LockAcquisition
 from azguard.locks.guarded_run import GuardedCommand, LockWatch
 from azguard.locks.held_lock import HeldLock, Renewer, describe_late
 from azguard.locks.settings import ANSWER_SECONDS, AcquireSettings, LockRequest
-from azguard.processes import clock
 from azguard.processes.guardian import Ended
 from azguard.processes.signals import ignore_ending, raise_at_end
 from azguard.requests import commits
@@ -60,7 +60,7 @@ def run(plan: LockPlan) -> int:
 class LeaseLocks:
     """The locks of one run, and who renews them."""
 
-    def __init__(self, plan: LockPlan, now: Callable[[], float] = clock.now) -> None:
+    def __init__(self, plan: LockPlan, now: Callable[[], float] = times.read_boot_clock) -> None:
         self._plan = plan
         self._now = now
         self._held: list[HeldLock] = []

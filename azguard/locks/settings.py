@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from azguard import times
 from azguard.accounts.account import Target
+from azguard.leases.owner_records import ProcessLeases
 from azguard.leases.owners import Owner
-from azguard.leases.process_leases import ProcessLeases
 from azguard.leases.recorded import LeaseRecords
-from azguard.processes import clock
 from azguard.requests.deadline import Deadline
 
 # How long one request may go unanswered: several fit into the shortest term.
@@ -64,7 +64,7 @@ class AcquireSettings:
     #: Refuses a lock that this job holds already, unless that ends within so many seconds: it would wait for itself.
     refuse_own: Callable[[LockRequest, float], None] = lambda request, wait: None
     #: Returns the time on the clock by which leases end.
-    now: Callable[[], float] = clock.now
+    now: Callable[[], float] = times.read_boot_clock
 
     def patience_now(self) -> Deadline:
         return Deadline(self.patience, answer_seconds=ANSWER_SECONDS)

@@ -19,7 +19,7 @@ from azguard.requests.calls import CallOutcome, describe, send_once
 from azguard.requests.service_errors import is_lease_problem, status, translate
 
 if TYPE_CHECKING:
-    from azguard.leases.process_leases import ProcessLease
+    from azguard.leases.owner_records import ProcessLease
     from azguard.requests.deadline import Deadline
 
 # The record and the fence are written before the first renewal is due.

@@ -6,7 +6,6 @@
 ``background``        a process that outlives the command that started it
 ``command_place``     a place where guarded commands run, one after another
 ``signals``           signals to azguard while its command runs, and the folder that none leaves behind
-``clock``             the clock that terms are counted on
 ``child``             a command with our own input and output, and the user's editor
 ``filter_command``    a command as a filter: content in, content out
 ``file_command``      a command that edits a file: the content in a private copy

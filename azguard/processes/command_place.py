@@ -52,7 +52,7 @@ class CommandOrder:
     environ: Mapping[str, str] = field(default_factory=dict)
     #: The text of files, by the variable that names each of them.
     files: Mapping[str, str] = field(default_factory=dict)
-    #: When the command has to have ended unless that is extended, on ``clock.now``.
+    #: When the command has to have ended unless that is extended, on ``times.read_boot_clock``.
     ends: float = float("inf")
     #: How many seconds the command has between TERM and KILL.
     grace: float = 5.0

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from azguard import times
 from azguard.errors import AzguardError, CommandNotFound, LockLost, NotExecutable
-from azguard.processes import channel, clock, command_tree, guardian_process, tree
+from azguard.processes import channel, command_tree, guardian_process, tree
 from azguard.processes.channel import ENDING, Channel, wait_readable
 from azguard.processes.command_tree import drop_other_locks
 from azguard.processes.guardian_process import MARGIN_SECONDS
@@ -87,8 +88,8 @@ class Guardian:
     ) -> None:
         """Run a command, an argument vector without a shell, in a process group of its own.
 
-        ``ends`` is when the lock ends unless it is renewed, on ``clock.now``; ``grace`` is in seconds; ``on_lost`` is
-        ``term``, ``kill`` or ``continue``. ``nested`` says that we run under a lock ourselves: if we are killed, it is
+        ``ends`` is when the lock ends unless it is renewed, on ``times.read_boot_clock``; ``grace`` is in seconds;
+        ``on_lost`` is ``term``, ``kill`` or ``continue``. ``nested`` says that we run under a lock ourselves: if we are killed, it is
         because that one was lost, and the command has no grace left.
 
         Raises:
@@ -203,7 +204,7 @@ class Guardian:
         if self._on_lost == "continue":
             return False
         grace = self._grace if self._on_lost == "term" else 0.0
-        is_late = clock.now() >= self._ends - grace - MARGIN_SECONDS
+        is_late = times.read_boot_clock() >= self._ends - grace - MARGIN_SECONDS
         return unanswered >= (_GIVEN_UP_AFTER_LOSS if self._is_lost or is_late else _GIVEN_UP_AFTER)
 
     def _ask_all_to_end(self) -> None:
@@ -211,8 +212,8 @@ class Guardian:
         if self._on_lost == "kill":
             return
         tree.terminate(drop_other_locks(self._offspring()))
-        kill_at = min(clock.now() + self._grace, self._ends - MARGIN_SECONDS)
-        while self._offspring() and clock.now() < kill_at:
+        kill_at = min(times.read_boot_clock() + self._grace, self._ends - MARGIN_SECONDS)
+        while self._offspring() and times.read_boot_clock() < kill_at:
             time.sleep(_POLL_SECONDS)
 
     def _kill_all(self) -> list[Process]:

@@ -19,7 +19,8 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from azguard.processes import clock, command_tree, tree
+from azguard import times
+from azguard.processes import command_tree, tree
 from azguard.processes.channel import ENDING, FORWARDED, Channel, wait_readable
 from azguard.processes.command_tree import NAME, CommandTree, ControlGroup
 from azguard.processes.terminal import Terminal
@@ -101,7 +102,7 @@ class _Guardian:
         if not self._command:
             return self._alone
         if self._kill_at is not None:
-            return self._tree.is_gone() or clock.now() > self._kill_at + _UNKILLABLE_SECONDS
+            return self._tree.is_gone() or times.read_boot_clock() > self._kill_at + _UNKILLABLE_SECONDS
         # A command that ends by itself may leave daemons running, as under any other runner.
         return self._tree.status is not None
 
@@ -210,7 +211,7 @@ class _Guardian:
 
         A time that was set before is only ever moved forward.
         """
-        now = clock.now()
+        now = times.read_boot_clock()
         kill_at = min(now + grace, max(now, self._ends - MARGIN_SECONDS))
         is_first = self._kill_at is None
         self._kill_at = kill_at if self._kill_at is None else min(kill_at, self._kill_at)
@@ -220,7 +221,7 @@ class _Guardian:
         if not self._command:
             return
         if self._kill_at is not None:
-            if clock.now() >= self._kill_at:
+            if times.read_boot_clock() >= self._kill_at:
                 self._tree.kill()
             return
         if self._tree.status is not None or self._on_lost == "continue" or not self._is_late():
@@ -235,7 +236,7 @@ class _Guardian:
     def _is_late(self) -> bool:
         """Return whether it is time to end the command, so that it is gone when the lease ends."""
         grace = self._grace if self._on_lost == "term" else 0.0
-        return clock.now() >= self._ends - grace - MARGIN_SECONDS
+        return times.read_boot_clock() >= self._ends - grace - MARGIN_SECONDS
 
     def _look_at_command(self) -> None:
         for status in self._tree.reap():

@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from azguard import columns
+from azguard import columns, times
 from azguard.accounts.account import Target
 from azguard.address import Kind, parse
 from azguard.errors import AzguardError, Forbidden, OutcomeUnknown, Partial, Unavailable, UsageError
-from azguard.processes import clock
 from azguard.queues import message_results, messages, queues
 from azguard.queues.message_results import Received
 from azguard.requests.deadline import Deadline
@@ -171,7 +170,7 @@ class _Run:
     def jobs(self) -> Iterator["_Job"]:
         left = self.move.count
         while left > 0 and not self.is_stopped:
-            begun = clock.now()
+            begun = times.read_boot_clock()
             most = min(messages.MOST_MESSAGES, left)
             with self.receiving:
                 batch = messages.receive(self.move.source, most, HIDDEN_SECONDS, message_results.TEXT, self._deadline())
@@ -199,7 +198,7 @@ class _Run:
     def put_and_delete(self, message: Received, begun: float) -> Done:
         """Move one message, in a thread that no signal interrupts."""
         address = str(message.target.address)
-        if self.is_stopped or clock.now() - begun > _LATEST_START_SECONDS:
+        if self.is_stopped or times.read_boot_clock() - begun > _LATEST_START_SECONDS:
             return Done(address, LEFT)
         life = _choose_life(message, HIDDEN_SECONDS, self.move.time_to_live)
         try:

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from azguard import times
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, BadRequest, Forbidden, GaveUp, LockLost, NotFound, Unavailable
 from azguard.guards.resolve import Conditions
 from azguard.locks import guarded_run
 from azguard.locks.guarded_run import GuardedCommand, LockWatch
-from azguard.processes import clock
 from azguard.processes.guardian import Ended
 from azguard.requests.deadline import Deadline
 from azguard.smb import file_lock
@@ -70,7 +70,7 @@ class FileLocks:
         environ: Mapping[str, str],
         session: ShareSession,
         on_held: Callable[[], None] = lambda: None,
-        now: Callable[[], float] = clock.now,
+        now: Callable[[], float] = times.read_boot_clock,
     ) -> None:
         self._lock = lock
         self._settings = settings
@@ -152,7 +152,7 @@ class FileLocks:
         """Do nothing: a file has no history of its locks."""
 
     def _wait_for_file(self) -> float:
-        """Return when the request was sent that opened the file, on ``clock.now``."""
+        """Return when the request was sent that opened the file, on ``times.read_boot_clock``."""
         deadline = Deadline(self._settings.wait)
         longest = _FIRST_PAUSE_SECONDS
         while True:
@@ -265,7 +265,7 @@ class Watcher:
         on_held: Callable[[float], None],
         on_loss: Callable[[str], None],
         tell: Callable[[str], None],
-        now: Callable[[], float] = clock.now,
+        now: Callable[[], float] = times.read_boot_clock,
     ) -> None:
         self._file = file
         self._on_held = on_held

@@ -9,8 +9,8 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 
+from azguard import times
 from azguard.errors import AzguardError, Changed, LockLost, UsageError
-from azguard.processes import clock
 from azguard.processes.command_place import GUARDIAN_KILLED, PLACE_KILLED, CommandEnd
 from azguard.requests.deadline import Deadline
 from azguard.times import iso
@@ -46,7 +46,7 @@ class MessageHandling:
         place: CommandRunner,
         stop: threading.Event,
         on_command: Callable[[float], None] = lambda seconds: None,
-        now: Callable[[], float] = clock.now,
+        now: Callable[[], float] = times.read_boot_clock,
     ) -> None:
         self._taken, self._settings, self._inbox, self._place = taken, settings, inbox, place
         self._stop, self._on_command, self._now = stop, on_command, now
@@ -308,11 +308,13 @@ def _leave_unsettled(reason: str, status: int | None, error: AzguardError) -> Ha
 class ClaimHold:
     """The claim on the key of one message."""
 
-    def __init__(self, claims: Claims | None, visibility: int, now: Callable[[], float] = clock.now) -> None:
+    def __init__(
+        self, claims: Claims | None, visibility: int, now: Callable[[], float] = times.read_boot_clock
+    ) -> None:
         self._claims, self._now = claims, now
         self._seconds = max(float(visibility), _SHORTEST_SECONDS)
         self._claimed: Claimed | None = None
-        #: When it ends, on ``clock.now``; never if there is none.
+        #: When it ends, on ``times.read_boot_clock``; never if there is none.
         self.ends = float("inf")
 
     @property

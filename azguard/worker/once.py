@@ -24,13 +24,13 @@ from datetime import datetime, timedelta
 from math import ceil
 from typing import Any
 
+from azguard import times
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.documents import json_text
 from azguard.errors import Changed, ConfigError, Exists, NotFound, OutcomeUnknown, Unavailable, UsageError
 from azguard.guards.operations import Condition
 from azguard.guards.resolve import Conditions
-from azguard.processes import clock
 from azguard.queues.moving import POISON_SUFFIX
 from azguard.requests.calls import ServiceClock
 from azguard.requests.deadline import Deadline
@@ -83,7 +83,7 @@ class OnceTable:
     #: Claims whose outcome was not known, by their rows. They are not used, so each may be taken over at once.
     _unused: dict[str, str] = field(default_factory=dict)
     #: Is set by each row that was written, and by the check.
-    _clock: ServiceClock = field(default_factory=lambda: ServiceClock(clock.now))
+    _clock: ServiceClock = field(default_factory=lambda: ServiceClock(times.read_boot_clock))
 
     def check(self, deadline: Deadline) -> None:
         """Refuse a table that is not there: with a wrong one, every key would be new. Note the time of the refusal.

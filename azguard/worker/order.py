@@ -13,10 +13,10 @@ from datetime import datetime, timedelta
 from math import ceil
 from typing import Protocol
 
+from azguard import times
 from azguard.accounts import unreachable
 from azguard.accounts.account import Target
 from azguard.errors import Exists, NotFound
-from azguard.processes import clock
 from azguard.processes.channel import wait_readable
 from azguard.processes.command_place import CommandEnd, CommandOrder
 from azguard.queues import messages, queues
@@ -58,9 +58,9 @@ class Taken:
     """A message that was received, and its times on our own clock: that of this machine may be wrong."""
 
     received: Received
-    #: When it was asked for, on ``clock.now``.
+    #: When it was asked for, on ``times.read_boot_clock``.
     at: float
-    #: When the service deletes it, on ``clock.now``.
+    #: When the service deletes it, on ``times.read_boot_clock``.
     expires: float
 
     @property
@@ -80,8 +80,8 @@ class Taken:
     def find_held_seconds(self, until: datetime, hidden: int, retry_seconds: int, now: float) -> int:
         """Return for how many seconds to leave the message alone, as another has its key until some moment.
 
-        ``until`` is by the service's clock, ``now`` on ``clock.now``. After a worker that was killed the key is free
-        then. Of one that lives the claim goes on, so that later it is waited for longer.
+        ``until`` is by the service's clock, ``now`` on ``times.read_boot_clock``. After a worker that was killed the key
+        is free then. Of one that lives the claim goes on, so that later it is waited for longer.
         """
         asked_at = self.received.shown.time_next_visible - timedelta(seconds=hidden)
         left = max(1, ceil((until - asked_at).total_seconds() - (now - self.at)))
@@ -115,7 +115,9 @@ class Inbox(Protocol):
 class QueueInbox:
     """The messages of a queue of the service."""
 
-    def __init__(self, queue: Target, poison: Target, encoding: str, now: Callable[[], float] = clock.now) -> None:
+    def __init__(
+        self, queue: Target, poison: Target, encoding: str, now: Callable[[], float] = times.read_boot_clock
+    ) -> None:
         self._queue, self._poison, self._encoding, self._now = queue, poison, encoding, now
 
     def receive(self, number: int, seconds: int) -> list[Taken]:
@@ -180,7 +182,7 @@ def find_facts(taken: Taken, settings: WorkSettings) -> MessageFacts:
 def build_order(taken: Taken, settings: WorkSettings, key: str | None, ends: float) -> CommandOrder:
     """Return the order of the command that is to run for a message.
 
-    ``key`` is the key claimed for the message; ``ends`` is when the claim ends, on ``clock.now``.
+    ``key`` is the key claimed for the message; ``ends`` is when the claim ends, on ``times.read_boot_clock``.
     """
     facts, shown = find_facts(taken, settings), taken.received.shown
     known = {

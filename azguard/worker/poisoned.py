@@ -14,12 +14,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-from azguard import columns
+from azguard import columns, times
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind, parse
 from azguard.errors import AzguardError, Exists, NotFound, UsageError
 from azguard.guards.resolve import Conditions
-from azguard.processes import clock
 from azguard.queues import messages, queues
 from azguard.queues.message_results import MessagePeeked
 from azguard.queues.moving import POISON_SUFFIX
@@ -179,7 +178,9 @@ def _parse(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
 class PoisonReasons:
     """Keeps why messages are in a poison queue, for several threads."""
 
-    def __init__(self, poison: Target, warn: Callable[[str], None], now: Callable[[], float] = clock.now) -> None:
+    def __init__(
+        self, poison: Target, warn: Callable[[str], None], now: Callable[[], float] = times.read_boot_clock
+    ) -> None:
         self._poison, self._warn, self._now = poison, warn, now
         self._lock = threading.Lock()
         self._due = float("-inf")

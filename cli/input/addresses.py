@@ -86,7 +86,7 @@ def guarding(env: Environment) -> "Guarding":
     """Return where the lease of a guarded write is recorded, and who takes it."""
     from azguard.cli.options import leases
     from azguard.files.guarding import Guarding
-    from azguard.leases.process_leases import ProcessLeases
+    from azguard.leases.owner_records import ProcessLeases
     from azguard.processes.notes import ProcessNotes
 
     owner = leases.this_process(env, f"azguard {env.command}")

@@ -20,8 +20,8 @@ from azguard.cli.options.types import whole
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.rules.rows import excludes, needs, only_for
 from azguard.leases.actions import DEFAULT_SECONDS
+from azguard.leases.owner_records import ProcessLeases
 from azguard.leases.owners import Owner
-from azguard.leases.process_leases import ProcessLeases
 from azguard.locks.environment import is_under_lock
 from azguard.locks.guarded_run import GuardedCommand
 from azguard.locks.run import LockPlan, hold_lock

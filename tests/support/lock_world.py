@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 from azure.core.exceptions import ResourceNotFoundError
 from azure.storage.blob import BlobClient, BlobLeaseClient
 
-from azguard import address
+from azguard import address, times
 from azguard.accounts import account
 from azguard.address import Kind
-from azguard.processes import clock
 from tests.support import locked_command
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
@@ -278,7 +277,7 @@ class Contender:
             self.blob.acquire_lease(60, timeout=5)
         except HttpResponseError:
             return
-        self.granted_at = clock.now()
+        self.granted_at = times.read_boot_clock()
 
 
 def wait_for_file(path: Path, seconds: float = _SECONDS) -> str:
@@ -303,4 +302,4 @@ def is_gone(pid: int) -> bool:
 
 def now() -> float:
     """Return the time that leases are counted on."""
-    return clock.now()
+    return times.read_boot_clock()

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from azguard import times
 from azguard.errors import AzguardError, CommandNotFound, GaveUp, NotExecutable
-from azguard.processes import clock, command_place, guardian_process, tree
+from azguard.processes import command_place, guardian_process, tree
 from azguard.processes.command_place import CommandEnd, CommandOrder, CommandPlace
 from azguard.processes.guardian import Guardian
 from tests.support.emulator_world import until
@@ -109,7 +110,7 @@ def test_a_command_is_ended_with_what_it_started(place: CommandPlace, tmp_path: 
 
 
 def test_a_command_is_ended_when_its_time_is_over(place: CommandPlace) -> None:
-    place.start(CommandOrder(["sleep", "300"], b"", ends=clock.now() + 2.0, grace=0.5))
+    place.start(CommandOrder(["sleep", "300"], b"", ends=times.read_boot_clock() + 2.0, grace=0.5))
     ended = place.wait(_SECONDS)
     assert ended is not None
     assert ended.was_late

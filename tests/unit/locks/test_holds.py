@@ -7,10 +7,11 @@ from unittest.mock import Mock
 
 import pytest
 
+from azguard import times
 from azguard.errors import LockLost
 from azguard.locks import background_holder
 from azguard.locks.hold_records import HoldRecord, HoldRecords, HoldState, JobScope, find_place
-from azguard.processes import background, clock, identity
+from azguard.processes import background, identity
 
 ID = "0e0e0e0e-0000-4000-8000-000000000000"
 OTHER_ID = "0e0e0e0e-0000-4000-8000-000000000001"
@@ -31,7 +32,7 @@ def hold(**changes: object) -> HoldRecord:
         pid=os.getpid(),
         birth=identity.find_birth(os.getpid()),
         place=find_place(),
-        ends=clock.now() + 60,
+        ends=times.read_boot_clock() + 60,
         log=None,
     )
     return replace(known, **changes)  # type: ignore[arg-type]  # fields of a hold
@@ -103,7 +104,7 @@ def test_a_lock_whose_lease_ended_before_it_was_told_is_not_held(
 ) -> None:
     told: list[object] = []
     begun = Mock()
-    begun.channel.receive.return_value = [{"is": "held", "hold": asdict(hold(ends=clock.now()))}]
+    begun.channel.receive.return_value = [{"is": "held", "hold": asdict(hold(ends=times.read_boot_clock()))}]
     monkeypatch.setattr(background, "start", lambda *_: begun)
     with pytest.raises(LockLost):
         background_holder.hold(Mock(holds=holds), told.append)

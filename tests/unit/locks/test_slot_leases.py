@@ -11,9 +11,8 @@ from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import OutcomeUnknown, Unavailable
 from azguard.leases import actions
-from azguard.leases.owner_records import Moved
+from azguard.leases.owner_records import Moved, ProcessLeases
 from azguard.leases.owners import Owner
-from azguard.leases.process_leases import ProcessLeases
 from azguard.locks import held_lock, lock_blobs
 from azguard.locks.lock_blobs import LockRecord
 from azguard.locks.settings import AcquireSettings, LockRequest, RequestTime

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from azguard.errors import Partial, Unavailable
-from azguard.processes import clock
 from azguard.queues import messages, moving
 from azguard.queues.message_results import Received
 from azguard.queues.moving import Move, QueueMoved
@@ -48,9 +47,9 @@ def test_messages_that_arrive_after_ctrl_c_are_visible_again(monkeypatch: pytest
 def test_messages_that_others_may_have_since_the_machine_was_suspended_are_left(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found, times = [[taken().received], []], iter([0.0])
+    found, moments = [[taken().received], []], iter([0.0])
     put, ends = list[tuple[Any, ...]](), list[QueueMoved]()
-    monkeypatch.setattr(clock, "now", lambda: next(times, 3600.0))
+    monkeypatch.setattr("azguard.times.read_boot_clock", lambda: next(moments, 3600.0))
     monkeypatch.setattr(messages, "receive", lambda *_: found.pop(0))
     monkeypatch.setattr(messages, "put", lambda *words: put.append(words))
     monkeypatch.setattr(messages, "update", lambda *_: None)
