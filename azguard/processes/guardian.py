@@ -89,8 +89,8 @@ class Guardian:
         """Run a command, an argument vector without a shell, in a process group of its own.
 
         ``ends`` is when the lock ends unless it is renewed, on ``times.read_boot_clock``; ``grace`` is in seconds;
-        ``on_lost`` is ``term``, ``kill`` or ``continue``. ``nested`` says that we run under a lock ourselves: if we are killed, it is
-        because that one was lost, and the command has no grace left.
+        ``on_lost`` is ``term``, ``kill`` or ``continue``. ``nested`` says that we run under a lock ourselves: if we
+        are killed, it is because that one was lost, and the command has no grace left.
 
         Raises:
             CommandNotFound, NotExecutable: it could not be started.

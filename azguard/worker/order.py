@@ -80,8 +80,8 @@ class Taken:
     def find_held_seconds(self, until: datetime, hidden: int, retry_seconds: int, now: float) -> int:
         """Return for how many seconds to leave the message alone, as another has its key until some moment.
 
-        ``until`` is by the service's clock, ``now`` on ``times.read_boot_clock``. After a worker that was killed the key
-        is free then. Of one that lives the claim goes on, so that later it is waited for longer.
+        ``until`` is by the service's clock, ``now`` on ``times.read_boot_clock``. After a worker that was killed the
+        key is free then. Of one that lives the claim goes on, so that later it is waited for longer.
         """
         asked_at = self.received.shown.time_next_visible - timedelta(seconds=hidden)
         left = max(1, ceil((until - asked_at).total_seconds() - (now - self.at)))
