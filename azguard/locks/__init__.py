@@ -9,14 +9,13 @@ it when azguard says so, when azguard is gone, or when the last renewal it heard
 ``sticky``             ``lock hold --sticky``: a lock without a process, until a time that stands on it
 ``hold_records``       the records on this machine of what ``lock hold`` took
 ``job_locks``          the locks of this job: find, check and release them
-``settings``           which lock to acquire, how, and how long its requests may take
 ``acquire``            acquire one lock: wait for it, and tell people who holds it
 ``slot_leases``        ask for the leases of a lock's slots, and write the holder's record
 ``held_lock``          a lock that is held: renew its lease, release it, end one whose time is over
 ``queue``              the queue of a lock, as one listing shows it
 ``queue_place``        our place in it, and the ticket that keeps it
 ``readers``            readers beside each other, and the writer that waits for their end
-``lock_blobs``         the blobs that locks are, and what is written on them
+``lock_blobs``         which lock to acquire, and how; the blobs that locks are, and what is written on them
 ``log``                the history of a lock: who held it, how that ended, who broke it
 ``shown``              what ``lock show``, ``hold``, ``check`` and ``release`` print
 ``environment``        the variables that tell a command its locks

@@ -23,9 +23,9 @@ from azguard.leases import state as lease_state
 from azguard.leases.state import LeaseState
 from azguard.locks import lock_blobs, log, queue
 from azguard.locks.held_lock import HeldLock, OverdueLock
+from azguard.locks.lock_blobs import LEAST_SECONDS, AcquireSettings, LockRequest, RequestTime
 from azguard.locks.queue_place import QueuePlace
 from azguard.locks.readers import Draining, ReaderLease
-from azguard.locks.settings import LEAST_SECONDS, AcquireSettings, LockRequest, RequestTime
 from azguard.locks.slot_leases import SlotLeases, explain_not_acquired
 from azguard.requests.calls import ServiceClock
 from azguard.requests.deadline import Deadline

@@ -25,7 +25,7 @@ from azguard.locks import held_lock, log, readers
 from azguard.locks.acquire import LockAcquisition
 from azguard.locks.held_lock import HeldLock, Renewer, describe_late
 from azguard.locks.hold_records import HoldRecord, HoldRecords, HoldState, JobScope, find_place
-from azguard.locks.settings import ANSWER_SECONDS, AcquireSettings, LockRequest
+from azguard.locks.lock_blobs import ANSWER_SECONDS, AcquireSettings, LockRequest
 from azguard.processes import background, identity
 from azguard.processes.background import Background
 from azguard.processes.channel import ENDING, Channel

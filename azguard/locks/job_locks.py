@@ -19,8 +19,8 @@ from azguard.leases.recorded import LeaseRecords
 from azguard.leases.state import LeaseState
 from azguard.locks import environment, held_lock, lock_blobs, log, queue, readers
 from azguard.locks.hold_records import HoldRecord, HoldRecords, HoldState, JobScope
+from azguard.locks.lock_blobs import AcquireSettings, LockRequest
 from azguard.locks.log import LogLine
-from azguard.locks.settings import AcquireSettings, LockRequest
 from azguard.processes import identity
 from azguard.requests.deadline import Deadline
 from azguard.times import iso

@@ -15,8 +15,8 @@ from azguard.leases import state
 from azguard.leases.owner_records import Version
 from azguard.leases.owners import OWNER, SHARED, TICKET, find_value
 from azguard.locks import lock_blobs, queue
+from azguard.locks.lock_blobs import AcquireSettings, LockRequest, RequestTime
 from azguard.locks.queue import QueueLook, Ticket
-from azguard.locks.settings import AcquireSettings, LockRequest, RequestTime
 from azguard.requests import commits
 from azguard.requests.calls import CallOutcome, CallResult, ServiceClock, describe, send_once
 from azguard.requests.deadline import Deadline

@@ -31,9 +31,9 @@ from azguard.leases.state import LeaseState
 from azguard.locks import environment, lock_blobs, queue
 from azguard.locks.environment import OuterLock
 from azguard.locks.held_lock import HeldLock
+from azguard.locks.lock_blobs import AcquireSettings, LockRequest, RequestTime
 from azguard.locks.queue import QueueLook, Reader
 from azguard.locks.queue_place import QueuePlace
-from azguard.locks.settings import AcquireSettings, LockRequest, RequestTime
 from azguard.requests import commits
 from azguard.requests.calls import describe, send_once
 from azguard.requests.service_errors import is_lease_problem, status

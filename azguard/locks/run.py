@@ -19,7 +19,7 @@ from azguard.locks import environment, guarded_run, held_lock, lock_blobs, log, 
 from azguard.locks.acquire import LockAcquisition
 from azguard.locks.guarded_run import GuardedCommand, LockWatch
 from azguard.locks.held_lock import HeldLock, Renewer, describe_late
-from azguard.locks.settings import ANSWER_SECONDS, AcquireSettings, LockRequest
+from azguard.locks.lock_blobs import ANSWER_SECONDS, AcquireSettings, LockRequest
 from azguard.processes.guardian import Ended
 from azguard.processes.signals import ignore_ending, raise_at_end
 from azguard.requests import commits

@@ -14,7 +14,7 @@ from azguard.leases.owner_records import Version
 from azguard.leases.owners import SLOTS, read_number
 from azguard.locks import held_lock, lock_blobs
 from azguard.locks.held_lock import HeldLock
-from azguard.locks.settings import AcquireSettings, LockRequest, RequestTime
+from azguard.locks.lock_blobs import AcquireSettings, LockRequest, RequestTime
 from azguard.requests.calls import CallOutcome, describe, send_once
 from azguard.requests.service_errors import is_lease_problem, status, translate
 

@@ -23,7 +23,7 @@ from azguard.locks.background_holder import HoldPlan
 from azguard.locks.held_lock import HeldLock
 from azguard.locks.hold_records import HoldRecord, HoldState
 from azguard.locks.job_locks import JobLock
-from azguard.locks.settings import ANSWER_SECONDS
+from azguard.locks.lock_blobs import ANSWER_SECONDS
 from azguard.processes.signals import ignore_ending, raise_at_end
 from azguard.requests import calls, commits
 from azguard.requests.deadline import Deadline

@@ -24,8 +24,8 @@ from azguard.leases.owner_records import ProcessLeases
 from azguard.leases.owners import Owner
 from azguard.locks.environment import is_under_lock
 from azguard.locks.guarded_run import GuardedCommand
+from azguard.locks.lock_blobs import AcquireSettings, LockRequest
 from azguard.locks.run import LockPlan, hold_lock
-from azguard.locks.settings import AcquireSettings, LockRequest
 from azguard.processes import child
 
 if TYPE_CHECKING:

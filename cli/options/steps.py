@@ -21,7 +21,7 @@ from azguard.leases.actions import LONGEST
 from azguard.locks import environment, job_locks
 from azguard.locks.environment import LockLine
 from azguard.locks.hold_records import HoldRecord, HoldRecords, JobScope
-from azguard.locks.settings import LockRequest
+from azguard.locks.lock_blobs import LockRequest
 
 _GITHUB = "GITHUB_ENV"
 

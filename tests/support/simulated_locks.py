@@ -24,7 +24,7 @@ from azguard.leases.owners import TICKET, Owner
 from azguard.locks import queue, readers
 from azguard.locks.acquire import LockAcquisition
 from azguard.locks.held_lock import HeldLock
-from azguard.locks.settings import AcquireSettings, LockRequest
+from azguard.locks.lock_blobs import AcquireSettings, LockRequest
 from azguard.requests.deadline import Deadline
 from tests.support.answering_transport import AnsweringTransport
 from tests.support.no_records import NoRecords

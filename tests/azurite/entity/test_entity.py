@@ -16,8 +16,8 @@ from azguard.leases import state
 from azguard.leases.owners import Owner
 from azguard.locks import environment
 from azguard.locks.held_lock import HeldLock
+from azguard.locks.lock_blobs import AcquireSettings
 from azguard.locks.run import CriticalSection, hold_lock
-from azguard.locks.settings import AcquireSettings
 from azguard.requests.deadline import Deadline
 from tests.faults.rules import operation
 from tests.support import forked, table_world

@@ -24,9 +24,8 @@ from azguard.leases.owner_records import Moved
 from azguard.leases.owners import Owner
 from azguard.locks import lock_blobs, log, queue, queue_place
 from azguard.locks.acquire import LockAcquisition
-from azguard.locks.lock_blobs import LockRecord
+from azguard.locks.lock_blobs import AcquireSettings, LockRecord, LockRequest
 from azguard.locks.log import RELEASED
-from azguard.locks.settings import AcquireSettings, LockRequest
 from azguard.requests.deadline import Deadline
 from tests.faults.rules import operation
 from tests.support.cli_world import CliWorld

@@ -21,7 +21,7 @@ from azguard.accounts.account import Target, emulator
 from azguard.accounts.endpoints import EMULATOR_KEY
 from azguard.leases.owners import Owner
 from azguard.locks import lock_blobs
-from azguard.locks.settings import LockRequest
+from azguard.locks.lock_blobs import LockRequest
 from azguard.requests.deadline import Deadline
 from tests.support import forked
 from tests.support.cases import cases

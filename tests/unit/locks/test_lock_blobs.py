@@ -9,7 +9,7 @@ from azguard.leases import owner_records
 from azguard.leases.owner_records import Version
 from azguard.leases.owners import Owner
 from azguard.locks import lock_blobs
-from azguard.locks.settings import LockRequest
+from azguard.locks.lock_blobs import LockRequest
 from azguard.updates.plan import choose_op
 from tests.support.fake_resource import TARGET, Clock
 

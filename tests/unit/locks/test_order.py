@@ -3,8 +3,8 @@
 from azguard.accounts import account
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
+from azguard.locks.lock_blobs import LockRequest
 from azguard.locks.run import list_in_order
-from azguard.locks.settings import LockRequest
 
 
 def test_locks_of_one_name_in_two_accounts_are_two() -> None:

@@ -14,8 +14,7 @@ from azguard.leases import actions
 from azguard.leases.owner_records import Moved, ProcessLeases
 from azguard.leases.owners import Owner
 from azguard.locks import held_lock, lock_blobs
-from azguard.locks.lock_blobs import LockRecord
-from azguard.locks.settings import AcquireSettings, LockRequest, RequestTime
+from azguard.locks.lock_blobs import AcquireSettings, LockRecord, LockRequest, RequestTime
 from azguard.locks.slot_leases import SlotLeases
 from tests.support.fake_resource import TARGET, Clock, Refusal
 from tests.support.no_records import NoRecords
