@@ -186,11 +186,7 @@ def find_version(found: Any, stamped: Mapping[str, str]) -> Mapping[str, Any]:
 
 def find_existing(target: Target, op: str, deadline: Deadline) -> Written:
     """Find the container that is there already, for a create."""
-    try:
-        found = fetch(target, Conditions(), deadline.fresh())
-    except NotFound:  # deleted since
-        return existence.leave_alone(target, None, None)
-    return existence.judge_version(target, found.etag, found.last_modified, Lineage.find(found.metadata), op)
+    return existence.find_existing(target, op, lambda: fetch(target, Conditions(), deadline.fresh()))
 
 
 def _find_delete_outcome(

@@ -15,7 +15,6 @@ from azguard.errors import BadRequest, Changed, Exists, Forbidden, GaveUp, Locke
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import BLOCK_BLOB
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import Lineage
 from azguard.requests.results import Written
 
 if TYPE_CHECKING:
@@ -137,10 +136,6 @@ def to_gave_up(target: Target, refused: int) -> GaveUp:
 
 def find_blob(target: Target, op: str, deadline: Deadline) -> Written:
     """Find the blob that is there already, for a write that only creates."""
-    from azguard.resources.existence import judge_version, leave_alone  # which other writes do not need
+    from azguard.resources.existence import find_existing  # which other writes do not need
 
-    try:
-        found = properties.fetch(target, Conditions(), deadline.fresh())
-    except NotFound:  # deleted since
-        return leave_alone(target, None, None)
-    return judge_version(target, found.etag, found.last_modified, Lineage.find(found.metadata), op)
+    return find_existing(target, op, lambda: properties.fetch(target, Conditions(), deadline.fresh()))

@@ -28,7 +28,7 @@ from azguard.requests.results import MetadataShown, Written, without_time
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import access_policies, existence
 from azguard.resources.access_policies import UnversionedPolicies
-from azguard.resources.existence import Contents, leave_alone
+from azguard.resources.existence import Contents
 from azguard.updates.compared import ComparedMetadata, StampedMetadata
 from azguard.updates.resource import CommittedVersion
 
@@ -241,13 +241,7 @@ class QueueMetadataUpdate(ComparedMetadata):
 
 def find_existing(target: Target, op: str, deadline: Deadline) -> Written:
     """Return the queue that is there: ours, if the network sent the create twice."""
-    try:
-        found = fetch(target, deadline.fresh())
-    except NotFound:  # deleted since
-        return leave_alone(target, None, None)
-    if op in Lineage.parse((found.metadata or {}).get(KEY)):
-        return without_time(target, "if-none-match", 1)
-    return leave_alone(target, None, None)
+    return existence.find_existing(target, op, lambda: fetch(target, deadline.fresh()))
 
 
 def count_messages(target: Target, deadline: Deadline) -> Contents:

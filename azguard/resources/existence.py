@@ -115,7 +115,17 @@ def _create_unless_exists(make: Callable[[], T], look: Callable[[], Written]) ->
         return look()
 
 
-def judge_version(target: Target, etag: str, modified: datetime | None, lineage: Lineage, op: str) -> Written:
+def find_existing(target: Target, op: str, look: Callable[[], Any]) -> Written:
+    """Find what is there already, for a create; ``look`` returns its properties from the SDK."""
+    try:
+        found = look()
+    except NotFound:  # deleted since
+        return leave_alone(target, None, None)
+    etag = getattr(found, "etag", None)
+    return judge_version(target, etag, found.last_modified if etag else None, Lineage.find(found.metadata), op)
+
+
+def judge_version(target: Target, etag: str | None, modified: datetime | None, lineage: Lineage, op: str) -> Written:
     """Return a version as another writer's or, if our op made it or one before it, as ours."""
     if op not in lineage:
         return leave_alone(target, etag, modified)
