@@ -30,9 +30,10 @@ import threading
 import time
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-from tests.support import forked_client
+from tests.support import forked_client, scripted_service
 from tests.support.places import REPOSITORY
 
 # What commands import when they need it.
@@ -49,6 +50,7 @@ _LATE = (
     "jmespath",
     "jsonpatch",
     "pathspec",
+    "platformdirs.unix",
     "pwd",
     "requests",
     "ruamel.yaml",
@@ -59,6 +61,9 @@ _LATE = (
 _OPTIONAL = ("smbprotocol.session", "smbprotocol.tree")
 # These read the environment when they are imported, or are no module of a command.
 _NOT_YET = ("azguard.__main__", "azguard.demo", "azguard.emulators")
+# What is read, written and refused before the first fork, by a service in which nothing is there.
+_REHEARSED = ("blob show a/b -o json", "blob put a/b --allow-empty", "safe-update blob:a/b --set x=1", "lock show a/b")
+_NOTHING = scripted_service.Answer(404, "BlobNotFound")
 _MOST_BYTES = 1 << 20
 # Where a fork writes its own command line and environment, for /proc.
 _ROOM = "x" * 60_000
@@ -124,10 +129,7 @@ def main(path: str) -> str:
             importlib.import_module(module.name)
     for name in (*_LATE, *(each for each in _OPTIONAL if importlib.util.find_spec(each.partition(".")[0]))):
         importlib.import_module(name)
-    # Built, compiled and read at the first use, which is in every fork.
-    importlib.import_module("tests.support.command_tree")
-    importlib.import_module("azguard.cli.redaction")._rules()
-    mimetypes.init()
+    _rehearse()
     assert threading.active_count() == 1
     # What is never looked at for garbage stays shared by all forks.
     gc.freeze()
@@ -139,6 +141,21 @@ def main(path: str) -> str:
     if asked is None:
         os._exit(0)
     return _become_command(asked)
+
+
+def _rehearse() -> None:
+    """Have done at once what else the first use in each fork builds, compiles and reads."""
+    from azguard.cli.parsing import parser, tree
+    from tests.support.cli_world import CliWorld
+
+    parser.build(tree.root)
+    for _, command in tree.root.walk():
+        parser.build(command)
+    mimetypes.init()
+    with tempfile.TemporaryDirectory() as folder, scripted_service.running(_NOTHING) as service:
+        world = CliWorld(Path(folder), service.connection_string)
+        for line in _REHEARSED:
+            world.call(*line.split())
 
 
 class _Forks:
