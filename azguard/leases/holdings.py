@@ -20,7 +20,6 @@ from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.columns import Column
 from azguard.errors import AzguardError, Forbidden, NotFound, Partial
-from azguard.guards.versions import quote_etag
 from azguard.leases import conventions, owners
 from azguard.leases.conventions import UNKNOWN, Claim, Read
 from azguard.leases.owners import INFINITE, Owner
@@ -369,17 +368,4 @@ def _list_share_states(account: Account, deadline: Deadline, prefix: str) -> Ite
     )
     everything = Target(account, Address(Kind.SHARE, ("",)))
     for item in pages(listed, everything, reach):
-        yield _parse_state(item, answers)
-
-
-def _parse_state(item: Any, answers: Answers) -> LeaseState:
-    return LeaseState(
-        address=str(Address(Kind.SHARE, (item.name,))),
-        state=str(item.lease.state),
-        status=str(item.lease.status),
-        duration=item.lease.duration,
-        etag=quote_etag(item.etag),
-        last_modified=item.last_modified,
-        metadata=item.metadata or {},
-        answered_at=answers.date,
-    )
+        yield parse_state(item, Address(Kind.SHARE, (item.name,)), answers.date)
