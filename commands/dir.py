@@ -88,8 +88,7 @@ def list_(
     Topics: files
     """
     target = addresses.locate_folder(env, folder)
-    limit = values.count(num_results, "--num-results")
-    env.out.show_each(entries.list_entries(target, env.deadline, prefix=prefix, limit=limit, kind=Kind.DIR))
+    env.out.show_each(entries.list_entries(target, env.deadline, prefix=prefix, limit=num_results, kind=Kind.DIR))
 
 
 @app.command(spec=common.operation(operations.DIRECTORY_DELETE))

@@ -2,19 +2,19 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from azguard.address import Kind
 from azguard.cli import completers
 from azguard.cli.context import Environment
-from azguard.cli.input import values
 from azguard.cli.options import common, leases
+from azguard.cli.options.guarded_runs import WAIT_SECONDS, Wait
 from azguard.cli.options.leases import BreakOptions
+from azguard.cli.options.types import DURATION
 from azguard.cli.output import holdings
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.rows import excludes
-from azguard.errors import UsageError
+from azguard.cli.rules.rows import at_most_one, excludes, needs, one_of
 from azguard.guards import operations
 from azguard.leases import own as held_leases
 from azguard.leases import shown
@@ -59,36 +59,37 @@ class _ListOptions:
     ] = None
     prefix: common.Prefix = None
     num_results: common.Limit = None
-    stale: holdings.Stale = None
+    older_than: holdings.OlderThan = None
     watch: holdings.Watch = False
     held: Annotated[bool, flag("--held", "List only what is held now: the default.")] = False
     mine: Annotated[bool, flag("--mine", "List the leases that this scope holds.")] = False
     all_scopes: common.AllScopes = False
 
-    def check(self, container: str | None) -> None:
-        """Refuse what contradicts itself.
-
-        Raises:
-            UsageError: it does, or no container is named.
-        """
-        holdings.check_place(container, account=self.account)
-        others = (container, self.account, self.state, self.prefix, self.num_results, self.stale, self.watch, self.held)
-        if self.mine and any(others):
-            raise UsageError("--mine lists what this scope holds, in any container", hint="leave the rest out")
-        if not self.mine and ((container is None and not self.account) or self.all_scopes):
-            raise UsageError(
-                "no container is named",
-                hint="name one: azguard lease list CONTAINER; or --account; or the leases of this scope: "
-                "azguard lease list --mine [--all-scopes]",
-            )
-        if self.held and self.state is not None:
-            raise UsageError("--held and --state both choose by state", hint="leave one of them out")
+    RULES: ClassVar = (
+        holdings.one_or_all("CONTAINER"),
+        excludes(
+            "--mine",
+            "CONTAINER --account --state --prefix --num-results --older-than --watch --held",
+            "it lists what this scope holds, in any container",
+            "leave the rest out",
+        ),
+        one_of(
+            "CONTAINER --account --mine",
+            hint="name a container: azguard lease list CONTAINER; or --account; or the leases of this scope: "
+            "azguard lease list --mine [--all-scopes]",
+        ),
+        needs("--all-scopes", "--mine"),
+        excludes("--held", "--state", "both choose by state"),
+    )
 
 
 app = Group("Leases of blobs, containers, shares and files: acquire, renew, change, release, break, show, list, wait.")
 
 
-@app.command(spec=common.operation(operations.BLOB_LEASE_ACQUIRE), rules=(excludes("--infinite", "--lease-duration"),))
+@app.command(
+    spec=common.operation(operations.BLOB_LEASE_ACQUIRE),
+    rules=(excludes("--infinite", "--lease-duration"), at_most_one("--wait --no-wait")),
+)
 def acquire(
     env: Environment,
     address: _Leasable,
@@ -96,9 +97,10 @@ def acquire(
     infinite: Annotated[bool, flag("--infinite", "Keep it until it is released or broken.")] = False,
     proposed_lease_id: _ProposedLeaseId = None,
     wait: Annotated[
-        str | None,
-        option("--wait", "DURATION", "Wait this long for the lease; then exit 75."),
+        float | None,
+        option("--wait", "[DURATION]", "Wait this long for the lease; then exit 75.", DURATION, bare="60s"),
     ] = None,
+    no_wait: Annotated[bool, flag("--no-wait", "Do not wait: exit 49 if it is leased; the default.")] = False,
     reason: common.Reason = None,
 ) -> None:
     """Acquire a lease, which keeps others from writing or deleting.
@@ -248,30 +250,26 @@ def list_(env: Environment, container: _Container = None, *, given: _ListOptions
 
     Topics: leases
     """
-    given.check(container)
     if given.mine:
         env.out.show_each(_list_own(env, None if given.all_scopes else env.scope))
         return
     target = None if given.account else env.locate(str(container), Kind.CONTAINER)
     states = leases.states(given.state)
-    limit = values.count(given.num_results, "--num-results")
+    limit = given.num_results
     if target is not None:
         env.conditions(target)
     from azguard.leases.holdings import Selection
 
-    selection = Selection(prefix=given.prefix or "", states=states, stale_seconds=holdings.stale_seconds(given.stale))
+    selection = Selection(prefix=given.prefix or "", states=states, stale_seconds=given.older_than)
     view = holdings.HoldingsView(env, selection, target, limit)
     view.watch() if given.watch else view.show()
 
 
-@app.command(spec=common.remote("lease wait only looks, until the lease is free"))
-def wait(
+@app.command(name="wait", spec=common.remote("lease wait only looks, until the lease is free"))
+def wait_(
     env: Environment,
     address: _Leasable,
-    timeout: Annotated[
-        str | None,
-        option("--timeout", "DURATION", "Give up after this long (exit 75); by default, 60s."),
-    ] = None,
+    wait: Wait = WAIT_SECONDS,
 ) -> None:
     """Wait until a lease is free to be acquired.
 
@@ -279,10 +277,10 @@ def wait(
 
     Examples:
         azguard lease wait blob:site/config.json
-        azguard lease wait blob:site/config.json --timeout 10m && echo free
+        azguard lease wait blob:site/config.json --wait 10m && echo free
     """
     target = leases.locate(env, address)
-    env.out.show(shown.summarize(leases.wait_free(env, target, env.patience(timeout, leases.WAIT_SECONDS))))
+    env.out.show(shown.summarize(leases.wait_free(env, target, env.patience(None, wait))))
 
 
 def _list_own(env: Environment, scope: str | None) -> Iterator[OwnLeaseStatus]:

@@ -5,12 +5,12 @@ from typing import Annotated
 from azguard.address import Kind
 from azguard.cli import completers, signals
 from azguard.cli.context import Environment
-from azguard.cli.input import values
 from azguard.cli.input.addresses import FILES, Lock, choose_container, lock
 from azguard.cli.options import common, guarded_runs, holds, leases, locks
 from azguard.cli.options.holds import HoldOptions
 from azguard.cli.options.leases import BreakOptions
 from azguard.cli.options.locks import RunOptions
+from azguard.cli.options.types import COUNT
 from azguard.cli.output import holdings
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
@@ -187,7 +187,7 @@ def log(
     env: Environment,
     address: Lock,
     num_results: Annotated[
-        str | None, option("--num-results", "N", "Show the newest N holders; by default, all.")
+        int | None, option("--num-results", "N", "Show the newest N holders; by default, all.", COUNT)
     ] = None,
     lock_container: common.LockContainer = None,
 ) -> None:
@@ -214,7 +214,7 @@ def log(
     """
     from azguard.locks import log as history
 
-    count = values.count(num_results, "--num-results") or _MOST
+    count = num_results or _MOST
     found = history.read(lock(env, address, lock_container), env.deadline, count)
     for gap in found.gaps:
         env.out.warn(gap)
@@ -241,7 +241,11 @@ def show(env: Environment, address: Lock, lock_container: common.LockContainer =
     env.out.show(found[0] if len(found) == 1 else found)
 
 
-@app.command(name="list", spec=common.remote("lock list only looks"))
+@app.command(
+    name="list",
+    spec=common.remote("lock list only looks"),
+    rules=(holdings.one_or_all("CONTAINER"),),
+)
 def list_(
     env: Environment,
     container: Annotated[
@@ -253,7 +257,7 @@ def list_(
     held: Annotated[bool, flag("--held", "List only what is held now.")] = False,
     mine: Annotated[bool, flag("--mine", "List only what this scope holds.")] = False,
     num_results: common.Limit = None,
-    stale: holdings.Stale = None,
+    older_than: holdings.OlderThan = None,
     watch: holdings.Watch = False,
 ) -> None:
     """List the locks in a container: the blobs that were ever locked, and what is leased now, by Terraform for example.
@@ -267,7 +271,7 @@ def list_(
     CONTAINER/NAME. A container that you may not list is named, the others are listed, and the exit status is 20. The
     service does not list the leases on files: they are missing. --mine lists what this scope holds, by its records.
 
-    The age is by the clock of the service. Of event-hubs and restic it is the time since the last renewal. --stale
+    The age is by the clock of the service. Of event-hubs and restic it is the time since the last renewal. --older-than
     leaves out locks whose start is not certain, and says how many.
 
     --watch shows on a terminal a table, which is drawn again every 5 s. Elsewhere it prints a line for each change
@@ -275,12 +279,11 @@ def list_(
 
     Examples:
         azguard lock list
-        azguard lock list --account --stale 2h
+        azguard lock list --account --older-than 2h
         azguard lock list locks --held
 
     Topics: locks
     """
-    holdings.check_place(container, account=account)
     target = None
     if not account:
         where = choose_container(None, env.environ) if container is None else container
@@ -291,9 +294,9 @@ def list_(
         prefix=prefix or "",
         held_only=held,
         digests=holdings.digests_of_scope(env) if mine else None,
-        stale_seconds=holdings.stale_seconds(stale),
+        stale_seconds=older_than,
     )
-    view = holdings.HoldingsView(env, selection, target, values.count(num_results, "--num-results"))
+    view = holdings.HoldingsView(env, selection, target, num_results)
     view.watch() if watch else view.show()
 
 

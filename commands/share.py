@@ -94,9 +94,8 @@ def list_(
         azguard share list --prefix te
         azguard share list --query '[].name' -o tsv
     """
-    limit = values.count(num_results, "--num-results")
     env.out.show_each(
-        shares.list_shares(env.account, env.deadline, prefix=prefix, limit=limit, snapshots=include_snapshots)
+        shares.list_shares(env.account, env.deadline, prefix=prefix, limit=num_results, snapshots=include_snapshots)
     )
 
 

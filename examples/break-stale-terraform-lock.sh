@@ -5,7 +5,7 @@
 #
 # Terraform's lease on its state is for ever, so a runner that was killed blocks all others. Who holds it, since when and
 # for what is shown first. It stays (exit 42) if its holder has written the state since, or another has taken it meanwhile.
-# All stale locks of the account: azguard lock list --account --stale 2h. So that runs leave none behind:
+# All stale locks of the account: azguard lock list --account --older-than 2h. So that runs leave none behind:
 # azguard lock run --terraform "blob:$state" -- terraform apply.
 set -eu
 state=${1:?usage: break-stale-terraform-lock.sh CONTAINER/NAME AGE} age=${2:?how old, e.g. 2h}

@@ -129,15 +129,28 @@ def break_after_showing(
         raise UsageError(
             "breaking a lease takes it from its holder, so it needs your confirmation", reason="break_not_confirmed"
         )
+    state = look_before_breaking(request, deadline, show)
+    if not request.has_consent and confirm is not None:
+        confirm()
+    return _break_shown(request.target, state, request.period, request.conditions, deadline)
+
+
+def look_before_breaking(request: BreakRequest, deadline: Deadline, show: Callable[[str], None]) -> LeaseState:
+    """Show who holds a lease, and return it if the safeguards allow to break it.
+
+    Raises:
+        Changed: the safeguards do not hold.
+        Unavailable: the CI service does not say whether the run in the record is over.
+        NotFound: there is no lease, it is broken already, or there is no such resource.
+        Locked: a virtual machine holds it on its disk, and ``safeguards`` does not name it.
+    """
     state = _look_at_breakable(request.target, deadline)
     if request.safeguards.older_than is not None and state.holder is not None:
         state = lease_age.ask_time(state, request.target, deadline)
     show(f"{request.target} is {describe(state)}")
     _check_disk(request, state)
     request.safeguards.check(state, request.target)
-    if not request.has_consent and confirm is not None:
-        confirm()
-    return _break_shown(request.target, state, request.period, request.conditions, deadline)
+    return state
 
 
 def _check_disk(request: BreakRequest, state: LeaseState) -> None:

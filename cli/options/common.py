@@ -9,7 +9,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated
 
 from azguard.cli import completers
+from azguard.cli.options.types import COUNT, choice
 from azguard.cli.parsing.rows import ACCOUNT, CONDITIONS, GENERAL, CommandSpec, Row, argument, flag, in_panel, option
+from azguard.cli.rules.rows import checked
 
 if TYPE_CHECKING:
     from azguard.guards.operations import Operation
@@ -43,7 +45,7 @@ ContentCache = Annotated[
     option("--content-cache, --content-cache-control", "TEXT", "Set Cache-Control, such as no-store."),
 ]
 Prefix = Annotated[str | None, option("--prefix", "TEXT", "Show only names that begin with TEXT.")]
-Limit = Annotated[str | None, option("--num-results", "N", "Show at most N; by default, all.")]
+Limit = Annotated[int | None, option("--num-results", "N", "Show at most N; by default, all.", COUNT)]
 LockContainer = Annotated[
     str | None,
     option("--lock-container", "NAME", "The container of locks with a bare name, and of tables; by default, locks."),
@@ -53,9 +55,10 @@ Reason = Annotated[
     str | None,
     option("--reason", "TEXT", "Say why you hold it; all readers can see this."),
 ]
+_ALONE = checked("--if-exists", "no condition beside it: what exists is left alone, whatever it is", "resources.skips")
 IfExists = Annotated[
     str | None,
-    option("--if-exists", "skip", "If it exists, leave it alone and exit 0."),
+    option("--if-exists", "skip", "If it exists, leave it alone and exit 0.", choice("skip"), rules=(_ALONE,)),
 ]
 WithContents = Annotated[bool, flag("--with-contents", "Delete it with all its contents; do not ask.")]
 NoLineage = Annotated[

@@ -4,7 +4,7 @@ import random
 import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
@@ -13,9 +13,10 @@ from azguard.cli import redaction, signals
 from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
 from azguard.cli.options import common
-from azguard.cli.options.types import DURATION, ValueType
+from azguard.cli.options.types import DURATION, TEXT, ValueType, seconds
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import flag, option
+from azguard.cli.rules.rows import at_most_one
 from azguard.errors import UsageError
 from azguard.guards.resolve import Conditions
 from azguard.guards.values import HELD, parse_guid
@@ -32,6 +33,7 @@ from azguard.times import iso, span
 
 if TYPE_CHECKING:
     from azguard.leases.breaking import BreakDone, Safeguards
+    from azguard.leases.shown import LeaseFacts
 
 # How long a wait lasts unless --timeout says otherwise.
 WAIT_SECONDS = 60.0
@@ -108,9 +110,9 @@ def release(env: Environment, target: Target, lease_id: str) -> LeaseDone:
     return own.release(build_kept_lease(env, target), records, conditions(env, target, Action.RELEASE, lease_id))
 
 
-def patience(env: Environment, wait: str | None) -> Deadline | None:
+def patience(env: Environment, wait: float | None) -> Deadline | None:
     """Return how long --wait says to wait for the lease of another holder."""
-    return None if wait is None else env.patience(None, values.duration(wait, "--wait"))
+    return None if wait is None else env.patience(None, wait)
 
 
 def owner(env: Environment, target: Target, reason: str | None) -> Owner | None:
@@ -262,43 +264,47 @@ class BreakOptions:
     """The options of a break, as typed."""
 
     lease_break_period: Annotated[
-        str | None,
-        option("--lease-break-period", "DURATION", "Let the lease last this much longer, 0 to 60s."),
+        int | None,
+        option(
+            "--lease-break-period",
+            "DURATION",
+            "Let the lease last this much longer, 0 to 60s.",
+            seconds(0, LONGEST_BREAK),
+        ),
     ] = None
     yes: common.Yes = False
-    if_owner: Annotated[str | None, option("--if-owner", "NAME", "Only if this user or host holds it.")] = None
+    if_owner: Annotated[str | None, option("--if-owner", "NAME", "Only if this user or host holds it.", TEXT)] = None
     if_older_than: Annotated[
-        str | None,
-        option("--if-older-than", "DURATION", "Only if it was taken longer ago than this."),
+        float | None, option("--if-older-than", "DURATION", "Only if it was taken longer ago than this.", DURATION)
     ] = None
     if_run_finished: Annotated[
-        bool,
-        flag("--if-run-finished", "Only if GitHub or Azure Pipelines says that its CI run is over."),
+        bool, flag("--if-run-finished", "Only if GitHub or Azure Pipelines says that its CI run is over.")
     ] = False
     reason: Annotated[
-        str | None,
-        option("--reason", "TEXT", "Say why you break it; the history of a lock shows it."),
+        str | None, option("--reason", "TEXT", "Say why you break it; the history of a lock shows it.")
     ] = None
-    wait: Annotated[bool, flag("--wait", "Wait until it is free; exit 75 if it stays held.")] = False
+    wait: Annotated[
+        float | None,
+        option("--wait", "[DURATION]", "Wait until it is free; exit 75 if it stays held.", DURATION, bare="60s"),
+    ] = None
+    no_wait: Annotated[bool, flag("--no-wait", "Do not wait until it is free; the default.")] = False
+    dry_run: Annotated[bool, flag("--dry-run", "Show who holds it; break nothing.")] = False
 
-    def read_period(self) -> int | None:
-        """Return the seconds of --lease-break-period; None leaves it to the service."""
-        if self.lease_break_period is None:
-            return None
-        return values.seconds(self.lease_break_period, "--lease-break-period", 0, LONGEST_BREAK)
+    RULES: ClassVar = (at_most_one("--wait --no-wait"),)
 
     def build_safeguards(self, env: Environment) -> "Safeguards":
         """Return the safeguards that the holder must meet."""
         from azguard.leases.breaking import Safeguards
         from azguard.leases.ci_runs import RunCheck
 
-        age = None if self.if_older_than is None else values.duration(self.if_older_than, "--if-older-than")
         run_check = RunCheck(env.environ, env.deadline) if self.if_run_finished else None
-        return Safeguards(values.not_empty(self.if_owner, "--if-owner"), age, run_check)
+        return Safeguards(self.if_owner, self.if_older_than, run_check)
 
 
-def break_lease(env: Environment, target: Target, given: BreakOptions) -> "BreakDone":
+def break_lease(env: Environment, target: Target, given: BreakOptions) -> "BreakDone | LeaseFacts":
     """Show who holds a lease, see that breaking it is meant, and break that very lease; wait for its end if asked to.
+
+    With --dry-run the lease is returned as it is.
 
     Raises:
         UsageError: nothing says that it is meant, and there is no terminal to ask on.
@@ -309,20 +315,24 @@ def break_lease(env: Environment, target: Target, given: BreakOptions) -> "Break
     breaker = this_process(env, f"azguard {env.command}", given.reason)
     request = breaking.BreakRequest(
         target=target,
-        period=given.read_period(),
+        period=given.lease_break_period,
         safeguards=given.build_safeguards(env),
         conditions=conditions(env, target, Action.BREAK),
         assume_yes=given.yes,
     )
+    if given.dry_run:
+        return shown.summarize(breaking.look_before_breaking(request, env.deadline, env.out.info))
     confirm = (lambda: streams.confirm("break it?", "nothing was broken")) if streams.on_terminal() else None
     done = breaking.break_after_showing(request, env.deadline, env.out.info, confirm)
     if done.broken.held_by is None:
         env.out.warn("no record says who held it: whether it was still the lease that was shown cannot be told")
     log.append_break(target, done, breaker, env.out.info)
-    if done.lease_time != 0 and not given.wait:
+    if done.lease_time != 0 and given.wait is None:
         env.out.say(_describe_end(target, done.lease_time))
-    if given.wait:
-        patience = env.patience(env.shared.get("timeout"), (done.lease_time or LONGEST_BREAK) + _SLACK_SECONDS)
+    if given.wait is not None:
+        # A lease that ends after just as long as that is not missed.
+        slack = _SLACK_SECONDS if given.wait >= LONGEST_BREAK else 0
+        patience = env.patience(None, given.wait + slack)
         with signals.heed():
             wait_free(env, target, patience)
     return done

@@ -102,7 +102,7 @@ def declare_list(
     """Declare the command that lists those of the account."""
 
     def list_(env: Environment, prefix: common.Prefix = None, num_results: common.Limit = None) -> None:
-        limit = values.count(num_results, "--num-results")
+        limit = num_results
         env.out.show_each(find(env.account, env.deadline, prefix, limit))
 
     line = f"azguard {noun.word} list"
@@ -134,7 +134,7 @@ def skips(env: Environment, if_exists: str | None) -> bool:
     Raises:
         UsageError: a condition on what exists is given too.
     """
-    if values.choice(values.not_empty(if_exists, "--if-exists"), "--if-exists", ("skip",)) is None:
+    if if_exists is None:
         return False
     asked = RequestedConditions.of(env.shared)
     for name in (each.name for each in fields(RequestedConditions)):

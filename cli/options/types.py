@@ -28,7 +28,9 @@ class ValueType:
     bounds: tuple[float, float] | None = field(default=None)
 
     def accepts(self, text: str) -> bool:
-        """Return whether a text is a value of this type."""
+        """Return whether a text is meant as a value of this type; a number is, and one with a typo is refused."""
+        if text[:1].isdigit():
+            return True
         try:
             self.read(text, "")
         except UsageError:

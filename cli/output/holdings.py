@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Annotated
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli.context import Environment
-from azguard.cli.input import values
+from azguard.cli.options.types import DURATION
 from azguard.cli.output import query, terminal
 from azguard.cli.output.plain import plain
 from azguard.cli.parsing.rows import flag, option
-from azguard.errors import AzguardError, UsageError
+from azguard.cli.rules.rows import Rule, excludes
+from azguard.errors import AzguardError
 
 if TYPE_CHECKING:
     from azguard.leases.holdings import HoldingsList, Selection
     from azguard.leases.shown import Holding
 
 WholeAccount = Annotated[bool, flag("--account", "List all containers of the account.")]
-Stale = Annotated[
-    str | None,
-    option("--stale", "DURATION", "List only what was taken longer ago than this."),
+OlderThan = Annotated[
+    float | None, option("--older-than", "DURATION", "List only what was taken longer ago than this.", DURATION)
 ]
 Watch = Annotated[bool, flag("--watch", "Look again every few seconds, until Ctrl-C.")]
 
@@ -144,22 +144,10 @@ def _height() -> int:
         return _DEFAULT_HEIGHT
 
 
-def stale_seconds(text: str | None) -> float | None:
-    """Return the seconds of --stale."""
-    return None if text is None else values.duration(text, "--stale")
-
-
-def check_place(container: str | None, *, account: bool) -> None:
-    """Refuse a container beside --account.
-
-    Raises:
-        UsageError: both are given.
-    """
-    if account and container is not None:
-        raise UsageError(
-            "--account lists all containers, and one is named",
-            hint=f"leave one of them out, or: --account --prefix {container}/",
-        )
+def one_or_all(container: str) -> Rule:
+    """Return the rule that one container is listed, or all of them."""
+    hint = "leave one of them out, or: --account --prefix CONTAINER/"
+    return excludes("--account", container, "it lists all containers", hint)
 
 
 def digests_of_scope(env: Environment) -> frozenset[str]:

@@ -26,7 +26,7 @@ from azguard.cli.errors import Facts
 from azguard.cli.options import common
 from azguard.cli.output.results import trace_to
 from azguard.cli.parsing import command_line
-from azguard.cli.parsing.rows import Row
+from azguard.cli.parsing.rows import Row, list_typed
 from azguard.cli.parsing.tree import Command, CommandMissing, Group, root
 from azguard.cli.registry import ROOT
 from azguard.cli.rules import rows as rules
@@ -139,7 +139,7 @@ class ParsedCommand(_Reader, TyperCommand):
             _refuse_bytes(row, ctx.params.get(row.name))
             if row.is_many:
                 ctx.params[row.name] = list(ctx.params[row.name]) or row.default
-        typed = rules.list_typed(self.node.rows, ctx.params, facts.order)
+        typed = list_typed(self.node.rows, ctx.params, facts.order)
         for row in self.node.shared:
             self._share(facts, row, ctx.params.pop(row.name))
         if spec.is_remote:

@@ -5,13 +5,14 @@ The parser, help, completion, manual pages and docs read the rows. Nothing here 
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from inspect import Parameter
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 if TYPE_CHECKING:
     from azguard.cli.options.types import ValueType
+    from azguard.cli.rules.rows import Rule
     from azguard.guards.operations import Operation
 
 # The heading an option stands under in --help.
@@ -48,6 +49,8 @@ class Row:
     is_many: bool = False
     #: Whether its value is a secret, unless it names a file.
     is_secret: bool = False
+    #: What it goes with, wherever it stands.
+    rules: "tuple[Rule, ...]" = ()
     #: The environment variable that stands for it; empty where there is none.
     variable: str = ""
 
@@ -198,3 +201,37 @@ def _collect(kind: Any, name: str, left: dict[str, Any]) -> Any:
         return left.pop(name)
     found: Any = kind
     return found(**{each.name: _collect(each.type, each.name, left) for each in fields(kind)})
+
+
+def list_rules(callback: Callable[..., Any]) -> "tuple[Rule, ...]":
+    """Return the rules of the options that a command's function takes, and of the dataclasses that they stand in."""
+    kinds = [each.annotation for each in inspect.signature(callback).parameters.values()]
+    return (
+        *(rule for kind in kinds for rule in _list_within(kind)),
+        *(r for row in list_rows(callback) for r in row.rules),
+    )
+
+
+def _list_within(kind: Any) -> "Iterator[Rule]":
+    if not is_dataclass(kind):
+        return
+    for each in fields(kind):
+        yield from _list_within(each.type)
+    yield from getattr(kind, "RULES", ())
+
+
+def list_typed(rows: Iterable[Row], values: Mapping[str, Any], names: Collection[str]) -> list[str]:
+    """Return what was typed, each by the name that rules have for it.
+
+    ``names`` are those of the parameters that were typed.
+    """
+    typed = []
+    for row in rows:
+        value = values.get(row.name)
+        if row.is_argument and value not in (None, [], ()):
+            typed.append(row.metavar.strip("[]"))
+        elif row.name in names and row.off and not value:
+            typed.append(row.off)
+        elif row.name in names and not row.is_argument:
+            typed.append(row.flags[0])
+    return typed

@@ -4,12 +4,9 @@ A rule stands beside the options: in ``RULES`` of their dataclass, or at the com
 such as ``--no-log`` for the flag that is switched off; an argument by its metavar.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
-from inspect import signature
-from typing import Any
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
 
-from azguard.cli.parsing.rows import Row
 from azguard.errors import UsageError
 
 
@@ -126,36 +123,6 @@ def only_for(options: str, kinds: str, why: str = "", hint: str = "") -> Rule:
 def checked(options: str, does: str, by: str) -> Rule:
     """Return the row of what a function checks, because it needs more than the line; ``by`` is ``module.function``."""
     return Rule("checked", tuple(options.split()), does=does, by=by)
-
-
-def list_rules(callback: Callable[..., Any]) -> tuple[Rule, ...]:
-    """Return the rules of the dataclasses that a command's function takes."""
-    return tuple(rule for each in signature(callback).parameters.values() for rule in _list_within(each.annotation))
-
-
-def _list_within(kind: Any) -> Iterator[Rule]:
-    if not is_dataclass(kind):
-        return
-    for each in fields(kind):
-        yield from _list_within(each.type)
-    yield from getattr(kind, "RULES", ())
-
-
-def list_typed(rows: Iterable[Row], values: Mapping[str, Any], names: Collection[str]) -> list[str]:
-    """Return what was typed, each by the name that rules have for it.
-
-    ``names`` are those of the parameters that were typed.
-    """
-    typed = []
-    for row in rows:
-        value = values.get(row.name)
-        if row.is_argument and value not in (None, [], ()):
-            typed.append(row.metavar)
-        elif row.name in names and row.off and not value:
-            typed.append(row.off)
-        elif row.name in names and not row.is_argument:
-            typed.append(row.flags[0])
-    return typed
 
 
 def check(rules: Iterable[Rule], typed: Collection[str], find_kind: Callable[[], str | None]) -> None:

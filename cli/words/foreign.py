@@ -192,6 +192,7 @@ OPTIONS: Mapping[str, str] = {
     "--source": "--file",
     "--dest": "--file",
     "--overwrite": "--last-writer-wins",
+    "--stale": "--older-than",
     "--force": "--last-writer-wins",
     "--type": "--blob-type",
     "--tags-condition": "--if-tags",

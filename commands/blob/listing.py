@@ -88,7 +88,7 @@ def list_(
             prefix=prefix,
             delimiter=values.not_empty(delimiter, "--delimiter"),
             include=values.parse_included(include),
-            limit=values.count(num_results, "--num-results"),
+            limit=num_results,
         )
     )
 

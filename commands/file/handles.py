@@ -43,8 +43,7 @@ def list_handles(
     from azguard.files import handles
 
     target = addresses.locate_path(env, path)
-    limit = values.count(num_results, "--num-results")
-    env.out.show_each(handles.list_handles(target, env.deadline, recursive=recursive, limit=limit))
+    env.out.show_each(handles.list_handles(target, env.deadline, recursive=recursive, limit=num_results))
 
 
 @handle_app.command("close", spec=common.operation(operations.FILE_FORCE_CLOSE_HANDLES))
@@ -150,8 +149,7 @@ def list_holders(env: Environment, path: addresses.Path, num_results: common.Lim
     """
     from azguard.smb import holders
 
-    limit = values.count(num_results, "--num-results")
-    env.out.show_each(holders.list_holders(addresses.locate_path(env, path), env.deadline, limit))
+    env.out.show_each(holders.list_holders(addresses.locate_path(env, path), env.deadline, num_results))
 
 
 @lock_app.command(name="break", spec=common.operation(operations.FILE_FORCE_CLOSE_HANDLES))

@@ -67,8 +67,7 @@ def list_(
     Topics: files
     """
     target = addresses.locate_folder(env, folder)
-    limit = values.count(num_results, "--num-results")
-    env.out.show_each(entries.list_entries(target, env.deadline, prefix=prefix, limit=limit))
+    env.out.show_each(entries.list_entries(target, env.deadline, prefix=prefix, limit=num_results))
 
 
 @app.command(spec=common.operation(operations.FILE_DELETE))

@@ -90,7 +90,7 @@ def test_a_record_that_an_earlier_holder_left_names_no_holder_of_the_lease(
     told = [(each["held"], each["held_by"], each["owner"], each["age"]) for each in (shown, of_lock)]
     assert (told, shown["last_owner"]["reason"]) == ([(True, None, None, None)] * 2, "backup")
     assert (listed["holder"], listed["age"], listed["reason"].partition(";")[0]) == (None, None, "unknown")
-    assert cli.call("lease", "list", container, "--stale", "1s", "-o", "json").json == []
+    assert cli.call("lease", "list", container, "--older-than", "1s", "-o", "json").json == []
     name = shown["last_owner"]["who"]
     broken = [
         cli.call("lease", "break", f"blob:{blob}", *how) for how in (("--if-owner", name), ("--if-older-than", "1s"))

@@ -156,7 +156,7 @@ def test_leases_alone_are_listed_with_those_of_containers(cli: CliWorld, site: s
 
 
 def test_what_has_no_certain_time_is_no_stale_lock_and_is_counted(cli: CliWorld, site: str) -> None:
-    ran = cli.call("lock", "list", "--account", "--prefix", f"{site}c", "--stale", "1h")
+    ran = cli.call("lock", "list", "--account", "--prefix", f"{site}c", "--older-than", "1h")
     assert (ran.json, ran.err) == ([], "3 more leases: since when is not known, so that they are not in the list\n")
 
 
@@ -212,13 +212,19 @@ def test_a_watch_off_a_terminal_prints_a_line_for_each_change_alone(
 @cases(
     ("words", "said"),
     [
-        (("lock", "list", "site", "--account"), "--account lists all containers, and one is named"),
-        (("lease", "list", "site", "--account"), "--account lists all containers, and one is named"),
-        (("lease", "list", "--mine", "--account"), "--mine lists what this scope holds, in any container"),
+        (("lock", "list", "site", "--account"), "--account and CONTAINER do not go together: it lists all containers"),
+        (("lease", "list", "site", "--account"), "--account and CONTAINER do not go together: it lists all containers"),
+        (
+            ("lease", "list", "--mine", "--account"),
+            "--mine and --account do not go together",
+        ),
         (("lease", "list", "--held"), "or the leases of this scope: azguard lease list --mine"),
-        (("lease", "list", "site", "--held", "--state", "leased"), "--held and --state both choose by state"),
-        (("lease", "list", "--account", "--all-scopes"), "no container is named"),
-        (("lock", "list", "--account", "--stale", ""), "--stale is empty"),
+        (
+            ("lease", "list", "site", "--held", "--state", "leased"),
+            "--held and --state do not go together",
+        ),
+        (("lease", "list", "--account", "--all-scopes"), "--all-scopes needs --mine"),
+        (("lock", "list", "--account", "--older-than", ""), "--older-than is empty"),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(cli: CliWorld, words: tuple[str, ...], said: str) -> None:

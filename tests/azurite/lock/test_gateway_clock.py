@@ -82,11 +82,11 @@ def test_a_freeze_is_released_once_its_time_is_over(world: Locks, gateway: Locks
 def test_a_lock_that_was_just_taken_is_neither_stale_nor_old(world: Locks, gateway: Locks) -> None:
     lock = world.new()
     holder = world.begin_working(lock)
-    listed = gateway.cli.call("lock", "list", world.container, "--stale", "30m")
+    listed = gateway.cli.call("lock", "list", world.container, "--older-than", "30m")
     broken = gateway.cli.call("lock", "break", lock, "--if-older-than", "30m")
     assert (listed.json, broken.code, "which is not long enough" in broken.err) == ([], 42, True)
     time.sleep(2)
-    listed = gateway.cli.call("lock", "list", world.container, "--stale", "1s", "--query", "[].address")
+    listed = gateway.cli.call("lock", "list", world.container, "--older-than", "1s", "--query", "[].address")
     # Nor is one that is old enough young.
     broken = gateway.cli.call("lock", "break", lock, "--if-older-than", "1s", "--lease-break-period", "0")
     assert (listed.json, broken.code) == ([lock], 0)
