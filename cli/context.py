@@ -140,8 +140,8 @@ class Environment:
         """Return how long this run keeps trying."""
         return self.patience(self.shared.get("timeout"), PATIENCE_SECONDS)
 
-    def patience(self, timeout: str | None, otherwise: float) -> Deadline:
-        """Return a deadline that begins now, of so many seconds or as long as the text of --timeout says."""
+    def patience(self, timeout: str | float | None, otherwise: float) -> Deadline:
+        """Return a deadline that begins now, of so many seconds or as long as --timeout says."""
         deadline = values.deadline(self.environ, timeout, otherwise)
         if timeout is not None and (account := self.account_if_known) is not None:
             account.limit_login(deadline.seconds)

@@ -58,7 +58,7 @@ def create(
     env.conditions(target)
     chosen = values.choice(public_access, "--public-access", ("off", "blob", "container"))
     access = None if chosen == "off" else chosen
-    stamps = values.metadata(metadata)
+    stamps = metadata or {}
     result = resources.create(
         env,
         if_exists,

@@ -5,9 +5,9 @@ from typing import Annotated
 from azguard.address import Kind
 from azguard.cli import completers
 from azguard.cli.context import Environment
-from azguard.cli.input import addresses, values
+from azguard.cli.input import addresses
 from azguard.cli.options import common, resources
-from azguard.cli.options.content import SmbPropertyOptions
+from azguard.cli.options.content import SOME_SMB_PROPERTY, SmbPropertyOptions
 from azguard.cli.options.resources import Noun, declare_exists
 from azguard.cli.parsing.rows import argument
 from azguard.cli.parsing.tree import Group
@@ -41,7 +41,7 @@ def create(
     """
     target = env.locate(directory, Kind.DIR, writable=True)
     env.conditions(target)
-    stamps = values.metadata(metadata)
+    stamps = metadata or {}
     result = resources.create(
         env,
         if_exists,
@@ -141,7 +141,11 @@ def rename(
     env.out.show(result)
 
 
-@app.command(name="set-properties", spec=common.operation(operations.DIRECTORY_SET_PROPERTIES))
+@app.command(
+    name="set-properties",
+    spec=common.operation(operations.DIRECTORY_SET_PROPERTIES),
+    rules=(SOME_SMB_PROPERTY,),
+)
 def set_properties(env: Environment, directory: addresses.Directory, given: SmbPropertyOptions) -> None:
     """Change attributes and times of a directory. What you do not name stays.
 
@@ -156,7 +160,7 @@ def set_properties(env: Environment, directory: addresses.Directory, given: SmbP
     from azguard.files import properties
 
     target = env.locate(directory, Kind.DIR, writable=True)
-    wanted = given.check()
+    wanted = given.build()
     conditions = env.conditions(target)
     done = properties.change_directory(target, wanted, conditions, env.deadline)
     env.reads.follow(target, conditions.expected_etag, done.etag, None)

@@ -72,7 +72,7 @@ def create(
     """
     target = env.locate(queue, Kind.QUEUE)
     env.conditions(target)
-    stamps = values.metadata(metadata)
+    stamps = metadata or {}
     result = resources.create(
         env,
         if_exists,

@@ -49,7 +49,7 @@ def create(
     target = env.locate(share, Kind.SHARE, writable=True)
     env.conditions(target)
     settings = shares.ShareSettings(
-        values.metadata(metadata),
+        metadata or {},
         values.count(quota, "--quota"),
         values.choice(access_tier, "--access-tier", _TIERS),
     )
@@ -152,7 +152,7 @@ def snapshot(env: Environment, share: addresses.Share, metadata: common.Metadata
     """
     target = env.locate(share, Kind.SHARE, writable=True)
     env.conditions(target)
-    env.out.show(shares.take_snapshot(target, values.metadata(metadata), env.deadline))
+    env.out.show(shares.take_snapshot(target, metadata or {}, env.deadline))
 
 
 @app.command(spec=common.operation(operations.SHARE_GET_STATS))

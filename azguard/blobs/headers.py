@@ -30,7 +30,6 @@ from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteReques
 #: Writes over the version that was read, under these conditions.
 Attempt = Callable[[Any, Conditions], Settled[Any]]
 TIERS = ("Hot", "Cool", "Cold", "Archive", *(f"P{size}" for size in (4, 6, 10, 15, 20, 30, 40, 50, 60, 70, 80)))
-PRIORITIES = ("Standard", "High")
 
 
 @dataclass(frozen=True)

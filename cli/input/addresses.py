@@ -105,7 +105,7 @@ def read_metadata(*asked: Any) -> Any:
     return properties.get_metadata(*asked)
 
 
-def replace_metadata(env: Environment, target: Target, typed: list[str] | None, file: str | None) -> None:
+def replace_metadata(env: Environment, target: Target, typed: dict[str, str] | None, file: str | None) -> None:
     """Replace the metadata of a share, a directory or a file by those that were typed, or by those of a file."""
     from azguard.cli.options import resources
     from azguard.files import properties

@@ -13,7 +13,6 @@ _LETTERS = {each[0]: each for each in ("copy", "deleted", "metadata", "snapshots
 # Python refuses to read numbers of thousands of digits.
 _MOST_DIGITS = 19
 _BYTES_OF_MD5 = 16
-_TIERS = ("Hot", "Cool", "Cold", "Archive")
 
 
 def not_empty(text: str | None, option: str) -> str | None:
@@ -162,11 +161,6 @@ def tags(texts: Sequence[str] | None) -> dict[str, str]:
     return found
 
 
-def tier(text: str | None) -> str | None:
-    """Return the access tier as the service spells it."""
-    return chosen(text, "--tier", _TIERS)
-
-
 def chosen(text: str | None, option: str, known: Sequence[str]) -> str | None:
     """Return one of the known words as it is spelt there, whatever the case of the text."""
     if text is None:
@@ -244,9 +238,10 @@ def _answer_seconds(environ: Mapping[str, str]) -> float:
     return seconds
 
 
-def deadline(environ: Mapping[str, str], timeout: str | None, otherwise: float) -> Deadline:
-    """Return a deadline that begins now, of so many seconds or as long as the text of --timeout says."""
+def deadline(environ: Mapping[str, str], timeout: str | float | None, otherwise: float) -> Deadline:
+    """Return a deadline that begins now, of so many seconds or as long as --timeout says."""
     seconds = _answer_seconds(environ)
     if timeout is None:
         return Deadline(otherwise, answer_seconds=seconds)
-    return Deadline.strict(duration(timeout, "--timeout"), seconds)
+    limit = duration(timeout, "--timeout") if isinstance(timeout, str) else timeout
+    return Deadline.strict(limit, seconds)

@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated
 
 from azguard.cli import completers
-from azguard.cli.options.types import COUNT, choice
+from azguard.cli.options.types import COUNT, HEADER, METADATA, TAGS, choice, spelt
 from azguard.cli.parsing.rows import ACCOUNT, CONDITIONS, GENERAL, CommandSpec, Row, argument, flag, in_panel, option
 from azguard.cli.rules.rows import checked
 
@@ -23,8 +23,8 @@ Table = Annotated[str, argument("TABLE", "The table, or its URL.", completer=com
 Queue = Annotated[str, argument("QUEUE", "The queue, or its URL.", completer=completers.queues)]
 AllScopes = Annotated[bool, flag("--all-scopes", "Include all scopes, not only this one.")]
 Metadata = Annotated[
-    list[str] | None,
-    option("--metadata", "KEY=VALUE", "Set metadata; repeat it for more."),
+    dict[str, str] | None,
+    option("--metadata", "KEY=VALUE", "Set metadata; repeat it for more.", METADATA),
 ]
 SnapshotFirst = Annotated[
     bool, flag("--snapshot-first", "Keep what is replaced as a snapshot; see azguard help snapshots.")
@@ -33,16 +33,23 @@ NoSnapshotFirst = Annotated[
     bool, flag("--snapshot-first", "Refused: a blob is deleted with its snapshots.", is_hidden=True)
 ]
 Tags = Annotated[
-    list[str] | None,
-    option("--tags", "KEY=VALUE", "Set index tags; repeat it for more."),
+    dict[str, str] | None,
+    option("--tags", "KEY=VALUE", "Set index tags; repeat it for more.", TAGS),
 ]
-Tier = Annotated[str | None, option("--tier", "Hot|Cool|Cold|Archive", "Set the access tier.")]
-ContentEncoding = Annotated[str | None, option("--content-encoding", "TEXT", "Set Content-Encoding, such as gzip.")]
-ContentLanguage = Annotated[str | None, option("--content-language", "TEXT", "Set Content-Language, such as de.")]
-ContentDisposition = Annotated[str | None, option("--content-disposition", "TEXT", "Set Content-Disposition.")]
+Tier = Annotated[
+    str | None,
+    option("--tier", "Hot|Cool|Cold|Archive", "Set the access tier.", spelt("Hot", "Cool", "Cold", "Archive")),
+]
+ContentEncoding = Annotated[
+    str | None, option("--content-encoding", "TEXT", "Set Content-Encoding, such as gzip.", HEADER)
+]
+ContentLanguage = Annotated[
+    str | None, option("--content-language", "TEXT", "Set Content-Language, such as de.", HEADER)
+]
+ContentDisposition = Annotated[str | None, option("--content-disposition", "TEXT", "Set Content-Disposition.", HEADER)]
 ContentCache = Annotated[
     str | None,
-    option("--content-cache, --content-cache-control", "TEXT", "Set Cache-Control, such as no-store."),
+    option("--content-cache, --content-cache-control", "TEXT", "Set Cache-Control, such as no-store.", HEADER),
 ]
 Prefix = Annotated[str | None, option("--prefix", "TEXT", "Show only names that begin with TEXT.")]
 Limit = Annotated[int | None, option("--num-results", "N", "Show at most N; by default, all.", COUNT)]

@@ -2,13 +2,15 @@
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from azguard.accounts.account import Target
 from azguard.cli import context
 from azguard.cli.input import values
 from azguard.cli.options import common
+from azguard.cli.options.types import DURATION, HEADER, MD5, TEXT, ValueType, choice
 from azguard.cli.parsing.rows import flag, option
+from azguard.cli.rules.rows import any_of, excludes, needs
 from azguard.errors import UsageError
 from azguard.guards.operations import BLOB_GET, Operation
 from azguard.guards.requested import RequestedConditions
@@ -18,7 +20,7 @@ from azguard.times import span
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from azguard.blobs.content.upload import ContentHeaders, Settings, Upload
+    from azguard.blobs.content.upload import Settings, Upload
     from azguard.blobs.waiting import Waiting
     from azguard.cli.context import Environment
     from azguard.files.properties import FileHeaders, SmbProperties
@@ -38,26 +40,58 @@ _NOW = {
 }
 
 
+def _read_attributes(text: str, name: str) -> str:
+    known = {each.lower(): each for each in _KNOWN}
+    chosen = [each.strip().lower() for each in str(values.not_empty(text, name)).split("|")]
+    for each in chosen:
+        if each not in known:
+            raise UsageError(f"{name}: {each!r} is no attribute", hint=", ".join(_KNOWN))
+    return "|".join(known[each] for each in chosen)
+
+
+def _read_time(text: str, name: str) -> str:
+    """Return a time as the service takes it, in UTC."""
+    try:
+        moment = datetime.fromisoformat(str(values.not_empty(text, name)))
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (OverflowError, ValueError):
+        raise UsageError(f"{name}: {text!r} is no time", hint=f"{name} 2026-01-31T12:00:00Z") from None
+    return f"{moment:%Y-%m-%dT%H:%M:%S.%f}0Z"
+
+
+_ATTRIBUTES = ValueType("attributes", _read_attributes)
+_TIME = ValueType("time", _read_time)
+# The options of content headers.
+_HEADERS = "--content-type --content-encoding --content-language --content-disposition --content-cache --content-md5"
+_SMB = "--attributes --created --written --changed --permission-key"
+_NOTHING = "nothing to set"
+_NAME_HEADER = "name a header: --content-type text/html"
+
+
 @dataclass(frozen=True)
 class HeaderOptions:
-    """The content headers to set, as typed."""
+    """The content headers to set."""
 
-    content_type: Annotated[str | None, option("--content-type", "TYPE", "Set Content-Type, such as text/html.")] = None
+    content_type: Annotated[
+        str | None, option("--content-type", "TYPE", "Set Content-Type, such as text/html.", HEADER)
+    ] = None
     content_encoding: common.ContentEncoding = None
     content_language: common.ContentLanguage = None
     content_disposition: common.ContentDisposition = None
     content_cache: common.ContentCache = None
-    content_md5: Annotated[str | None, option("--content-md5", "BASE64", "Set the MD5 that readers are told.")] = None
+    content_md5: Annotated[str | None, option("--content-md5", "BASE64", "Set the MD5 that readers are told.", MD5)] = (
+        None
+    )
 
     def read_headers(self) -> dict[str, str | None]:
         """Return the content headers, by their names in the core."""
         return {
-            "content_type": values.header(self.content_type, "--content-type"),
-            "content_encoding": values.header(self.content_encoding, "--content-encoding"),
-            "content_language": values.header(self.content_language, "--content-language"),
-            "content_disposition": values.header(self.content_disposition, "--content-disposition"),
-            "cache_control": values.header(self.content_cache, "--content-cache"),
-            "content_md5": values.md5(self.content_md5),
+            "content_type": self.content_type,
+            "content_encoding": self.content_encoding,
+            "content_language": self.content_language,
+            "content_disposition": self.content_disposition,
+            "cache_control": self.content_cache,
+            "content_md5": self.content_md5,
         }
 
 
@@ -71,11 +105,11 @@ class PutContentOptions(HeaderOptions, _SourceOptions):
     """What a put writes, and its content headers, as typed; in help the file is the first."""
 
     content_type: Annotated[
-        str | None, option("--content-type", "TYPE", "Set Content-Type; by default, from the name.")
+        str | None, option("--content-type", "TYPE", "Set Content-Type; by default, from the name.", HEADER)
     ] = None
     content_md5: Annotated[
         str | None,
-        option("--content-md5", "BASE64", "Refuse content with another MD5."),
+        option("--content-md5", "BASE64", "Refuse content with another MD5.", MD5),
     ] = None
 
     def read_headers_of(self, name: str) -> dict[str, str | None]:
@@ -91,29 +125,18 @@ class PutContentOptions(HeaderOptions, _SourceOptions):
 
 @dataclass(frozen=True)
 class PropertyOptions(HeaderOptions):
-    """The content headers, as typed."""
+    """The content headers, and whether the others are cleared."""
 
     clear_content_settings: Annotated[
         bool, flag("--clear-content-settings", "Clear the headers that you do not set.")
     ] = False
 
-    def check(self) -> "ContentHeaders":
-        """Return the headers to set.
-
-        Raises:
-            UsageError: an option is malformed, or none is given.
-        """
-        from azguard.blobs.content.upload import ContentHeaders
-
-        found = ContentHeaders(**self.read_headers())
-        if not found.given and not self.clear_content_settings:
-            raise UsageError("nothing to set", hint="name a header: --content-type text/html")
-        return found
+    RULES: ClassVar = (any_of(f"{_HEADERS} --clear-content-settings", _NOTHING, _NAME_HEADER),)
 
 
 @dataclass(frozen=True)
 class BlobPutOptions(PutContentOptions):
-    """The options of blob put, as typed."""
+    """The options of blob put."""
 
     tier: common.Tier = None
     metadata: common.Metadata = None
@@ -125,26 +148,22 @@ class BlobPutOptions(PutContentOptions):
     if_exists: common.IfExists = None
     blob_type: Annotated[
         str | None,
-        option("--blob-type", "block", "Replace also a blob of another type."),
+        option("--blob-type", "block", "Replace also a blob of another type.", choice("block")),
     ] = None
     no_lineage: common.NoLineage = False
     snapshot_first: common.SnapshotFirst = False
 
-    def check(self, name: str) -> "Settings":
-        """Return the settings of a blob of this name, besides its content.
+    RULES: ClassVar = (
+        excludes("--recursive", "--snapshot-first", hint="azguard blob snapshot keeps one blob"),
+        excludes("--recursive", "--content-md5", "each file has an MD5 of its own", "leave --content-md5 out"),
+    )
 
-        Raises:
-            UsageError: an option is malformed.
-        """
+    def build_settings(self, name: str) -> "Settings":
+        """Return the settings of a blob of this name, besides its content."""
         from azguard.blobs.content.upload import Settings
 
-        values.choice(self.blob_type, "--blob-type", ("block",))
-        return Settings(
-            **self.read_headers_of(name),
-            tier=values.tier(self.tier),
-            metadata=values.metadata(self.metadata),
-            tags=values.tags(self.tags),
-        )
+        headers = self.read_headers_of(name)
+        return Settings(**headers, tier=self.tier, metadata=self.metadata or {}, tags=self.tags or {})
 
     @property
     def takes_empty(self) -> bool:
@@ -162,94 +181,48 @@ class BlobPutOptions(PutContentOptions):
 
 @dataclass(frozen=True)
 class SmbPropertyOptions:
-    """What SMB clients see, as typed."""
+    """What SMB clients see."""
 
     attributes: Annotated[
         str | None,
-        option("--attributes", "A|B", "Set these attributes alone, such as 'Hidden|Archive'."),
+        option("--attributes", "A|B", "Set these attributes alone, such as 'Hidden|Archive'.", _ATTRIBUTES),
     ] = None
-    created: Annotated[str | None, option("--created", "TIME", "Set when it was created: ISO 8601.")] = None
-    written: Annotated[str | None, option("--written", "TIME", "Set when it was last written: ISO 8601.")] = None
-    changed: Annotated[str | None, option("--changed", "TIME", "Set when it was last changed: ISO 8601.")] = None
+    created: Annotated[str | None, option("--created", "TIME", "Set when it was created: ISO 8601.", _TIME)] = None
+    written: Annotated[str | None, option("--written", "TIME", "Set when it was last written: ISO 8601.", _TIME)] = None
+    changed: Annotated[str | None, option("--changed", "TIME", "Set when it was last changed: ISO 8601.", _TIME)] = None
     permission_key: Annotated[
-        str | None, option("--permission-key", "KEY", "Set the permission that this key stands for.")
+        str | None, option("--permission-key", "KEY", "Set the permission that this key stands for.", TEXT)
     ] = None
 
-    def check(self) -> "SmbProperties":
-        """Return the properties to set.
-
-        Raises:
-            UsageError: an option is malformed, or none is given.
-        """
-        found = self.read()
-        if not found.is_given:
-            raise UsageError("nothing to set", hint="name a property: --attributes Hidden")
-        return found
-
-    def read(self) -> "SmbProperties":
-        """Return the properties to set, if any.
-
-        Raises:
-            UsageError: an option is malformed.
-        """
+    def build(self) -> "SmbProperties":
+        """Return the properties to set, if any."""
         from azguard.files.properties import SmbProperties
 
         return SmbProperties(
-            attributes=_read_attributes(self.attributes),
-            created=_read_time(self.created, "--created"),
-            written=_read_time(self.written, "--written"),
-            changed=_read_time(self.changed, "--changed"),
-            permission_key=values.not_empty(self.permission_key, "--permission-key"),
+            attributes=self.attributes,
+            created=self.created,
+            written=self.written,
+            changed=self.changed,
+            permission_key=self.permission_key,
         )
+
+
+#: Of a command that sets nothing else.
+SOME_SMB_PROPERTY = any_of(_SMB, _NOTHING, "name a property: --attributes Hidden")
 
 
 @dataclass(frozen=True)
 class FilePropertyOptions(HeaderOptions):
-    """The content headers, and what SMB clients see, as typed."""
+    """The content headers, and what SMB clients see."""
 
     smb: SmbPropertyOptions = field(kw_only=True)
 
-    def check(self) -> "tuple[FileHeaders, SmbProperties]":
-        """Return the properties to set.
-
-        Raises:
-            UsageError: an option is malformed, or no option is given.
-        """
-        from azguard.files.properties import FileHeaders
-
-        headers = FileHeaders(**self.read_headers())
-        smb = self.smb.read()
-        if not headers.is_given and not smb.is_given:
-            raise UsageError("nothing to set", hint="name a property: --content-type text/html")
-        return headers, smb
-
-
-def _read_attributes(text: str | None) -> str | None:
-    if values.not_empty(text, "--attributes") is None:
-        return None
-    known = {each.lower(): each for each in _KNOWN}
-    chosen = [each.strip().lower() for each in str(text).split("|")]
-    for each in chosen:
-        if each not in known:
-            raise UsageError(f"--attributes: {each!r} is no attribute", hint=", ".join(_KNOWN))
-    return "|".join(known[each] for each in chosen)
-
-
-def _read_time(text: str | None, option: str) -> str | None:
-    """Return a time as the service takes it, in UTC."""
-    if values.not_empty(text, option) is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(str(text))
-        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except (OverflowError, ValueError):
-        raise UsageError(f"{option}: {text!r} is no time", hint=f"{option} 2026-01-31T12:00:00Z") from None
-    return f"{moment:%Y-%m-%dT%H:%M:%S.%f}0Z"
+    RULES: ClassVar = (any_of(f"{_HEADERS} {_SMB}", _NOTHING, _NAME_HEADER.replace("header", "property")),)
 
 
 @dataclass(frozen=True)
 class FilePutOptions(PutContentOptions):
-    """The options of file put, as typed."""
+    """The options of file put."""
 
     smb: SmbPropertyOptions = field(kw_only=True)
     metadata: common.Metadata = None
@@ -259,23 +232,15 @@ class FilePutOptions(PutContentOptions):
     ] = False
     if_exists: common.IfExists = None
 
-    def check(self, name: str) -> "tuple[FileHeaders, SmbProperties]":
-        """Return the properties of a file of this name, besides its content.
+    RULES: ClassVar = (
+        excludes("--recursive", "--content-md5", "each file has an MD5 of its own", "leave --content-md5 out"),
+    )
 
-        Raises:
-            UsageError: an option is malformed.
-        """
+    def build_properties(self, name: str) -> "tuple[FileHeaders, SmbProperties]":
+        """Return the properties of a file of this name, besides its content."""
         from azguard.files.properties import FileHeaders
 
-        return FileHeaders(**self.read_headers_of(name)), self.smb.read()
-
-    def read_metadata(self) -> dict[str, str]:
-        """Return the metadata that it is to have.
-
-        Raises:
-            UsageError: they are malformed.
-        """
-        return values.metadata(self.metadata)
+        return FileHeaders(**self.read_headers_of(name)), self.smb.build()
 
     @property
     def takes_empty(self) -> bool:
@@ -291,26 +256,16 @@ class ReadOptions:
         bool,
         flag("--wait-changed", "Wait until the version differs from the one you last read, then read it."),
     ] = False
-    wait: Annotated[
-        str | None,
-        option("--wait", "DURATION", "Wait this long (exit 75); by default, 60s."),
-    ] = None
+    wait: Annotated[float, option("--wait", "DURATION", "Wait this long (exit 75).", DURATION)] = WAIT_SECONDS
     validate_content: Annotated[
         bool,
         flag("--validate-content", "Ask the service for the MD5 of each range, and compare it."),
     ] = False
 
-    def check(self, *, is_tree: bool) -> None:
-        """Refuse what means nothing.
-
-        Raises:
-            UsageError: it is said how long to wait, but not for what, or for the change of many blobs.
-        """
-        if self.wait is not None and not self.wait_changed:
-            raise UsageError("--wait says how long --wait-changed waits, which is missing", hint="add --wait-changed")
-        if is_tree and (self.wait_changed or self.validate_content):
-            option = "--wait-changed" if self.wait_changed else "--validate-content"
-            raise UsageError(f"{option} is for one blob, and --recursive is for many", hint="leave one of them out")
+    RULES: ClassVar = (
+        needs("--wait", "--wait-changed"),
+        excludes("--recursive", "--wait-changed --validate-content", "it is for one blob"),
+    )
 
     def conditions(self, env: "Environment", target: Target) -> Conditions:
         """Return the conditions of a get, after waiting for a change if that is asked for.
@@ -322,24 +277,18 @@ class ReadOptions:
         from azguard.blobs.waiting import Until, wait
 
         conditions = resolve_change(env, target, BLOB_GET)
-        wait(target, Until.CHANGED, conditions, describe_wait(env, target, Until.CHANGED, self.wait, "--wait"))
+        wait(target, Until.CHANGED, conditions, describe_wait(env, target, Until.CHANGED, self.wait))
         return conditions
 
 
-def describe_wait(env: "Environment", target: Target, until: str, text: str | None, option: str) -> "Waiting":
-    """Return how to wait: for as long as the text of an option says, telling what is waited for.
-
-    Raises:
-        UsageError: the text is no duration.
-    """
+def describe_wait(env: "Environment", target: Target, until: str, seconds: float) -> "Waiting":
+    """Return how to wait for so many seconds, telling what is waited for."""
     import random
 
     from azguard.blobs.waiting import Waiting
     from azguard.cli.options import leases
 
-    if text is not None:
-        values.duration(text, option)
-    patience = env.patience(text, WAIT_SECONDS)
+    patience = env.patience(seconds, seconds)
     context.warn_of_end(target, patience.seconds, env.out.warn_once)
     return Waiting(
         patience=patience,

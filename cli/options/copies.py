@@ -1,17 +1,18 @@
 """The options of ``blob copy`` and ``file copy``, and what names the source of a copy."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from azguard.accounts.account import Account, Auth, Target
 from azguard.address import Kind
 from azguard.cli import completers
 from azguard.cli.context import Environment
-from azguard.cli.input import values
 from azguard.cli.options import common
 from azguard.cli.options.content import SmbPropertyOptions
+from azguard.cli.options.types import TEXT
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import flag, option
+from azguard.cli.rules.rows import checked, excludes
 from azguard.errors import UsageError
 from azguard.naming import same_host
 
@@ -31,13 +32,13 @@ _OF_AZ = {
 # How long a wait for a copy lasts unless --timeout says otherwise.
 WAIT_SECONDS = 3600.0
 
-SourceSas = Annotated[str | None, option("--source-sas", "SAS|@FILE", "Read the source with this SAS.")]
+SourceSas = Annotated[str | None, option("--source-sas", "SAS|@FILE", "Read the source with this SAS.", TEXT)]
 _LAST = "@last"
 
 
 @dataclass(frozen=True)
 class CopyOptions:
-    """The options of blob copy, as typed."""
+    """The options of blob copy."""
 
     source: Annotated[
         str | None,
@@ -56,19 +57,16 @@ class CopyOptions:
     if_exists: common.IfExists = None
     no_lineage: common.NoLineage = False
 
-    def check(self) -> "CopySettings":
-        """Return the settings of the copy, besides its content.
+    RULES: ClassVar = (
+        checked("--source", "one source, and the destination is the argument", "copies.refuse_order"),
+        checked("--source-sas", "no SAS in the URL of the source, too", "copies.locate_source"),
+    )
 
-        Raises:
-            UsageError: an option is malformed.
-        """
+    def build_settings(self) -> "CopySettings":
+        """Return the settings of the copy, besides its content."""
         from azguard.blobs.copies import CopySettings
 
-        return CopySettings(
-            metadata=None if self.metadata is None else values.metadata(self.metadata),
-            tags=values.tags(self.tags),
-            tier=values.tier(self.tier),
-        )
+        return CopySettings(metadata=self.metadata, tags=self.tags or {}, tier=self.tier)
 
 
 def refuse_order(first: str, second: str | None, source: str | None, noun: str = "blob", name: str = _NAME) -> None:
@@ -109,7 +107,7 @@ def locate_source(env: Environment, target: Target, source: str, sas: str | None
 
         if location.sas is not None:
             raise UsageError("--source has a SAS already, and --source-sas is another", hint="leave one of them out")
-        token = parse_sas(secret(values.not_empty(sas, "--source-sas") or sas), "--source-sas")
+        token = parse_sas(secret(sas), "--source-sas")
         location = replace(location, endpoint=location.endpoint or target.account.endpoint(kind.service), sas=token)
     if location.sas is not None:
         return Target(env.find_account_of_url(location), location.address)
@@ -141,7 +139,7 @@ def record_copy(env: Environment, target: Target, copied: "Written", plan: "Blob
 
 @dataclass(frozen=True)
 class FileCopyOptions:
-    """The options of file copy, as typed."""
+    """The options of file copy."""
 
     smb: SmbPropertyOptions
     source: Annotated[
@@ -156,7 +154,7 @@ class FileCopyOptions:
     source_sas: SourceSas = None
     source_etag: Annotated[
         str | None,
-        option("--source-etag", "ETAG|@last", "Copy only this version of the source."),
+        option("--source-etag", "ETAG|@last", "Copy only this version of the source.", TEXT),
     ] = None
     preserve_info: Annotated[
         bool, flag("--preserve-info", "Copy the attributes and times too, if the source is a file.")
@@ -167,24 +165,28 @@ class FileCopyOptions:
     metadata: common.Metadata = None
     if_exists: common.IfExists = None
 
-    def check(self, source: Target) -> "FileCopySettings":
+    RULES: ClassVar = (
+        checked("--source", "one source, and the destination is the argument", "copies.refuse_order"),
+        checked("--source-sas", "no SAS in the URL of the source, too", "copies.locate_source"),
+        checked("--preserve-info --preserve-permissions", "the source is a file", "copies.build_settings"),
+        checked("--source-etag", "@last: the source was read here", "copies.read_source_etag"),
+        excludes("--preserve-permissions", "--permission-key"),
+    )
+
+    def build_settings(self, source: Target) -> "FileCopySettings":
         """Return the settings of the copy of this source, besides its content.
 
         Raises:
-            UsageError: an option is malformed, or contradicts another or the source.
+            UsageError: the source is a blob, which has nothing to preserve.
         """
         from azguard.files.copy_runs import FileCopySettings
 
         if source.kind is not Kind.FILE and (self.preserve_info or self.preserve_permissions):
             option = "--preserve-info" if self.preserve_info else "--preserve-permissions"
             raise UsageError(f"{option} is for files, and the source is a blob", hint=f"leave {option} out")
-        if self.preserve_permissions and self.smb.permission_key is not None:
-            raise UsageError(
-                "--preserve-permissions and --permission-key contradict each other", hint="leave one of them out"
-            )
         return FileCopySettings(
-            smb=self.smb.read(),
-            metadata=None if self.metadata is None else values.metadata(self.metadata),
+            smb=self.smb.build(),
+            metadata=self.metadata,
             keeps_info=self.preserve_info,
             keeps_permission=self.preserve_permissions,
         )
@@ -197,7 +199,7 @@ class FileCopyOptions:
         """
         from azguard.guards import versions
 
-        text = values.not_empty(self.source_etag, "--source-etag")
+        text = self.source_etag
         if text != _LAST:
             return None if text is None else versions.parse_blob_etag(text, "source_etag")
         last = env.reads.find_last(source)

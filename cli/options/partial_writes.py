@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, ClassVar
 
 from azguard.accounts import transport
 from azguard.accounts.account import Target
@@ -11,7 +11,9 @@ from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
 from azguard.cli.options import common, copies
+from azguard.cli.options.types import HEADER, METADATA, SIZE, TEXT, ValueType, choice, size
 from azguard.cli.parsing.rows import flag, option
+from azguard.cli.rules.rows import at_most_one, checked, excludes, needs
 from azguard.errors import UsageError
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions
@@ -32,6 +34,7 @@ SourceUrl = Annotated[
         "--source-url",
         "CONTAINER/NAME|URL",
         "Let the service read the content from this blob.",
+        TEXT,
         completer=completers.blobs,
     ),
 ]
@@ -39,13 +42,29 @@ SourceUrl = Annotated[
 _CONTENTION_SECONDS = 60.0
 
 
-def _check_source(url: str | None, sas: str | None, file: str | None) -> None:
-    """Refuse what contradicts a source, or needs one."""
-    if values.not_empty(url, "--source-url") is None:
-        if sas is not None:
-            raise UsageError("--source-sas is for a source", hint="name it with --source-url")
-    elif file is not None:
-        raise UsageError("--source-url and --file do not go together", hint="leave one of them out")
+_NOT_SEEN = "the bytes of the source are not seen here, so a lease alone guards them"
+_OF_SOURCE = needs("--source-sas", "--source-url")
+_OF_CREATED = needs("--content-type --metadata", "--create", "they are set on a blob that is created")
+# A page: the service counts nothing smaller.
+_LEAST_BYTES = 512
+
+
+def _read_line(text: str, name: str) -> str:
+    if "\n" in str(values.not_empty(text, name)):
+        raise UsageError(f"{name}: the text has more than one line", hint="repeat --line, or pipe it to --lines")
+    return text
+
+
+def _read_block_id(text: str, name: str) -> str:
+    from azguard.blobs.content import blocks
+
+    blocks.decode_id(str(values.not_empty(text, name)))
+    return text
+
+
+_LINE = ValueType("text", _read_line)
+#: The id of a block, in base64.
+BLOCK_ID = ValueType("base64", _read_block_id)
 
 
 def _read_source(
@@ -60,12 +79,12 @@ def _read_source(
 
 @dataclass(frozen=True)
 class AppendOptions:
-    """The options of blob append, as typed."""
+    """The options of blob append."""
 
     file: Annotated[str | None, option("--file, -f", "FILE|-", "Append this file; by default, stdin.")] = None
     line: Annotated[
         list[str] | None,
-        option("--line", "TEXT", "Append this line; repeat it for more, which stay together."),
+        option("--line", "TEXT", "Append this line; repeat it for more, which stay together.", _LINE),
     ] = None
     lines: Annotated[
         bool,
@@ -75,47 +94,35 @@ class AppendOptions:
     source_sas: copies.SourceSas = None
     guard: Annotated[
         str | None,
-        option("--guard", "position|content|lease", "Choose the guard; see azguard help appends."),
+        option(
+            "--guard",
+            "position|content|lease",
+            "Choose the guard; see azguard help appends.",
+            choice("position", "content", "lease"),
+        ),
     ] = None
     create: Annotated[bool, flag("--create", "Create the append blob if it is missing.")] = False
     content_type: Annotated[
         str | None,
-        option("--content-type", "TYPE", "Set it on a created blob; by default, from the name."),
+        option("--content-type", "TYPE", "Set it on a created blob; by default, from the name.", HEADER),
     ] = None
     metadata: common.Metadata = None
     allow_empty: Annotated[bool, flag("--allow-empty", "Do nothing if the input is empty.")] = False
+
+    RULES: ClassVar = (
+        at_most_one("--file --line --source-url"),
+        excludes("--line", "--lines"),
+        excludes("--source-url", "--lines --guard=position --guard=content", _NOT_SEEN),
+        _OF_SOURCE,
+        _OF_CREATED,
+        excludes("--guard=lease", "--lease-id"),
+        excludes("--guard", "--last-writer-wins"),
+    )
 
     @property
     def is_lines(self) -> bool:
         """Return whether lines are appended, between which those of other writers may stand."""
         return self.lines or bool(self.line)
-
-    def check(self, env: Environment) -> None:
-        """Refuse what contradicts itself, or is malformed.
-
-        Raises:
-            UsageError: names the options, and what goes instead.
-        """
-        values.choice(self.guard, "--guard", ("position", "content", "lease"))
-        _check_source(self.source_url, self.source_sas, self.file)
-        if self.source_url is not None and (self.is_lines or self.guard in ("position", "content")):
-            raise UsageError(
-                "--source-url: the bytes of the source are not seen here, so a lease alone guards them",
-                hint="leave --line, --lines and --guard out",
-            )
-        if self.line and (self.file is not None or self.lines):
-            raise UsageError("--line and the lines of a file do not go together", hint="leave one of them out")
-        for text in self.line or ():
-            values.not_empty(text, "--line")
-            if "\n" in text:
-                raise UsageError("--line: the text has more than one line", hint="repeat --line, or pipe it to --lines")
-        if not self.create and (self.content_type is not None or self.metadata):
-            raise UsageError("--content-type and --metadata are for a blob that is created", hint="add --create")
-        asked = RequestedConditions.of(env.shared)
-        if self.guard == "lease" and asked.lease_id is not None:
-            raise UsageError("--guard lease and --lease-id contradict each other", hint="leave one of them out")
-        if self.guard is not None and asked.last_writer_wins:
-            raise UsageError("--guard and --last-writer-wins contradict each other", hint="leave one of them out")
 
     def plan(self, env: Environment, target: Target) -> "Append":
         """Return the append that the options describe."""
@@ -174,9 +181,7 @@ class AppendOptions:
     def _read_settings(self, name: str) -> "Settings":
         from azguard.blobs.content.upload import Settings
 
-        return Settings(
-            content_type=values.content_type(self.content_type, name, None), metadata=values.metadata(self.metadata)
-        )
+        return Settings(content_type=values.content_type(self.content_type, name, None), metadata=self.metadata or {})
 
 
 def _join_queue(env: Environment, target: Target) -> Callable[[], AbstractContextManager[Any]]:
@@ -190,21 +195,28 @@ def _join_queue(env: Environment, target: Target) -> Callable[[], AbstractContex
 
 @dataclass(frozen=True)
 class PagePutOptions:
-    """The options of blob page put, as typed."""
+    """The options of blob page put."""
 
     file: Annotated[str | None, option("--file, -f", "FILE|-", "Write this file; by default, stdin.")] = None
-    offset: Annotated[str, option("--offset", "BYTES", "Begin at this byte, a multiple of 512.")] = "0"
+    offset: Annotated[int, option("--offset", "SIZE", "Begin at this byte, a multiple of 512.", SIZE)] = 0
     source_url: SourceUrl = None
     source_sas: copies.SourceSas = None
     create: Annotated[
-        str | None,
-        option("--create", "BYTES", "Create it with this length if it is missing."),
+        int | None,
+        option("--create", "SIZE", "Create it with this length if it is missing.", size(_LEAST_BYTES)),
     ] = None
     content_type: Annotated[
         str | None,
-        option("--content-type", "TYPE", "Set it on a created blob; by default, from the name."),
+        option("--content-type", "TYPE", "Set it on a created blob; by default, from the name.", HEADER),
     ] = None
     metadata: common.Metadata = None
+
+    RULES: ClassVar = (
+        at_most_one("--file --source-url"),
+        _OF_SOURCE,
+        _OF_CREATED,
+        checked("--create", "whole pages, and room for the content", "partial_writes.build_write"),
+    )
 
     def open(self) -> AbstractContextManager[BinaryIO | None]:
         """Return the content that is to be read; None where the service reads it."""
@@ -216,38 +228,34 @@ class PagePutOptions:
             return stream
         return _read_source(env, write.target, self.source_url or "", self.source_sas, write.conditions)
 
-    def check(self, env: Environment, target: Target, size: int | None) -> "PageWrite":
+    def build_write(self, env: Environment, target: Target, size: int | None) -> "PageWrite":
         """Return the write that the options describe; ``size`` is the length of the content, where it is known.
 
         Raises:
-            UsageError: an option is malformed, or the content does not consist of whole pages.
+            UsageError: the content does not consist of whole pages, or the blob to create has no room for it.
         """
         from azguard.blobs.content.page_blob import MOST_BYTES, PAGE_BYTES, check_range
         from azguard.blobs.content.upload import Settings
 
-        _check_source(self.source_url, self.source_sas, self.file)
-        offset = values.size(self.offset, "--offset")
-        check_range(offset, None)
+        check_range(self.offset, None)
         if size is not None and size % PAGE_BYTES:
             raise UsageError(
                 f"the content has {size:,} bytes, and a page has {PAGE_BYTES}", reason="content_not_whole_pages"
             )
-        if self.create is None and (self.content_type is not None or self.metadata):
-            raise UsageError("--content-type and --metadata are for a blob that is created", hint="add --create BYTES")
         if self.create is None:
-            return plan_pages(env, target, offset)
-        length = values.size(self.create, "--create", least=PAGE_BYTES)
-        check_range(offset, length, "create")
-        if length > MOST_BYTES or (size is not None and offset + size > length):
+            return plan_pages(env, target, self.offset)
+        check_range(self.offset, self.create, "create")
+        if self.create > MOST_BYTES or (size is not None and self.offset + size > self.create):
             raise UsageError(
-                f"--create {self.create}: a blob of {length:,} bytes is not what this content needs",
+                f"--create: a blob of {self.create:,} bytes is not what this content needs",
                 hint="from the end of the content up to 8 TiB",
             )
         settings = Settings(
             content_type=values.content_type(self.content_type, target.address.name, self.file),
-            metadata=values.metadata(self.metadata),
+            metadata=self.metadata or {},
         )
-        return replace(plan_pages(env, target, offset, creates=True), create_bytes=length, settings=settings)
+        planned = plan_pages(env, target, self.offset, creates=True)
+        return replace(planned, create_bytes=self.create, settings=settings)
 
 
 def plan_pages(env: Environment, target: Target, offset: int, *, creates: bool = False) -> "PageWrite":
@@ -286,24 +294,29 @@ def record_pages(env: Environment, write: "PageWrite", done: Any) -> None:
 
 @dataclass(frozen=True)
 class CommitOptions:
-    """The options of blob block commit, as typed."""
+    """The options of blob block commit."""
 
     block_id: Annotated[
         list[str] | None,
-        option("--block-id", "BASE64", "Use this block; repeat it for more, in their order."),
+        option("--block-id", "BASE64", "Use this block; repeat it for more, in their order.", BLOCK_ID),
     ] = None
     file: Annotated[
         str | None,
-        option("--file, -f", "FILE|-", "Read the block ids from this file, one per line."),
+        option("--file, -f", "FILE|-", "Read the block ids from this file, one per line.", TEXT),
     ] = None
-    content_type: Annotated[str | None, option("--content-type", "TYPE", "Set Content-Type; by default, it stays.")] = (
-        None
-    )
+    content_type: Annotated[
+        str | None, option("--content-type", "TYPE", "Set Content-Type; by default, it stays.", HEADER)
+    ] = None
     metadata: Annotated[
-        list[str] | None,
-        option("--metadata", "KEY=VALUE", "Replace the metadata; by default, they stay."),
+        dict[str, str] | None,
+        option("--metadata", "KEY=VALUE", "Replace the metadata; by default, they stay.", METADATA),
     ] = None
     allow_empty: Annotated[bool, flag("--allow-empty", "Make an empty blob of no blocks.")] = False
+
+    RULES: ClassVar = (
+        excludes("--block-id", "--file"),
+        checked("--block-id --file", "some block, and ids of one length", "partial_writes.read_ids"),
+    )
 
     def read_ids(self) -> Sequence[str]:
         """Return the ids of the blocks.
@@ -313,11 +326,8 @@ class CommitOptions:
         """
         from azguard.blobs.content import blocks
 
-        if self.file is not None and self.block_id:
-            raise UsageError("--block-id and --file do not go together", hint="leave one of them out")
-        ids = [*(self.block_id or ())]
+        ids = self.block_id or []
         if self.file is not None:
-            values.not_empty(self.file, "--file")
             ids = streams.read(self.file).decode("utf-8", "replace").split()
         if not ids and not self.allow_empty:
             raise UsageError(
@@ -333,13 +343,9 @@ class CommitOptions:
         from azguard.blobs.content.upload import Settings, Upload
         from azguard.requests.lineage import fresh_op
 
-        settings = Settings(
-            content_type=values.header(self.content_type, "--content-type"),
-            metadata=None if self.metadata is None else values.metadata(self.metadata),
-        )
         return Upload(
             target=target,
-            settings=settings,
+            settings=Settings(content_type=self.content_type, metadata=self.metadata),
             conditions=env.conditions(target),
             deadline=env.deadline,
             op=fresh_op(),

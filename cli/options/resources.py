@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from azguard.accounts.account import Account, Target
 from azguard.address import Kind
 from azguard.cli.context import Environment
-from azguard.cli.input import streams, values
+from azguard.cli.input import streams
 from azguard.cli.options import common
 from azguard.cli.output import delivery
 from azguard.cli.parsing.rows import CommandSpec, option
@@ -196,7 +196,7 @@ def record_replaced(env: Environment, target: Target, part: Part, done: Any) -> 
     env.out.show(done.written)
 
 
-def read_metadata(texts: list[str] | None, file: str | None) -> "tuple[dict[str, str], SeenVersion | None]":
+def read_metadata(texts: dict[str, str] | None, file: str | None) -> "tuple[dict[str, str], SeenVersion | None]":
     """Return the metadata to set, and the version that the file with them came with.
 
     Raises:
@@ -206,12 +206,12 @@ def read_metadata(texts: list[str] | None, file: str | None) -> "tuple[dict[str,
 
     _refuse_both(texts, "--metadata", file)
     if texts:
-        return metadata.refuse_reserved(values.metadata(texts), KEY), None
+        return texts, None
     found = metadata.parse(streams.read_json(file, "--metadata KEY=VALUE"), KEY)
     return found.value, _read_seen(found.etag)
 
 
-def read_tags(texts: list[str] | None, file: str | None) -> "tuple[dict[str, str], SeenVersion | None]":
+def read_tags(texts: dict[str, str] | None, file: str | None) -> "tuple[dict[str, str], SeenVersion | None]":
     """Return the index tags to set, and the version that the file with them came with.
 
     Raises:
@@ -221,7 +221,7 @@ def read_tags(texts: list[str] | None, file: str | None) -> "tuple[dict[str, str
 
     _refuse_both(texts, "--tags", file)
     if texts:
-        return values.tags(texts), None
+        return texts, None
     found = metadata.parse_tags(streams.read_json(file, "--tags KEY=VALUE"))
     return found.value, _read_seen(found.etag)
 
@@ -238,7 +238,7 @@ def read_policies(file: str | None, rules: "PolicyRules") -> "tuple[Policies, Se
     return policies.parse(document, rules), _read_seen(metadata.take_part(document, "policies").etag)
 
 
-def _refuse_both(texts: list[str] | None, option: str, file: str | None) -> None:
+def _refuse_both(texts: dict[str, str] | None, option: str, file: str | None) -> None:
     """Refuse the values as options and as a file."""
     if texts and file is not None:
         raise UsageError(f"{option} and --file do not go together", hint="leave one of them out")

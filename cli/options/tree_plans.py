@@ -56,10 +56,6 @@ class PutGiven(Protocol):
     def allow_empty(self) -> bool:
         """Return --allow-empty."""
 
-    @property
-    def content_md5(self) -> str | None:
-        """Return --content-md5."""
-
 
 def put(
     env: Environment,
@@ -78,7 +74,6 @@ def put(
     """
     from azguard.trees.uploads import TreeUpload
 
-    _check_put(env, given, tree)
     folder, address = _pair(env, words, given.file)
     skips_existing = resources.skips(env, given.if_exists)
     store = open_store(address)
@@ -92,21 +87,15 @@ def put(
         asked=asked,
         scope=env.scope,
         skips_existing=skips_existing,
-        skips_unchanged=tree.skips_unchanged,
+        skips_unchanged=tree.unchanged is not None,
         skips_delivered=not skips_existing and asked == RequestedConditions() and not _sets_properties(given),
         mirrors=tree.mirror,
         allows_empty=given.allow_empty,
         keeps_folders=keeps_folders,
-        last=tree.read_last(),
+        last=tuple(dict.fromkeys(tree.last or ())),
         follows_links=tree.follow_symlinks,
     )
     _run(env, upload, tree, upload.sizes())
-
-
-def _check_put(env: Environment, given: PutGiven, tree: TreePutOptions) -> None:
-    tree.check(env)
-    if given.content_md5 is not None:
-        raise UsageError("--content-md5 is for one file, and --recursive is for many", hint="leave it out")
 
 
 def _sets_properties(given: Any) -> bool:
@@ -137,7 +126,6 @@ def get(
     """
     from azguard.trees.downloads import TreeDownload
 
-    tree.check(env)
     if values.not_empty(file, "--file") in (None, "-"):
         raise UsageError("--recursive needs a folder to read into", hint="name it with -f DIR")
     found = store()
@@ -148,8 +136,8 @@ def get(
         patterns=tree.read_patterns(),
         reads=env.reads,
         asked=RequestedConditions.of(env.shared),
-        skips_existing=tree.skips_existing,
-        skips_unchanged=tree.skips_unchanged,
+        skips_existing=tree.if_exists is not None,
+        skips_unchanged=tree.unchanged is not None,
         overwrites=overwrites,
         mirrors=tree.mirror,
         allows_empty=tree.allow_empty,
@@ -167,7 +155,6 @@ def delete(
     """
     from azguard.trees.deletes import Deleting, TreeDelete
 
-    tree.check(env)
     found = store()
     _check_options(env, found.delete_operation, found)
     deleting = Deleting(store=found, reads=env.reads, asked=RequestedConditions.of(env.shared))
@@ -212,7 +199,7 @@ def _run(env: Environment, tree: Tree, given: TreeOptions, sizes: Iterator[int] 
             lines.tell_wrong()
         lines.finish()
         return
-    jobs = given.read_jobs()
+    jobs = given.jobs
     control = runs.Control(env.deadline, outage=items.Outage(items.ROUNDS * jobs))
     with TreeProgress(env.command, tree.address, control.headway, sizes, enabled=env.out.progress) as progress:
 

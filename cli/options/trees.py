@@ -1,19 +1,19 @@
 """The options of commands that move trees of files, whatever the service."""
 
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from azguard.cli.input import values
+from azguard.cli.options.types import TEXT, choice, whole
 from azguard.cli.parsing.rows import TREES, flag, option
+from azguard.cli.rules.rows import Rule, checked, excludes, needs
 from azguard.errors import UsageError
+from azguard.requests import pool
 
 if TYPE_CHECKING:
     from azguard.cli.context import Environment
     from azguard.trees.names import Patterns
 
 
-# Each names one version or one lease, and a tree has many.
-_OF_ONE = ("if_match", "if_none_match", "etag", "lease_id")
 _KeepDirectories = Annotated[
     bool,
     flag("--keep-directories", "Keep directories that the deletes made empty.", panel=TREES),
@@ -37,45 +37,20 @@ class TreeOptions:
         option("--exclude", "PATTERN", "No files that match, as in .gitignore; repeat it for more.", panel=TREES),
     ] = None
     dry_run: Annotated[bool, flag("--dry-run", "Show what would be done; write nothing.", panel=TREES)] = False
-    jobs: Annotated[
-        str | None,
-        option("--jobs", "N", "Work on N files at a time; by default, 16.", panel=TREES),
-    ] = None
+    jobs: Annotated[int, option("--jobs", "N", "Work on N files at a time.", whole(1, pool.MOST_JOBS), panel=TREES)] = (
+        pool.DEFAULT_JOBS
+    )
 
-    def check(self, env: "Environment", second: str | None = None) -> None:
-        """Refuse what means nothing together; ``second`` is an address behind the first argument.
-
-        Raises:
-            UsageError: an option of trees without --recursive, or one of single files with it.
-        """
-        if not self.recursive:
-            self._refuse_without_recursive()
-            if second is not None:
-                from azguard.cli.words import guesses
-
-                raise UsageError(
-                    f"two arguments are one too many: {second!r}",
-                    hint=guesses.hint_for_values(env.argv)
-                    or "name the file with -f FILE, or add --recursive if it is a folder",
-                )
-            return
-        from azguard.guards.requested import RequestedConditions
-
-        asked = RequestedConditions.of(env.shared)
-        for name in _OF_ONE:
-            if getattr(asked, name) is not None:
-                option = f"--{name.replace('_', '-')}"
-                raise UsageError(
-                    f"{option} is for one file, and --recursive is for many: each has a version of its own",
-                    hint=f"leave {option} out: each file is guarded by the version that was read here",
-                )
-        self.read_patterns()
-        self.read_jobs()
-
-    def _refuse_without_recursive(self) -> None:
-        for each in fields(self):
-            if getattr(self, each.name) not in (None, False):
-                raise UsageError(f"--{each.name.replace('_', '-')} needs --recursive", hint="add --recursive")
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        needs("--include --exclude --dry-run --jobs", "--recursive"),
+        excludes(
+            "--recursive",
+            "--if-match --if-none-match --etag --lease-id",
+            "each file has a version of its own",
+            "leave the version out: each file is guarded by what was read of it here",
+        ),
+        checked("--include --exclude", "patterns as in .gitignore", "trees.read_patterns"),
+    )
 
     def read_patterns(self) -> "Patterns":
         """Return which names are meant."""
@@ -84,12 +59,6 @@ class TreeOptions:
         found = Patterns(tuple(self.include or ()), tuple(self.exclude or ()))
         found.check()
         return found
-
-    def read_jobs(self) -> int:
-        """Return how many files are moved at a time."""
-        from azguard.requests import pool
-
-        return pool.DEFAULT_JOBS if self.jobs is None else values.whole(self.jobs, "--jobs", 1, pool.MOST_JOBS)
 
 
 @dataclass(frozen=True)
@@ -102,6 +71,7 @@ class TreeCopyOptions(TreeOptions):
             "--unchanged",
             "skip",
             "Skip files whose content is there already, also those never read here.",
+            choice("skip"),
             panel=TREES,
         ),
     ] = None
@@ -110,10 +80,7 @@ class TreeCopyOptions(TreeOptions):
         flag("--mirror", "At the end, delete files there that are not here.", panel=TREES),
     ] = False
 
-    @property
-    def skips_unchanged(self) -> bool:
-        """Return whether content that is there already is left alone."""
-        return values.choice(values.not_empty(self.unchanged, "--unchanged"), "--unchanged", ("skip",)) is not None
+    RULES: ClassVar[tuple[Rule, ...]] = (needs("--unchanged --mirror", "--recursive"),)
 
 
 @dataclass(frozen=True)
@@ -122,16 +89,17 @@ class TreePutOptions(TreeCopyOptions):
 
     last: Annotated[
         list[str] | None,
-        option("--last", "FILE", "Write this file after all others; repeat it for more.", panel=TREES),
+        option("--last", "FILE", "Write this file after all others; repeat it for more.", TEXT, panel=TREES),
     ] = None
     follow_symlinks: Annotated[
         bool,
         flag("--follow-symlinks", "Follow symbolic links.", panel=TREES),
     ] = False
 
-    def read_last(self) -> tuple[str, ...]:
-        """Return the names that come after all others, each once."""
-        return tuple(dict.fromkeys(str(values.not_empty(each, "--last")) for each in self.last or ()))
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        needs("--last --follow-symlinks", "--recursive"),
+        checked("CONTAINER/PREFIX/ SHARE/PREFIX/", "only with --recursive", "trees.refuse_second"),
+    )
 
 
 @dataclass(frozen=True)
@@ -140,12 +108,16 @@ class FileTreeDeleteOptions(TreeOptions):
 
     keep_directories: _KeepDirectories = False
 
+    RULES: ClassVar[tuple[Rule, ...]] = (needs("--keep-directories", "--recursive"),)
+
 
 @dataclass(frozen=True)
 class FileTreePutOptions(TreePutOptions):
     """What a put of a tree takes besides."""
 
     keep_directories: _KeepDirectories = False
+
+    RULES: ClassVar[tuple[Rule, ...]] = (needs("--keep-directories", "--recursive"),)
 
 
 @dataclass(frozen=True)
@@ -154,7 +126,7 @@ class TreeGetOptions(TreeCopyOptions):
 
     if_exists: Annotated[
         str | None,
-        option("--if-exists", "skip", "Leave alone what is in the folder.", panel=TREES),
+        option("--if-exists", "skip", "Leave alone what is in the folder.", choice("skip"), panel=TREES),
     ] = None
 
     allow_empty: Annotated[
@@ -162,7 +134,20 @@ class TreeGetOptions(TreeCopyOptions):
         flag("--allow-empty", "End with 0 if nothing is there; with --mirror this empties your folder.", panel=TREES),
     ] = False
 
-    @property
-    def skips_existing(self) -> bool:
-        """Return whether what is in the folder is left alone, whatever it holds."""
-        return values.choice(values.not_empty(self.if_exists, "--if-exists"), "--if-exists", ("skip",)) is not None
+    RULES: ClassVar[tuple[Rule, ...]] = (needs("--if-exists --allow-empty", "--recursive"),)
+
+
+def refuse_second(env: "Environment", second: str | None) -> None:
+    """Refuse a second word where one resource is meant.
+
+    Raises:
+        UsageError: there is one; the hint tells where an option is missing before it.
+    """
+    if second is not None:
+        from azguard.cli.words import guesses
+
+        raise UsageError(
+            f"two arguments are one too many: {second!r}",
+            hint=guesses.hint_for_values(env.argv)
+            or "name the file with -f FILE, or add --recursive if it is a folder",
+        )

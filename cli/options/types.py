@@ -19,13 +19,15 @@ class ValueType:
     #: What programs call it: ``duration``, ``integer``.
     name: str
     #: Reads the text of a value; the second argument is the name of its option.
-    read: Callable[[str, str], Any]
+    read: Callable[[Any, str], Any]
     #: Writes a value as it is typed.
     write: Callable[[Any], str] = str
     #: The words that a value can be; empty where there are other values.
     choices: tuple[str, ...] = ()
     #: The least and the most of a number, or of the seconds of a duration.
     bounds: tuple[float, float] | None = field(default=None)
+    #: Whether its option is repeated, and all of its texts are read as one value.
+    of_many: bool = False
 
     def accepts(self, text: str) -> bool:
         """Return whether a text is meant as a value of this type; a number is, and one with a typo is refused."""
@@ -52,6 +54,16 @@ def seconds(least: int, most: int) -> ValueType:
 def choice(*words: str) -> ValueType:
     """Return the type of some words."""
     return ValueType("choice", lambda text, name: values.choice(text, name, words), choices=words)
+
+
+def spelt(*words: str) -> ValueType:
+    """Return the type of some words, whatever the case in which they are typed."""
+    return ValueType("choice", lambda text, name: values.chosen(text, name, words), choices=words)
+
+
+def size(least: int) -> ValueType:
+    """Return the type of numbers of bytes from a least one on."""
+    return ValueType("size", lambda text, name: values.size(text, name, least=least), _write_size)
 
 
 def _read_initial(text: str, name: str) -> str:
@@ -84,5 +96,14 @@ INITIAL = ValueType("text", _read_initial)
 DURATION = ValueType("duration", values.duration, _write_seconds)
 #: Bytes.
 SIZE = ValueType("size", values.size, _write_size)
+#: The time that names a snapshot.
+SNAPSHOT = ValueType("snapshot", values.snapshot_time)
+#: KEY=VALUE, repeated: a mapping.
+METADATA = ValueType("metadata", lambda texts, _: values.metadata(texts), of_many=True)
+TAGS = ValueType("tags", lambda texts, _: values.tags(texts), of_many=True)
+#: The value of a content header.
+HEADER = ValueType("text", values.header)
+#: An MD5 in base64.
+MD5 = ValueType("md5", lambda text, _: values.md5(text))
 #: A whole number above zero; ``*`` of az is None: no limit.
 COUNT = ValueType("integer", values.count)

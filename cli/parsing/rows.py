@@ -101,6 +101,8 @@ class Row:
         if self.type is None or not isinstance(value, (str, list)):
             return value
         name = self.metavar if self.is_argument else self.flags[0]
+        if self.type.of_many:
+            return self.type.read(value, name)
         return self.type.read(value, name) if isinstance(value, str) else [self.type.read(each, name) for each in value]
 
 
@@ -192,7 +194,7 @@ def _bind(parameter: Parameter) -> Row:
         name=parameter.name,
         default=None if is_required else parameter.default,
         is_required=is_required,
-        is_many=typed in (list[str], list[str] | None),
+        is_many=typed in (list[str], list[str] | None) or (row.type is not None and row.type.of_many),
     )
 
 
@@ -217,7 +219,9 @@ def _list_within(kind: Any) -> "Iterator[Rule]":
         return
     for each in fields(kind):
         yield from _list_within(each.type)
-    yield from getattr(kind, "RULES", ())
+    own: Any = kind
+    for base in reversed(inspect.getmro(own)):
+        yield from vars(base).get("RULES", ())
 
 
 def list_typed(rows: Iterable[Row], values: Mapping[str, Any], names: Collection[str]) -> list[str]:
@@ -234,4 +238,6 @@ def list_typed(rows: Iterable[Row], values: Mapping[str, Any], names: Collection
             typed.append(row.off)
         elif row.name in names and not row.is_argument:
             typed.append(row.flags[0])
+            if row.type is not None and row.type.choices:
+                typed.append(f"{row.flags[0]}={value}")
     return typed

@@ -1,7 +1,8 @@
 """Which options of a command go together: rules as rows, checked before any request, with one form of words.
 
 A rule stands beside the options: in ``RULES`` of their dataclass, or at the command. An option is named as it is typed,
-such as ``--no-log`` for the flag that is switched off; an argument by its metavar.
+such as ``--no-log`` for the flag that is switched off, or ``--guard=lease`` for one of its values; an argument by its
+metavar.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -15,7 +16,8 @@ class Rule:
     """What must hold between options."""
 
     #: ``excludes``: none of ``others`` beside any of ``options``. ``needs``: one of ``others`` with each of them.
-    #: ``one_of``: one of ``options``, and no more. ``only_for``: ``options`` for these kinds of address alone.
+    #: ``one_of``: one of ``options``, and no more. ``any_of``: one of them, or more. ``at_most_one``: one, or none.
+    #: ``only_for``: ``options`` for these kinds of address alone.
     #: ``checked``: a function says it, because it needs more than the line: the cache, a file, the clock.
     kind: str
     options: tuple[str, ...]
@@ -40,6 +42,8 @@ class Rule:
                 return None if is_met else self._refuse_alone(given[0])
             case "one_of":
                 return self._refuse_both(*given[:2]) if len(given) > 1 else None if given else self._refuse_none()
+            case "any_of":
+                return None if given else UsageError(self.why, hint=self.hint)
             case "at_most_one":
                 return self._refuse_both(*given[:2]) if len(given) > 1 else None
             case "only_for" if given:
@@ -59,7 +63,8 @@ class Rule:
     def _refuse_none(self) -> UsageError:
         known = " or ".join(self.options)
         because = f": {self.why}" if self.why else ""
-        return UsageError(f"one of {', '.join(self.options)} is needed{because}", hint=self.hint or f"add {known}")
+        what = f"{known} is missing" if len(self.options) == 1 else f"one of {', '.join(self.options)} is needed"
+        return UsageError(f"{what}{because}", hint=self.hint or f"add {known}")
 
     def _refuse_kind(self, one: str, address: str) -> UsageError:
         because = f": {self.why}" if self.why else ""
@@ -108,6 +113,11 @@ def needs(options: str, others: str, why: str = "", hint: str = "") -> Rule:
 def one_of(options: str, why: str = "", hint: str = "") -> Rule:
     """Return the rule that one of the options is needed, and no more."""
     return Rule("one_of", tuple(options.split()), (), why, hint)
+
+
+def any_of(options: str, why: str, hint: str) -> Rule:
+    """Return the rule that one of the options is needed, or more of them; ``why`` says what is missing."""
+    return Rule("any_of", tuple(options.split()), (), why, hint)
 
 
 def at_most_one(options: str, why: str = "", hint: str = "") -> Rule:

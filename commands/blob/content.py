@@ -8,11 +8,10 @@ from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.cli.options import common, resources
 from azguard.cli.options.content import BlobPutOptions, ReadOptions
-from azguard.cli.options.trees import TreeGetOptions, TreePutOptions
+from azguard.cli.options.trees import TreeGetOptions, TreePutOptions, refuse_second
 from azguard.cli.output.delivery import Overwrite, check_overwrite, to_file, to_stream
 from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group
-from azguard.errors import UsageError
 from azguard.guards import operations
 
 if TYPE_CHECKING:
@@ -65,14 +64,12 @@ def get(
     from azguard.blobs.content import download
 
     check_overwrite(file, tree.if_exists, overwrite=overwrite)
-    given.check(is_tree=tree.recursive)
     if tree.recursive:
         from azguard.cli.input import addresses
         from azguard.cli.options import tree_plans
 
         tree_plans.get(env, lambda: addresses.blob_tree(env, blob), file, tree, overwrites=overwrite)
         return
-    tree.check(env)
     target = env.locate(blob, Kind.BLOB)
     path, beside = streams.choose_places(file, result, env.out.query)
     conditions = given.conditions(env, target)
@@ -146,14 +143,14 @@ def put(
     if tree.recursive:
         _put_tree(env, (blob, to), given, tree)
         return
-    tree.check(env, second=to)
+    refuse_second(env, to)
     target = env.locate(blob, Kind.BLOB, writable=True)
     skip = resources.skips(env, given.if_exists)
     with streams.content(given.file, takes_folders=True) as stream:
         copy, size = streams.copy(stream), streams.size(stream)
         upload = Upload(
             target=target,
-            settings=given.check(target.address.name),
+            settings=given.build_settings(target.address.name),
             conditions=create_only(target) if skip else env.conditions(target, copy),
             deadline=env.deadline,
             op=fresh_op(),
@@ -173,14 +170,10 @@ def _put_tree(env: Environment, words: tuple[str, str | None], given: BlobPutOpt
     from azguard.cli.input import addresses
     from azguard.cli.options import tree_plans
 
-    if given.snapshot_first:
-        raise UsageError(
-            "--snapshot-first and --recursive do not go together", hint="azguard blob snapshot keeps one blob"
-        )
     open_store = partial(
         addresses.blob_tree,
         env,
-        settings=given.check,
+        settings=given.build_settings,
         stamps=not given.no_lineage,
         any_type=given.blob_type is not None,
     )

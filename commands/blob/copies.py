@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 from azguard.address import Kind
 from azguard.cli import completers, signals
 from azguard.cli.context import Environment
-from azguard.cli.input import addresses, values
+from azguard.cli.input import addresses
 from azguard.cli.options import common, resources
 from azguard.cli.options.copies import WAIT_SECONDS, CopyOptions, locate_source, record_copy, refuse_order, say_waiting
+from azguard.cli.options.types import TEXT
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.guards import operations
@@ -69,7 +70,7 @@ def copy(
     plan = copies.BlobCopy(
         target=target,
         source=locate_source(env, target, given.source or "", given.source_sas),
-        settings=given.check(),
+        settings=given.build_settings(),
         conditions=create_only(target) if skip else env.conditions(target),
         deadline=env.deadline,
         op=fresh_op(),
@@ -89,7 +90,9 @@ def copy(
 def abort_copy(
     env: Environment,
     blob: _Destination,
-    copy_id: Annotated[str | None, option("--copy-id", "ID", "Stop this copy; by default, the pending one.")] = None,
+    copy_id: Annotated[
+        str | None, option("--copy-id", "ID", "Stop this copy; by default, the pending one.", TEXT)
+    ] = None,
 ) -> None:
     """Stop a copy that is pending. The destination is then an empty blob.
 
@@ -105,8 +108,7 @@ def abort_copy(
     from azguard.blobs import copies
 
     target = env.locate(blob, Kind.BLOB, writable=True)
-    named = values.not_empty(copy_id, "--copy-id")
-    done = copies.abort_copy(target, named, env.conditions(target), env.deadline)
+    done = copies.abort_copy(target, copy_id, env.conditions(target), env.deadline)
     env.reads.forget(target)
     env.out.show(done)
 
@@ -138,7 +140,7 @@ def snapshot(
         conditions=env.conditions(target),
         deadline=env.deadline,
         op=fresh_op(),
-        metadata=None if metadata is None else values.metadata(metadata),
+        metadata=metadata,
         has_lineage=not no_lineage,
     )
     env.out.show(snapshots.take_snapshot(given))

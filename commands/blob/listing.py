@@ -1,5 +1,6 @@
 """``azguard blob``: show, exists, list, delete, wait."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from azguard.address import Kind
@@ -7,14 +8,18 @@ from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import values
 from azguard.cli.options import common
+from azguard.cli.options.content import WAIT_SECONDS
 from azguard.cli.options.trees import TreeOptions
+from azguard.cli.options.types import DURATION, TEXT, ValueType, choice
 from azguard.cli.parsing.rows import option
 from azguard.cli.parsing.tree import Group
-from azguard.errors import NotFound, UsageError
+from azguard.cli.rules.rows import needs, one_of
+from azguard.errors import NotFound
 from azguard.guards import operations
 from azguard.requests.results import Written
 
 _UNTIL = ("exists", "absent", "changed", "unleased")
+_KINDS = ValueType("kinds", lambda text, _: values.parse_included(text))
 
 app = Group("Blobs: show, exists, list, delete, wait.")
 
@@ -62,11 +67,13 @@ def list_(
     prefix: common.Prefix = None,
     delimiter: Annotated[
         str | None,
-        option("--delimiter", "TEXT", "Show one line for all names that are equal up to this text."),
+        option("--delimiter", "TEXT", "Show one line for all names that are equal up to this text.", TEXT),
     ] = None,
     include: Annotated[
-        str | None,
-        option("--include", "LIST", "Show also metadata, snapshots, versions, deleted, tags, uncommittedblobs."),
+        Sequence[str] | None,
+        option(
+            "--include", "KINDS", "Show also metadata, snapshots, versions, deleted, tags, uncommittedblobs.", _KINDS
+        ),
     ] = None,
     num_results: common.Limit = None,
 ) -> None:
@@ -86,8 +93,8 @@ def list_(
             target,
             env.deadline,
             prefix=prefix,
-            delimiter=values.not_empty(delimiter, "--delimiter"),
-            include=values.parse_included(include),
+            delimiter=delimiter,
+            include=list(include or ()),
             limit=num_results,
         )
     )
@@ -99,7 +106,12 @@ def delete(
     blob: common.Blob,
     delete_snapshots: Annotated[
         str | None,
-        option("--delete-snapshots", "include|only", "Delete its snapshots too, or only those."),
+        option(
+            "--delete-snapshots",
+            "include|only",
+            "Delete its snapshots too, or only those.",
+            choice("include", "only"),
+        ),
     ] = None,
     snapshot_first: common.NoSnapshotFirst = False,
     *,
@@ -121,30 +133,34 @@ def delete(
     from azguard.cli.input import addresses
 
     addresses.refuse_snapshot_first(blob, given=snapshot_first)
-    snapshots = values.choice(delete_snapshots, "--delete-snapshots", ("include", "only"))
     if tree.recursive:
         from azguard.cli.options import tree_plans
 
-        tree_plans.delete(env, lambda: addresses.blob_tree(env, blob, snapshots=snapshots), tree)
+        tree_plans.delete(env, lambda: addresses.blob_tree(env, blob, snapshots=delete_snapshots), tree)
         return
-    tree.check(env)
     target = env.locate(blob, Kind.BLOB)
     conditions = env.conditions(target)
 
     def send() -> Written:
-        return deletes.delete(target, conditions, snapshots, env.deadline)
+        return deletes.delete(target, conditions, delete_snapshots, env.deadline)
 
     # Without its snapshots a blob is still there.
-    env.out.show(send() if snapshots == "only" else env.reads.delete(target, conditions, send))
+    env.out.show(send() if delete_snapshots == "only" else env.reads.delete(target, conditions, send))
 
 
-@app.command(spec=common.remote("blob wait only looks, until the blob is as you say"))
+@app.command(
+    spec=common.remote("blob wait only looks, until the blob is as you say"),
+    rules=(
+        one_of("--until", "what to wait for", f"--until {'|'.join(_UNTIL)}"),
+        needs("--if-none-match", "--until=changed", hint="--until changed"),
+    ),
+)
 def wait(
     env: Environment,
     blob: common.Blob,
     until: Annotated[
         str | None,
-        option("--until", "|".join(_UNTIL), "Say what to wait for."),
+        option("--until", "|".join(_UNTIL), "Say what to wait for.", choice(*_UNTIL)),
     ] = None,
     if_none_match: Annotated[
         str | None,
@@ -156,9 +172,8 @@ def wait(
         ),
     ] = None,
     timeout: Annotated[
-        str | None,
-        option("--timeout", "DURATION", "Give up after this long (exit 75); by default, 60s."),
-    ] = None,
+        float, option("--timeout", "DURATION", "Give up after this long (exit 75).", DURATION)
+    ] = WAIT_SECONDS,
 ) -> None:
     """Wait until a blob exists, is absent, has changed or is not leased.
 
@@ -181,15 +196,10 @@ def wait(
     from azguard.cli.options import content
     from azguard.guards.resolve import Conditions
 
-    if until is None:
-        raise UsageError("what to wait for is missing", hint=f"--until {'|'.join(_UNTIL)}")
-    which = waiting.Until(values.choice(until, "--until", _UNTIL) or until)
+    assert until is not None  # says the rule
+    which = waiting.Until(until)
     target = env.locate(blob, Kind.BLOB)
     conditions = Conditions()
     if which is waiting.Until.CHANGED:
         conditions = content.resolve_change(env, target, operations.BLOB_GET_PROPERTIES, if_none_match)
-    elif if_none_match is not None:
-        raise UsageError(f"--if-none-match means nothing with --until {which}", hint="--until changed")
-    env.out.show(
-        waiting.wait(target, which, conditions, content.describe_wait(env, target, which, timeout, "--timeout"))
-    )
+    env.out.show(waiting.wait(target, which, conditions, content.describe_wait(env, target, which, timeout)))

@@ -5,17 +5,27 @@ from typing import Annotated
 from azguard.address import Kind
 from azguard.cli import completers
 from azguard.cli.context import Environment
-from azguard.cli.input import streams, values
+from azguard.cli.input import streams
 from azguard.cli.options import common
-from azguard.cli.options.partial_writes import AppendOptions, CommitOptions, PagePutOptions, plan_pages, record_pages
+from azguard.cli.options.partial_writes import (
+    BLOCK_ID,
+    AppendOptions,
+    CommitOptions,
+    PagePutOptions,
+    plan_pages,
+    record_pages,
+)
+from azguard.cli.options.types import SIZE, SNAPSHOT, choice, size
 from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group
-from azguard.errors import UsageError
+from azguard.cli.rules.rows import one_of
 from azguard.guards import operations
 
 _AppendBlob = Annotated[str, argument("CONTAINER/NAME", "The append blob, or its URL.", completer=completers.blobs)]
 _PageBlob = Annotated[str, argument("CONTAINER/NAME", "The page blob, or its URL.", completer=completers.blobs)]
-_Offset = Annotated[str, option("--offset", "BYTES", "Begin at this byte, a multiple of 512.")]
+_Offset = Annotated[int, option("--offset", "SIZE", "Begin at this byte, a multiple of 512.", SIZE)]
+
+_STATES = ("committed", "uncommitted", "all")
 
 app = Group("Pieces of a blob: append, page, block.")
 page_app = Group("Pages of a page blob: put, clear, ranges.")
@@ -58,7 +68,6 @@ def append(env: Environment, blob: _AppendBlob, given: AppendOptions) -> None:
     from azguard.cli.options.leases import CacheRecords
 
     target = env.locate(blob, Kind.BLOB, writable=True)
-    given.check(env)
     plan = given.plan(env, target)
     with given.open() as source, env.out.progress_bar(f"append {target}", given.find_size(source)) as progress:
         done = append_write.append(
@@ -115,22 +124,26 @@ def put_pages(env: Environment, blob: _PageBlob, given: PagePutOptions) -> None:
     target = env.locate(blob, Kind.BLOB, writable=True)
     with given.open() as stream:
         size = None if stream is None else streams.size(stream)
-        write = given.check(env, target, size)
+        write = given.build_write(env, target, size)
         with env.out.progress_bar(f"put {target}", size) as progress:
             done = page_write.put(write, given.read(env, write, stream), CacheRecords(env), progress.at)
     record_pages(env, write, done)
     env.out.show(done)
 
 
-@page_app.command("clear", spec=common.operation(operations.BLOB_CLEAR_PAGE))
+@page_app.command(
+    "clear",
+    spec=common.operation(operations.BLOB_CLEAR_PAGE),
+    rules=(one_of("--length", "how many bytes to clear", "--length 512"),),
+)
 def clear_pages(
     env: Environment,
     blob: _PageBlob,
     length: Annotated[
-        str | None,
-        option("--length", "BYTES", "Clear this many bytes, a multiple of 512; always needed."),
+        int | None,
+        option("--length", "SIZE", "Clear this many bytes, a multiple of 512; always needed.", size(1)),
     ] = None,
-    offset: _Offset = "0",
+    offset: _Offset = 0,
 ) -> None:
     """Clear pages, so that they hold zeros and cost nothing.
 
@@ -143,10 +156,9 @@ def clear_pages(
     from azguard.cli.options.leases import CacheRecords
 
     target = env.locate(blob, Kind.BLOB, writable=True)
-    if length is None:
-        raise UsageError("--length is missing", hint="how many bytes to clear: --length 512")
-    write = plan_pages(env, target, values.size(offset, "--offset"))
-    done = page_write.clear(write, values.size(length, "--length", least=1), CacheRecords(env))
+    assert length is not None  # says the rule
+    write = plan_pages(env, target, offset)
+    done = page_write.clear(write, length, CacheRecords(env))
     record_pages(env, write, done)
     env.out.show(done)
 
@@ -157,10 +169,10 @@ def list_pages(
     blob: _PageBlob,
     previous_snapshot: Annotated[
         str | None,
-        option("--previous-snapshot", "TIME", "Show only what differs from this snapshot."),
+        option("--previous-snapshot", "TIME", "Show only what differs from this snapshot.", SNAPSHOT),
     ] = None,
-    offset: Annotated[str | None, option("--offset", "BYTES", "Begin at this byte.")] = None,
-    length: Annotated[str | None, option("--length", "BYTES", "List this many bytes.")] = None,
+    offset: Annotated[int | None, option("--offset", "SIZE", "Begin at this byte.", SIZE)] = None,
+    length: Annotated[int | None, option("--length", "SIZE", "List this many bytes.", size(1))] = None,
 ) -> None:
     """List the ranges of a page blob that hold pages; the rest is zeros.
 
@@ -174,14 +186,13 @@ def list_pages(
     from azguard.blobs.content import page_blob
 
     target = env.locate(blob, Kind.BLOB)
-    is_part = offset is not None or length is not None
     found = page_blob.list_ranges(
         target,
         env.conditions(target),
         env.deadline,
-        offset=values.size("0" if offset is None else offset, "--offset") if is_part else None,
-        length=None if length is None else values.size(length, "--length", least=1),
-        previous=values.snapshot_time(previous_snapshot, "--previous-snapshot"),
+        offset=0 if offset is None and length is not None else offset,
+        length=length,
+        previous=previous_snapshot,
     )
     env.out.show_each(found)
 
@@ -191,7 +202,7 @@ def stage_blocks(
     env: Environment,
     blob: common.Blob,
     file: Annotated[str | None, option("--file, -f", "FILE|-", "Stage this file; by default, stdin.")] = None,
-    block_id: Annotated[str | None, option("--block-id", "BASE64", "Stage one block under this id.")] = None,
+    block_id: Annotated[str | None, option("--block-id", "BASE64", "Stage one block under this id.", BLOCK_ID)] = None,
 ) -> None:
     """Stage blocks of a blob, which no reader sees until they are committed.
 
@@ -208,8 +219,6 @@ def stage_blocks(
     from azguard.blobs.content import blocks
 
     target = env.locate(blob, Kind.BLOB, writable=True)
-    if values.not_empty(block_id, "--block-id") is not None:
-        blocks.decode_id(str(block_id))
     lease_id = env.conditions(target).lease_id
     with streams.content(file) as source, env.out.progress_bar(f"stage {target}", streams.size(source)) as progress:
         staged = list(blocks.stage(target, source, block_id, lease_id, env.deadline, progress.at))
@@ -247,7 +256,10 @@ def commit_blocks(env: Environment, blob: common.Blob, given: CommitOptions) -> 
 def list_blocks(
     env: Environment,
     blob: common.Blob,
-    state: Annotated[str, option("--state", "committed|uncommitted|all", "Show the blocks in this state.")] = "all",
+    state: Annotated[
+        str,
+        option("--state", "|".join(_STATES), "Show the blocks in this state.", choice(*_STATES)),
+    ] = "all",
 ) -> None:
     """List the blocks of a blob: the committed ones in their order, then those that are staged.
 
@@ -260,5 +272,4 @@ def list_blocks(
     from azguard.blobs.content import blocks
 
     target = env.locate(blob, Kind.BLOB)
-    kind = values.choice(state, "--state", ("committed", "uncommitted", "all")) or "all"
-    env.out.show(blocks.list_blocks(target, env.conditions(target), kind, env.deadline))
+    env.out.show(blocks.list_blocks(target, env.conditions(target), state, env.deadline))

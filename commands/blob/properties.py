@@ -8,8 +8,10 @@ from azguard.cli.input import values
 from azguard.cli.options import common, resources
 from azguard.cli.options.content import PropertyOptions
 from azguard.cli.options.resources import Noun
-from azguard.cli.parsing.rows import option
+from azguard.cli.options.types import ValueType, spelt
+from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group
+from azguard.cli.rules.rows import one_of
 from azguard.errors import UsageError
 from azguard.guards import operations
 from azguard.guards.operations import Part
@@ -28,6 +30,13 @@ def _read_tags(*asked: Any) -> Any:
     return tags.get(*asked)
 
 
+def _read_tier(text: str, name: str) -> str | None:
+    from azguard.blobs.headers import TIERS
+
+    return values.chosen(text, name, TIERS)
+
+
+_TIER = ValueType("choice", _read_tier)
 app = Group("Properties of a blob: metadata, tags, set-properties, tier.")
 _BLOB = Noun(Kind.BLOB, "blob", common.Blob, "site/config.json", "conditions")
 metadata_app = resources.declare_part(
@@ -140,10 +149,11 @@ def set_properties(env: Environment, blob: common.Blob, given: PropertyOptions) 
     Topics: conditions
     """
     from azguard.blobs import headers
+    from azguard.blobs.content.upload import ContentHeaders
     from azguard.cli.options.leases import CacheRecords
 
     target = env.locate(blob, Kind.BLOB, writable=True)
-    wanted = given.check()
+    wanted = ContentHeaders(**given.read_headers())
     done = headers.change_headers(
         target,
         wanted,
@@ -156,17 +166,24 @@ def set_properties(env: Environment, blob: common.Blob, given: PropertyOptions) 
     env.out.show(done.written)
 
 
-@app.command(spec=common.operation(operations.BLOB_SET_TIER))
+@app.command(
+    spec=common.operation(operations.BLOB_SET_TIER), rules=(one_of("TIER --tier", hint="Hot, Cool, Cold or Archive"),)
+)
 def tier(
     env: Environment,
     blob: common.Blob,
     tier: Annotated[
-        str | None,
-        option("--tier", "Hot|Cool|Cold|Archive", "The tier; of a premium page blob, P4 to P80."),
+        str | None, argument("TIER", "Hot, Cool, Cold or Archive; of a premium page blob, P4 to P80.", _TIER)
     ] = None,
+    tier_: Annotated[str | None, option("--tier", "TIER", "The tier, where it is not the second word.", _TIER)] = None,
     rehydrate_priority: Annotated[
         str | None,
-        option("--rehydrate-priority", "Standard|High", "Choose how fast it leaves the archive."),
+        option(
+            "--rehydrate-priority",
+            "Standard|High",
+            "Choose how fast it leaves the archive.",
+            spelt("Standard", "High"),
+        ),
     ] = None,
 ) -> None:
     """Change the access tier of a blob, but only of the version you have seen.
@@ -180,19 +197,19 @@ def tier(
     A snapshot or version never changes, so its address is guard enough.
 
     Examples:
-        azguard blob tier site/config.json --tier Cool
-        azguard blob tier site/config.json --tier Hot --rehydrate-priority High
+        azguard blob tier site/config.json Cool
+        azguard blob tier site/config.json Hot --rehydrate-priority High
 
     Topics: conditions
     """
-    from azguard.blobs.headers import PRIORITIES, TIERS, TierChange
+    from azguard.blobs.headers import TierChange
     from azguard.cli.options.leases import CacheRecords
 
     target = env.locate(blob, Kind.BLOB)
     change = TierChange(
         target=target,
-        tier=values.named(tier, "--tier", TIERS),
-        priority=values.chosen(rehydrate_priority, "--rehydrate-priority", PRIORITIES),
+        tier=tier or tier_ or "",
+        priority=rehydrate_priority,
         conditions=env.conditions(target),
         deadline=env.deadline,
     )

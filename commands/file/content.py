@@ -9,7 +9,7 @@ from azguard.cli.context import Environment
 from azguard.cli.input import addresses, streams, values
 from azguard.cli.options import common, resources
 from azguard.cli.options.content import FilePutOptions
-from azguard.cli.options.trees import FileTreePutOptions, TreeGetOptions
+from azguard.cli.options.trees import FileTreePutOptions, TreeGetOptions, refuse_second
 from azguard.cli.output.delivery import Overwrite, check_overwrite, to_file, to_stream
 from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group
@@ -77,7 +77,6 @@ def get(
         _refuse_of_one({"--start-range": start_range, "--end-range": end_range, "--result": result})
         tree_plans.get(env, lambda: addresses.file_tree(env, file, writable=False), to, tree, overwrites=overwrite)
         return
-    tree.check(env)
     target = env.locate(file, Kind.FILE)
     span = _read_span(start_range, end_range)
     path, beside = streams.choose_places(to, result, env.out.query)
@@ -157,17 +156,17 @@ def put(
     if tree.recursive:
         _put_tree(env, (path, to), given, tree)
         return
-    tree.check(env, second=to)
+    refuse_second(env, to)
     target = env.locate(path, Kind.FILE, writable=True)
     skip = resources.skips(env, given.if_exists)
-    headers, smb = given.check(target.address.name)
+    headers, smb = given.build_properties(target.address.name)
     with streams.content(given.file, takes_folders=True) as stream:
         copy, size = streams.copy(stream), streams.size(stream)
         upload = uploads.FileUpload(
             target=target,
             headers=headers,
             smb=smb,
-            metadata=given.read_metadata(),
+            metadata=given.metadata or {},
             conditions=uploads.create_only(target) if skip else env.conditions(target, copy),
             deadline=env.deadline,
             op=fresh_op(),
@@ -191,8 +190,10 @@ def _put_tree(env: Environment, words: tuple[str, str | None], given: FilePutOpt
     from azguard.cli.options import tree_plans
     from azguard.files.trees import FileSettings
 
-    metadata = given.read_metadata()
-    open_store = partial(addresses.file_tree, env, settings=lambda name: FileSettings(*given.check(name), metadata))
+    metadata = given.metadata or {}
+    open_store = partial(
+        addresses.file_tree, env, settings=lambda name: FileSettings(*given.build_properties(name), metadata)
+    )
     tree_plans.put(env, words, given, tree, open_store, keeps_folders=tree.keep_directories)
 
 

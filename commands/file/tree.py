@@ -92,7 +92,6 @@ def delete(env: Environment, file: addresses.File, *, tree: FileTreeDeleteOption
 
         tree_plans.delete(env, lambda: addresses.file_tree(env, file), tree, keeps_folders=tree.keep_directories)
         return
-    tree.check(env)
     target = env.locate(file, Kind.FILE, writable=True)
     conditions = env.conditions(target)
     guarding = addresses.guarding(env)
@@ -186,7 +185,7 @@ def copy(
         target=target,
         source=source,
         source_etag=given.read_source_etag(env, source),
-        settings=given.check(source),
+        settings=given.build_settings(source),
         conditions=uploads.create_only(target) if skip else env.conditions(target),
         deadline=env.deadline,
         patience=env.patience(timeout, WAIT_SECONDS),
@@ -322,9 +321,10 @@ def set_properties(env: Environment, file: addresses.File, given: FilePropertyOp
     Topics: files
     """
     from azguard.files import properties
+    from azguard.files.properties import FileHeaders
 
     target = env.locate(file, Kind.FILE, writable=True)
-    wanted = given.check()
+    wanted = FileHeaders(**given.read_headers()), given.smb.build()
     conditions = env.conditions(target)
     done = properties.change_file(target, wanted, conditions, addresses.guarding(env), env.deadline)
     env.reads.follow(target, conditions.expected_etag, done.etag, None)

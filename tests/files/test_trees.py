@@ -248,8 +248,8 @@ def test_a_get_leaves_alone_what_is_here_and_deletes_what_came_from_there(files_
     [
         (("put", "dist", "{}", "--keep-directories"), 2, "--keep-directories needs --recursive"),
         (("put", "{}", "-r"), 2, "--recursive needs a folder"),
-        (("put", "dist", "{}", "-r", "--content-md5", "AAAA"), 2, "--content-md5 is for one file"),
-        (("put", "dist", "{}", "-r", "--lease-id", "@held"), 2, "--lease-id is for one file"),
+        (("put", "dist", "{}", "-r", "--content-md5", "AAAA"), 2, "--recursive and --content-md5 do not go"),
+        (("put", "dist", "{}", "-r", "--lease-id", "@held"), 2, "--recursive and --lease-id do not go"),
         (("put", "dist", "blob:{}/x", "-r"), 2, "names a blob"),
         (("put", "dist", "", "-r"), 2, "empty"),
         (("put", "dist", "nosuch", "-r"), 44, "there is no share nosuch"),

@@ -64,7 +64,7 @@ def test_the_lease_is_given_back(cli: CliWorld, seen: str) -> None:
         (("--if-sequence-number-eq", "4"), 42, "the condition did not hold"),
         (("--append-position", "4"), 2, "is not enforced here"),
         (("--fence", "4"), 2, "sets no index tags"),
-        (("--content-type", "a/b"), 2, "for a blob that is created"),
+        (("--content-type", "a/b"), 2, "--content-type needs --create"),
     ],
 )
 def test_a_refused_write_changes_no_page(

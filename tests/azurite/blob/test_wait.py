@@ -160,7 +160,7 @@ def test_a_get_that_waits_for_a_blob_that_is_deleted_is_told_and_the_file_stays(
     [
         (("wait", "{blob}"), 2, "--until exists|absent|changed|unleased"),
         (("wait", "{blob}", "--until", "there"), 2, "'there' is not known"),
-        (("wait", "{blob}", "--until", "exists", "--if-none-match", "0x1"), 2, "means nothing with --until exists"),
+        (("wait", "{blob}", "--until", "exists", "--if-none-match", "0x1"), 2, "--if-none-match needs --until=changed"),
         (("wait", "{blob}", "--until", "changed", "--if-none-match", ""), 2, "--if-none-match is empty"),
         (("wait", "{blob}", "--until", "changed", "--if-none-match", "*"), 2, "'*' means nothing here"),
         (("wait", "{blob}", "--until", "changed", "--if-match", "0x1"), 2, "--if-match"),
@@ -172,7 +172,7 @@ def test_a_get_that_waits_for_a_blob_that_is_deleted_is_told_and_the_file_stays(
         (("wait", "{blob}", "--until", "exists", "--timeout", "soon"), 2, "--timeout"),
         (("get", "{blob}", "--wait-changed"), 42, "azguard blob get"),
         (("get", "{blob}", "--wait", "5m"), 2, "hint: add --wait-changed"),
-        (("get", "{blob}", "--wait-changed", "--recursive"), 2, "--wait-changed is for one blob"),
+        (("get", "{blob}", "--wait-changed", "--recursive"), 2, "--recursive and --wait-changed do not go"),
         (("get", "{blob}", "--wait-changed", "--wait", "soon", "--if-none-match", "0x1"), 2, "--wait"),
         (("get", "{blob}", "--wait-changed", "--if-none-match", "{etag}", "--wait", "0.1s"), 75, "is unchanged after"),
     ],
