@@ -15,7 +15,7 @@ from hypothesis.internal.conjecture import providers
 from azguard.emulators import azurite_install, background
 from azguard.emulators.state import Azurite
 from azguard.folders import Folders
-from tests.support import azurites, compiled, emulator_world, files_world, forked, surroundings, thorough
+from tests.support import azurites, cases, compiled, emulator_world, files_world, forked, surroundings, thorough
 from tests.support import smb_emulator as smb_emulator_process
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import World
@@ -105,8 +105,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if is_hypothesis_test(getattr(item, "obj", None)):
             item.add_marker(pytest.mark.thorough)
-    if config.getoption("cov_source", None):
-        _measure_first_cases(items)
     groups = {item: _find_group(item) for item in items}
     for item in items:
         group = groups[item]
@@ -131,19 +129,6 @@ def _find_group(item: pytest.Item) -> str | None:
     return item.module.__name__ if shares or item.nodeid.startswith("tests/unit/") else None
 
 
-def _measure_first_cases(items: list[pytest.Item]) -> None:
-    """Measure the coverage in the first case of each test alone.
-
-    The others run the same lines, but for few, and to trace them takes longer than to run them.
-    """
-    seen = set()
-    for item in items:
-        test = item.nodeid.partition("[")[0]
-        if test in seen:
-            item.add_marker(pytest.mark.no_cover)
-        seen.add(test)
-
-
 def _spread(items: list[pytest.Item], groups: Mapping[pytest.Item, str | None]) -> None:
     """Mix what waits with what works, so that at any time there is work for the processors.
 
@@ -166,6 +151,22 @@ def _spread(items: list[pytest.Item], groups: Mapping[pytest.Item, str | None]) 
             else:
                 places[item] = number / len(alike) * end
     items.sort(key=places.__getitem__)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Measure the coverage in the units alone, and there in the first case of each test, if at all.
+
+    To trace a test takes as long again as to run it, and the other cases run the same lines, but for few.
+    """
+    test = item.nodeid.partition("[")[0]
+    first = test.startswith("tests/unit/") and test not in _measured
+    _measured.add(test)
+    with cases.measured(first=first):
+        return (yield)
+
+
+_measured: set[str] = set()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -30,7 +30,7 @@ def cases(
             own = {"subtests": subtests} if "subtests" in parameters else {}
             for number, values in enumerate(rows):
                 try:
-                    with _measured(first=number == 0):
+                    with measured(first=number == 0):
                         test(**dict(zip(wanted, values, strict=True)), **fixtures, **own)
                 except (Exception, pytest.fail.Exception):  # reported, and the next case is tried
                     with subtests.test(_name(values, ids)):
@@ -60,18 +60,19 @@ def _name(values: tuple[Any, ...], ids: Callable[[Any], object] | None) -> str:
 
 
 @contextmanager
-def _measured(*, first: bool) -> Iterator[None]:
+def measured(*, first: bool) -> Iterator[None]:
     """Measure the coverage in the first case alone: the others run the same lines, and tracing takes time."""
-    coverage = None if first else _find_coverage()
-    if coverage is not None:
-        coverage.stop()
+    stopped = [] if first else list(_stop_coverage())
     try:
         yield
     finally:
-        if coverage is not None:
-            coverage.start()
+        for each in reversed(stopped):
+            each.start()
 
 
-def _find_coverage() -> Any:
+def _stop_coverage() -> Iterator[Any]:
+    """Stop all that measures, which is two in a worker, and yield them."""
     loaded = sys.modules.get("coverage")
-    return loaded.Coverage.current() if loaded else None
+    while loaded and (running := loaded.Coverage.current()):
+        running.stop()
+        yield running
