@@ -155,19 +155,14 @@ def test_a_file_is_guarded_by_its_own_version_even_if_a_newer_one_was_read(cli: 
 @pytest.mark.parametrize(
     ("condition", "code"),
     [
-        (("--if-match", "{etag}"), 0), (("--if-match", "{bare}"), 0), (("--if-match", "0x1"), 42),
-        (("--if-match", "*"), 0), (("--if-match", "@last"), 0),
-        (("--if-none-match", "{etag}"), 42), (("--if-none-match", "0x1"), 0), (("--if-none-match", "*"), 45),
-        (("--if-modified-since", "2001-01-01"), 0), (("--if-modified-since", "2101-01-01"), 42),
-        (("--if-unmodified-since", "2101-01-01"), 0), (("--if-unmodified-since", "2001-01-01"), 42),
-        (("--if-tags", "\"env\" = 'dev'"), 0), (("--if-tags", "\"env\" = 'prod'"), 42),
-        (("--etag", "{etag}"), 0), (("--etag", "0x1"), 42), (("--etag", "@last"), 0),
+        (("--if-match", "{bare}"), 0), (("--if-match", "0x1"), 42), (("--if-match", "@last"), 0),
+        (("--if-none-match", "*"), 45), (("--etag", "{etag}"), 0), (("--etag", "0x1"), 42), (("--etag", "@last"), 0),
         (("--last-writer-wins",), 0), ((), 0),
     ],
 )  # fmt: skip
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("size", [5, LARGE])
-def test_every_condition_is_enforced_on_small_and_large_blobs(
+def test_a_version_in_any_spelling_guards_small_and_large_blobs(
     cli: CliWorld, site: str, condition: tuple[str, ...], code: int, size: int
 ) -> None:
     etag = cli.call("blob", "put", f"{site}/a", "--tags", "env=dev", stdin=b"old").json["etag"]
