@@ -172,7 +172,7 @@ def expected_time(cell: Cell) -> tuple[int, int] | None:
     return max(0, latest - 10 if found[1] == "remaining" else latest - 1), latest
 
 
-@pytest.mark.parametrize("cell", CELLS, ids=str)
+@cases("cell", CELLS, ids=str)
 def test_every_state_answers_every_action_as_the_evidence_says(stage: Stage, cell: Cell) -> None:
     status, code, following = told(cell.text)
     target = stage.target(cell)
@@ -223,7 +223,7 @@ SAID = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@cases(
     ("state", "use"),
     [(state, use) for state in ("available", "leased", "breaking", "broken") for use in USES[state] if use != "no_id"],
 )
@@ -239,7 +239,7 @@ def test_a_blob_is_used_with_a_lease_as_the_evidence_says(stage: Stage, state: s
         assert outcome(lambda: put_blob.put(upload, BytesIO(b"new"), lambda done: None)) == said(code)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("state", "use", "text"),
     [
         (state, use, text)

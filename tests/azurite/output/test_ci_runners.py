@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 # Azure Pipelines finds its commands anywhere in a line, GitHub Actions the others where a line begins.
@@ -22,7 +23,7 @@ def site(cli: CliWorld) -> str:
 
 
 @pytest.mark.parametrize("environ", _RUNNERS)
-@pytest.mark.parametrize(
+@cases(
     "words",
     [
         *(f"blob list {{site}} -o {each}" for each in ("json", "table", "tsv", "yaml")),
