@@ -87,7 +87,7 @@ def list_tools(az: str | None, azcopy: str | None) -> Sequence[Tool]:
         Tool(
             "azguard",
             lambda folder, url: (AZGUARD, "blob", "put", str(folder), CONTAINER, "--recursive"),
-            lambda folder, url: (AZGUARD, "blob", "get", CONTAINER, "-f", str(folder), "--recursive"),
+            lambda folder, url: (AZGUARD, "blob", "get", CONTAINER, str(folder), "--recursive"),
         )
     ]
     if azcopy is not None:

@@ -216,7 +216,7 @@ def locate_kept(env: Environment, target: Target, text: str | None) -> Target:
     if found.address.parts != target.address.parts or is_elsewhere or found.sas is not None:
         raise UsageError(
             f"--from is not of {target}",
-            hint="azguard blob copy CONTAINER/NAME --source … copies another blob",
+            hint="azguard blob copy SOURCE CONTAINER/NAME copies another blob",
         )
     return Target(target.account, found.address)
 
@@ -230,7 +230,7 @@ def refuse_snapshot_first(blob: str, *, given: bool) -> None:
     if given:
         raise UsageError(
             "--snapshot-first is not for a delete: the service deletes a blob only together with its snapshots",
-            hint=f"keep a copy first: azguard blob copy CONTAINER/COPY --source {shlex.quote(blob)}",
+            hint=f"keep a copy first: azguard blob copy {shlex.quote(blob)} CONTAINER/COPY",
         )
 
 

@@ -10,7 +10,7 @@ from azguard.cli.input import values
 from azguard.cli.options import common
 from azguard.cli.options.types import DURATION, HEADER, MD5, TEXT, ValueType, choice
 from azguard.cli.parsing.rows import flag, option
-from azguard.cli.rules.rows import any_of, excludes, needs
+from azguard.cli.rules.rows import any_of, at_most_one, excludes, needs
 from azguard.errors import UsageError
 from azguard.guards.operations import BLOB_GET, Operation
 from azguard.guards.requested import RequestedConditions
@@ -66,6 +66,13 @@ _HEADERS = "--content-type --content-encoding --content-language --content-dispo
 _SMB = "--attributes --created --written --changed --permission-key"
 _NOTHING = "nothing to set"
 _NAME_HEADER = "name a header: --content-type text/html"
+
+
+#: How long a change of a blob is waited for.
+Wait = Annotated[
+    float, option("--wait", "[DURATION]", "Wait this long (exit 75).", DURATION, bare=DURATION.write(WAIT_SECONDS))
+]
+NoWait = Annotated[bool, flag("--no-wait", "Look once.")]
 
 
 @dataclass(frozen=True)
@@ -256,14 +263,16 @@ class ReadOptions:
         bool,
         flag("--wait-changed", "Wait until the version differs from the one you last read, then read it."),
     ] = False
-    wait: Annotated[float, option("--wait", "DURATION", "Wait this long (exit 75).", DURATION)] = WAIT_SECONDS
+    wait: Wait = WAIT_SECONDS
+    no_wait: NoWait = False
     validate_content: Annotated[
         bool,
         flag("--validate-content", "Ask the service for the MD5 of each range, and compare it."),
     ] = False
 
     RULES: ClassVar = (
-        needs("--wait", "--wait-changed"),
+        needs("--wait --no-wait", "--wait-changed"),
+        at_most_one("--wait --no-wait"),
         excludes("--recursive", "--wait-changed --validate-content", "it is for one blob"),
     )
 
@@ -277,18 +286,23 @@ class ReadOptions:
         from azguard.blobs.waiting import Until, wait
 
         conditions = resolve_change(env, target, BLOB_GET)
-        wait(target, Until.CHANGED, conditions, describe_wait(env, target, Until.CHANGED, self.wait))
+        wait(
+            target,
+            Until.CHANGED,
+            conditions,
+            describe_wait(env, target, Until.CHANGED, 0.0 if self.no_wait else self.wait),
+        )
         return conditions
 
 
 def describe_wait(env: "Environment", target: Target, until: str, seconds: float) -> "Waiting":
-    """Return how to wait for so many seconds, telling what is waited for."""
+    """Return how to wait for so many seconds, telling what is waited for; for none, it is looked once."""
     import random
 
     from azguard.blobs.waiting import Waiting
     from azguard.cli.options import leases
 
-    patience = env.patience(seconds, seconds)
+    patience = env.patience(seconds or None, seconds)
     context.warn_of_end(target, patience.seconds, env.out.warn_once)
     return Waiting(
         patience=patience,

@@ -9,10 +9,10 @@ from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.options import common
 from azguard.cli.options.content import SmbPropertyOptions
-from azguard.cli.options.types import TEXT
+from azguard.cli.options.types import DURATION, TEXT
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import flag, option
-from azguard.cli.rules.rows import checked, excludes
+from azguard.cli.rules.rows import at_most_one, checked, excludes
 from azguard.errors import UsageError
 from azguard.naming import same_host
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from azguard.resources.copies import Copied
 
 
-_NAME = "CONTAINER/NAME"
+_PLACES = {"blob": "CONTAINER/NAME", "file": "SHARE/PATH"}
 # What az calls the two commands, behind ``blob copy``.
 _OF_AZ = {
-    "start": "copy CONTAINER/NAME --source CONTAINER/NAME",
-    "cancel": "abort-copy CONTAINER/NAME --copy-id ID",
+    "start": "copy PLACE PLACE",
+    "cancel": "abort-copy PLACE --copy-id ID",
 }
-# How long a wait for a copy lasts unless --timeout says otherwise.
+# How long file copy waits unless --timeout says otherwise.
 WAIT_SECONDS = 3600.0
 
 SourceSas = Annotated[str | None, option("--source-sas", "SAS|@FILE", "Read the source with this SAS.", TEXT)]
@@ -44,13 +44,24 @@ class CopyOptions:
         str | None,
         option(
             "--source, --source-uri",
-            "CONTAINER/NAME|URL",
-            "Copy this blob, snapshot or version; always needed.",
+            "BLOB|URL",
+            "Copy this; the only word is then the destination.",
+            TEXT,
             completer=completers.blobs,
         ),
     ] = None
     source_sas: SourceSas = None
-    wait: Annotated[bool, flag("--wait", "Wait until the copy has ended.")] = False
+    wait: Annotated[
+        float | None,
+        option(
+            "--wait",
+            "[DURATION]",
+            "Wait this long for the end of the copy (exit 75); alone, 60s.",
+            DURATION,
+            bare=DURATION.write(60),
+        ),
+    ] = None
+    no_wait: Annotated[bool, flag("--no-wait", "Do not wait; the default.")] = False
     metadata: common.Metadata = None
     tags: common.Tags = None
     tier: common.Tier = None
@@ -58,7 +69,8 @@ class CopyOptions:
     no_lineage: common.NoLineage = False
 
     RULES: ClassVar = (
-        checked("--source", "one source, and the destination is the argument", "copies.refuse_order"),
+        at_most_one("--wait --no-wait"),
+        checked("SOURCE DESTINATION --source", "the source and the destination, each once", "copies.find_ends"),
         checked("--source-sas", "no SAS in the URL of the source, too", "copies.locate_source"),
     )
 
@@ -69,24 +81,24 @@ class CopyOptions:
         return CopySettings(metadata=self.metadata, tags=self.tags or {}, tier=self.tier)
 
 
-def refuse_order(first: str, second: str | None, source: str | None, noun: str = "blob", name: str = _NAME) -> None:
-    """Refuse two addresses, of which cp has the destination last and others first; and a copy without a source.
+def find_ends(first: str, second: str | None, source: str | None, noun: str = "blob") -> tuple[str, str]:
+    """Return the source and the destination: two words, or the destination and --source.
 
     Raises:
-        UsageError: that is what was typed.
+        UsageError: one is missing, or there are two sources.
     """
+    place = _PLACES[noun]
     if first in _OF_AZ:
-        ours = _OF_AZ[first].replace(_NAME, name)
+        ours = _OF_AZ[first].replace("PLACE", place)
         raise UsageError(f"the address is missing; {first} is a word of az", hint=f"azguard {noun} {ours}")
-    if second is not None:
-        raise UsageError(
-            "two addresses do not say which is the source: the argument is the destination",
-            hint=f"as cp means it: {command_line.show(['azguard', noun, 'copy', second, '--source', first])}",
-        )
-    if not (source or "").strip():
-        copy = command_line.show(["azguard", noun, "copy", first, "--source"])
-        what = "--source is missing" if source is None else "--source is empty"
-        raise UsageError(what, hint=f"{copy} {name}")
+    if second is not None and source is not None:
+        raise UsageError(f"two sources: {first} and --source {source}", hint="leave --source out")
+    if source is not None:
+        return source, first
+    if second is None:
+        copy = command_line.show(["azguard", noun, "copy", first])
+        raise UsageError("where to copy it to is missing", hint=f"{copy} {place}")
+    return first, second
 
 
 def locate_source(env: Environment, target: Target, source: str, sas: str | None, kind: Kind = Kind.BLOB) -> Target:
@@ -146,8 +158,9 @@ class FileCopyOptions:
         str | None,
         option(
             "--source, --source-uri",
-            "SHARE/PATH|URL",
-            "Copy this file or blob; always needed.",
+            "FILE|BLOB|URL",
+            "Copy this; the only word is then the destination.",
+            TEXT,
             completer=completers.file_sources,
         ),
     ] = None
@@ -166,7 +179,7 @@ class FileCopyOptions:
     if_exists: common.IfExists = None
 
     RULES: ClassVar = (
-        checked("--source", "one source, and the destination is the argument", "copies.refuse_order"),
+        checked("SOURCE DESTINATION --source", "the source and the destination, each once", "copies.find_ends"),
         checked("--source-sas", "no SAS in the URL of the source, too", "copies.locate_source"),
         checked("--preserve-info --preserve-permissions", "the source is a file", "copies.build_settings"),
         checked("--source-etag", "@last: the source was read here", "copies.read_source_etag"),
@@ -208,12 +221,11 @@ class FileCopyOptions:
         return last.etag
 
 
-def locate_file_source(env: Environment, target: Target, given: FileCopyOptions) -> Target:
+def locate_file_source(env: Environment, target: Target, text: str, sas: str | None) -> Target:
     """Return the source of a copy: a file, or a blob, in the account of its destination or where its URL leads.
 
     Raises:
         UsageError: it is malformed, or names something else.
     """
-    text = given.source or ""
     is_blob = text.startswith(f"{Kind.BLOB}:") or env.find_service(text) == "blob"
-    return locate_source(env, target, text, given.source_sas, Kind.BLOB if is_blob else Kind.FILE)
+    return locate_source(env, target, text, sas, Kind.BLOB if is_blob else Kind.FILE)

@@ -45,10 +45,6 @@ class PutGiven(Protocol):
     """What the options of a put of one file say of a tree, too."""
 
     @property
-    def file(self) -> str | None:
-        """Return -f."""
-
-    @property
     def if_exists(self) -> str | None:
         """Return --if-exists."""
 
@@ -66,21 +62,24 @@ def put(
     *,
     keeps_folders: bool = False,
 ) -> None:
-    """Write a folder: ``put FOLDER ADDRESS``, or ``put ADDRESS -f FOLDER``.
+    """Write a folder: ``put DIR ADDRESS``.
 
     Raises:
-        UsageError: there is no folder, or two of them.
+        UsageError: there is no folder.
         Partial: some files failed, or their outcome is unknown.
     """
     from azguard.trees.uploads import TreeUpload
 
-    folder, address = _pair(env, words, given.file)
+    folder, address = words
+    if address is None:
+        raise _build_folder_missing(env, "write", "DIR {place}")
+    values.not_empty(folder, "DIR")
     skips_existing = resources.skips(env, given.if_exists)
     store = open_store(address)
     _check_options(env, store.put_operation, store)
     asked = RequestedConditions.of(env.shared)
     upload = TreeUpload(
-        folder=folder,
+        folder=Path(folder),
         store=store,
         patterns=tree.read_patterns(),
         reads=env.reads,
@@ -113,7 +112,7 @@ def _sets_properties(given: Any) -> bool:
 def get(
     env: Environment,
     store: "Callable[[], TreeStore]",
-    file: str | None,
+    folder: str | None,
     tree: TreeGetOptions,
     *,
     overwrites: bool,
@@ -126,13 +125,13 @@ def get(
     """
     from azguard.trees.downloads import TreeDownload
 
-    if values.not_empty(file, "--file") in (None, "-"):
-        raise UsageError("--recursive needs a folder to read into", hint="name it with -f DIR")
+    if values.not_empty(folder, "DIR") is None:
+        raise _build_folder_missing(env, "read into", "{place} DIR")
     found = store()
     _check_options(env, found.get_operation, found)
     download = TreeDownload(
         store=found,
-        folder=Path(str(file)),
+        folder=Path(str(folder)),
         patterns=tree.read_patterns(),
         reads=env.reads,
         asked=RequestedConditions.of(env.shared),
@@ -162,6 +161,12 @@ def delete(
     _run(env, delete, tree, None)
 
 
+def _build_folder_missing(env: Environment, what: str, words: str) -> UsageError:
+    place = f"{'SHARE' if env.command.startswith('file ') else 'CONTAINER'}/PREFIX/"
+    line = f"azguard {env.command} {words.format(place=place)} --recursive"
+    return UsageError(f"--recursive needs a folder to {what}", hint=line)
+
+
 def _check_options(env: Environment, operation: "Operation", store: "TreeStore") -> None:
     """Refuse properties and conditions that no file can have, once and before any request."""
     from azguard.guards.resolve import resolve
@@ -170,20 +175,6 @@ def _check_options(env: Environment, operation: "Operation", store: "TreeStore")
     store.describe_settings(any_file)
     with suppress(Changed):  # Which files were read here is asked for each of them.
         resolve(operation, RequestedConditions.of(env.shared), any_file)
-
-
-def _pair(env: Environment, words: tuple[str, str | None], file: str | None) -> tuple[Path, str]:
-    """Return the folder and the address, however they were typed."""
-    first, second = words
-    folder, address = (file, first) if second is None else (first, second)
-    if second is not None and file is not None:
-        raise UsageError("two folders are named: one before the address, one with -f", hint="leave one of them out")
-    if values.not_empty(folder, "the folder") in (None, "-"):
-        place = "SHARE" if env.command.startswith("file ") else "CONTAINER"
-        raise UsageError(
-            "--recursive needs a folder to write", hint=f"azguard {env.command} DIR {place}/PREFIX/ --recursive"
-        )
-    return Path(str(folder)), address
 
 
 def _run(env: Environment, tree: Tree, given: TreeOptions, sizes: Iterator[int] | None) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from azguard.cli.options.types import TEXT, choice, whole
-from azguard.cli.parsing.rows import TREES, flag, option
+from azguard.cli.parsing.rows import TREES, argument, flag, option
 from azguard.cli.rules.rows import Rule, checked, excludes, needs
 from azguard.errors import UsageError
 from azguard.requests import pool
@@ -18,6 +18,10 @@ _KeepDirectories = Annotated[
     bool,
     flag("--keep-directories", "Keep directories that the deletes made empty.", panel=TREES),
 ]
+
+
+#: The folder of a get.
+Folder = Annotated[str | None, argument("DIR", "With --recursive: the folder to read into.")]
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,14 @@ class TreePutOptions(TreeCopyOptions):
 
     RULES: ClassVar[tuple[Rule, ...]] = (
         needs("--last --follow-symlinks", "--recursive"),
+        excludes(
+            "--recursive",
+            "--file",
+            "a folder is the first word",
+            "name it before the address: put DIR DEST/ --recursive",
+        ),
         checked("CONTAINER/PREFIX/ SHARE/PREFIX/", "only with --recursive", "trees.refuse_second"),
+        checked("--recursive", "two words: the folder, and where it goes", "tree_plans.put"),
     )
 
 
@@ -134,7 +145,18 @@ class TreeGetOptions(TreeCopyOptions):
         flag("--allow-empty", "End with 0 if nothing is there; with --mirror this empties your folder.", panel=TREES),
     ] = False
 
-    RULES: ClassVar[tuple[Rule, ...]] = (needs("--if-exists --allow-empty", "--recursive"),)
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        needs("--if-exists --allow-empty", "--recursive"),
+        excludes(
+            "--recursive",
+            "--file",
+            "the folder is the second word",
+            "name it behind the address: get SRC/ DIR --recursive",
+        ),
+        excludes("--recursive", "--result", "each file has a line of its own", "leave --result out"),
+        checked("DIR", "only with --recursive", "trees.refuse_second"),
+        checked("--recursive", "two words: what is read, and the folder", "tree_plans.get"),
+    )
 
 
 def refuse_second(env: "Environment", second: str | None) -> None:

@@ -167,7 +167,7 @@ def _copy(words: Sequence[str]) -> str:
             and not os.path.isdir(os.path.dirname(target))
         ):
             noun = "file" if target.startswith("file:") else "blob"
-            return command_line.show(["azguard", noun, "copy", target, "--source", source])
+            return command_line.show(["azguard", noun, "copy", source, target])
         done = ["put", target, "-f", source] if os.path.exists(source) else ["get", source, "-f", target]
         return command_line.show(["azguard", "blob", *done])
     return "azguard blob get CONTAINER/NAME -f FILE, or azguard blob put CONTAINER/NAME -f FILE"

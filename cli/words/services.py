@@ -35,12 +35,12 @@ def _show_source(facts: Mapping[str, object]) -> str:
 
 def _name_source(facts: Mapping[str, object]) -> str:
     name = "SHARE/PATH" if facts["noun"] == "file" else "CONTAINER/NAME"
-    return f"check its name: --source {name}"
+    return f"check the name of the source: {name}"
 
 
 def _begin_copy(facts: Mapping[str, object]) -> str:
     name = "SHARE/PATH" if facts["noun"] == "file" else "CONTAINER/NAME"
-    return f"azguard {facts['noun']} copy {facts['target']} --source {name} begins one"
+    return f"azguard {facts['noun']} copy {name} {facts['target']} begins one"
 
 
 def _how_to_see_acl(facts: Mapping[str, object]) -> str:

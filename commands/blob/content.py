@@ -8,7 +8,8 @@ from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.cli.options import common, resources
 from azguard.cli.options.content import BlobPutOptions, ReadOptions
-from azguard.cli.options.trees import TreeGetOptions, TreePutOptions, refuse_second
+from azguard.cli.options.trees import Folder, TreeGetOptions, TreePutOptions, refuse_second
+from azguard.cli.options.types import TEXT
 from azguard.cli.output.delivery import Overwrite, check_overwrite, to_file, to_stream
 from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group
@@ -27,14 +28,11 @@ app = Group("The content of a blob: get, put.")
 def get(
     env: Environment,
     blob: common.Blob,
+    folder: Folder = None,
     file: Annotated[
-        str | None,
-        option("--file, -f", "FILE", "Write to this file; by default, to stdout."),
+        str | None, option("--file, -f", "FILE|-", "Write to this file; by default, to stdout.", TEXT)
     ] = None,
-    result: Annotated[
-        str | None,
-        option("--result", "FILE", "Write the result here as JSON."),
-    ] = None,
+    result: Annotated[str | None, option("--result", "FILE", "Write the result here as JSON.", TEXT)] = None,
     *,
     overwrite: Overwrite = False,
     given: ReadOptions,
@@ -57,19 +55,20 @@ def get(
     Examples:
         azguard blob get site/config.json -f config.json
         azguard blob get site/config.json > copy.json
-        azguard blob get site/ -f copy --recursive
+        azguard blob get site/ copy --recursive
 
     Topics: scopes, trees
     """
     from azguard.blobs.content import download
 
-    check_overwrite(file, tree.if_exists, overwrite=overwrite)
+    check_overwrite(folder or file, tree.if_exists, overwrite=overwrite)
     if tree.recursive:
         from azguard.cli.input import addresses
         from azguard.cli.options import tree_plans
 
-        tree_plans.get(env, lambda: addresses.blob_tree(env, blob), file, tree, overwrites=overwrite)
+        tree_plans.get(env, lambda: addresses.blob_tree(env, blob), folder, tree, overwrites=overwrite)
         return
+    refuse_second(env, folder)
     target = env.locate(blob, Kind.BLOB)
     path, beside = streams.choose_places(file, result, env.out.query)
     conditions = given.conditions(env, target)

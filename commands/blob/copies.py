@@ -8,7 +8,7 @@ from azguard.cli import completers, signals
 from azguard.cli.context import Environment
 from azguard.cli.input import addresses
 from azguard.cli.options import common, resources
-from azguard.cli.options.copies import WAIT_SECONDS, CopyOptions, locate_source, record_copy, refuse_order, say_waiting
+from azguard.cli.options.copies import CopyOptions, find_ends, locate_source, record_copy, say_waiting
 from azguard.cli.options.types import TEXT
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
@@ -30,14 +30,20 @@ app = Group("Copies and kept versions of a blob: copy, abort-copy, snapshot, res
 @app.command(spec=common.operation(operations.BLOB_COPY))
 def copy(
     env: Environment,
-    blob: _Destination,
+    blob: Annotated[
+        str,
+        argument("SOURCE", "The blob, snapshot or version to copy, or its URL.", completer=completers.blobs),
+    ],
+    to: Annotated[
+        str | None, argument("DESTINATION", "Where it goes: CONTAINER/NAME.", completer=completers.blobs)
+    ] = None,
+    *,
     given: CopyOptions,
-    second: Annotated[str | None, argument("NAME?", "Refused: see --source.", is_hidden=True)] = None,
 ) -> None:
     """Copy a blob over the version you have seen, or to where nothing is.
 
-    The argument is the destination, and --source is what is copied: an address in the same account, or a URL. For a
-    source in another account the URL has a SAS, or --source-sas has it.
+    The source comes first, as with cp. It is an address in the same account, or a URL. For a source in another account
+    the URL has a SAS, or --source-sas has it.
 
     The service copies the content and its headers. azguard sends the metadata of the source along, unless you give
     --metadata, which replaces all of it. Index tags, the access tier and snapshots are not copied: set --tags and
@@ -47,16 +53,15 @@ def copy(
     again. With --source-if-match the exit status is then 42. The error says which side has changed.
 
     Within an account a copy usually ends at once. From another account it may take hours: then copy_status is pending,
-    and the destination cannot be written until the copy ends. --wait waits for the end, for an hour or as long as
-    --timeout says; if the copy is still pending then, the exit status is 75, and the copy goes on. If it fails or is
-    aborted, an empty blob remains.
+    and the destination cannot be written until the copy ends. --wait waits for the end; if the copy is
+    still pending then, the exit status is 75, and the copy goes on. If it fails or is aborted, an empty blob remains.
 
     With --fence the number of your lock guards the destination, not the version.
 
     Examples:
-        azguard blob copy site/copy.json --source site/config.json
-        azguard blob copy site/copy.json --source site/config.json --wait
-        azguard blob copy site/copy.json --source site/config.json --if-exists skip
+        azguard blob copy site/config.json site/copy.json
+        azguard blob copy site/config.json site/copy.json --wait 1h
+        azguard blob copy site/config.json site/copy.json --if-exists skip
 
     Topics: copies, conditions, fences
     """
@@ -64,12 +69,12 @@ def copy(
     from azguard.blobs.content.upload import create_only
     from azguard.blobs.write_checks import find_blob
 
-    refuse_order(blob, second, given.source)
-    target = env.locate(blob, Kind.BLOB, writable=True)
+    source, destination = find_ends(blob, to, given.source)
+    target = env.locate(destination, Kind.BLOB, writable=True)
     skip = resources.skips(env, given.if_exists)
     plan = copies.BlobCopy(
         target=target,
-        source=locate_source(env, target, given.source or "", given.source_sas),
+        source=locate_source(env, target, source, given.source_sas),
         settings=given.build_settings(),
         conditions=create_only(target) if skip else env.conditions(target),
         deadline=env.deadline,
@@ -77,9 +82,9 @@ def copy(
         has_lineage=not given.no_lineage,
     )
     copied = existence.create(lambda: copies.copy(plan), lambda: find_blob(target, plan.op, plan.deadline), skip=skip)
-    if given.wait and isinstance(copied, copies.BlobCopied):
+    if given.wait is not None and isinstance(copied, copies.BlobCopied):
         say_waiting(env, copied)
-        patience = env.patience(env.shared.get("timeout"), WAIT_SECONDS)
+        patience = env.patience(given.wait, given.wait)
         with signals.heed(), env.out.progress_bar(f"copy {target}") as progress:
             copied = copies.await_copy(copied, target, patience, progress.at)
     record_copy(env, target, copied, plan)

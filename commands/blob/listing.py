@@ -8,13 +8,13 @@ from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import values
 from azguard.cli.options import common
-from azguard.cli.options.content import WAIT_SECONDS
+from azguard.cli.options.content import WAIT_SECONDS, NoWait, Wait
 from azguard.cli.options.trees import TreeOptions
-from azguard.cli.options.types import DURATION, TEXT, ValueType, choice
+from azguard.cli.options.types import TEXT, ValueType, choice
 from azguard.cli.parsing.rows import option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.rows import needs, one_of
-from azguard.errors import NotFound
+from azguard.cli.rules.rows import at_most_one, checked, needs, one_of
+from azguard.errors import NotFound, UsageError
 from azguard.guards import operations
 from azguard.requests.results import Written
 
@@ -149,13 +149,16 @@ def delete(
 
 
 @app.command(
+    "wait",
     spec=common.remote("blob wait only looks, until the blob is as you say"),
     rules=(
         one_of("--until", "what to wait for", f"--until {'|'.join(_UNTIL)}"),
         needs("--if-none-match", "--until=changed", hint="--until changed"),
+        at_most_one("--wait --no-wait"),
+        checked("--timeout", "not how long to wait: that is --wait", "listing.wait_for_blob"),
     ),
 )
-def wait(
+def wait_for_blob(
     env: Environment,
     blob: common.Blob,
     until: Annotated[
@@ -171,9 +174,9 @@ def wait(
             completer=completers.etags,
         ),
     ] = None,
-    timeout: Annotated[
-        float, option("--timeout", "DURATION", "Give up after this long (exit 75).", DURATION)
-    ] = WAIT_SECONDS,
+    wait: Wait = WAIT_SECONDS,
+    no_wait: NoWait = False,
+    timeout: Annotated[str | None, option("--timeout", "DURATION", "Refused: see --wait.", is_hidden=True)] = None,
 ) -> None:
     """Wait until a blob exists, is absent, has changed or is not leased.
 
@@ -182,11 +185,11 @@ def wait(
 
     absent: where the container does not exist, nothing proves that the name is right: the exit status is 44.
 
-    Each look is one small request, every few seconds. Errors that may pass are tolerated until the time is up. A change
-    that is undone between two looks is not noticed.
+    Each look is one small request, every few seconds, for as long as --wait says. With --no-wait there is one look.
+    Errors that may pass are tolerated until the time is up. A change that is undone between two looks is not noticed.
 
     Examples:
-        azguard blob wait site/config.json --until exists --timeout 10m
+        azguard blob wait site/config.json --until exists --wait 10m
         azguard blob wait site/config.json --until changed --if-none-match 0x8DC1
         azguard blob wait site/config.json --until unleased && echo free
 
@@ -196,10 +199,14 @@ def wait(
     from azguard.cli.options import content
     from azguard.guards.resolve import Conditions
 
+    if timeout is not None:
+        raise UsageError("--timeout bounds requests; --wait says how long to wait", hint=f"--wait {timeout}")
     assert until is not None  # says the rule
     which = waiting.Until(until)
     target = env.locate(blob, Kind.BLOB)
     conditions = Conditions()
     if which is waiting.Until.CHANGED:
         conditions = content.resolve_change(env, target, operations.BLOB_GET_PROPERTIES, if_none_match)
-    env.out.show(waiting.wait(target, which, conditions, content.describe_wait(env, target, which, timeout)))
+    env.out.show(
+        waiting.wait(target, which, conditions, content.describe_wait(env, target, which, 0.0 if no_wait else wait))
+    )

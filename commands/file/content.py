@@ -9,7 +9,7 @@ from azguard.cli.context import Environment
 from azguard.cli.input import addresses, streams, values
 from azguard.cli.options import common, resources
 from azguard.cli.options.content import FilePutOptions
-from azguard.cli.options.trees import FileTreePutOptions, TreeGetOptions, refuse_second
+from azguard.cli.options.trees import FileTreePutOptions, Folder, TreeGetOptions, refuse_second
 from azguard.cli.output.delivery import Overwrite, check_overwrite, to_file, to_stream
 from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group
@@ -35,9 +35,10 @@ app.add("range", range_app)
 def get(
     env: Environment,
     file: addresses.File,
+    folder: Folder = None,
     to: Annotated[
         str | None,
-        option("--file, -f", "FILE", "Write to this file; by default, to stdout."),
+        option("--file, -f", "FILE|-", "Write to this file; by default, to stdout."),
     ] = None,
     result: Annotated[str | None, option("--result", "FILE", "Write the result here as JSON.")] = None,
     start_range: Annotated[str | None, option("--start-range", "N", "Begin at this byte, counted from 0.")] = None,
@@ -64,19 +65,20 @@ def get(
         azguard file get team/plan.txt -f plan.txt
         azguard file get team/plan.txt > copy.txt
         azguard file get team/plan.txt --start-range 0 --end-range 3
-        azguard file get team/ -f copy --recursive
+        azguard file get team/ copy --recursive
 
     Topics: files, scopes, trees
     """
     from azguard.files import download
 
-    check_overwrite(to, tree.if_exists, overwrite=overwrite)
+    check_overwrite(folder or to, tree.if_exists, overwrite=overwrite)
     if tree.recursive:
         from azguard.cli.options import tree_plans
 
-        _refuse_of_one({"--start-range": start_range, "--end-range": end_range, "--result": result})
-        tree_plans.get(env, lambda: addresses.file_tree(env, file, writable=False), to, tree, overwrites=overwrite)
+        _refuse_of_one({"--start-range": start_range, "--end-range": end_range})
+        tree_plans.get(env, lambda: addresses.file_tree(env, file, writable=False), folder, tree, overwrites=overwrite)
         return
+    refuse_second(env, folder)
     target = env.locate(file, Kind.FILE)
     span = _read_span(start_range, end_range)
     path, beside = streams.choose_places(to, result, env.out.query)

@@ -9,7 +9,7 @@ from azguard.cli.context import Environment
 from azguard.cli.input import addresses, values
 from azguard.cli.options import common, resources
 from azguard.cli.options.content import FilePropertyOptions
-from azguard.cli.options.copies import WAIT_SECONDS, FileCopyOptions, locate_file_source, refuse_order
+from azguard.cli.options.copies import WAIT_SECONDS, FileCopyOptions, find_ends, locate_file_source
 from azguard.cli.options.resources import Noun, declare_exists
 from azguard.cli.options.trees import FileTreeDeleteOptions
 from azguard.cli.parsing.rows import argument, flag, option
@@ -137,14 +137,18 @@ def prune(
 @app.command(spec=common.operation(operations.FILE_RENAME))
 def copy(
     env: Environment,
-    path: _Destination,
+    path: Annotated[
+        str,
+        argument("SOURCE", "The file or blob to copy, or its URL.", completer=completers.file_sources),
+    ],
+    to: Annotated[str | None, argument("DESTINATION", "Where it goes: SHARE/PATH.", completer=completers.files)] = None,
+    *,
     given: FileCopyOptions,
-    second: Annotated[str | None, argument("NAME?", "Refused: see --source.", is_hidden=True)] = None,
 ) -> None:
     """Copy a file or a blob over the version you have seen, or to where nothing is.
 
-    The argument is the destination, and --source is what is copied: a file, blob:CONTAINER/NAME in the same account,
-    one in a snapshot, or a URL. For a source in another account the URL has a SAS, or --source-sas has it.
+    The source comes first, as with cp. It is a file or blob:CONTAINER/NAME in the same account, one in a snapshot, or a
+    URL. For a source in another account the URL has a SAS, or --source-sas has it.
 
     The service copies into a temporary file beside the destination. azguard waits for the end, and then renames that
     file. So the destination is never a part of the copy. It is guarded as by azguard file put: exit status 45 if it
@@ -165,9 +169,9 @@ def copy(
     of the source.
 
     Examples:
-        azguard file copy team/copy.txt --source team/plan.txt
-        azguard file copy team/copy.txt --source team/plan.txt --if-exists skip
-        azguard file copy team/old.txt --source team/plan.txt --preserve-info
+        azguard file copy team/plan.txt team/copy.txt
+        azguard file copy team/plan.txt team/copy.txt --if-exists skip
+        azguard file copy team/plan.txt team/old.txt --preserve-info
 
     Topics: files, conditions
     """
@@ -176,10 +180,10 @@ def copy(
     from azguard.requests.lineage import fresh_op
     from azguard.resources import existence
 
-    refuse_order(path, second, given.source, "file", "SHARE/PATH")
-    target = env.locate(path, Kind.FILE, writable=True)
+    origin, destination = find_ends(path, to, given.source, "file")
+    target = env.locate(destination, Kind.FILE, writable=True)
     skip = resources.skips(env, given.if_exists)
-    source = locate_file_source(env, target, given)
+    source = locate_file_source(env, target, origin, given.source_sas)
     timeout = env.shared.get("timeout")
     plan = FileCopy(
         target=target,

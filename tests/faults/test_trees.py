@@ -212,7 +212,7 @@ def test_a_get_ends_early_when_the_service_goes_away(tree: Tree, azurite: Azurit
 
     with proxy.running(azurite.ports["blob"], go_away) as running:
         cli = tree.cli.through(running.port)
-        words = ("blob", "get", tree.container.container_name, "-f", "copy", "--recursive")
+        words = ("blob", "get", tree.container.container_name, "copy", "--recursive")
         ran = cli.call(*words, "--timeout", "1", "--jobs", "2", env=PATIENT)
     told = Counter(outcomes(ran.stdout).values())
     assert (ran.code, set(told), told.total()) == (20, {"read", "failed", "not tried"}, FILES), ran.err
@@ -224,7 +224,7 @@ def test_every_file_is_read_whole_whatever_answers_get_lost(tree: Tree, azurite:
     assert tree.put(azurite.ports["blob"]).code == 0
     with proxy.running(azurite.ports["blob"], at_random(seed, 0.3, reads=True)) as running:
         cli = tree.cli.through(running.port)
-        ran = cli.call("blob", "get", tree.container.container_name, "-f", "copy", "--recursive", env=PATIENT)
+        ran = cli.call("blob", "get", tree.container.container_name, "copy", "--recursive", env=PATIENT)
         assert any(each.fault is not Fault.NONE for each in running.log)
     assert (ran.code, Counter(outcomes(ran.stdout).values())) == (0, {"read": FILES}), ran.err
     # Nothing else is left, no part of a file and no hidden one.
@@ -243,7 +243,7 @@ def test_a_get_that_was_killed_leaves_no_part_of_a_file_under_its_name(tree: Tre
             reader.wait()
         return Fault.NONE
 
-    words = ("blob", "get", tree.container.container_name, "-f", "copy", "--recursive", "--unchanged", "skip")
+    words = ("blob", "get", tree.container.container_name, "copy", "--recursive", "--unchanged", "skip")
     with proxy.running(azurite.ports["blob"], kill) as running:
         cli = tree.cli.through(running.port)
         reader = cli.begin_fork(*words)
@@ -270,7 +270,7 @@ def test_a_get_that_is_interrupted_twice_leaves_no_part_of_a_file(tree: Tree, az
         return Chosen(until=is_over.is_set)
 
     with proxy.running(azurite.ports["blob"], hold) as running:
-        reader = tree.cli.through(running.port).begin_fork("blob", "get", container, "-f", "copy", "--recursive")
+        reader = tree.cli.through(running.port).begin_fork("blob", "get", container, "copy", "--recursive")
         until(is_held.is_set)
         assert any(atomic_files.is_unfinished(each.name) for each in copy.iterdir())
 

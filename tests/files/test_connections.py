@@ -37,7 +37,7 @@ def test_a_sas_in_a_url_of_any_port_opens_its_share_and_what_it_lacks_is_told(fi
     (files_cli.root / "down").mkdir()
 
     assert [each["address"] for each in alone.call("file", "list", whole).json] == [f"file:{name}/{path}"]
-    assert alone.call("file", "get", whole, "-f", "down", "--recursive").code == 0
+    assert alone.call("file", "get", whole, "down", "--recursive").code == 0
     refused = [
         alone.call(*words, stdin=b"new").err
         for words in (("file", "list", no_list), ("share", "show", whole), ("file", "put", one, "--last-writer-wins"))

@@ -325,7 +325,7 @@ def test_what_names_no_source_is_refused(files_cli: CliWorld, source: str, elsew
     bare = elsewhere.url.partition("?")[0]
     cases = [
         (2, ()),
-        (2, (source,)),
+        (2, (source, "--source", source)),
         (2, ("--source", "")),
         (2, ("--source", bare)),
         (2, ("--source", f"{source}-2")),

@@ -86,7 +86,7 @@ def test_every_line_of_a_tree_has_the_shape_that_scripts_rely_on(files_cli: CliW
         ("file", "put", "dist", share, "--recursive", "--dry-run"),
         ("file", "put", "dist", share, "--recursive"),
         ("file", "put", "dist", share, "--recursive", "--unchanged", "skip"),
-        ("file", "get", share, "-f", "back", "--recursive"),
+        ("file", "get", share, "back", "--recursive"),
         ("file", "delete", share, "--recursive", "--dry-run"),
         ("file", "delete", share, "--recursive", "--exclude", "d/a"),
         ("file", "delete", share, "--recursive"),

@@ -74,7 +74,7 @@ def test_a_folder_goes_there_and_comes_back_the_same_with_its_directories(files_
     assert (ran.code, set(outcomes(ran).values())) == (0, {"created"}), ran.err
     # A folder without files makes no directory, as with other tools.
     assert {name for name in content(cli, share) if name.endswith("/")} == {"v1/", "v1/css/", "v1/css/deep/"}
-    assert cli.call("file", "get", f"{share}/v1", "-f", "back", "--recursive").code == 0
+    assert cli.call("file", "get", f"{share}/v1", "back", "--recursive").code == 0
     back = cli.root / "back"
     found = {str(each.relative_to(back)): each.read_text() for each in back.rglob("*") if each.is_file()}
     assert found == {name.replace("__", "/"): text for name, text in names.items()}
@@ -139,7 +139,7 @@ def test_names_that_a_share_does_not_take_are_refused_by_name_before_any_write(f
     # What is there already is read and deleted, whatever its name.
     upload(cli, share, "theirs.")
     words = (share, "--recursive", "--include", "theirs.")
-    assert outcomes(cli.call("file", "get", *words, "-f", "back")) == {"theirs.": "read"}
+    assert outcomes(cli.call("file", "get", share, "back", *words[1:])) == {"theirs.": "read"}
     assert outcomes(cli.call("file", "delete", *words)) == {"theirs.": "deleted"}
 
 
@@ -219,9 +219,9 @@ def test_a_snapshot_is_read_and_never_written(files_cli: CliWorld, share: str) -
     moment = files_world.sdk(cli, share).create_snapshot()["snapshot"]
     upload(cli, share, "a/x")
     for address in (f"{share}/?snapshot={moment}", f"share:{share}?snapshot={moment}"):
-        ran = cli.call("file", "get", address, "-f", "back", "--recursive")
+        ran = cli.call("file", "get", address, "back", "--recursive")
         assert (ran.code, (cli.root / "back/a/x").read_text()) == (0, "old"), ran.err
-    deep = cli.call("file", "get", f"file:{share}/a/?snapshot={moment}", "-f", "deep", "--recursive")
+    deep = cli.call("file", "get", f"file:{share}/a/?snapshot={moment}", "deep", "--recursive")
     assert (deep.code, (cli.root / "deep/x").read_text()) == (0, "old")
     assert put(cli, "dist", f"{share}/a?snapshot={moment}").code == 2
 
@@ -231,7 +231,7 @@ def test_a_get_leaves_alone_what_is_here_and_deletes_what_came_from_there(files_
     write(cli.root / "dist", a="1", b="1", edited="1")
     put(cli, "dist", share)
     upload(cli, share, ".azguard-0123.tmp")
-    words = ("file", "get", share, "-f", "back", "--recursive")
+    words = ("file", "get", share, "back", "--recursive")
     assert outcomes(cli.call(*words)) == dict.fromkeys(("a", "b", "edited"), "read")
     write(cli.root / "back", mine="1", edited="2")
     assert set(outcomes(cli.call(*words, "--if-exists", "skip")).values()) == {"exists"}
@@ -255,10 +255,10 @@ def test_a_get_leaves_alone_what_is_here_and_deletes_what_came_from_there(files_
         (("put", "dist", "nosuch", "-r"), 44, "there is no share nosuch"),
         (("put", "dist", "{}/file/sub", "-r"), 20, "1 of 1 files"),
         (("get", "{}", "-r"), 2, "needs a folder"),
-        (("get", "{}", "-r", "-f", "back", "--start-range", "1"), 2, "--start-range is for one file"),
-        (("get", "{}/nothing", "-r", "-f", "back"), 44, "there is no file below"),
-        (("get", "{}/file", "-r", "-f", "back"), 40, "is a file, not a directory"),
-        (("get", "nosuch", "-r", "-f", "back"), 44, "there is no share nosuch"),
+        (("get", "{}", "-r", "back", "--start-range", "1"), 2, "--start-range is for one file"),
+        (("get", "{}/nothing", "-r", "back"), 44, "there is no file below"),
+        (("get", "{}/file", "-r", "back"), 40, "is a file, not a directory"),
+        (("get", "nosuch", "-r", "back"), 44, "there is no share nosuch"),
         (("delete", "nosuch", "-r"), 44, "there is no share nosuch"),
         (("delete", "table:x", "-r"), 2, "table"),
         (("delete", "{}//", "-r"), 2, "empty part"),

@@ -63,7 +63,7 @@ def test_one_answer_slows_all_files_of_a_tree(tmp_path: Path) -> None:
         ("blob show site/a --timeout 20s", (LATE,), 53),
         ("blob list site --timeout 20s", (LATE,), 53),
         ("blob put tree site/ -r --timeout 20s", (LATE,), 53),
-        ("blob wait site/a --until exists --timeout 20s", (LATE,), 53),
+        ("blob wait site/a --until exists --wait 20s", (LATE,), 53),
         ("safe-update blob:site/a --append x --timeout 20s", (LATE,), 53),
         ("lock run l --wait 20s -- true", (LATE,), 53),
         ("lock run l --no-wait -- true", (LATE,), 53),

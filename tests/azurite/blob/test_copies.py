@@ -107,7 +107,7 @@ def test_a_file_that_takes_the_place_of_a_read_before_it_is_recorded_keeps_its_o
     cli: CliWorld, blob: str, more: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     container, name = blob.split("/")
-    read = ("blob", "get", container, "-f", ".", *more) if more else ("blob", "get", blob, "-f", name)
+    read = ("blob", "get", container, ".", *more) if more else ("blob", "get", blob, "-f", name)
     cli.call("blob", "get", blob, "-f", "old")
     theirs(cli, blob, b"v2")
     # Another process renames its read of v1, which took longer, right after ours.

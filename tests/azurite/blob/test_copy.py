@@ -278,9 +278,14 @@ def test_a_sas_that_does_not_allow_to_read_is_told_with_the_side(cli: CliWorld, 
     assert (ran.code, ran.error["side"], "--source-sas" in ran.error["hint"]) == (43, "source", True)
 
 
-def test_two_addresses_are_refused_with_the_line_that_cp_means(cli: CliWorld) -> None:
-    ran = cli.call("blob", "copy", "site/a", "site/b", "-o", "json")
-    assert (ran.code, ran.error["hint"]) == (2, "as cp means it: azguard blob copy site/b --source site/a")
+def test_the_source_is_the_first_of_two_words_as_with_cp(cli: CliWorld, site: str) -> None:
+    assert cli.call("blob", "put", f"{site}/from", stdin=b"1").code == 0
+    copied = cli.call("blob", "copy", f"{site}/from", f"{site}/to", "--no-wait").json
+    assert (copied["address"], copied["content_length"]) == (f"blob:{site}/to", 1)
+    ran = cli.call("blob", "copy", f"{site}/from", f"{site}/to", "--source", f"{site}/a", "-o", "json")
+    assert (ran.code, ran.error["hint"]) == (2, "leave --source out")
+    ran = cli.call("blob", "copy", f"{site}/from", "-o", "json")
+    assert (ran.code, ran.error["hint"]) == (2, f"azguard blob copy {site}/from CONTAINER/NAME")
 
 
 @pytest.mark.parametrize(("word", "ours"), [("start", "blob copy"), ("cancel", "blob abort-copy")])

@@ -89,7 +89,7 @@ def test_what_was_waited_for_guards_the_next_write(live: Live) -> None:
 
 
 def test_a_copy_that_outlasts_the_wait_goes_on(live: Live) -> None:
-    ran, _ = live.run((*COPY, "--wait", "--timeout", "0.3s"), SOURCE, accepted("pending"), PENDING)
+    ran, _ = live.run((*COPY, "--wait", "0.3s"), SOURCE, accepted("pending"), PENDING)
     assert (ran.code, ran.error["copy_id"], ran.error["copy_progress"]) == (75, COPY_ID, "12/40")
     assert f"azguard blob abort-copy site/copy --copy-id {COPY_ID}" in ran.error["hint"]
 

@@ -149,7 +149,7 @@ def test_a_result_that_would_go_nowhere_is_refused(
     assert (ran.code, words in ran.err) == (2, True), ran.err
 
 
-@cases("more", [(), ("-f", "-"), ("-r", "-f", "back", "--if-exists", "skip")])
+@cases("more", [(), ("-f", "-"), ("back", "-r", "--if-exists", "skip")])
 def test_an_overwrite_of_no_file_is_refused(cli: CliWorld, more: tuple[str, ...]) -> None:
     assert cli.call("blob", "get", "site/a", "--overwrite", *more).code == 2
 

@@ -240,6 +240,6 @@ def test_a_lineage_that_another_tool_spelt_anew_is_still_ours(cli: CliWorld) -> 
     theirs.set_blob_metadata({KEY.capitalize(): theirs.get_blob_properties().metadata[KEY]})
     container, _, name = blob.partition("/")
     # The second request over a connection takes another way.
-    assert cli.call("blob", "get", f"{container}/", "-f", "tree", "--recursive").code == 0
+    assert cli.call("blob", "get", f"{container}/", "tree", "--recursive").code == 0
     assert cli.call("blob", "put", blob, "-f", f"tree/{name}").code == 0
     assert len(Lineage.parse(theirs.get_blob_properties().metadata[KEY]).entries) == 3

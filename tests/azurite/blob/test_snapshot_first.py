@@ -184,7 +184,7 @@ def test_an_entity_has_no_snapshots(cli: CliWorld) -> None:
 
 def test_a_delete_cannot_keep_a_snapshot_and_says_what_can(cli: CliWorld, blob: str) -> None:
     ran = cli.call("blob", "delete", blob, "--snapshot-first", "-o", "json")
-    assert (ran.code, f"--source {blob}" in ran.error["hint"], kept(cli, blob)) == (2, True, [])
+    assert (ran.code, f"azguard blob copy {blob} " in ran.error["hint"], kept(cli, blob)) == (2, True, [])
 
 
 def test_a_tree_keeps_no_snapshots(cli: CliWorld, blob: str) -> None:

@@ -167,13 +167,13 @@ def test_a_get_that_waits_for_a_blob_that_is_deleted_is_told_and_the_file_stays(
         (("wait", "{blob}?snapshot=2026-01-01T00:00:00.0000000Z", "--until", "unleased"), 2, "it never changes"),
         (("wait", "{blob}", "--until", "changed"), 42, "was never read here, so there is no version to compare with"),
         (("wait", "{blob}", "--until", "changed", "--if-none-match", "@last"), 42, "no version to compare with"),
-        (("wait", "{blob}", "--until", "absent", "--timeout", "0.1s"), 75, "still exists after"),
+        (("wait", "{blob}", "--until", "absent", "--wait", "0.1s"), 75, "still exists after"),
         (("wait", "nosuch/{etag}", "--until", "absent"), 44, "there is no container nosuch"),
-        (("wait", "{blob}", "--until", "exists", "--timeout", "soon"), 2, "--timeout"),
+        (("wait", "{blob}", "--until", "exists", "--timeout", "1m"), 2, "hint: --wait 1m"),
         (("get", "{blob}", "--wait-changed"), 42, "azguard blob get"),
         (("get", "{blob}", "--wait", "5m"), 2, "hint: add --wait-changed"),
         (("get", "{blob}", "--wait-changed", "--recursive"), 2, "--recursive and --wait-changed do not go"),
-        (("get", "{blob}", "--wait-changed", "--wait", "soon", "--if-none-match", "0x1"), 2, "--wait"),
+        (("get", "{blob}", "--wait-changed", "--wait=soon", "--if-none-match", "0x1"), 2, "--wait"),
         (("get", "{blob}", "--wait-changed", "--if-none-match", "{etag}", "--wait", "0.1s"), 75, "is unchanged after"),
     ],
 )  # fmt: skip
@@ -189,5 +189,5 @@ def test_an_own_lease_is_not_named_for_what_it_does_not_keep_away(cli: CliWorld)
     blob = f"{cli.container()}/a"
     cli.call("blob", "put", blob, stdin=b"a")
     cli.call("lease", "acquire", f"blob:{blob}", "--infinite")
-    ran = cli.call("blob", "wait", blob, "--until", "absent", "--timeout", "0.1s", "-o", "json")
+    ran = cli.call("blob", "wait", blob, "--until", "absent", "--wait", "0.1s", "-o", "json")
     assert (ran.code, "by this scope itself" in ran.error["message"]) == (75, False), ran.err

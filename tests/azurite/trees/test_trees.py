@@ -55,7 +55,7 @@ def test_a_folder_goes_there_and_comes_back_the_same(cli: CliWorld, site: str) -
     write(cli.root / "dist", **{"index.html": "<p>", "css__a.css": "a", "empty": "", "with space ü": "u"})
     ran = put(cli, "dist", f"{site}/v1/")
     assert (ran.code, set(outcomes(ran).values())) == (0, {"created"})
-    assert cli.call("blob", "get", f"{site}/v1/", "-f", "back", "--recursive").code == 0
+    assert cli.call("blob", "get", f"{site}/v1/", "back", "--recursive").code == 0
     back = cli.root / "back"
     found = {str(each.relative_to(back)): each.read_text() for each in back.rglob("*") if each.is_file()}
     assert found == {"index.html": "<p>", "css/a.css": "a", "empty": "", "with space ü": "u"}
@@ -64,7 +64,7 @@ def test_a_folder_goes_there_and_comes_back_the_same(cli: CliWorld, site: str) -
 @pytest.mark.parametrize("address", ["{}", "{}/", "blob:{}/", "container:{}"])
 def test_a_whole_container_is_a_tree_too(cli: CliWorld, site: str, address: str) -> None:
     write(cli.root / "dist", a="1")
-    assert (put(cli, address.format(site), "-f", "dist").code, content(cli, site)) == (0, {"a": b"1"})
+    assert (put(cli, "dist", address.format(site)).code, content(cli, site)) == (0, {"a": b"1"})
 
 
 def test_each_file_has_its_type_by_its_name(cli: CliWorld, site: str) -> None:
@@ -97,7 +97,7 @@ def test_what_another_writer_changed_since_is_not_overwritten_and_the_rest_goes_
 def test_a_file_that_was_not_changed_here_needs_no_put(cli: CliWorld, site: str, more: tuple[str, ...]) -> None:
     write(cli.root / "dist", mine="1", theirs="1", both="1", none="1")
     put(cli, "dist", site, scope="other")
-    cli.call("blob", "get", site, "-f", "work", "--recursive")
+    cli.call("blob", "get", site, "work", "--recursive")
     for name in ("theirs", "both"):
         cli.call("blob", "put", f"{site}/{name}", scope="other", stdin=b"2")
     write(cli.root / "work", mine="3", both="3")
@@ -173,7 +173,7 @@ def test_what_exists_and_was_never_read_here_is_not_overwritten(cli: CliWorld, s
 def test_a_copy_that_was_read_guards_its_own_write_whatever_was_read_since(cli: CliWorld, site: str) -> None:
     write(cli.root / "dist", a="1")
     put(cli, "dist", site)
-    cli.call("blob", "get", site, "-f", "copy", "--recursive")
+    cli.call("blob", "get", site, "copy", "--recursive")
     cli.call("blob", "put", f"{site}/a", "--last-writer-wins", scope="other", stdin=b"theirs")
     # This scope reads the newer version into another place: the copy is still of the old one.
     cli.call("blob", "get", f"{site}/a", "-f", "elsewhere")
@@ -353,7 +353,7 @@ def test_only_what_is_included_and_not_excluded_is_meant(cli: CliWorld, site: st
     ran = put(cli, "dist", site, "--include", "*.css", "--exclude", "b*")
     assert outcomes(ran) == {"a.css": "created"}
     put(cli, "dist", site)
-    ran = cli.call("blob", "get", site, "-f", "back", "--recursive", "--include", "*.html")
+    ran = cli.call("blob", "get", site, "back", "--recursive", "--include", "*.html")
     assert outcomes(ran) == {"c.html": "read"}
     ran = cli.call("blob", "delete", site, "--recursive", "--exclude", "*.css")
     assert (outcomes(ran), set(content(cli, site))) == ({"c.html": "deleted"}, {"a.css", "b.css"})
@@ -374,7 +374,7 @@ def test_every_name_goes_there_and_comes_back_as_it_was(cli: CliWorld, site: str
         file.write_text(ascii(name))
     ran = put(cli, "dist", f"{site}/p/")
     assert (ran.code, set(outcomes(ran))) == (0, {f"p/{name}" for name in NAMES})
-    assert cli.call("blob", "get", f"{site}/p/", "-f", "back", "--recursive").code == 0
+    assert cli.call("blob", "get", f"{site}/p/", "back", "--recursive").code == 0
     assert {name: (cli.root / "back" / name).read_text() for name in NAMES} == {name: ascii(name) for name in NAMES}
     assert outcomes(put(cli, "back", f"{site}/p/", "--unchanged", "skip")) == dict.fromkeys(outcomes(ran), "unchanged")
 
@@ -386,7 +386,7 @@ def test_two_names_that_the_disk_takes_for_one_are_refused_by_name_and_the_rest_
     write(cli.root / "dist", **dict.fromkeys((*twins, "other"), "1"))
     put(cli, "dist", site)
     with patch.object(local_files, "find_fold", lambda folder: partial(local_files._normalize, case=True)):
-        ran = cli.call("blob", "get", site, "-f", "back", "--recursive", "--jobs", "1")
+        ran = cli.call("blob", "get", site, "back", "--recursive", "--jobs", "1")
     told = outcomes(ran)
     assert (ran.code, sorted(told.values()), told["other"]) == (20, ["failed", "read", "read"], "read")
     assert len(list((cli.root / "back").iterdir())) == 2
@@ -453,7 +453,7 @@ def test_a_name_that_leaves_the_folder_is_refused_and_the_rest_goes_on(cli: CliW
     (cli.root / "outside").mkdir()
     (cli.root / "back").mkdir()
     (cli.root / "back/link").symlink_to(cli.root / "outside")
-    ran = cli.call("blob", "get", f"{site}/v/", "-f", "back", "--recursive")
+    ran = cli.call("blob", "get", f"{site}/v/", "back", "--recursive")
     assert (ran.code, outcomes(ran)) == (20, {"v/a": "read", "v/b//c": "failed", "v/link/x": "failed"})
     assert list((cli.root / "outside").iterdir()) == []
 
@@ -475,7 +475,7 @@ def test_a_get_skips_by_name_what_marks_a_folder(cli: CliWorld, site: str) -> No
     for name, content in (("v/", b""), ("v/sub/", b""), ("v/full/", b"1"), ("v/sub/x", b"1")):
         cli.call("blob", "put", f"{site}/{name}", "--allow-empty", stdin=content)
     for more, outcome in ((("--dry-run",), "would read"), ((), "read")):
-        ran = cli.call("blob", "get", f"{site}/v/", "-f", "back", "--recursive", *more)
+        ran = cli.call("blob", "get", f"{site}/v/", "back", "--recursive", *more)
         assert (ran.code, outcomes(ran)) == (
             20, {"v/": "skipped", "v/sub/": "skipped", "v/full/": "failed", "v/sub/x": outcome},
         )  # fmt: skip
@@ -486,7 +486,7 @@ def test_a_name_that_is_too_long_for_the_disk_fails_and_the_rest_goes_on(cli: Cl
     for name in ("a", long, "c"):
         cli.call("blob", "put", f"{site}/{name}", stdin=b"1")
     (cli.root / "back").mkdir()
-    words = ("blob", "get", site, "-f", "back", "--recursive")
+    words = ("blob", "get", site, "back", "--recursive")
     ran = cli.call(*words, "--dry-run")
     assert (ran.code, outcomes(ran)) == (20, {"a": "would read", long: "failed", "c": "would read"})
     ran = cli.call(*words)
@@ -496,11 +496,11 @@ def test_a_name_that_is_too_long_for_the_disk_fails_and_the_rest_goes_on(cli: Cl
 def test_a_get_leaves_alone_what_is_here_or_holds_the_content(cli: CliWorld, site: str) -> None:
     write(cli.root / "dist", a="1", b="1")
     put(cli, "dist", site)
-    cli.call("blob", "get", site, "-f", "back", "--recursive")
+    cli.call("blob", "get", site, "back", "--recursive")
     write(cli.root / "back", b="mine")
-    ran = cli.call("blob", "get", site, "-f", "back", "--recursive", "--if-exists", "skip")
+    ran = cli.call("blob", "get", site, "back", "--recursive", "--if-exists", "skip")
     assert outcomes(ran) == {"a": "exists", "b": "exists"}
-    ran = cli.call("blob", "get", site, "-f", "back", "--recursive", "--unchanged", "skip", "--overwrite")
+    ran = cli.call("blob", "get", site, "back", "--recursive", "--unchanged", "skip", "--overwrite")
     assert outcomes(ran) == {"a": "unchanged", "b": "read"}
 
 
@@ -508,7 +508,7 @@ def read_again(cli: CliWorld, site: str, *more: str, theirs: bytes = b"theirs") 
     """Get a tree, change one of its files here and another there, and get it again."""
     write(cli.root / "dist", mine="1", theirs="1")
     put(cli, "dist", site)
-    get = ("blob", "get", site, "-f", "back", "--recursive")
+    get = ("blob", "get", site, "back", "--recursive")
     cli.call(*get)
     write(cli.root / "back", mine="precious")
     for name in ("mine", "theirs"):
@@ -543,7 +543,7 @@ def test_a_file_that_was_changed_here_to_what_is_there_is_read_again(cli: CliWor
 def test_a_file_proved_to_hold_a_version_guards_by_it(cli: CliWorld, site: str) -> None:
     write(cli.root / "dist", a="1")
     put(cli, "dist", site)
-    ran = cli.call("blob", "get", site, "-f", "dist", "--recursive", "--unchanged", "skip", scope="other")
+    ran = cli.call("blob", "get", site, "dist", "--recursive", "--unchanged", "skip", scope="other")
     assert outcomes(ran) == {"a": "unchanged"}
     write(cli.root / "dist", a="2")
     assert outcomes(put(cli, "dist", site, scope="other")) == {"a": "replaced"}
@@ -552,7 +552,7 @@ def test_a_file_proved_to_hold_a_version_guards_by_it(cli: CliWorld, site: str) 
 def test_an_append_blob_that_is_proved_to_be_there_is_still_known_as_one(cli: CliWorld, site: str) -> None:
     cli.call("blob", "append", f"{site}/log", "--create", stdin=b"1", scope="other")
     for _ in range(2):
-        ran = cli.call("blob", "get", site, "-f", "back", "--recursive", "--unchanged", "skip")
+        ran = cli.call("blob", "get", site, "back", "--recursive", "--unchanged", "skip")
     assert outcomes(ran) == {"log": "unchanged"}
     write(cli.root / "back", log="2")
     assert items(put(cli, "back", site))["log"]["error"]["exit_code"] == 40
@@ -561,7 +561,7 @@ def test_an_append_blob_that_is_proved_to_be_there_is_still_known_as_one(cli: Cl
 def test_a_mirror_of_a_get_deletes_what_came_from_there_and_nothing_else(cli: CliWorld, site: str) -> None:
     write(cli.root / "dist", a="1", b="1", edited="1")
     put(cli, "dist", site)
-    words = ("blob", "get", site, "-f", "back", "--recursive")
+    words = ("blob", "get", site, "back", "--recursive")
     cli.call(*words)
     # What is proved to be there already counts as read.
     assert outcomes(cli.call(*words, "--unchanged", "skip"))["b"] == "unchanged"
@@ -592,7 +592,8 @@ def test_a_delete_takes_what_was_read_here_in_that_version_only(cli: CliWorld, s
         (("put", "dist", "{}", "--mirror"), "--mirror needs --recursive"),
         (("put", "dist", "{}/x"), "two arguments are one too many"),
         (("put", "{}", "--recursive"), "--recursive needs a folder"),
-        (("put", "dist", "{}", "-f", "dist", "--recursive"), "two folders"),
+        (("put", "dist", "{}", "-f", "dist", "--recursive"), "--recursive and --file do not go"),
+        (("get", "{}", "-f", "back", "--recursive"), "--recursive and --file do not go"),
         (("put", "nothing", "{}", "--recursive"), "cannot be read"),
         (("put", "dist", "{}", "--recursive", "--if-match", "0x1"), "--recursive and --if-match do not go"),
         (("put", "dist", "{}", "--recursive", "--lease-id", "@held"), "--recursive and --lease-id do not go"),
@@ -604,7 +605,7 @@ def test_a_delete_takes_what_was_read_here_in_that_version_only(cli: CliWorld, s
         (("put", "dist", "{}", "--recursive", "--metadata", "bad"), "--metadata"),
         (("put", "dist", "{}", "--recursive", "--tier", "bogus"), "--tier"),
         (("put", "dist", "{}", "--recursive", "--fence", "3", "--last-writer-wins"), "contradict"),
-        (("get", "{}", "-f", "back", "--recursive", "--if-modified-since", "once"), "not a time"),
+        (("get", "{}", "back", "--recursive", "--if-modified-since", "once"), "not a time"),
         (("delete", "{}", "--recursive", "--last-writer-wins", "--if-modified-since", "2026-01-01"), "contradict"),
         (("get", "{}", "--recursive"), "needs a folder"),
         (("delete", "table:x", "--recursive"), "table"),
@@ -627,7 +628,7 @@ def test_a_folder_without_recursive_says_what_to_add(cli: CliWorld, site: str) -
 
 def test_a_container_that_does_not_exist_is_one_error_and_leaves_nothing_here(cli: CliWorld) -> None:
     write(cli.root / "dist", a="1", b="1")
-    get = ("get", "nosuch", "-r", "-f", "back")
+    get = ("get", "nosuch", "back", "-r")
     others = (("put", "dist", "nosuch", "-r"), ("put", "dist", "nosuch", "-r", "--dry-run"), ("delete", "nosuch", "-r"))
     for words in (get, (*get, "--allow-empty"), (*get, "--mirror", "--allow-empty"), *others):
         ran = cli.call("blob", *words)
@@ -673,7 +674,7 @@ def test_a_folder_that_is_emptied_during_the_run_is_not_mirrored(cli: CliWorld, 
 def test_a_mirror_of_nothing_there_is_refused_unless_that_is_meant(cli: CliWorld, site: str) -> None:
     write(cli.root / "dist", a="1")
     put(cli, "dist", site)
-    words = ("blob", "get", site, "-f", "back", "--recursive")
+    words = ("blob", "get", site, "back", "--recursive")
     cli.call(*words)
     cli.call("blob", "delete", f"{site}/a", "--last-writer-wins", scope="other")
     ran = cli.call(*words, "--mirror", "-o", "json")
@@ -798,7 +799,7 @@ def test_two_runs_at_a_time_write_each_file_and_tell_nothing_that_is_not_so(cli:
 
 @pytest.mark.parametrize("more", [(), ("--dry-run",)])
 def test_a_get_of_nothing_is_not_found_unless_nothing_is_meant(cli: CliWorld, site: str, more: tuple[str, ...]) -> None:
-    words = ("blob", "get", f"{site}/nothing/", "-f", "out", "--recursive", *more)
+    words = ("blob", "get", f"{site}/nothing/", "out", "--recursive", *more)
     ran = cli.call(*words)
     is_folder_made = (cli.root / "out").exists()
     meant = cli.call(*words, "--allow-empty")

@@ -72,7 +72,7 @@ def test_what_stdin_holds_is_not_told_as_of_a_file_named_dash(offline: CliWorld,
         (["blob", "list", "site/v1/"], "azguard blob list site --prefix v1/\n"),
         (
             ["blob", "get", "site", "a.json"],
-            "site/config.json, and -f names a file or folder: azguard blob get --help\n",
+            "name the file with -f FILE, or add --recursive if it is a folder\n",
         ),
         (["blob", "list", "site/"], "azguard blob list site\n"),
         (["blob", "list", "site", "--timeout", ""], "an unset shell variable looks like this; leave the option out\n"),
