@@ -1,0 +1,276 @@
+"""One process of azguard's core, played a step at a time in a greenlet, and remembered.
+
+A process does nothing by chance here: its ids are counted, and time passes only while it waits. So what it does next
+depends on what it was told alone. Each history is played once; where two interleavings tell a process the same, the
+steps that are known are taken, and none of its code runs again.
+"""
+
+import os
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from greenlet import getcurrent, greenlet
+
+from azguard.accounts.account import Account
+from azguard.errors import AzguardError
+from azguard.requests.deadline import Deadline
+from tests.explorer import wire
+from tests.explorer.wire import Answer, Asked, Silence
+
+# A moment of the wall clock, at which every story begins.
+EPOCH = 1767225600.0
+# So many processes are kept where they stopped; others are played again from their begin when they go on.
+_MOST_LIVE = 400
+
+
+class Sleep(NamedTuple):
+    """A process waits for so many seconds."""
+
+    seconds: float
+
+
+class Told(NamedTuple):
+    """A process tells the rules of something, such as that it holds a lock."""
+
+    event: tuple[Any, ...]
+
+
+class Ended(NamedTuple):
+    """A process ended: its exit status, and what it said."""
+
+    status: int
+    outcome: str
+
+
+Step = Asked | Sleep | Told | Ended
+#: What a process is told: the time, and the answer to what it asked.
+Seen = tuple[float, Answer | Silence | None]
+
+
+class Killed(BaseException):
+    """The process is not needed any more."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a process runs. It returns what it says at its end."""
+
+    name: str
+    main: Callable[["Process"], str] = field(compare=False)
+    #: The process that ended, or was killed, before this one begins; None begins at once.
+    after: str | None = None
+    #: The op that it applies, where it is not its own.
+    op: str | None = None
+    #: Whether the machine, and so its files, are those of the process before.
+    begins: float = 0.0
+
+
+class Process:
+    """A process under way, as its program sees it."""
+
+    def __init__(self, name: str, now: float, given: Any) -> None:
+        self.name = name
+        self.now = now
+        #: What it finds on its machine at its begin.
+        self.given = given
+        self._made = 0
+        self._is_dead = False
+
+    @property
+    def account(self) -> Account:
+        """Return the account, which all processes share."""
+        return _account()
+
+    def deadline(self, seconds: float) -> Deadline:
+        """Return a deadline that begins now."""
+        return Deadline(seconds, self.clock, self.sleep)
+
+    def clock(self) -> float:
+        """Return the time, in seconds."""
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        self._yield(Sleep(max(0.0, seconds)))
+
+    def tell(self, *event: Any) -> None:
+        """Tell the rules of an event."""
+        self._yield(Told(event))
+
+    def ask(self, asked: Asked) -> Answer | Silence:
+        """Send a request."""
+        seen = self._yield(asked)
+        assert seen is not None
+        return seen
+
+    def make(self, size: int) -> bytes:
+        """Return bytes that no other call returns."""
+        self._made += 1
+        return f"{self.name}{self._made:x}".encode().ljust(size, b".")[:size]
+
+    def end(self) -> None:
+        """Be killed: nothing that it sends from now on arrives."""
+        self._is_dead = True
+
+    def _yield(self, step: Step) -> Answer | Silence | None:
+        if self._is_dead:
+            raise Killed
+        seen: Seen = getcurrent().parent.switch(step)
+        self.now = seen[0]
+        return seen[1]
+
+
+class Node:
+    """A process after one history, and its next step."""
+
+    __slots__ = ("children", "live", "number", "parent", "seen", "step")
+
+    def __init__(self, number: int, step: Step, parent: "Node | None", seen: Any, live: "_Live | None") -> None:
+        self.number = number
+        self.step = step
+        self.parent = parent
+        #: What it was told last; of a root, its program and what it found.
+        self.seen = seen
+        self.live = live
+        self.children: dict[Seen, Node] = {}
+
+    def history(self) -> "list[Node]":
+        """Return the nodes from the root to this one."""
+        found = [self]
+        while found[-1].parent is not None:
+            found.append(found[-1].parent)
+        return found[::-1]
+
+
+class _Live(NamedTuple):
+    process: Process
+    let: greenlet
+
+
+class Player:
+    """Plays programs, and remembers what they did."""
+
+    def __init__(self) -> None:
+        self._roots: dict[Any, Node] = {}
+        self._kept: deque[Node] = deque()
+        self.nodes = 0
+        #: How many steps were played, those that were played again included.
+        self.played = 0
+
+    def begin(self, program: Program, now: float, given: Any) -> Node:
+        """Return the first step of a program."""
+        key = (program.name, now, given)
+        if key not in self._roots:
+            live, step = self._start(program, now, given)
+            self._roots[key] = self._add(step, None, (program, now, given), live)
+        return self._roots[key]
+
+    def next(self, node: Node, seen: Seen) -> Node:
+        """Return what follows when a process is told something."""
+        found = node.children.get(seen)
+        if found is None:
+            live, node.live = node.live, None
+            live = live or self._replay(node)
+            found = node.children[seen] = self._add(self._go_on(live, seen), node, seen, live)
+        return found
+
+    def close(self) -> None:
+        """End the processes that are kept."""
+        while self._kept:
+            self._drop(self._kept.popleft())
+
+    def _add(self, step: Step, parent: Node | None, seen: Any, live: _Live) -> Node:
+        self.nodes += 1
+        node = Node(self.nodes, step, parent, seen, None if isinstance(step, Ended) else live)
+        if node.live is not None:
+            self._kept.append(node)
+        if len(self._kept) > _MOST_LIVE:
+            self._drop(self._kept.popleft())
+        return node
+
+    def _drop(self, node: Node) -> None:
+        live, node.live = node.live, None
+        if live is not None:
+            live.process.end()
+            with _acting_as(live.process):
+                live.let.throw(Killed)
+
+    def _start(self, program: Program, now: float, given: Any) -> tuple[_Live, Step]:
+        process = Process(program.name, now, given)
+        live = _Live(process, greenlet(lambda: _run(program, process)))
+        return live, self._go_on(live)
+
+    def _go_on(self, live: _Live, *seen: Seen) -> Step:
+        self.played += 1
+        with _acting_as(live.process):
+            step: Step = live.let.switch(*seen)
+        return step
+
+    def _replay(self, node: Node) -> _Live:
+        root, *rest = node.history()
+        live, step = self._start(*root.seen)
+        assert step == root.step, f"{root.step} is now {step}"
+        for each in rest:
+            step = self._go_on(live, each.seen)
+            assert step == each.step, f"{each.step} is now {step}"
+        return live
+
+
+def _run(program: Program, process: Process) -> Step:
+    try:
+        return Ended(0, program.main(process))
+    except AzguardError as error:
+        return Ended(error.exit_code, error.reason or error.kind)
+    except Killed:
+        return Ended(-9, "killed")
+    except Exception as error:  # noqa: BLE001  # a traceback is what no user should see
+        return Ended(1, f"{type(error).__name__}: {error}")
+
+
+_acting: Process | None = None
+_accounts: list[Account] = []
+
+
+def _ask(asked: Asked) -> Answer | Silence:
+    assert _acting is not None, "a request comes from a process that is played"
+    return _acting.ask(asked)
+
+
+def _account() -> Account:
+    if not _accounts:
+        _accounts.append(wire.make_account(_ask))
+    return _accounts[0]
+
+
+@contextmanager
+def _acting_as(process: Process) -> Iterator[None]:
+    """Let the code that runs now be that of one process."""
+    global _acting  # noqa: PLW0603  # greenlets of one thread run one at a time
+    before, _acting = _acting, process
+    try:
+        yield
+    finally:
+        _acting = before
+
+
+@contextmanager
+def without_chance() -> Iterator[None]:
+    """Take ids and times from the process that is played, where the core does not take them as parameters."""
+    kept = uuid.uuid4, os.urandom, time.monotonic, time.time
+
+    def make_id() -> uuid.UUID:
+        return kept[0]() if _acting is None else uuid.UUID(bytes=_acting.make(16), version=4)
+
+    uuid.uuid4 = make_id
+    os.urandom = lambda size: kept[1](size) if _acting is None else _acting.make(size)
+    time.monotonic = lambda: kept[2]() if _acting is None else _acting.now
+    time.time = lambda: kept[3]() if _acting is None else EPOCH + _acting.now
+    try:
+        yield
+    finally:
+        uuid.uuid4, os.urandom, time.monotonic, time.time = kept

@@ -1,0 +1,215 @@
+"""All states of a scenario up to a bound, the shortest schedules first; or schedules at random beyond it."""
+
+import random
+import time
+from collections import deque
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+
+from tests.explorer.names import Numbered
+from tests.explorer.player import Ended, Node, Player, without_chance
+from tests.explorer.wire import Answer, Asked, Silence
+from tests.explorer.world import Bound, Choice, Scenario, State, Violation, World
+
+UNKNOWN = 74
+# More steps than any process needs: one that takes more waits for ever.
+_MOST_STEPS = 2000
+
+
+@dataclass(frozen=True)
+class Found:
+    """A violation, and the steps that lead to it."""
+
+    what: str
+    story: tuple[str, ...]
+    #: That plays it again; None where all states were visited.
+    seed: int | None = None
+
+
+@dataclass
+class Report:
+    """What a search has seen."""
+
+    scenario: str
+    bound: Bound
+    states: int = 0
+    #: How many different ends there were; of a walk, how many walks.
+    schedules: int = 0
+    #: How many steps of real code were played.
+    played: int = 0
+    seconds: float = 0.0
+    #: Whether every state up to the bound was visited.
+    is_complete: bool = False
+    violations: list[Found] = field(default_factory=list)
+
+
+class Search:
+    """Visits every state once, breadth first, so that the first story found is a shortest one."""
+
+    def __init__(self, scenario: Scenario, bound: Bound, *, most: int = 3) -> None:
+        self._player = Player()
+        self._world = World(scenario, bound, self._player)
+        self.report = Report(scenario.name, bound)
+        self._most = most
+        #: How each state was reached first.
+        self._came: dict[int, tuple[int | None, Choice | None]] = {}
+        self._queue: deque[tuple[int, State]] = deque()
+        #: The truths about each process that said that it does not know, and a state in which each was seen; None where
+        #: nothing of the bound was left by then, so that another truth may only have had no room.
+        self._truths: dict[tuple[str, Hashable], dict[Hashable, int | None]] = {}
+        self._said: set[str] = set()
+
+    def run(self, seconds: float = 1e9) -> Report:
+        """Visit all states, or as many as the time allows."""
+        began = time.perf_counter()
+        with without_chance():
+            self._add(self._world.begin(), None, None)
+            while self._queue and len(self.report.violations) < self._most:
+                if self.report.states % 64 == 0 and time.perf_counter() - began > seconds:
+                    break
+                self._visit(*self._queue.popleft())
+            self.report.is_complete = not self._queue
+            if self.report.is_complete and self._world.scenario.judges_doubts:
+                self._find_needless_doubts()
+            self._player.close()
+        self.report.played = self._player.played
+        self.report.seconds = time.perf_counter() - began
+        return self.report
+
+    def _add(self, state: State, came: int | None, choice: Choice | None) -> None:
+        key = state.key
+        if key in self._came:
+            return
+        self._came[key] = (came, choice)
+        self.report.states += 1
+        if state.is_over:
+            self.report.schedules += 1
+            self._check_over(key, state)
+        self._queue.append((key, state))
+
+    def _visit(self, key: int, state: State) -> None:
+        for choice in self._world.choices(state):
+            try:
+                after = self._world.take(state, choice)
+            except Violation as violation:
+                self._tell(str(violation), key, choice)
+                continue
+            if after is not None:
+                self._add(after, key, choice)
+
+    def _check_over(self, key: int, state: State) -> None:
+        rules = self._world.scenario.rules
+        try:
+            rules.check_over(state.ghost, state.services, state.now)
+        except Violation as violation:
+            self._tell(str(violation), key, None)
+        for program, process in zip(self._world.scenario.programs, state.processes, strict=True):
+            node = process.node
+            if node is not None and isinstance(node.step, Ended) and node.step.status == UNKNOWN:
+                truth = rules.find_truth(state.ghost, program.name)
+                known = (program.name, _abstract(node))
+                truths = self._truths.setdefault(known, {})
+                truths[truth] = truths.get(truth) or (key if state.left.foreign else None)
+
+    def _find_needless_doubts(self) -> None:
+        for (name, _), truths in self._truths.items():
+            (truth, key), *others = truths.items()
+            if key is not None and not others:
+                self._tell(f"{name} ended 74, and what it was told leaves only one truth: {truth}", key, None)
+
+    def _tell(self, what: str, key: int, last: Choice | None) -> None:
+        if what not in self._said:
+            self._said.add(what)
+            self.report.violations.append(Found(what, tuple(self._tell_story(key, last))))
+
+    def _tell_story(self, key: int, last: Choice | None) -> Iterator[str]:
+        choices = [] if last is None else [last]
+        came: int | None = key
+        while came is not None:
+            came, choice = self._came[came]
+            choices += [] if choice is None else [choice]
+        return tell(self._world, choices[::-1])
+
+
+# What follows from content.
+_OF_CONTENT = ("Content-MD5", "Content-Range", "x-ms-blob-content-md5", "Content-Length")
+
+
+def _abstract(node: Node) -> Hashable:
+    """Return what a process was told, without content: another writer may have written the same."""
+
+    def strip(step: object) -> Hashable:
+        if isinstance(step, Asked):
+            return (step.action, step.path, step.headers)
+        if isinstance(step, Answer):
+            kept = tuple(pair for pair in step.headers if pair[0] not in _OF_CONTENT)
+            return Silence.BROKEN if step.is_of_another else (step.status, kept)
+        return step if isinstance(step, Hashable) else str(step)
+
+    steps = node.history()
+    return tuple((each.seen[0] if each.parent else None, strip(each.seen[-1]), strip(each.step)) for each in steps)
+
+
+def tell(world: World, choices: list[Choice]) -> Iterator[str]:
+    """Yield the lines of a story."""
+    state = world.begin()
+    numbered = Numbered()
+    for choice in choices:
+        try:
+            after = world.take(state, choice) or state
+        except Violation:
+            after = state
+        yield numbered.shorten(world.describe(state, choice, after))
+        state = after
+
+
+def walk(scenario: Scenario, bound: Bound, seconds: float, seed: int, *, most: int = 3) -> Report:
+    """Take steps at random, one walk after another, each of the seed that follows the one before."""
+    began = time.perf_counter()
+    report = Report(scenario.name, bound)
+    player = Player()
+    found: dict[str, Found] = {}
+    states: set[int] = set()
+    with without_chance():
+        while time.perf_counter() - began < seconds and len(found) < most:
+            world = World(scenario, bound, player)
+            choices, what = _walk_once(world, random.Random(f"{scenario.name} {seed}"), states)
+            if what is not None and (what not in found or len(choices) < len(found[what].story)):
+                found[what] = Found(what, tuple(tell(world, choices)), seed)
+            report.schedules += 1
+            seed += 1
+            if player.nodes > 200_000:
+                player.close()
+                player = Player()
+        player.close()
+    report.violations += found.values()
+    report.states, report.played = len(states), player.played
+    report.seconds = time.perf_counter() - began
+    return report
+
+
+def _walk_once(world: World, dice: random.Random, states: set[int]) -> tuple[list[Choice], str | None]:
+    state = world.begin()
+    taken: list[Choice] = []
+    try:
+        while len(taken) < _MOST_STEPS:
+            choices = list(world.choices(state))
+            if not choices:
+                break
+            # Half of the steps meet nothing, so that a walk gets far.
+            plain = [each for each in choices if each.kind in ("sends", "time") and each.what is None]
+            choice = dice.choice(plain if plain and dice.random() < 0.6 else choices)
+            taken.append(choice)
+            after = world.take(state, choice)
+            if after is None:
+                taken.pop()
+                continue
+            state = after
+            states.add(state.key)
+            if state.is_over:
+                world.scenario.rules.check_over(state.ghost, state.services, state.now)
+        else:
+            return taken, "a process does not end"
+    except Violation as violation:
+        return taken, str(violation)
+    return taken, None

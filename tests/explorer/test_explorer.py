@@ -1,0 +1,26 @@
+"""All interleavings of the real core, up to a bound; see ``python -m tests.explorer``."""
+
+import pytest
+
+from tests.explorer.__main__ import BEYOND
+from tests.explorer.catalogue import SCENARIOS
+from tests.explorer.search import Search, walk
+from tests.explorer.world import Scenario
+from tests.support import thorough
+
+# How long each scenario is walked through at random.
+_SECONDS = 10.0 if thorough.is_on() else 0.5
+
+pytestmark = pytest.mark.thorough
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS.keys())
+def test_nothing_is_violated_in_any_schedule_up_to_the_bound(scenario: Scenario) -> None:
+    bound = scenario.bound if thorough.is_on() else scenario.short
+    report = Search(scenario, bound).run()
+    assert (report.violations, report.is_complete) == ([], True)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS.keys())
+def test_nothing_is_violated_on_walks_at_random(scenario: Scenario) -> None:
+    assert walk(scenario, BEYOND, _SECONDS, seed=1).violations == []

@@ -1,0 +1,381 @@
+"""One state of everything, and the steps that lead out of it.
+
+A step is: a process sends its request, which meets a fault or none; a program that is not azguard writes; a process is
+killed; a request that is under way arrives; time passes until the next process that waits goes on. Time passes while a
+process has something to send only if that process is stopped, which the bound counts.
+"""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from tests.explorer import faults, names
+from tests.explorer.faults import Fault
+from tests.explorer.player import Ended, Node, Player, Program, Sleep, Told
+from tests.explorer.wire import Answer, Asked, Silence
+
+
+class Service(Protocol):
+    """A service in memory."""
+
+    @property
+    def key(self) -> object:
+        """Return what tells it from others."""
+
+    def answer(self, asked: Asked, now: float) -> "tuple[Any, Answer]":
+        """Return the service after a request, with its answer."""
+
+
+Services = Mapping[str, Any]
+
+
+class Violation(Exception):
+    """Something that must be true is not."""
+
+
+class Bound(NamedTuple):
+    """How much may happen in one schedule, besides what the processes do."""
+
+    faults: int = 0
+    foreign: int = 0
+    kills: int = 0
+    #: How often time passes while a process is stopped.
+    stops: int = 0
+
+    def __str__(self) -> str:
+        words = zip(("fault", "foreign step", "kill", "stop"), self, strict=True)
+        return ", ".join(f"{count} {word}{'' if count == 1 else 's'}" for word, count in words if count) or "no fault"
+
+
+class Effect(NamedTuple):
+    """A request that a service has done."""
+
+    who: str
+    asked: Asked
+    before: Services
+    after: Services
+    now: float
+
+
+class Rules(Protocol):
+    """What must be true of a scenario; ``ghost`` is what they remember, a value."""
+
+    def begin(self) -> Hashable:
+        """Return what is remembered at the begin."""
+
+    def find_given(self, ghost: Any, program: Program) -> tuple[tuple[str, str], ...]:
+        """Return what a process finds on its machine at its begin: names, and texts."""
+
+    def see_effect(self, ghost: Any, effect: Effect) -> Any:
+        """Take note of a request that was done."""
+
+    def see_foreign(self, ghost: Any, before: Services, after: Services) -> Any:
+        """Take note of what a program did that is not azguard."""
+
+    def see_told(self, ghost: Any, who: str, event: tuple[Any, ...], now: float) -> Any:
+        """Take note of what a process told."""
+
+    def see_end(self, ghost: Any, who: str, ended: Ended, services: Services) -> Any:
+        """Take note of the end of a process."""
+
+    def check_over(self, ghost: Any, services: Services, now: float) -> None:
+        """Check the state when all processes have ended."""
+
+    def find_truth(self, ghost: Any, who: str) -> Hashable:
+        """Return the truth about a process that said that it does not know."""
+
+
+#: Writes as a program that is not azguard does; None where it would do nothing.
+Foreign = Callable[[Services, float], "Services | None"]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Which processes run, what else may happen, and what must be true."""
+
+    name: str
+    #: Returns the processes; called once for each search.
+    programs: tuple[Program, ...]
+    services: Services
+    rules: Rules
+    bound: Bound
+    #: That of the short tests.
+    short: Bound
+    foreign: Mapping[str, Foreign] = field(default_factory=dict)
+    alphabet: tuple[Fault, ...] = faults.USUAL
+    #: Whether enough else may happen that a doubt which only one truth explains is needless.
+    judges_doubts: bool = True
+    #: Which processes can be killed; None is each.
+    mortal: tuple[str, ...] | None = None
+
+
+class ProcessState(NamedTuple):
+    """A process in one state."""
+
+    #: None before it begins.
+    node: Node | None
+    #: When it goes on; None while it has something to send, or has ended.
+    wakes: float | None = None
+    #: What it is told then.
+    answer: Silence | None = None
+    #: The versions that it was told of, in that order: see ``names``.
+    versions: tuple[str, ...] = ()
+    is_killed: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether it has ended, or was killed."""
+        return self.is_killed or (self.node is not None and isinstance(self.node.step, Ended))
+
+    @property
+    def asked(self) -> Asked | None:
+        """Return the request that it is about to send."""
+        if self.node is None or self.wakes is not None or self.is_killed or not isinstance(self.node.step, Asked):
+            return None
+        return names.to_service(self.node.step, self.versions)
+
+    @property
+    def key(self) -> object:
+        """Return what tells it from others."""
+        return (self.node.number if self.node else 0, self.wakes, self.is_killed, self.versions)
+
+
+class State(NamedTuple):
+    """A state of everything."""
+
+    services: Services
+    now: float
+    processes: tuple[ProcessState, ...]
+    #: Requests that arrive later, with their senders.
+    under_way: tuple[tuple[str, Asked], ...]
+    left: Bound
+    ghost: Any
+
+    @property
+    def key(self) -> int:
+        """Return a digest."""
+        services = tuple((name, service.key) for name, service in self.services.items())
+        waits = tuple(each.key for each in self.processes)
+        return hash((services, self.now, waits, self.under_way, self.left, self.ghost))
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether all processes have ended."""
+        return all(each.is_over for each in self.processes)
+
+
+class Choice(NamedTuple):
+    """One step out of a state."""
+
+    kind: str
+    #: Of a process, or of what is under way.
+    number: int = 0
+    #: A fault, or the name of a foreign step.
+    what: Any = None
+
+
+class World:
+    """The steps of a scenario."""
+
+    def __init__(self, scenario: Scenario, bound: Bound, player: Player) -> None:
+        self.scenario = scenario
+        self.bound = bound
+        self._player = player
+        self._names = [each.name for each in scenario.programs]
+
+    def begin(self) -> State:
+        """Return the first state."""
+        waiting = tuple(ProcessState(None) for _ in self.scenario.programs)
+        state = State(self.scenario.services, 0.0, waiting, (), self.bound, self.scenario.rules.begin())
+        return self._settle(state)
+
+    def choices(self, state: State) -> Iterator[Choice]:
+        """Yield the steps that can be taken."""
+        ready = [index for index, each in enumerate(state.processes) if each.asked is not None]
+        for index in ready:
+            yield from self._requests(state, index)
+        yield from (Choice("arrives", index) for index in range(len(state.under_way)))
+        if state.is_over:
+            return
+        if state.left.foreign:
+            yield from (Choice("foreign", what=name) for name in self.scenario.foreign)
+        sleeps = any(each.wakes is not None for each in state.processes)
+        if sleeps and (not ready or state.left.stops):
+            yield Choice("time", len(ready))
+
+    def _requests(self, state: State, index: int) -> Iterator[Choice]:
+        yield Choice("sends", index)
+        asked = state.processes[index].asked
+        assert asked is not None
+        if state.left.faults:
+            yield from (Choice("sends", index, each) for each in faults.possible(asked, self.scenario.alphabet))
+        if state.left.kills and (self.scenario.mortal is None or self._names[index] in self.scenario.mortal):
+            yield Choice("killed", index, False)
+            if asked.changes:
+                yield Choice("killed", index, True)
+
+    def take(self, state: State, choice: Choice) -> State | None:
+        """Return the state after a step; None if nothing happens.
+
+        Raises:
+            Violation: something is not true any more.
+        """
+        match choice.kind:
+            case "sends":
+                return self._send(state, choice.number, choice.what)
+            case "arrives":
+                who, asked = state.under_way[choice.number]
+                rest = state.under_way[: choice.number] + state.under_way[choice.number + 1 :]
+                return self._apply(state._replace(under_way=rest), who, asked)[0]
+            case "foreign":
+                changed = self.scenario.foreign[choice.what](state.services, state.now)
+                left = state.left._replace(foreign=state.left.foreign - 1)
+                if changed is None:
+                    return None
+                ghost = self.scenario.rules.see_foreign(state.ghost, state.services, changed)
+                return state._replace(services=changed, left=left, ghost=ghost)
+            case "killed":
+                return self._kill(state, choice.number, is_sent=choice.what)
+        return self._pass_time(state, is_stop=bool(choice.number))
+
+    def describe(self, state: State, choice: Choice, after: State) -> str:
+        """Return a step as a line of a story."""
+        match choice.kind:
+            case "sends" | "killed":
+                return self._describe_request(state, choice, after)
+            case "arrives":
+                who, asked = state.under_way[choice.number]
+                return f"{who}: {describe(asked)} arrives late → {self._last_answer(state, who, asked)}"
+            case "foreign":
+                return f"another program {choice.what}"
+        return f"{after.now - state.now:.2f} s pass"
+
+    def _describe_request(self, state: State, choice: Choice, after: State) -> str:
+        who, asked = self._names[choice.number], state.processes[choice.number].asked
+        assert asked is not None
+        if choice.kind == "killed":
+            return f"{who}: {describe(asked)} → " + ("applied; killed" if choice.what else "killed before it is sent")
+        node = after.processes[choice.number].node
+        assert node is not None
+        told = self._last_answer(state, who, asked) if choice.what is None else choice.what.value
+        return f"{who}: {describe(asked)} → {told}{_describe_end(node)}"
+
+    def _last_answer(self, state: State, who: str, asked: Asked) -> str:
+        _, answer = state.services[asked.service].answer(asked, state.now)
+        return answer.code if answer.status >= 300 else f"{answer.status} {answer.header('ETag') or ''}".strip()
+
+    def _send(self, state: State, index: int, fault: Fault | None) -> State:
+        who, process = self._names[index], state.processes[index]
+        asked = process.asked
+        assert asked is not None
+        assert process.node is not None
+        if fault is not None:
+            state = state._replace(left=state.left._replace(faults=state.left.faults - 1))
+        answer: Answer | None = None
+        for _ in range(faults.times_applied(fault)):
+            state, answer = self._apply(state, who, asked)
+        if faults.is_under_way(fault):
+            state = state._replace(under_way=(*state.under_way, (who, asked)))
+        told = faults.spoil(fault, answer, _find_stored(process.node), state.now)
+        if isinstance(told, Answer) and fault is not Fault.STORED:
+            told, versions = names.to_process(told, process.versions)
+            process = process._replace(versions=versions)
+        if told is Silence.TIMEOUT:
+            waiting = process._replace(wakes=state.now + asked.patience, answer=told)
+            return _put(state, index, waiting)
+        return self._go_on(_put(state, index, process), index, told)
+
+    def _apply(self, state: State, who: str, asked: Asked) -> tuple[State, Answer]:
+        service, answer = state.services[asked.service].answer(asked, state.now)
+        if service is state.services[asked.service]:
+            return state, answer
+        services = {**state.services, asked.service: service}
+        effect = Effect(who, asked, state.services, services, state.now)
+        return state._replace(services=services, ghost=self.scenario.rules.see_effect(state.ghost, effect)), answer
+
+    def _kill(self, state: State, index: int, *, is_sent: bool) -> State:
+        process = state.processes[index]
+        assert process.asked is not None
+        state = state._replace(left=state.left._replace(kills=state.left.kills - 1))
+        if is_sent:
+            state, _ = self._apply(state, self._names[index], process.asked)
+        return self._settle(_put(state, index, process._replace(is_killed=True)))
+
+    def _pass_time(self, state: State, *, is_stop: bool) -> State:
+        if is_stop:
+            state = state._replace(left=state.left._replace(stops=state.left.stops - 1))
+        state = state._replace(now=min(each.wakes for each in state.processes if each.wakes is not None))
+        for index, each in enumerate(state.processes):
+            if each.wakes is not None and each.wakes <= state.now:
+                state = self._wake(state, index)
+        return state
+
+    def _wake(self, state: State, index: int) -> State:
+        if state.processes[index].node is not None:
+            return self._go_on(state, index, state.processes[index].answer)
+        program = self.scenario.programs[index]
+        given, versions = names.spell(self.scenario.rules.find_given(state.ghost, program), ())
+        state = _put(state, index, state.processes[index]._replace(versions=versions))
+        return self._arrive(state, index, self._player.begin(program, state.now, given))
+
+    def _go_on(self, state: State, index: int, told: Answer | Silence | None) -> State:
+        node = state.processes[index].node
+        assert node is not None
+        return self._arrive(state, index, self._player.next(node, (state.now, told)))
+
+    def _arrive(self, state: State, index: int, node: Node) -> State:
+        """Let a process go on until it has something to send, waits, or ends."""
+        who, step, versions = self._names[index], node.step, state.processes[index].versions
+        while isinstance(step, Told) or (isinstance(step, Sleep) and not step.seconds):
+            if isinstance(step, Told):
+                event = names.unspell(step.event, versions)
+                state = state._replace(ghost=self.scenario.rules.see_told(state.ghost, who, event, state.now))
+            node = self._player.next(node, (state.now, None))
+            step = node.step
+        if isinstance(step, Sleep):
+            # To the microsecond, so that sums are the same in whatever order.
+            return _put(state, index, ProcessState(node, round(state.now + step.seconds, 6), versions=versions))
+        state = _put(state, index, ProcessState(node, versions=versions))
+        if isinstance(step, Ended):
+            ghost = self.scenario.rules.see_end(state.ghost, who, step, state.services)
+            return self._settle(state._replace(ghost=ghost))
+        return state
+
+    def _settle(self, state: State) -> State:
+        """Begin the processes whose turn it is."""
+        over = {None} | {name for name, each in zip(self._names, state.processes, strict=True) if each.is_over}
+        for index, each in enumerate(state.processes):
+            program = self.scenario.programs[index]
+            if each.node is None and each.wakes is None and program.after in over:
+                if program.begins:
+                    state = _put(state, index, each._replace(wakes=state.now + program.begins))
+                else:
+                    state = self._wake(state, index)
+        return state
+
+
+def _put(state: State, index: int, process: ProcessState) -> State:
+    return state._replace(processes=(*state.processes[:index], process, *state.processes[index + 1 :]))
+
+
+def _find_stored(node: Node) -> Answer | None:
+    """Return the last answer that a process was given."""
+    seen = (each.seen[1] for each in reversed(node.history()[1:]) if len(each.seen) == 2)
+    return next((each for each in seen if isinstance(each, Answer) and not each.is_of_another), None)
+
+
+def describe(asked: Asked) -> str:
+    """Return a request as a story tells it."""
+    conditions = [
+        f"{name} {value}"
+        for name, value in asked.headers
+        if name in ("if-match", "if-none-match", "x-ms-lease-id", "x-ms-proposed-lease-id", "x-ms-copy-source")
+        or name == "x-ms-blob-condition-appendpos"
+    ]
+    body = f" [{asked.body.decode(errors='replace')}]" if 0 < len(asked.body) < 60 else ""
+    return " ".join([asked.action, asked.path, *conditions]) + body
+
+
+def _describe_end(node: Node) -> str:
+    step = node.step
+    return f"; ends {step.status} ({step.outcome})" if isinstance(step, Ended) else ""
