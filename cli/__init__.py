@@ -16,10 +16,10 @@ Rooms:
 ``rules``       which options go together
 ``output``      what a command shows
 ``words``       what happened, and what to type next
+``help``        what tells of azguard itself: help for people, and a description for programs
 
-Help and completion:
+Completion and redaction:
 
-``help_text``   the help of a command, and the pages behind it
 ``completion``  what a shell is answered, and the scripts that ask
 ``completers``  what may stand in the place of a value
 ``redaction``   a text without credentials

@@ -51,16 +51,25 @@ def _tell_of_itself(argv: list[str]) -> bool:
 
     A line that is not understood up to there is left to the parser, which says what is wrong.
     """
-    if set(argv) <= {"--"} or any(word in ("--help", "-h", "--version", "-V") for word in argv):
-        from azguard.cli import help_text
+    asks = argv[-1:] in (["--help"], ["-h"])
+    if asks or set(argv) <= {"--"}:
+        from azguard.cli.help import layout
+
+        page = layout.find_shipped(" ".join(["azguard", *argv[:-1]]) if asks else "azguard")
+        if page is not None:
+            layout.show(page)
+            return True
+    if any(word in ("--help", "-h", "--version", "-V") for word in argv):
         from azguard.cli.parsing.partial_line import walk
 
         typed = walk(argv)
         if typed.unknown in ([], ["--help"], ["-h"]) and typed.options.get("version"):
             sys.stdout.write(f"azguard {__version__}\n")
             return True
-        if typed.unknown in (["--help"], ["-h"]) or set(argv) <= {"--"}:
-            help_text.show(typed.command, " ".join(["azguard", *typed.path]))
+        if typed.unknown in (["--help"], ["-h"]):
+            from azguard.cli.help import layout, pages
+
+            layout.show(pages.build(typed.command, " ".join(["azguard", *typed.path])))
             return True
     return False
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 from azguard.cli import signals
 from azguard.cli.output import terminal
 from azguard.cli.output.stream import silence, tell_of_read
-from azguard.cli.parsing.tree import CommandMissing
 from azguard.documents import controls
-from azguard.errors import AzguardError, Changed, ConfigError, Gone, Interrupted, OutputFailed
+from azguard.errors import AzguardError, Changed, ConfigError, Gone, Interrupted, OutputFailed, UsageError
 
 if TYPE_CHECKING:
+    from azguard.cli.parsing.tree import Group, TreeNode
     from azguard.guards.operations import Operation
 
 _CLOSED_PIPE = 141  # 128 + SIGPIPE, what any program gets whose reader has gone
@@ -37,6 +37,20 @@ class Facts:
     order: list[str] = field(default_factory=list)
     #: The context of a command or a group, and its parser, which has read what was typed.
     parsed: Any = None
+
+
+@dataclass(eq=False)
+class CommandMissing(UsageError):
+    """A group was typed without one of its commands: people are shown its help."""
+
+    node: "TreeNode" = field(kw_only=True)
+    #: The words that were typed for the group.
+    path: str = ""
+
+    @classmethod
+    def of(cls, node: "Group", path: str) -> "CommandMissing":
+        """Return the error for a group that was typed by these words."""
+        return cls(f"{path} needs a command", hint=f"{path} --help", node=node, path=path)
 
 
 def report(error: BaseException, facts: Facts, environ: Mapping[str, str]) -> int:
@@ -69,7 +83,7 @@ def deliver(stream: TextIO, status: int = 0) -> None:
 
 def _words(error: BaseException, known: AzguardError, facts: Facts, environ: Mapping[str, str]) -> str:
     # Hundreds of words, for errors alone.
-    from azguard.cli import help_text, redaction
+    from azguard.cli import redaction
     from azguard.cli.parsing import command_line
     from azguard.cli.words import hints
 
@@ -92,7 +106,9 @@ def _words(error: BaseException, known: AzguardError, facts: Facts, environ: Map
         told = json.dumps({"error": redaction.redact_values(known.as_json(), secrets)}, indent=2, ensure_ascii=False)
         return text + (controls.escape_json(told) if terminal.is_terminal(sys.stderr) else told)
     if isinstance(error, CommandMissing):
-        return text + help_text.emphasize(help_text.render_help(error.node, error.path), sys.stderr)
+        from azguard.cli.help import layout, pages
+
+        return text + layout.emphasize(layout.render(pages.build(error.node, error.path)), sys.stderr)
     words = redaction.redact(_for_people(known, quiet=bool(shared.get("quiet"))), secrets)
     words = terminal.spell(words, sys.stderr)
     plain = {**shared, "no_color": shared.get("no_color") or "--no-color" in argv}

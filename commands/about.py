@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from azguard import __version__
-from azguard.cli import completion, help_text
+from azguard.cli import completion
 from azguard.cli.completers import Candidate
 from azguard.cli.context import Environment
+from azguard.cli.help import layout, pages, topics
 from azguard.cli.parsing.command_line import TypedLine
 from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group, TreeNode, root
@@ -60,7 +61,7 @@ def _offer(line: TypedLine, incomplete: str) -> list[Candidate]:
     words = list(line.arguments)
     asked = root.find(words)
     found = asked.summarize_all() if isinstance(asked, Group) else []
-    found += [] if words else list(help_text.TOPICS.items())
+    found += [] if words else list(topics.TOPICS.items())
     return [each for each in found if each[0].startswith(incomplete)]
 
 
@@ -80,9 +81,9 @@ def help_(
         azguard help exit-status
     """
     words = command or []
-    is_topic = len(words) == 1 and words[0] in help_text.TOPICS
-    text = help_text.render(words[0], help_text.find_width()) if is_topic else _help_of(words)
-    sys.stdout.write(help_text.emphasize(text, sys.stdout) + "\n")
+    is_topic = len(words) == 1 and words[0] in topics.TOPICS
+    text = topics.render(words[0], layout.find_width()) if is_topic else _help_of(words)
+    sys.stdout.write(layout.emphasize(text, sys.stdout) + "\n")
 
 
 def _help_of(words: Sequence[str]) -> str:
@@ -98,9 +99,9 @@ def _help_of(words: Sequence[str]) -> str:
         path.append(name)
         del left[:length]
     assert asked is not None
-    text = help_text.HelpText(asked.help)
-    shown = help_text.render_help(asked, " ".join(path))
-    return help_text.with_notes(shown, text) if words and text.notes else shown
+    text = pages.HelpText(asked.help)
+    shown = layout.render(pages.build(asked, " ".join(path)))
+    return pages.with_notes(shown, text) if words and text.notes else shown
 
 
 def _build_unknown(asked: TreeNode | None, path: Sequence[str], word: str) -> UsageError:
@@ -108,10 +109,10 @@ def _build_unknown(asked: TreeNode | None, path: Sequence[str], word: str) -> Us
     from difflib import get_close_matches
 
     is_root = asked is root
-    if is_root and word in help_text.TOPICS:
+    if is_root and word in topics.TOPICS:
         return UsageError(f"the topic {word} has no parts", hint=f"azguard help {word}")
     known = asked.list_names() if isinstance(asked, Group) else []
-    similar = get_close_matches(word, [*known, *(help_text.TOPICS if is_root else ())], n=1)
+    similar = get_close_matches(word, [*known, *(topics.TOPICS if is_root else ())], n=1)
     line = " ".join([ROOT, "help", *path[1:]])
     what = "command or topic" if is_root else "command"
     return UsageError(

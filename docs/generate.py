@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from azguard import errors
-from azguard.cli import help_text
+from azguard.cli.help import layout, pages, topics
 from azguard.cli.parsing.rows import ACCOUNT, ARGUMENTS, CONDITIONS, GENERAL, OPTIONS
 from azguard.cli.parsing.tree import Command, root
 from azguard.cli.registry import COMMANDS
@@ -139,8 +139,8 @@ def _section(name: str, command: Command) -> str:
     rows = [row for row in command.rows if not row.is_hidden]
     conditions = [f"`{row.flags[0]}`" for row in rows if row.panel == CONDITIONS]
     own = [(f"`{row.usage}`", command.explain(row)) for row in rows if row.panel in (ARGUMENTS, OPTIONS)]
-    told = help_text.HelpText(command.help)
-    lines = "\n".join([help_text.usage(command, f"azguard {name}"), "", *told.examples])
+    told = pages.HelpText(command.help)
+    lines = "\n".join([f"azguard {name} {pages.usage(command)}", "", *told.examples])
     text = f"### azguard {name}\n\n{command.summary}\n\n```text\n{lines}\n```\n"
     text += "".join(f"\n{_marked_down(note)}\n" for note in told.notes)
     text += f"\n{_table(('option', 'meaning'), own)}" if own else ""
@@ -260,8 +260,9 @@ def written(text: str) -> str:
 def stale() -> dict[Path, str]:
     """Return the files that are not up to date, each with what it should be."""
     wanted = {path: written(path.read_text(encoding="utf-8")) for path in sorted(PAGES.glob("*.md"))}
-    explained = {name: topic(name) for name in help_text.TOPICS}
-    wanted |= {help_text.path(name): text for name, text in explained.items()} | manual.pages(explained)
+    explained = {name: topic(name) for name in topics.TOPICS}
+    wanted |= {topics.path(name): text for name, text in explained.items()} | manual.pages(explained)
+    wanted[layout.SHIPPED] = "".join(page.write() for page in pages.build_all(root))
     return {path: text for path, text in wanted.items() if not path.exists() or path.read_text("utf-8") != text}
 
 

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from azguard import __version__
-from azguard.cli import help_text
-from azguard.cli.help_text import HelpText, TextBlock
+from azguard.cli.help import topics
+from azguard.cli.help.pages import HelpText, usage
+from azguard.cli.help.topics import TextBlock
 from azguard.cli.parsing.rows import ACCOUNT, GENERAL
 from azguard.cli.parsing.tree import Group, TreeNode, root
 from azguard.cli.registry import COMMANDS
@@ -29,7 +30,7 @@ def pages(explained: Mapping[str, str]) -> dict[Path, str]:
 def _main() -> str:
     told = HelpText(root.help)
     commands = [(f"azguard-{noun}(1)", entry.summary) for noun, entry in COMMANDS.items()]
-    about = [(f"azguard-{name}(7)", summary) for name, summary in help_text.TOPICS.items()]
+    about = [(f"azguard-{name}(7)", summary) for name, summary in topics.TOPICS.items()]
     return _page(
         "azguard",
         1,
@@ -65,7 +66,7 @@ def _noun(noun: str) -> str:
 def _command(name: str, command: TreeNode) -> Iterator[str]:
     told = HelpText(command.help)
     yield f'.SH "{_escaped(f"azguard {name}")}"\n'
-    yield _code([help_text.usage(command, f"azguard {name}")])
+    yield _code([f"azguard {name} {usage(command)}"])
     yield from map(_paragraph, [told.summary, *told.notes])
     yield from (
         _tagged(row.usage, command.explain(row))
@@ -77,9 +78,9 @@ def _command(name: str, command: TreeNode) -> Iterator[str]:
 
 
 def _topic(name: str, text: str) -> str:
-    parts = [_heading("Description"), *map(_block, help_text.parse(text))]
+    parts = [_heading("Description"), *map(_block, topics.parse(text))]
     parts += [_heading("See also"), _paragraph("azguard(1)")]
-    return _page(f"azguard-{name}", 7, help_text.TOPICS[name], parts)
+    return _page(f"azguard-{name}", 7, topics.TOPICS[name], parts)
 
 
 def _block(block: TextBlock) -> str:

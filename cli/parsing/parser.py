@@ -22,12 +22,12 @@ from azguard import naming
 from azguard.cache import scope
 from azguard.cli import signals
 from azguard.cli.context import Environment
-from azguard.cli.errors import Facts
+from azguard.cli.errors import CommandMissing, Facts
 from azguard.cli.options import common
 from azguard.cli.output.results import trace_to
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import Row, list_typed
-from azguard.cli.parsing.tree import Command, CommandMissing, Group, root
+from azguard.cli.parsing.tree import Command, Group, root
 from azguard.cli.registry import ROOT
 from azguard.cli.rules import rows as rules
 from azguard.errors import AzguardError, UsageError
@@ -108,9 +108,9 @@ class _Reader:
 def _show_help(ctx: Any, _param: Any, is_asked: bool) -> None:
     """Show the help of a command, if that is asked for; the callback of ``--help``."""
     if is_asked and not ctx.resilient_parsing:
-        from azguard.cli import help_text
+        from azguard.cli.help import layout, pages
 
-        help_text.show(ctx.command.node, ctx.command_path)
+        layout.show(pages.build(ctx.command.node, ctx.command_path))
         ctx.exit()
 
 

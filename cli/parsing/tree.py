@@ -1,7 +1,6 @@
 """The commands as a tree: nouns, and the commands in them. A command's module is imported when it is asked for."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from types import MappingProxyType
@@ -11,7 +10,6 @@ from azguard.cli.options import common
 from azguard.cli.parsing.rows import LOCAL, CommandSpec, Row, fill, flag, list_rows, list_rules
 from azguard.cli.registry import COMMANDS, ROOT, find_module, list_modules
 from azguard.cli.rules.rows import Rule, describe
-from azguard.errors import UsageError
 
 # A command by its name in another order, as in `metadata set`.
 _SPELLINGS = {"properties set": "set-properties"}
@@ -184,20 +182,6 @@ class Group(TreeNode):
                 yield from found.walk(words)
             elif found is not None:
                 yield words, found
-
-
-@dataclass(eq=False)
-class CommandMissing(UsageError):
-    """A group was typed without one of its commands: people are shown its help."""
-
-    node: TreeNode = field(kw_only=True)
-    #: The words that were typed for the group.
-    path: str = ""
-
-    @classmethod
-    def of(cls, node: Group, path: str) -> "CommandMissing":
-        """Return the error for a group that was typed by these words."""
-        return cls(f"{path} needs a command", hint=f"{path} --help", node=node, path=path)
 
 
 #: All commands.

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import jsonschema
 
-from tests.support import files_world
+from tests.support import files_world, places
 from tests.support.cli_world import CliWorld
-from tests.support.places import DATA
 from tests.support.smb_emulator import SmbEmulator, open_file
 
-SCHEMAS = json.loads((DATA / "schemas/results.json").read_text())
+SCHEMAS = json.loads((places.SCHEMAS / "results.json").read_text())
 ANYHOW = "--last-writer-wins"
 
 

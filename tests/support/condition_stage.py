@@ -24,15 +24,15 @@ from azguard.accounts.transport import PastUrllib3
 from azguard.address import Kind, parse
 from azguard.blobs.content import put_blob
 from azguard.faultproxy import proxy
+from tests.support import places
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.evidence import find_operation, find_service
-from tests.support.places import REPOSITORY
 from tests.support.scenarios import Scenario
 
 LEASE = "6dd2b9e3-5c17-4a0e-a2f1-8f4c1b7d9e01"
 OTHER_LEASE = "0e6e2a5b-3f0d-4a53-9f6e-2f1d8a7c6b02"
 LONG_AGO = "Wed, 01 Jan 2020 00:00:00 GMT"
-_ERROR = Draft202012Validator(json.loads((REPOSITORY / "tests/data/schemas/error.json").read_text(encoding="utf-8")))
+_ERROR = Draft202012Validator(json.loads((places.SCHEMAS / "error.json").read_text(encoding="utf-8")))
 # One page, so that pages can be made of it.
 _OLD = b"old " * 128
 _TAGS = {"stage": "live"}

@@ -4,3 +4,5 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[2]
 DATA = REPOSITORY / "tests" / "data"
+#: What results and errors look like.
+SCHEMAS = REPOSITORY / "cli" / "help" / "schemas"

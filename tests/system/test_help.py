@@ -6,8 +6,8 @@ from io import StringIO
 
 import pytest
 
-from azguard.cli import help_text
-from azguard.cli.help_text import HelpText
+from azguard.cli.help import layout, topics
+from azguard.cli.help.pages import HelpText
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.command_tree import COMMANDS, command_at
@@ -34,18 +34,18 @@ def test_options_of_all_commands_stand_in_a_topic_of_their_own(offline: CliWorld
     assert [name in topic for name in ("--account-name", "--query")] == [True, True]
 
 
-@cases("name", help_text.TOPICS)
+@cases("name", topics.TOPICS)
 def test_a_topic_is_readable_in_eighty_columns(offline: CliWorld, name: str) -> None:
     ran = offline.call("help", name, env={"COLUMNS": "80"})
     # What is to be typed stands as it is.
-    text = [each for each in help_text.parse(help_text.path(name).read_text("utf-8")) if each.kind != "code"]
-    too_wide = [line for line in help_text.render_page(text, 78).splitlines() if len(line) > 78]
-    assert (ran.code, ran.out.splitlines()[0], too_wide) == (0, help_text.TOPICS[name], [])
+    text = [each for each in topics.parse(topics.path(name).read_text("utf-8")) if each.kind != "code"]
+    too_wide = [line for line in topics.render_page(text, 78).splitlines() if len(line) > 78]
+    assert (ran.code, ran.out.splitlines()[0], too_wide) == (0, topics.TOPICS[name], [])
 
 
 def test_topics_that_a_help_names_exist() -> None:
     named = {path: HelpText(command_at(path).help).topics for path in EVERY}
-    assert [(path, topic) for path, found in named.items() for topic in found if topic not in help_text.TOPICS] == []
+    assert [(path, topic) for path, found in named.items() for topic in found if topic not in topics.TOPICS] == []
 
 
 @cases(("typed", "similar"), [("conditons", "conditions"), ("exitstatus", "exit-status"), ("tabel", "table")])
@@ -69,6 +69,6 @@ def test_headings_are_bold_only_on_a_terminal_that_shows_it(monkeypatch: pytest.
     shown = []
     for environ in ({"TERM": "xterm"}, {"TERM": "dumb"}, {"TERM": "xterm", "NO_COLOR": "1"}):
         monkeypatch.setattr(os, "environ", environ)
-        shown.append(help_text.emphasize("Usage: azguard\n\nOptions:\n  Not: one\n", terminal))
+        shown.append(layout.emphasize("Usage: azguard\n\nOptions:\n  Not: one\n", terminal))
     plain = "Usage: azguard\n\nOptions:\n  Not: one\n"
     assert shown == ["\x1b[1mUsage:\x1b[0m azguard\n\n\x1b[1mOptions:\x1b[0m\n  Not: one\n", plain, plain]

@@ -11,7 +11,7 @@ from azure.storage.blob import BlobServiceClient
 from azure.storage.fileshare import ShareServiceClient
 from azure.storage.queue import QueueServiceClient
 
-from azguard.cli.help_text import HelpText
+from azguard.cli.help.pages import HelpText
 from azguard.cli.registry import COMMANDS
 from tests.support import table_world
 from tests.support.cases import cases

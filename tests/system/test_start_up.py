@@ -45,7 +45,7 @@ _FOR_ERRORS = (
 # What only help, completion or -v needs, a login or a profile, or a credential that ends.
 _RARE = (
     "azguard.accounts.profiles",
-    "azguard.cli.help_text",
+    "azguard.cli.help",
     "azguard.guards.fences",
 )
 # What the put of one small file has no use for.
@@ -86,8 +86,14 @@ def test_help_and_version_import_no_sdk_and_nothing_slow(line: str, tmp_path: Pa
     assert imported(line, (*_SDKS, *_SLOW, *unused), tmp_path) == "status 0 loaded "
 
 
+def test_the_help_of_a_command_imports_neither_the_command_nor_the_parser(tmp_path: Path) -> None:
+    lines = [*(f"{name} --help" for name in COMMANDS), "--help", "blob put --help", "lock run -h"]
+    unused = ("azguard.cli.parsing", "azguard.cli.options", "azguard.commands", "azguard.accounts", "typer")
+    assert imported_by_each(lines, unused, tmp_path) == dict.fromkeys(lines, "status 0 loaded ")
+
+
 def test_the_help_of_a_command_imports_no_sdk_and_nothing_slow(tmp_path: Path) -> None:
-    lines = [f"{name} --help" for name in COMMANDS]
+    lines = [f"-v {name} --help" for name in COMMANDS]
     found = imported_by_each(lines, (*_SDKS, *_SLOW), tmp_path)
     assert found == dict.fromkeys(lines, "status 0 loaded ")
 

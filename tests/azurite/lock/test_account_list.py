@@ -10,11 +10,11 @@ import jsonschema
 import pytest
 
 from azguard.cli.output import holdings, terminal
+from tests.support import places
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
-from tests.support.places import DATA
 
-SCHEMAS = json.loads((DATA / "schemas/results.json").read_text())
+SCHEMAS = json.loads((places.SCHEMAS / "results.json").read_text())
 LOCK = {
     "ID": str(uuid.uuid4()),
     "Operation": "OperationTypeApply",

@@ -16,16 +16,16 @@ import pytest
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault
 from tests.faults.rules import Rule, by_rules
+from tests.support import places
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran, command
 from tests.support.emulator_world import until
 from tests.support.lock_world import NOTHING, Locks, break_now, is_gone, locks, now
-from tests.support.places import REPOSITORY
 
 ENDS_SECONDS = 20.0
 # An account where nothing answers: what is refused before any request is refused all the same.
 NOWHERE = "AccountName=acc;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:9/acc"
-SCHEMAS = json.loads((REPOSITORY / "tests/data/schemas/results.json").read_text())
+SCHEMAS = json.loads((places.SCHEMAS / "results.json").read_text())
 
 
 @pytest.fixture

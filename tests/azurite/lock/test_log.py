@@ -22,12 +22,12 @@ from azguard.locks import log
 from azguard.locks.log import LogLine
 from azguard.requests.calls import CallOutcome, CallResult
 from tests.faults.rules import operation
+from tests.support import places
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
 from tests.support.lock_world import Locks, break_now, is_gone, locks
-from tests.support.places import REPOSITORY
 
-SCHEMAS = json.loads((REPOSITORY / "tests/data/schemas/results.json").read_text())
+SCHEMAS = json.loads((places.SCHEMAS / "results.json").read_text())
 
 
 @pytest.fixture

@@ -19,13 +19,12 @@ from azguard.cli.output.rendering import Layout
 from azguard.documents import controls
 from azguard.leases.own import OwnLeaseStatus
 from azguard.leases.shown import BrokenLease, LeaseFacts
-from tests.support import forked, table_world
+from tests.support import forked, places, table_world
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
-from tests.support.places import DATA
 
-SCHEMAS = json.loads((DATA / "schemas/results.json").read_text())
-ERROR = json.loads((DATA / "schemas/error.json").read_text())
+SCHEMAS = json.loads((places.SCHEMAS / "results.json").read_text())
+ERROR = json.loads((places.SCHEMAS / "error.json").read_text())
 
 
 @pytest.fixture

@@ -1,38 +1,13 @@
-"""How the help of a command is laid out: summary, examples, options by group, and where to read on.
+"""The topics of ``azguard help TOPIC``: pages of Markdown, and how a page is laid out as plain text."""
 
-The docstring of a command is its help. The first paragraph is the summary. ``Examples:`` and ``Topics:`` begin
-paragraphs of their own. All other paragraphs are notes: ``azguard help COMMAND`` and the manual page show them,
-``COMMAND --help`` does not.
-"""
-
-import inspect
-import os
 import re
-import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal, TextIO
+from typing import Literal
 
-from azguard.cli.output import terminal
-from azguard.cli.parsing.rows import ARGUMENTS, CONDITIONS, OPTIONS, TREES
-from azguard.cli.parsing.tree import Group, TreeNode
-from azguard.cli.registry import ROOT
-
-# The groups that a command's help shows. ``azguard help options`` shows the others, once for all commands.
-_ORDER = (ARGUMENTS, OPTIONS, TREES, CONDITIONS)
-_EXAMPLES, _TOPICS = "Examples:", "Topics:"
-# Below this, an option stands above its text, not beside it.
-_NARROW = 60
-_WIDEST, _NARROWEST = 100, 30
-# A longer name of an option stands above its meaning.
-_WIDEST_NAME = 30
-# Fewer columns behind the words of a command are too few for its arguments.
-_LEAST_BEHIND = 20
-_HEADING = re.compile(r"^(Usage:|[A-Z][^\n]*:$)", re.MULTILINE)
 #: Each topic, and what it is about. In the order of the list.
 TOPICS = {
     "addresses": "How to name a blob, a container, a table, an entity.",
@@ -70,140 +45,6 @@ _STRONG = re.compile(r"\*\*([^*]+)\*\*|(?<![\w*])\*([^*\s][^*]*)\*(?![\w*])")
 _NARROWEST_PAGE = 12
 _GAP = 2
 _PAIR = 2
-
-
-@dataclass(frozen=True)
-class HelpText:
-    """The help of a command or a group, as its docstring has it."""
-
-    text: str
-
-    @property
-    def summary(self) -> str:
-        """Return the description of the command or group, in one sentence or two."""
-        return self._paragraphs[0] if self._paragraphs else ""
-
-    @property
-    def notes(self) -> list[str]:
-        """Return the notes on the command or group, paragraph by paragraph."""
-        return [each for each in self._paragraphs[1:] if not each.startswith((_EXAMPLES, _TOPICS))]
-
-    @property
-    def examples(self) -> list[str]:
-        """Return the command lines to show, as they are typed; one may take several lines."""
-        lines = textwrap.dedent("\n".join(self._after(_EXAMPLES).splitlines()[1:]))
-        return re.findall(r"(?:[^\n]*\\\n)*[^\n]+", lines)
-
-    @property
-    def topics(self) -> list[str]:
-        """Return the topics that explain more."""
-        return self._after(_TOPICS).removeprefix(_TOPICS).replace(",", " ").split()
-
-    @cached_property
-    def _paragraphs(self) -> list[str]:
-        return [each for each in re.split(r"\n\s*\n", inspect.cleandoc(self.text)) if each]
-
-    def _after(self, start: str) -> str:
-        return next((each for each in self._paragraphs if each.startswith(start)), "")
-
-
-def find_width() -> int:
-    """Return how wide help is: as the terminal, but lines of more than 100 columns are hard to read."""
-    # Where stdout goes to a pager, stderr is still the terminal.
-    stream = sys.stdout if terminal.is_terminal(sys.stdout) else sys.stderr
-    return max(min(terminal.width(stream), _WIDEST) - 2, _NARROWEST)
-
-
-def render_help(node: TreeNode, path: str, width: int | None = None) -> str:
-    """Return the help of a command, or of a group; ``path`` is what was typed, such as ``azguard blob put``."""
-    columns = width or find_width()
-    text = HelpText(node.help)
-    parts = [_render_usage(node, path, columns), *_wrap_indented(text.summary, columns), ""]
-    if text.examples:
-        # What is to be typed is never wrapped.
-        parts += ["Examples:", *(f"  {line}" for line in "\n".join(text.examples).split("\n")), ""]
-    for heading, rows in _list_sections(node, path, text):
-        parts += [f"{heading}:", *_render_rows(rows, columns), ""]
-    return "\n".join(parts[:-1])
-
-
-def show(node: TreeNode, path: str) -> None:
-    """Write the help of a command, or of a group, to stdout."""
-    sys.stdout.write(emphasize(render_help(node, path), sys.stdout) + "\n")
-
-
-def usage(node: TreeNode, path: str) -> str:
-    """Return how a command, or a group, is typed."""
-    places = [row.place for row in node.rows if row.is_argument and not row.is_hidden]
-    return " ".join([path, "[OPTIONS]", *places, *(["COMMAND [ARGS]..."] if isinstance(node, Group) else [])])
-
-
-def _render_usage(node: TreeNode, path: str, width: int) -> str:
-    head = f"Usage: {path} "
-    words = usage(node, path).removeprefix(f"{path} ")
-    if width < len(head) + _LEAST_BEHIND:
-        indent = " " * (len("Usage: ") + 4)
-        return "\n".join([head, *textwrap.wrap(words, width, **_whole(indent, indent)), ""])
-    return "\n".join([*textwrap.wrap(words, width, **_whole(head, " " * len(head))), ""])
-
-
-def _whole(initial: str, subsequent: str) -> dict[str, Any]:
-    return {"initial_indent": initial, "subsequent_indent": subsequent, "break_on_hyphens": False}
-
-
-def _wrap_indented(text: str, width: int) -> list[str]:
-    return textwrap.wrap(" ".join(text.split()), width, **_whole("  ", "  "))
-
-
-def _list_sections(node: TreeNode, path: str, text: HelpText) -> Iterator[tuple[str, Iterable[tuple[str, str]]]]:
-    """Yield the headings of a help with what stands under each, except the options that all commands share."""
-    for panel in _ORDER:
-        if rows := [(row.usage, node.explain(row)) for row in node.rows if row.panel == panel and not row.is_hidden]:
-            yield panel, rows
-    if isinstance(node, Group):
-        yield "Commands", [(name, node.summarize(name)) for name in node.list_names()]
-    if node.name == ROOT:
-        yield "Topics (azguard help TOPIC)", [(", ".join(TOPICS), "")]
-    else:
-        yield "Read on", _list_pointers(path.partition(" ")[2], text)
-
-
-def _list_pointers(command: str, text: HelpText) -> Iterator[tuple[str, str]]:
-    """Yield where to read on: the notes of the command, the shared options, the topics."""
-    if text.notes:
-        yield f"azguard help {command}", "Notes on this command."
-    yield "azguard help options", "Shared options: account, output, scope."
-    if text.topics:
-        yield "azguard help TOPIC", f"TOPIC: {', '.join(text.topics)}."
-
-
-def _render_rows(rows: Iterable[tuple[str, str]], width: int) -> Iterator[str]:
-    """Yield names with their meanings: beside each other, or below each other where the terminal is narrow."""
-    listed = list(rows)
-    first = min(max(len(name) for name, _ in listed), _WIDEST_NAME) + _GAP
-    for name, meaning in listed:
-        if not meaning:
-            yield from _wrap_indented(name, width)
-        elif width < _NARROW:
-            yield f"  {name}"
-            yield from textwrap.wrap(meaning, width, **_whole("    ", "    "))
-        else:
-            lines = textwrap.wrap(meaning, max(width - first - _GAP, 10), **_whole("", ""))
-            beside = [f"  {name:{first}}{lines.pop(0)}"] if len(name) <= first - _GAP else [f"  {name}"]
-            yield from [*beside, *(f"  {'':{first}}{line}" for line in lines)]
-
-
-def with_notes(shown: str, text: HelpText) -> str:
-    """Return the help of a command and what else there is to know of it."""
-    notes = render_page([TextBlock("paragraph", (" ".join(each.split()),)) for each in text.notes], find_width())
-    return f"{shown}\n\nNotes:\n{notes}"
-
-
-def emphasize(text: str, stream: TextIO) -> str:
-    """Return help with bold headings, if it goes to a terminal that shows them."""
-    if not terminal.is_colored(stream, {"no_color": "--no-color" in sys.argv}, os.environ):
-        return text
-    return _HEADING.sub(lambda found: terminal.paint(found[1], "bold"), text)
 
 
 def path(name: str) -> Path:

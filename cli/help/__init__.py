@@ -1,0 +1,10 @@
+"""What tells of azguard itself: help for people, and a description for programs.
+
+``pages``         the help page of a command, from its docstring and its rows
+``layout``        how a page stands on the screen, and the pages that ship with azguard
+``topics``        the pages of ``azguard help TOPIC``
+``description``   what a command takes, as data: ``azguard help --json``
+``statuses``      the exit statuses that a command can end with
+
+``schemas``       the JSON Schemas of results and errors
+"""
