@@ -12,7 +12,7 @@ _SPOKEN = ("d", "h", "m", "s")
 # No clock, and no wait, goes much beyond.
 _MOST_YEARS = 100
 _MOST_SECONDS = _MOST_YEARS * 365 * 86400
-_SIZE = re.compile(r"([0-9]{1,19}) ?([KMGT]i?B|B)?", re.IGNORECASE)
+_SIZE = re.compile(r"([0-9]{1,19}) ?([KMGT]i?B|[KMGT]|B)?", re.IGNORECASE)
 
 
 def parse_duration(text: str, name: str = "duration") -> float:
@@ -94,7 +94,7 @@ def parse_size(text: str) -> int | None:
     if found is None:
         return None
     unit = (found[2] or "B").upper()
-    base = 1024 if "I" in unit else 1000
+    base = 1000 if unit.endswith("B") and "I" not in unit else 1024
     return int(found[1]) * int(base ** " KMGT".index(unit[0].replace("B", " ")))
 
 

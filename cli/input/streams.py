@@ -6,6 +6,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -52,9 +53,16 @@ def source(
         raise UsageError(f"{file} cannot be read: {error.strerror}") from None
 
 
+def open_text(text: str) -> AbstractContextManager[BinaryIO]:
+    """Return content that was typed."""
+    return nullcontext(BytesIO(text.encode()))
+
+
 @contextmanager
-def content(file: str | None, *, takes_folders: bool = False) -> Iterator[BinaryIO]:
+def content(file: str | None, *, takes_folders: bool = False, text: str | None = None) -> Iterator[BinaryIO]:
     """Return the content to write, as ``source`` does; a file that is named must not change while it is read.
+
+    ``text`` is content that was typed instead.
 
     Raises:
         Changed: while it is read: it was written to since it was opened, so that what was read may be a mixture.
@@ -62,7 +70,8 @@ def content(file: str | None, *, takes_folders: bool = False) -> Iterator[Binary
     """
     from azguard.requests.sources import UnchangedFile, as_stream
 
-    with source(file, takes_folders=takes_folders) as stream:
+    typed = "--content TEXT"
+    with open_text(text) if text is not None else source(file, takes_folders=takes_folders, typed=typed) as stream:
         is_named = file not in (None, "-") and size(stream) is not None
         yield as_stream(UnchangedFile(stream, Path(str(file)), lambda: None)) if is_named else stream
 

@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from azguard.guards.operations import Operation
 
 
-Blob = Annotated[str, argument("CONTAINER/NAME", "The blob, or its URL.", completer=completers.blobs)]
+Blob = Annotated[str, argument("BLOB", "The blob: CONTAINER/NAME, or its URL.", completer=completers.blobs)]
 Container = Annotated[str, argument("NAME", "The container, or its URL.", completer=completers.containers)]
 Table = Annotated[str, argument("TABLE", "The table, or its URL.", completer=completers.tables)]
 Queue = Annotated[str, argument("QUEUE", "The queue, or its URL.", completer=completers.queues)]
 AllScopes = Annotated[bool, flag("--all-scopes", "Include all scopes, not only this one.")]
+Content = Annotated[str | None, option("--content, --data", "TEXT", "Write this text.")]
 Metadata = Annotated[
     dict[str, str] | None,
     option("--metadata", "KEY=VALUE", "Set metadata; repeat it for more.", METADATA),

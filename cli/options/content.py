@@ -10,7 +10,7 @@ from azguard.cli.input import values
 from azguard.cli.options import common
 from azguard.cli.options.types import DURATION, HEADER, MD5, TEXT, ValueType, choice
 from azguard.cli.parsing.rows import flag, option
-from azguard.cli.rules.rows import any_of, at_most_one, excludes, needs
+from azguard.cli.rules.rows import Rule, any_of, at_most_one, excludes, needs
 from azguard.errors import UsageError
 from azguard.guards.operations import BLOB_GET, Operation
 from azguard.guards.requested import RequestedConditions
@@ -104,7 +104,13 @@ class HeaderOptions:
 
 @dataclass(frozen=True)
 class _SourceOptions:
-    file: Annotated[str | None, option("--file, -f", "FILE|-", "Read this file; by default, stdin.")] = None
+    file: Annotated[str | None, option("--file, -f", "FILE|-", "Read this file; by default, stdin.", TEXT)] = None
+    content: common.Content = None
+
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        at_most_one("--file --content"),
+        excludes("--recursive", "--content --content-md5", "each file has content of its own", "leave it out"),
+    )
 
 
 @dataclass(frozen=True)
@@ -138,7 +144,7 @@ class PropertyOptions(HeaderOptions):
         bool, flag("--clear-content-settings", "Clear the headers that you do not set.")
     ] = False
 
-    RULES: ClassVar = (any_of(f"{_HEADERS} --clear-content-settings", _NOTHING, _NAME_HEADER),)
+    RULES: ClassVar[tuple[Rule, ...]] = (any_of(f"{_HEADERS} --clear-content-settings", _NOTHING, _NAME_HEADER),)
 
 
 @dataclass(frozen=True)
@@ -160,9 +166,8 @@ class BlobPutOptions(PutContentOptions):
     no_lineage: common.NoLineage = False
     snapshot_first: common.SnapshotFirst = False
 
-    RULES: ClassVar = (
+    RULES: ClassVar[tuple[Rule, ...]] = (
         excludes("--recursive", "--snapshot-first", hint="azguard blob snapshot keeps one blob"),
-        excludes("--recursive", "--content-md5", "each file has an MD5 of its own", "leave --content-md5 out"),
     )
 
     def build_settings(self, name: str) -> "Settings":
@@ -224,7 +229,9 @@ class FilePropertyOptions(HeaderOptions):
 
     smb: SmbPropertyOptions = field(kw_only=True)
 
-    RULES: ClassVar = (any_of(f"{_HEADERS} {_SMB}", _NOTHING, _NAME_HEADER.replace("header", "property")),)
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        any_of(f"{_HEADERS} {_SMB}", _NOTHING, _NAME_HEADER.replace("header", "property")),
+    )
 
 
 @dataclass(frozen=True)
@@ -238,10 +245,6 @@ class FilePutOptions(PutContentOptions):
         flag("--allow-empty", "Write an empty file if the input is empty; let --mirror delete all."),
     ] = False
     if_exists: common.IfExists = None
-
-    RULES: ClassVar = (
-        excludes("--recursive", "--content-md5", "each file has an MD5 of its own", "leave --content-md5 out"),
-    )
 
     def build_properties(self, name: str) -> "tuple[FileHeaders, SmbProperties]":
         """Return the properties of a file of this name, besides its content."""
@@ -270,7 +273,7 @@ class ReadOptions:
         flag("--validate-content", "Ask the service for the MD5 of each range, and compare it."),
     ] = False
 
-    RULES: ClassVar = (
+    RULES: ClassVar[tuple[Rule, ...]] = (
         needs("--wait --no-wait", "--wait-changed"),
         at_most_one("--wait --no-wait"),
         excludes("--recursive", "--wait-changed --validate-content", "it is for one blob"),

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 SourceUrl = Annotated[
     str | None,
     option(
-        "--source-url",
-        "CONTAINER/NAME|URL",
+        "--source, --source-url",
+        "BLOB|URL",
         "Let the service read the content from this blob.",
         TEXT,
         completer=completers.blobs,
@@ -43,7 +43,7 @@ _CONTENTION_SECONDS = 60.0
 
 
 _NOT_SEEN = "the bytes of the source are not seen here, so a lease alone guards them"
-_OF_SOURCE = needs("--source-sas", "--source-url")
+_OF_SOURCE = needs("--source-sas", "--source")
 _OF_CREATED = needs("--content-type --metadata", "--create", "they are set on a blob that is created")
 # A page: the service counts nothing smaller.
 _LEAST_BYTES = 512
@@ -81,7 +81,8 @@ def _read_source(
 class AppendOptions:
     """The options of blob append."""
 
-    file: Annotated[str | None, option("--file, -f", "FILE|-", "Append this file; by default, stdin.")] = None
+    file: Annotated[str | None, option("--file, -f", "FILE|-", "Append this file; by default, stdin.", TEXT)] = None
+    content: common.Content = None
     line: Annotated[
         list[str] | None,
         option("--line", "TEXT", "Append this line; repeat it for more, which stay together.", _LINE),
@@ -110,9 +111,9 @@ class AppendOptions:
     allow_empty: Annotated[bool, flag("--allow-empty", "Do nothing if the input is empty.")] = False
 
     RULES: ClassVar = (
-        at_most_one("--file --line --source-url"),
+        at_most_one("--file --content --line --source"),
         excludes("--line", "--lines"),
-        excludes("--source-url", "--lines --guard=position --guard=content", _NOT_SEEN),
+        excludes("--source", "--lines --guard=position --guard=content", _NOT_SEEN),
         _OF_SOURCE,
         _OF_CREATED,
         excludes("--guard=lease", "--lease-id"),
@@ -151,6 +152,8 @@ class AppendOptions:
 
     def open(self) -> AbstractContextManager[BinaryIO | None]:
         """Return the content that is to be read; None where it is a text or a source."""
+        if self.content is not None:
+            return streams.open_text(self.content)
         return nullcontext() if self.line or self.source_url is not None else streams.source(self.file)
 
     def read(self, env: Environment, given: "Append", source: BinaryIO | None) -> "Iterator[bytes | SourcePiece]":
@@ -197,7 +200,8 @@ def _join_queue(env: Environment, target: Target) -> Callable[[], AbstractContex
 class PagePutOptions:
     """The options of blob page put."""
 
-    file: Annotated[str | None, option("--file, -f", "FILE|-", "Write this file; by default, stdin.")] = None
+    file: Annotated[str | None, option("--file, -f", "FILE|-", "Write this file; by default, stdin.", TEXT)] = None
+    content: common.Content = None
     offset: Annotated[int, option("--offset", "SIZE", "Begin at this byte, a multiple of 512.", SIZE)] = 0
     source_url: SourceUrl = None
     source_sas: copies.SourceSas = None
@@ -212,7 +216,7 @@ class PagePutOptions:
     metadata: common.Metadata = None
 
     RULES: ClassVar = (
-        at_most_one("--file --source-url"),
+        at_most_one("--file --content --source"),
         _OF_SOURCE,
         _OF_CREATED,
         checked("--create", "whole pages, and room for the content", "partial_writes.build_write"),
@@ -220,7 +224,7 @@ class PagePutOptions:
 
     def open(self) -> AbstractContextManager[BinaryIO | None]:
         """Return the content that is to be read; None where the service reads it."""
-        return nullcontext() if self.source_url is not None else streams.content(self.file)
+        return nullcontext() if self.source_url is not None else streams.content(self.file, text=self.content)
 
     def read(self, env: Environment, write: "PageWrite", stream: BinaryIO | None) -> "BinaryIO | Iterator[SourcePiece]":
         """Return the content, or the ranges of the source."""

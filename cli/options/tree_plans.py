@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 # Options of a put that say nothing of what a file is to be besides its content.
-_OF_NO_PROPERTY = ("file", "if_exists", "allow_empty", "no_lineage")
+_OF_NO_PROPERTY = ("file", "content", "if_exists", "allow_empty", "no_lineage")
 
 
 class Tree(Protocol):

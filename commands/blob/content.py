@@ -130,7 +130,7 @@ def put(
 
     Examples:
         azguard blob put site/config.json -f config.json
-        echo '{"replicas": 3}' | azguard blob put site/config.json
+        azguard blob put site/config.json --content '{"replicas": 3}'
         azguard blob put dist site/v1/ --recursive
 
     Topics: conditions, fences, trees
@@ -145,7 +145,7 @@ def put(
     refuse_second(env, to)
     target = env.locate(blob, Kind.BLOB, writable=True)
     skip = resources.skips(env, given.if_exists)
-    with streams.content(given.file, takes_folders=True) as stream:
+    with streams.content(given.file, takes_folders=True, text=given.content) as stream:
         copy, size = streams.copy(stream), streams.size(stream)
         upload = Upload(
             target=target,

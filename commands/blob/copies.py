@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _Destination = Annotated[
     str,
-    argument("CONTAINER/NAME", "The destination, or its URL.", completer=completers.blobs),
+    argument("BLOB", "The destination: CONTAINER/NAME, or its URL.", completer=completers.blobs),
 ]
 
 app = Group("Copies and kept versions of a blob: copy, abort-copy, snapshot, restore, undelete.")

@@ -15,14 +15,16 @@ from azguard.cli.options.partial_writes import (
     plan_pages,
     record_pages,
 )
-from azguard.cli.options.types import SIZE, SNAPSHOT, choice, size
+from azguard.cli.options.types import SIZE, SNAPSHOT, TEXT, choice, size
 from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.rows import one_of
+from azguard.cli.rules.rows import at_most_one, one_of
 from azguard.guards import operations
 
-_AppendBlob = Annotated[str, argument("CONTAINER/NAME", "The append blob, or its URL.", completer=completers.blobs)]
-_PageBlob = Annotated[str, argument("CONTAINER/NAME", "The page blob, or its URL.", completer=completers.blobs)]
+_AppendBlob = Annotated[
+    str, argument("BLOB", "The append blob: CONTAINER/NAME, or its URL.", completer=completers.blobs)
+]
+_PageBlob = Annotated[str, argument("BLOB", "The page blob: CONTAINER/NAME, or its URL.", completer=completers.blobs)]
 _Offset = Annotated[int, option("--offset", "SIZE", "Begin at this byte, a multiple of 512.", SIZE)]
 
 _STATES = ("committed", "uncommitted", "all")
@@ -51,7 +53,7 @@ def append(env: Environment, blob: _AppendBlob, given: AppendOptions) -> None:
     More than 4 MiB are appended in several pieces. If that stops in the middle, the exit status is 20, and the error
     says how many bytes were appended and at which byte to go on.
 
-    With --source-url the service takes the content of another blob, in the version that it has now. azguard does not
+    With --source the service takes the content of another blob, in the version that it has now. azguard does not
     see its bytes, so a lease guards the append.
 
     With --last-writer-wins the end is not looked up. That needs only the permission to add, and after a lost answer the
@@ -197,11 +199,12 @@ def list_pages(
     env.out.show_each(found)
 
 
-@block_app.command("stage", spec=common.operation(operations.BLOB_PUT_BLOCK))
+@block_app.command("stage", spec=common.operation(operations.BLOB_PUT_BLOCK), rules=(at_most_one("--file --content"),))
 def stage_blocks(
     env: Environment,
     blob: common.Blob,
-    file: Annotated[str | None, option("--file, -f", "FILE|-", "Stage this file; by default, stdin.")] = None,
+    file: Annotated[str | None, option("--file, -f", "FILE|-", "Stage this file; by default, stdin.", TEXT)] = None,
+    content: common.Content = None,
     block_id: Annotated[str | None, option("--block-id", "BASE64", "Stage one block under this id.", BLOCK_ID)] = None,
 ) -> None:
     """Stage blocks of a blob, which no reader sees until they are committed.
@@ -220,7 +223,10 @@ def stage_blocks(
 
     target = env.locate(blob, Kind.BLOB, writable=True)
     lease_id = env.conditions(target).lease_id
-    with streams.content(file) as source, env.out.progress_bar(f"stage {target}", streams.size(source)) as progress:
+    with (
+        streams.content(file, text=content) as source,
+        env.out.progress_bar(f"stage {target}", streams.size(source)) as progress,
+    ):
         staged = list(blocks.stage(target, source, block_id, lease_id, env.deadline, progress.at))
     env.out.show(staged)
 

@@ -162,7 +162,7 @@ def put(
     target = env.locate(path, Kind.FILE, writable=True)
     skip = resources.skips(env, given.if_exists)
     headers, smb = given.build_properties(target.address.name)
-    with streams.content(given.file, takes_folders=True) as stream:
+    with streams.content(given.file, takes_folders=True, text=given.content) as stream:
         copy, size = streams.copy(stream), streams.size(stream)
         upload = uploads.FileUpload(
             target=target,

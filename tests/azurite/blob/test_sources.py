@@ -17,9 +17,9 @@ LEASED = Answer(201, headers={**_TIMES, "ETag": '"0x1"', "x-ms-lease-id": "6dd2b
 APPENDED = Answer(201, headers={**_TIMES, "ETag": '"0x2"', "x-ms-blob-append-offset": "4"})
 WRITTEN = Answer(201, headers={**_TIMES, "ETag": '"0x2"', "x-ms-blob-sequence-number": "0"})
 RELEASED = Answer(200, headers={**_TIMES, "ETag": '"0x2"'})
-APPEND = ("blob", "append", "logs/a", "--source-url", "site/part", "-o", "json")
-PUT_NEW = ("blob", "page", "put", "disks/a", "--source-url", "site/part", "--create", "1KiB", "-o", "json")
-PUT = ("blob", "page", "put", "disks/a", "--source-url", "site/part", "--etag", '"0x1"', "-o", "json")
+APPEND = ("blob", "append", "logs/a", "--source", "site/part", "-o", "json")
+PUT_NEW = ("blob", "page", "put", "disks/a", "--source", "site/part", "--create", "1KiB", "-o", "json")
+PUT = ("blob", "page", "put", "disks/a", "--source", "site/part", "--etag", '"0x1"', "-o", "json")
 
 
 @cases(
