@@ -60,6 +60,8 @@ class Simulated(BlobTree):
             etag='"0x1"',
             last_modified=_MOMENT,
             content_length=0,
+            start=0,
+            length=0,
             content_type=None,
             blob_type="BlockBlob",
             content_hash="",

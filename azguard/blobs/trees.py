@@ -229,6 +229,8 @@ def _read(
             etag=etag,
             last_modified=listing.parse_date(modified),
             content_length=len(content),
+            start=0,
+            length=len(content),
             content_type=found.get("Content-Type"),
             blob_type=found.get("x-ms-blob-type"),
             content_hash=f"sha256:{hashlib.sha256(content).hexdigest()}",

@@ -23,27 +23,10 @@ from azguard.guards.versions import quote_etag
 from azguard.requests import delivery
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
-from azguard.requests.delivery import RANGE_BYTES, Piece, Ranges
+from azguard.requests.delivery import RANGE_BYTES, Piece, Ranges, Span
 from azguard.requests.lineage import KEY
 
 _ANSWERED_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
-
-
-@dataclass(frozen=True)
-class Span:
-    """The bytes of a file that are asked for: from the first, which counts from 0, to the one before ``end``."""
-
-    start: int = 0
-    #: None is the end of the file.
-    end: int | None = None
-
-    @property
-    def is_whole(self) -> bool:
-        """Return whether it is the whole file."""
-        return self.start == 0 and self.end is None
-
-
-WHOLE = Span()
 
 
 @dataclass(frozen=True)

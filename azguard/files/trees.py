@@ -27,6 +27,7 @@ from azguard.requests import commits
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
+from azguard.requests.delivery import WHOLE
 from azguard.requests.results import Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import existence
@@ -375,9 +376,7 @@ class FileTree:
         size: int | None,  # one way to read is good for all sizes
     ) -> tuple[Any, str | None]:
         """Read a file into a local one; see ``download.to_file``."""
-        return download.to_file(
-            target, conditions, download.WHOLE, file, deadline, lambda done, _: progress(done), admit=admit
-        )
+        return download.to_file(target, conditions, WHOLE, file, deadline, lambda done, _: progress(done), admit=admit)
 
     def delete(
         self,

@@ -16,7 +16,7 @@ from azguard.documents import metadata as rules
 from azguard.documents.metadata import as_json, from_json
 from azguard.errors import Changed, NotFound, TransformFailed, UsageError
 from azguard.files import temporary, writes
-from azguard.files.download import WHOLE, FileDownload
+from azguard.files.download import FileDownload
 from azguard.files.entries import drop_own
 from azguard.files.temporary import DELETE_TRIES, PIECE_BYTES, TemporaryFile
 from azguard.files.update_lease import LeasedUpdate
@@ -24,6 +24,7 @@ from azguard.guards.versions import quote_etag
 from azguard.leases import state as lease_state
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
+from azguard.requests.delivery import WHOLE
 from azguard.requests.lineage import KEY, Lineage, with_lineage
 from azguard.requests.service_errors import service_code
 from azguard.updates.compared import ComparedMetadata, RefusedHere, StampedMetadata

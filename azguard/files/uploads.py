@@ -11,7 +11,7 @@ from azguard import columns
 from azguard.accounts.account import Target
 from azguard.errors import Changed, NotFound, UsageError
 from azguard.files import placing, temporary
-from azguard.files.download import WHOLE, FileDownload
+from azguard.files.download import FileDownload
 from azguard.files.guarding import Guarding
 from azguard.files.placing import NewVersion
 from azguard.files.properties import FileHeaders, SmbProperties
@@ -20,6 +20,7 @@ from azguard.guards.operations import FILE_RENAME
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions, resolve
 from azguard.guards.versions import quote_etag
+from azguard.requests.delivery import WHOLE
 from azguard.requests.lineage import KEY
 from azguard.requests.settle import Settled
 from azguard.requests.sources import read_up_to

@@ -11,6 +11,7 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
 from queue import SimpleQueue
@@ -37,6 +38,23 @@ Inode = tuple[int, int]
 # From the header malloc.h of glibc.
 _M_MMAP_THRESHOLD = -3
 _LARGE_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Span:
+    """The bytes that are asked for: from the first, which counts from 0, to the one before ``end``."""
+
+    start: int = 0
+    #: None is the end of all.
+    end: int | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether it is all of it."""
+        return self.start == 0 and self.end is None
+
+
+WHOLE = Span()
 
 
 class Piece(NamedTuple):

@@ -8,9 +8,9 @@ from azguard.accounts.account import Target
 from azguard.cli import context
 from azguard.cli.input import values
 from azguard.cli.options import common
-from azguard.cli.options.types import DURATION, HEADER, MD5, TEXT, ValueType, choice
+from azguard.cli.options.types import DURATION, HEADER, MD5, SIZE, TEXT, ValueType, choice, size, whole
 from azguard.cli.parsing.rows import flag, option
-from azguard.cli.rules.rows import Rule, any_of, at_most_one, excludes, needs
+from azguard.cli.rules.rows import Rule, any_of, at_most_one, checked, excludes, needs
 from azguard.errors import UsageError
 from azguard.guards.operations import BLOB_GET, Operation
 from azguard.guards.requested import RequestedConditions
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from azguard.blobs.waiting import Waiting
     from azguard.cli.context import Environment
     from azguard.files.properties import FileHeaders, SmbProperties
+    from azguard.requests.delivery import Span
 
 
 _KNOWN = (
@@ -258,8 +259,43 @@ class FilePutOptions(PutContentOptions):
         return self.may_be_empty(self.allow_empty)
 
 
+# What az counts in: the service's own numbers of bytes have 63 bits.
+_LARGEST = 2**63 - 1
+
+
 @dataclass(frozen=True)
-class ReadOptions:
+class SpanOptions:
+    """Which bytes a get reads."""
+
+    offset: Annotated[int, option("--offset, --start-range", "SIZE", "Begin at this byte.", SIZE)] = 0
+    length: Annotated[int | None, option("--length", "SIZE", "Read this many bytes.", size(1))] = None
+    end_range: Annotated[
+        int | None, option("--end-range", "N", "End with this byte, included, as az has it.", whole(0, _LARGEST))
+    ] = None
+
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        at_most_one("--length --end-range"),
+        excludes("--recursive", "--offset --length --end-range", "it is for one file"),
+        checked("--end-range", "not before --offset", "content.build_span"),
+    )
+
+    def build_span(self) -> "Span":
+        """Return which bytes are meant.
+
+        Raises:
+            UsageError: they end before they begin.
+        """
+        from azguard.requests.delivery import Span
+
+        if self.end_range is None:
+            return Span(self.offset, None if self.length is None else self.offset + self.length)
+        if self.end_range < self.offset:
+            raise UsageError("--end-range is before --offset", hint="both are counted from 0, and included")
+        return Span(self.offset, self.end_range + 1)
+
+
+@dataclass(frozen=True)
+class ReadOptions(SpanOptions):
     """What a get of one blob takes."""
 
     wait_changed: Annotated[

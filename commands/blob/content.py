@@ -46,6 +46,8 @@ def get(
     A local file that you changed since you got it is not replaced (exit 42); --overwrite replaces it. The shell's >
     empties a file before azguard can look at it.
 
+    --offset and --length read a part. A part guards no put.
+
     --wait-changed waits for another version than the one that you last read, or than the ETag of --if-none-match. It
     asks every few seconds, in small requests. If the blob is deleted meanwhile, the exit status is 44.
 
@@ -71,25 +73,18 @@ def get(
     refuse_second(env, folder)
     target = env.locate(blob, Kind.BLOB)
     path, beside = streams.choose_places(file, result, env.out.query)
-    conditions = given.conditions(env, target)
+    conditions, span = given.conditions(env, target), given.build_span()
+    how: dict[str, Any] = {"validates": given.validate_content, "span": span}
     with env.out.progress_bar(f"get {target}", is_beside_content=path is None) as progress:
         if path is None:
-            got, lineage = download.to_stream(
-                target, conditions, streams.stdout(), env.deadline, progress.at, validates=given.validate_content
-            )
-            place = to_stream(streams.stdout(), got.content_length)
+            out = streams.stdout()
+            got, lineage = download.to_stream(target, conditions, out, env.deadline, progress.at, **how)
+            place = to_stream(out, got.length)
         else:
-            got, lineage = download.to_file(
-                target,
-                conditions,
-                path,
-                env.deadline,
-                progress.at,
-                partial(env.reads.check_copy, target, path, overwrites=overwrite),
-                validates=given.validate_content,
-            )
+            admit = partial(env.reads.check_copy, target, path, overwrites=overwrite)
+            got, lineage = download.to_file(target, conditions, path, env.deadline, progress.at, admit, **how)
             place = to_file(path, got.inode)
-    if place.is_kept:
+    if place.is_kept and span.is_whole:
         env.reads.record(target, got, place.copy, lineage)
     if beside is not None:
         streams.write_json(beside, got)

@@ -1,6 +1,5 @@
 """``azguard file``: get, put, range."""
 
-from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,7 +7,7 @@ from azguard.address import Kind, is_snapshot_time
 from azguard.cli.context import Environment
 from azguard.cli.input import addresses, streams, values
 from azguard.cli.options import common, resources
-from azguard.cli.options.content import FilePutOptions
+from azguard.cli.options.content import FilePutOptions, SpanOptions
 from azguard.cli.options.trees import FileTreePutOptions, Folder, TreeGetOptions, refuse_second
 from azguard.cli.output.delivery import Overwrite, check_overwrite, to_file, to_stream
 from azguard.cli.parsing.rows import argument, option
@@ -19,11 +18,9 @@ from azguard.guards import operations
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from azguard.files.download import Span
     from azguard.files.ranges import RangeWrite
     from azguard.files.uploads import FileUpload
 
-_LARGEST = 2**63 - 1
 _Offset = Annotated[str, option("--offset", "BYTES", "Begin at this byte.")]
 
 app = Group("The content of a file: get, put, range.")
@@ -41,10 +38,9 @@ def get(
         option("--file, -f", "FILE|-", "Write to this file; by default, to stdout."),
     ] = None,
     result: Annotated[str | None, option("--result", "FILE", "Write the result here as JSON.")] = None,
-    start_range: Annotated[str | None, option("--start-range", "N", "Begin at this byte, counted from 0.")] = None,
-    end_range: Annotated[str | None, option("--end-range", "N", "End with this byte, included.")] = None,
     *,
     overwrite: Overwrite = False,
+    given: SpanOptions,
     tree: TreeGetOptions,
 ) -> None:
     """Read a file and remember its version, which guards the next put.
@@ -64,7 +60,7 @@ def get(
     Examples:
         azguard file get team/plan.txt -f plan.txt
         azguard file get team/plan.txt > copy.txt
-        azguard file get team/plan.txt --start-range 0 --end-range 3
+        azguard file get team/plan.txt --offset 0 --length 4
         azguard file get team/ copy --recursive
 
     Topics: files, scopes, trees
@@ -75,12 +71,11 @@ def get(
     if tree.recursive:
         from azguard.cli.options import tree_plans
 
-        _refuse_of_one({"--start-range": start_range, "--end-range": end_range})
         tree_plans.get(env, lambda: addresses.file_tree(env, file, writable=False), folder, tree, overwrites=overwrite)
         return
     refuse_second(env, folder)
     target = env.locate(file, Kind.FILE)
-    span = _read_span(start_range, end_range)
+    span = given.build_span()
     path, beside = streams.choose_places(to, result, env.out.query)
     conditions = env.conditions(target)
     with env.out.progress_bar(f"get {target}", is_beside_content=path is None) as progress:
@@ -98,22 +93,6 @@ def get(
     # Without a file the content itself went to stdout.
     if path is not None:
         env.out.show(got)
-
-
-def _refuse_of_one(given: Mapping[str, str | None]) -> None:
-    for name, value in given.items():
-        if value is not None:
-            raise UsageError(f"{name} is for one file, and --recursive is for many", hint=f"leave {name} out")
-
-
-def _read_span(start: str | None, end: str | None) -> "Span":
-    from azguard.files.download import Span
-
-    begin = 0 if start is None else values.whole(start, "--start-range", 0, _LARGEST)
-    last = None if end is None else values.whole(end, "--end-range", 0, _LARGEST)
-    if last is not None and last < begin:
-        raise UsageError("--end-range is before --start-range", hint="both are counted from 0, and included")
-    return Span(begin, None if last is None else last + 1)
 
 
 @app.command(spec=common.operation(operations.FILE_RENAME))

@@ -255,7 +255,7 @@ def test_a_get_leaves_alone_what_is_here_and_deletes_what_came_from_there(files_
         (("put", "dist", "nosuch", "-r"), 44, "there is no share nosuch"),
         (("put", "dist", "{}/file/sub", "-r"), 20, "1 of 1 files"),
         (("get", "{}", "-r"), 2, "needs a folder"),
-        (("get", "{}", "-r", "back", "--start-range", "1"), 2, "--start-range is for one file"),
+        (("get", "{}", "-r", "back", "--start-range", "1"), 2, "--recursive and --offset do not go"),
         (("get", "{}/nothing", "-r", "back"), 44, "there is no file below"),
         (("get", "{}/file", "-r", "back"), 40, "is a file, not a directory"),
         (("get", "nosuch", "-r", "back"), 44, "there is no share nosuch"),

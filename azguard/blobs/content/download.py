@@ -16,13 +16,13 @@ from typing import Any, BinaryIO
 from azguard import columns
 from azguard.accounts.account import SINGLE_BYTES, Target
 from azguard.blobs import properties as blob_properties
-from azguard.errors import BadRequest, Changed, NotFound, Unavailable
+from azguard.errors import BadRequest, Changed, NotFound, Unavailable, UsageError
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
 from azguard.requests import delivery
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
-from azguard.requests.delivery import RANGE_BYTES, Piece, Ranges
+from azguard.requests.delivery import RANGE_BYTES, WHOLE, Piece, Ranges, Span
 from azguard.requests.lineage import KEY, drop_lineage
 from azguard.requests.results import Shown
 
@@ -34,9 +34,14 @@ _ANSWERED_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 class BlobGot(Shown):
     """What a get wrote to its output."""
 
+    #: Of the blob.
     content_length: int
+    #: Where the bytes that were asked for begin, and how many were delivered.
+    start: int
+    length: int
     content_type: str | None
     blob_type: str | None
+    #: Of the bytes that were delivered.
     content_hash: str
     file: str | None
     metadata: dict[str, str]
@@ -55,8 +60,10 @@ class Download:
         *,
         validates: bool = False,
         at_once: int | None = None,
+        span: Span = WHOLE,
     ) -> None:
         self.target = target
+        self._span = span
         #: Whether the service is asked for the MD5 of each range, which takes ranges of 4 MiB at most.
         self._validates = validates
         #: How many further ranges are in memory at once.
@@ -65,7 +72,7 @@ class Download:
         self.patience = patience
         self._client = target.account.blob(target.address)
         with blob_properties.explain_stale_read(target, conditions, patience()):
-            read_first = self._read_first_validated if validates else self._read_first
+            read_first = self._read_first if span.is_whole and not validates else self._read_first_range
             self._first, self.properties = read_first(conditions.request_headers)
         self._pinned = Conditions({"If-Match": self.properties.etag}, lease_id=conditions.lease_id).request_headers
 
@@ -74,22 +81,25 @@ class Download:
             yield piece.content
 
     def read_pieces(self, *, in_order: bool) -> Iterator[Piece]:
-        """Yield the content once, in order or as the answers come. The first range is always the first."""
+        """Yield the bytes that were asked for once, in order or as the answers come; the first range is the first."""
+        start = self._span.start
         first = Piece(0, self._first)
         self._first = b""
         # Azurite hashes each range of 4 MiB or less before it answers, whether asked to or not.
         size = RANGE_BYTES if self._validates else SINGLE_BYTES
-        ranges = Ranges(self._read_range, len(first.content), self.properties.size, size=size, at_once=self._at_once)
+        begin = start + len(first.content)
+        ranges = Ranges(self._read_range, begin, start + self.size, size=size, at_once=self._at_once)
         with closing(ranges) as rest:
             yield first
             del first
-            yield from rest.in_order() if in_order else rest.as_they_come()
+            for piece in rest.in_order() if in_order else rest.as_they_come():
+                yield piece if not start else Piece(piece.offset - start, piece.content)
 
     @property
     def size(self) -> int:
-        """Return how many bytes this version has."""
+        """Return how many bytes are to be delivered."""
         size: int = self.properties.size
-        return size
+        return (size if self._span.end is None else min(size, self._span.end)) - self._span.start
 
     def result(self, file: Path | None, content_hash: str) -> BlobGot:
         """Return the result of the download, once the content is delivered."""
@@ -99,6 +109,8 @@ class Download:
             etag=found.etag,
             last_modified=found.last_modified,
             content_length=found.size,
+            start=self._span.start,
+            length=self.size,
             content_type=found.content_settings.content_type,
             blob_type=blob_properties.type_of(found),
             content_hash=content_hash,
@@ -130,12 +142,14 @@ class Download:
             if piece or _is_empty(answers):
                 return piece, properties
 
-    def _read_first_validated(self, headers: dict[str, str]) -> tuple[bytes, Any]:
+    def _read_first_range(self, headers: dict[str, str]) -> tuple[bytes, Any]:
         answers: list[Any] = []
+        start, most = self._span.start, RANGE_BYTES if self._validates else SINGLE_BYTES
+        length = most if self._span.end is None else min(most, self._span.end - start)
 
         def call(timeouts: Any) -> tuple[bytes, Any]:
             answers.clear()
-            return self._ask(0, RANGE_BYTES, headers, self._check(answers, None), timeouts)
+            return self._ask(start, length, headers, self._check(answers, None), timeouts)
 
         try:
             piece, properties = read(call, self.target, self.patience())
@@ -143,11 +157,25 @@ class Download:
             if error.http_status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                 raise
             # A blob of no bytes has no ranges, and no content that could be damaged.
-            return self._read_first(headers)
+            return self._read_first(headers) if start == 0 else (b"", self._find_end(headers))
         properties.size = int(answers[0].http_response.headers["Content-Range"].rpartition("/")[2])
-        self._check_length(piece, min(RANGE_BYTES, properties.size))
-        self._check_md5(piece, answers[0])
+        self._check_length(piece, min(length, properties.size - start))
+        if self._validates:
+            self._check_md5(piece, answers[0])
         return piece, properties
+
+    def _find_end(self, headers: dict[str, str]) -> Any:
+        """Return the properties of a blob that ends where the bytes that were asked for begin.
+
+        Raises:
+            UsageError: it ends before.
+        """
+        found = blob_properties.fetch(self.target, Conditions(headers), self.patience())
+        if self._span.start != found.size:
+            raise UsageError(
+                f"{self.target} has only {found.size} bytes", str(self.target.address), reason="range_beyond_end"
+            )
+        return found
 
     def _read_range(self, offset: int, length: int) -> bytes:
         answers: list[Any] = []
@@ -272,8 +300,9 @@ def to_stream(
     progress: Callable[[int, int], None],
     *,
     validates: bool = False,
+    span: Span = WHOLE,
 ) -> tuple[BlobGot, str | None]:
-    """Write a blob's content to a stream; return the result and the blob's lineage.
+    """Write a blob's content, or a part of it, to a stream; return the result and the blob's lineage.
 
     ``validates`` has the service send the MD5 of each range, to find damage on the way.
 
@@ -282,7 +311,7 @@ def to_stream(
         OutputFailed: the stream takes no more, as on a full disk.
     """
     download, content_hash = delivery.to_stream(
-        target, lambda: Download(target, conditions, deadline.fresh, validates=validates), stream, progress
+        target, lambda: Download(target, conditions, deadline.fresh, validates=validates, span=span), stream, progress
     )
     return download.result(None, content_hash), download.lineage
 
@@ -297,8 +326,9 @@ def to_file(
     *,
     validates: bool = False,
     at_once: int | None = None,
+    span: Span = WHOLE,
 ) -> tuple[BlobGot, str | None]:
-    """Write a blob's content to a file, whole or not at all: temporary file, fsync, rename.
+    """Write a blob's content, or a part of it, to a file, whole or not at all: temporary file, fsync, rename.
 
     A device or a pipe is written to directly. An existing file keeps its permissions. ``validates``: see ``to_stream``.
     ``at_once`` is how many ranges after the first are in memory at once.
@@ -310,7 +340,7 @@ def to_file(
     """
     download, content_hash, inode = delivery.to_file(
         target,
-        lambda: Download(target, conditions, deadline.fresh, validates=validates, at_once=at_once),
+        lambda: Download(target, conditions, deadline.fresh, validates=validates, at_once=at_once, span=span),
         file,
         deadline,
         progress,

@@ -48,6 +48,48 @@ def test_content_is_validated_where_that_is_asked_for(cli: CliWorld, site: str, 
     assert (ran.code, (cli.root / "a").read_bytes() == whole) == (0, True)
 
 
+@cases(
+    ("words", "start", "end"),
+    [
+        (("--offset", "3"), 3, None),
+        (("--offset", "1K", "--length", "2KiB"), 1024, 3072),
+        (("--length", "9MiB"), 0, 9 * MIB),
+        (("--offset", "5", "--length", "11MiB"), 5, 5 + 11 * MIB),
+        (("--start-range", "4", "--end-range", "9"), 4, 10),
+        (("--offset", "1MiB", "--length", "1MiB", "--validate-content"), MIB, 2 * MIB),
+        (("--offset", str(10 * MIB)), 10 * MIB, None),
+    ],
+)
+def test_a_part_is_read_that_guards_no_put(
+    cli: CliWorld, site: str, words: tuple[str, ...], start: int, end: int | None
+) -> None:
+    whole = (BINARY * 200)[: 10 * MIB]
+    put(cli, f"{site}/a", whole)
+    part = whole[start:end]
+    assert cli.call("blob", "get", f"{site}/a", *words).stdout == part
+    got = cli.call("blob", "get", f"{site}/a", "-f", "part", *words).json
+    assert ((cli.root / "part").read_bytes() == part, got["start"], got["length"]) == (True, start, len(part))
+    assert got["content_hash"] == "sha256:" + hashlib.sha256(part).hexdigest()
+    # Only all of it is a read.
+    assert cli.call("blob", "put", f"{site}/a", stdin=b"2").code == 45 if part != whole else True
+
+
+@cases(
+    ("words", "told"),
+    [
+        (("--offset", "11"), "has only 10 bytes"),
+        (("--offset", "9", "--end-range", "3"), "--end-range is before --offset"),
+        (("--length", "1", "--end-range", "3"), "--length and --end-range do not go together"),
+        (("--length", "0"), "less than 1 byte"),
+    ],
+)
+def test_bytes_that_are_not_there_are_refused(cli: CliWorld, site: str, words: tuple[str, ...], told: str) -> None:
+    put(cli, f"{site}/a", b"0123456789")
+    ran = cli.call("blob", "get", f"{site}/a", *words)
+    assert (ran.code, told in ran.err, ran.stdout) == (2, True, b"")
+    assert cli.call("blob", "get", f"{site}/a", "--offset", "10").stdout == b""
+
+
 def test_content_goes_to_a_file_and_the_result_to_stdout(cli: CliWorld, site: str) -> None:
     etag = put(cli, f"{site}/a.json", BINARY, "--metadata", "owner=me")
     ran = cli.call("blob", "get", f"{site}/a.json", "-f", "deep.json")
@@ -56,6 +98,8 @@ def test_content_goes_to_a_file_and_the_result_to_stdout(cli: CliWorld, site: st
         "address": f"blob:{site}/a.json",
         "etag": etag,
         "content_length": len(BINARY),
+        "start": 0,
+        "length": len(BINARY),
         "content_type": "application/json",
         "blob_type": "BlockBlob",
         "content_hash": "sha256:" + hashlib.sha256(BINARY).hexdigest(),

@@ -47,6 +47,18 @@ def test_a_new_blob_is_created_and_its_result_says_so(cli: CliWorld, site: str) 
     }
 
 
+def test_content_is_typed_wherever_it_is_written(cli: CliWorld, site: str) -> None:
+    cli.call("blob", "append", f"{site}/log", "--create", "--content", "a\nb")
+    cli.call("blob", "put", f"{site}/az", "--data", "x y")
+    cli.call("blob", "page", "put", f"{site}/page", "--create", "512", "--content", "p" * 512)
+    block = cli.call("blob", "block", "stage", f"{site}/block", "--content", "é").json[0]["block_id"]
+    cli.call("blob", "block", "commit", f"{site}/block", "--block-id", block)
+    found = [content(cli, f"{site}/{name}") for name in ("log", "az", "page", "block")]
+    assert found == [b"a\nb", b"x y", b"p" * 512, "é".encode()]
+    for words in (("--content", ""), ("--content", "a", "-f", "a.json"), ("--content", "a", "--recursive")):
+        assert cli.call("blob", "put", f"{site}/none", *words).code == 2
+
+
 def test_a_blob_never_read_by_this_scope_is_not_overwritten(cli: CliWorld, site: str) -> None:
     cli.call("blob", "put", f"{site}/a", stdin=b"mine")
     ran = cli.call("blob", "put", f"{site}/a", "-o", "json", stdin=b"theirs", scope="other")
