@@ -100,7 +100,7 @@ def safe_update(
 
     Topics: paths, updates, tables, fences
     """
-    given.check(env.location(address).address)
+    given.check_key()
     typed = given.edits_in(env.order)
     if given.status:
         return _show_status(env, address, given, typed)
@@ -166,7 +166,7 @@ def _update_many(env: Environment, address: str, given: UpdateOptions, typed: tu
     many = update_plans.many(env, env.locate(address, writable=True), given, typed)
     if not given.dry_run:
         with signals.until_committed():
-            update_many.update_all(many, given.read_jobs(), lambda done: _show_failure(env, done), env.out.show)
+            update_many.update_all(many, given.jobs, lambda done: _show_failure(env, done), env.out.show)
         return
     previews = update_many.preview_all(many)
     if env.out.is_chosen:
@@ -236,7 +236,6 @@ def edit(
     from azguard.processes.child import Editor
     from azguard.updates import editing as sessions
 
-    given.check(env.location(address).address)
     resumed, editor = given.read_resumed(), Editor.choose(env.environ)
     update = given.as_update()
     target = env.locate(address, writable=True)

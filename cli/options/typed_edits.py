@@ -328,7 +328,7 @@ def initial_content(target: Target, given: UpdateOptions, chosen: list[Edit]) ->
 
 def choose_output_rule(target: Target, given: UpdateOptions) -> Callable[[bytes, bytes, str | None], None]:
     """Return the check of the new content; edits of content, and content that is always JSON, need no such check."""
-    if given.tags and given.fence:
+    if given.tags and given.fence is not None:
         from azguard.guards import fences
 
         return fences.refuse_changed_tag

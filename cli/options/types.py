@@ -72,6 +72,12 @@ def _read_initial(text: str, name: str) -> str:
     return text
 
 
+def _read_fence(text: str, _: str) -> int:
+    from azguard.guards import fences  # it knows the SDK
+
+    return fences.parse(text)
+
+
 def _write_seconds(value: float) -> str:
     for unit, length in (("h", 3600), ("m", 60)):
         if value > length and value % length == 0:
@@ -107,3 +113,5 @@ HEADER = ValueType("text", values.header)
 MD5 = ValueType("md5", lambda text, _: values.md5(text))
 #: A whole number above zero; ``*`` of az is None: no limit.
 COUNT = ValueType("integer", values.count)
+#: The number of a lock's holder.
+FENCE = ValueType("integer", _read_fence)

@@ -3,16 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from azguard.accounts import transport
 from azguard.accounts.account import Target
-from azguard.address import Address, Kind
+from azguard.address import Kind
 from azguard.cli.context import Environment
-from azguard.cli.input import streams, values
-from azguard.cli.options import common, typed_edits, updates
-from azguard.cli.options.updates import AnyChange, TypedEdit, UpdateOptions
-from azguard.cli.parsing.rows import flag, option
+from azguard.cli.input import streams
+from azguard.cli.options import typed_edits, updates
+from azguard.cli.options.types import TEXT
+from azguard.cli.options.updates import TypedEdit, UpdateOptions, WriteOptions
+from azguard.cli.parsing.rows import option
+from azguard.cli.rules.rows import Rule, checked, only_for
 from azguard.documents import formats
 from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
 from azguard.updates.plan import RAW_OP, UpdatePlan, choose_op
@@ -27,8 +29,6 @@ if TYPE_CHECKING:
     from azguard.updates.recording import UpdateReport
 
 
-# How long an update is tried for, unless --timeout says otherwise.
-_SECONDS = 60.0
 # What was made of a source of a content type is refused by TransformFailed.
 _Check = Callable[[bytes, bytes, str | None], None]
 
@@ -58,12 +58,12 @@ def request(env: Environment, target: Target, given: UpdateOptions, typed: tuple
         # Tags have no place for a lineage.
         stamps=not given.no_lineage and not given.tags,
         lease_id=lease_id,
-        fence=given.read_fence(),
+        fence=given.fence,
         ledger=given.by_ledger,
         guard_name=_name_guard(target, given, lease_id),
         wait_lease=given.wait_lease,
-        max_attempts=given.read_max_attempts(),
-        reach_seconds=_reach_seconds(given),
+        max_attempts=given.max_attempts,
+        reach_seconds=_reach_seconds(env),
     )
     return UpdateRequest(
         resource=resource(env, target, given, plan),
@@ -93,7 +93,7 @@ def run(env: Environment, request: UpdateRequest, given: UpdateOptions, typed: t
 
 def deadline(env: Environment, given: UpdateOptions) -> Deadline:
     """Return a deadline for an update, which begins now."""
-    return env.patience(given.timeout, _SECONDS)
+    return env.patience(given.timeout if _is_timed(env) else None, given.timeout)
 
 
 def records(env: Environment) -> LocalRecords:
@@ -134,10 +134,10 @@ def many(env: Environment, table: Target, given: UpdateOptions, typed: tuple[Typ
         list_created=typed_edits.list_created(table, chosen, is_content=False),
         stamps=not given.no_lineage,
         ledger=given.by_ledger,
-        max_attempts=given.read_max_attempts(),
-        reach_seconds=_reach_seconds(given),
+        max_attempts=given.max_attempts,
+        reach_seconds=_reach_seconds(env),
         query_deadline=env.deadline,
-        patience=env.patience(given.timeout, _SECONDS),
+        patience=deadline(env, given),
         journals=env.folders.attempts,
         tell=lambda target, _, text: transport.tell_listeners(f"{target}: {text}"),
         warn=_warn_once(env),
@@ -155,7 +155,7 @@ def find_status(env: Environment, target: Target, given: UpdateOptions, typed: t
     is_compared = given.has_change and not given.op_id_any_change
     key = str(given.op_id)
     # Unless --timeout says otherwise, it is a read like any other.
-    until = env.deadline if given.timeout is None else deadline(env, given)
+    until = deadline(env, given) if _is_timed(env) else env.deadline
     plan = UpdatePlan(transform=bytes, op=choose_op(target, key), is_keyed=True)
     return doubt.find_status(
         resource(env, target, given, plan),
@@ -196,7 +196,7 @@ def _blob_part(env: Environment, target: Target, given: UpdateOptions, lease_id:
         from azguard.blobs.update_parts import BlobTags, ContainerMetadata
 
         if given.tags:
-            return BlobTags(target, lease_id, given.read_fence(), reads=env.reads)
+            return BlobTags(target, lease_id, given.fence, reads=env.reads)
         return ContainerMetadata(target, lease_id)
     keeper = None
     if given.snapshot_first:
@@ -206,10 +206,10 @@ def _blob_part(env: Environment, target: Target, given: UpdateOptions, lease_id:
     if given.metadata:
         from azguard.blobs.update_parts import BlobMetadata
 
-        return BlobMetadata(target, lease_id, given.read_fence(), keeper)
+        return BlobMetadata(target, lease_id, given.fence, keeper)
     from azguard.blobs.update_content import BlobContent
 
-    return BlobContent(target, lease_id, given.read_fence(), keeper)
+    return BlobContent(target, lease_id, given.fence, keeper)
 
 
 def _is_content(target: Target, given: UpdateOptions) -> bool:
@@ -223,50 +223,31 @@ def _name_guard(target: Target, given: UpdateOptions, lease_id: str | None) -> s
     return "lease" if given.tags or is_leased else None
 
 
-def _reach_seconds(given: UpdateOptions) -> float | None:
+def _reach_seconds(env: Environment) -> float | None:
     """Return how long the service may be unreachable: without --timeout as for every other command."""
-    return PATIENCE_SECONDS if given.timeout is None else None
+    return None if _is_timed(env) else PATIENCE_SECONDS
+
+
+def _is_timed(env: Environment) -> bool:
+    """Return whether --timeout was typed."""
+    return "timeout" in env.order
 
 
 @dataclass(frozen=True)
-class EditorOptions:
-    """The options of edit, as typed."""
+class EditorOptions(WriteOptions):
+    """The options of edit."""
 
-    metadata: Annotated[bool, flag("--metadata", "Edit the metadata, not the content.")] = False
-    tags: Annotated[bool, flag("--tags", "Edit the index tags, not the content.")] = False
-    allow_race: updates.AllowRace = False
-    create: Annotated[
-        str | None,
-        option("--create", "[INITIAL]", "Create it, beginning with INITIAL, if it is missing."),
-    ] = None
-    resume: Annotated[str | None, option("--resume", "FILE", "Continue the edit that was kept in FILE.")] = None
-    allow_empty: Annotated[bool, flag("--allow-empty", "Let the content become empty.")] = False
-    any_content: Annotated[bool, flag("--any-content", "Let JSON or YAML become something else.")] = False
-    op_id: updates.OpId = None
-    op_id_any_change: AnyChange = False
-    guard: updates.Guard = None
-    lease_id: updates.LeaseId = None
-    fence: updates.Fence = None
-    wait_lease: updates.WaitLease = False
-    no_lineage: common.NoLineage = False
-    timeout: Annotated[
-        str | None,
-        option("--timeout", "DURATION", "Give up a write after this long; by default, 60s."),
-    ] = None
+    resume: Annotated[str | None, option("--resume", "FILE", "Continue the edit that was kept in FILE.", TEXT)] = None
+
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        only_for("ADDRESS", "blob container queue entity share dir file", hint="entity:TABLE/PARTITION/ROW"),
+        checked("--resume", "an edit left the file", "editing.check_resumable"),
+    )
 
     def as_update(self) -> UpdateOptions:
         """Return the options of the update that an edit is: one by a command, which is a person."""
-        given = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "resume"}
+        given = {each.name: getattr(self, each.name) for each in fields(WriteOptions)}
         return UpdateOptions(command=["edit"], **given)
-
-    def check(self, address: Address) -> None:
-        """Refuse what contradicts itself, is malformed, or does not apply to what is edited.
-
-        Raises:
-            UsageError: names the options, and what goes instead.
-        """
-        self.as_update().check(address)
-        values.not_empty(self.resume, "--resume")
 
     def read_resumed(self) -> Path | None:
         """Return the file of an earlier edit to go on with.

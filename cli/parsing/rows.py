@@ -71,6 +71,11 @@ class Row:
         return name if self.is_required or name.startswith("[") else f"[{name}]"
 
     @property
+    def place_name(self) -> str:
+        """Return what rules call an argument: its metavar without brackets, and without the ``--`` before a command."""
+        return self.metavar.strip("[]").removeprefix("-- ")
+
+    @property
     def usage(self) -> str:
         """Return how it is written in a list: ``-f, --file FILE``."""
         if self.is_argument:
@@ -233,7 +238,7 @@ def list_typed(rows: Iterable[Row], values: Mapping[str, Any], names: Collection
     for row in rows:
         value = values.get(row.name)
         if row.is_argument and value not in (None, [], ()):
-            typed.append(row.metavar.strip("[]"))
+            typed.append(row.place_name)
         elif row.name in names and row.off and not value:
             typed.append(row.off)
         elif row.name in names and not row.is_argument:

@@ -76,7 +76,7 @@ class Command(TreeNode):
 
     def explain(self, row: Row) -> str:
         """Return what one of its options is for, and what it goes with."""
-        names = row.flags or (row.metavar,)
+        names = row.flags or (row.place_name,)
         return row.explain(describe(self.rules, (*names, row.off)))
 
     @property

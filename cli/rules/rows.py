@@ -2,12 +2,13 @@
 
 A rule stands beside the options: in ``RULES`` of their dataclass, or at the command. An option is named as it is typed,
 such as ``--no-log`` for the flag that is switched off, or ``--guard=lease`` for one of its values; an argument by its
-metavar.
+metavar; a kind of address as its prefix, such as ``queue:``.
 """
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
+from azguard.address import Kind
 from azguard.errors import UsageError
 
 
@@ -29,10 +30,14 @@ class Rule:
     #: Of ``checked``: what is checked, in words, and the function that does it.
     does: str = ""
     by: str = ""
+    #: The rule does not hold beside one of these.
+    unless: tuple[str, ...] = ()
 
     def find_broken(self, typed: Collection[str], find_kind: Callable[[], str | None]) -> "UsageError | None":
         """Return the error if the options of a line break it; ``find_kind`` tells the kind of its first address."""
-        given = [name for name in self.options if name in typed]
+        if any(name in typed for name in self.unless):
+            return None
+        given = [name for name in self.options if name in typed or (name[-1] == ":" and name[:-1] == find_kind())]
         match self.kind:
             case "excludes":
                 other = next((name for name in self.others if name in typed), None)
@@ -53,12 +58,15 @@ class Rule:
 
     def _refuse_both(self, one: str, other: str) -> UsageError:
         because = f": {self.why}" if self.why else ""
-        return UsageError(f"{one} and {other} do not go together{because}", hint=self.hint or "leave one of them out")
+        return UsageError(
+            f"{_word(one)} and {_word(other)} do not go together{because}", hint=self.hint or "leave one of them out"
+        )
 
     def _refuse_alone(self, one: str) -> UsageError:
         because = f": {self.why}" if self.why else ""
-        needed = " or ".join(self.others)
-        return UsageError(f"{one} needs {needed}{because}", hint=self.hint or f"add {needed}, or leave {one} out")
+        needed = " or ".join(map(_word, self.others))
+        out = "" if one.endswith(":") else f", or leave {one} out"
+        return UsageError(f"{_word(one)} needs {needed}{because}", hint=self.hint or f"add {needed}{out}")
 
     def _refuse_none(self) -> UsageError:
         known = " or ".join(self.options)
@@ -68,11 +76,14 @@ class Rule:
 
     def _refuse_kind(self, one: str, address: str) -> UsageError:
         because = f": {self.why}" if self.why else ""
-        known = " or a ".join(self.others)
-        return UsageError(f"{one} is for a {known}, not for a {address}{because}", hint=self.hint or f"leave {one} out")
+        known = _list_kinds(self.others)
+        message = f"{one} {'is for' if one.startswith('-') else 'names'} {known}, not {Kind(address).one}{because}"
+        return UsageError(message, hint=self.hint or (f"leave {one} out" if one.startswith("-") else ""))
 
     def list_excluded(self, names: Collection[str]) -> tuple[str, ...]:
         """Return the options that none of these goes with."""
+        if any(name in names for name in self.unless):
+            return ()
         if self.kind == "excludes":
             return self.others if any(name in names for name in self.options) else self._list_if(self.others, names)
         if self.kind in ("one_of", "at_most_one"):
@@ -94,20 +105,33 @@ def describe(rules: Iterable[Rule], names: Collection[str]) -> str:
                 case "needs":
                     parts.append(f"needs {' or '.join(rule.others)}")
                 case "only_for":
-                    parts.append(f"only for a {' or a '.join(rule.others)}")
+                    parts.append(f"only for {_list_kinds(rule.others)}")
     parts = [*([f"not with {', '.join(excluded)}"] if excluded else []), *dict.fromkeys(parts)]
     line = "; ".join(parts)
     return f" {line[:1].upper()}{line[1:]}." if line else ""
 
 
-def excludes(options: str, others: str, why: str = "", hint: str = "") -> Rule:
+def _list_kinds(kinds: Iterable[str]) -> str:
+    """Return kinds of addresses as words: ``a blob, a share or a file``."""
+    *others, last = [Kind(each).one for each in kinds]
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def _word(name: str) -> str:
+    """Return an option as it is typed; a kind of address, or a command, as a word."""
+    if name == "CMD...":
+        return "a command"
+    return Kind(name[:-1]).one if name.endswith(":") else name
+
+
+def excludes(options: str, others: str, why: str = "", hint: str = "", unless: str = "") -> Rule:
     """Return the rule that no two of both go together; the names are divided by blanks."""
-    return Rule("excludes", tuple(options.split()), tuple(others.split()), why, hint)
+    return Rule("excludes", tuple(options.split()), tuple(others.split()), why, hint, unless=tuple(unless.split()))
 
 
-def needs(options: str, others: str, why: str = "", hint: str = "") -> Rule:
-    """Return the rule that each option needs one of the others beside it."""
-    return Rule("needs", tuple(options.split()), tuple(others.split()), why, hint)
+def needs(options: str, others: str, why: str = "", hint: str = "", unless: str = "") -> Rule:
+    """Return the rule that each option, or kind of address, needs one of the others beside it."""
+    return Rule("needs", tuple(options.split()), tuple(others.split()), why, hint, unless=tuple(unless.split()))
 
 
 def one_of(options: str, why: str = "", hint: str = "") -> Rule:
@@ -115,9 +139,9 @@ def one_of(options: str, why: str = "", hint: str = "") -> Rule:
     return Rule("one_of", tuple(options.split()), (), why, hint)
 
 
-def any_of(options: str, why: str, hint: str) -> Rule:
+def any_of(options: str, why: str, hint: str, unless: str = "") -> Rule:
     """Return the rule that one of the options is needed, or more of them; ``why`` says what is missing."""
-    return Rule("any_of", tuple(options.split()), (), why, hint)
+    return Rule("any_of", tuple(options.split()), (), why, hint, unless=tuple(unless.split()))
 
 
 def at_most_one(options: str, why: str = "", hint: str = "") -> Rule:

@@ -286,9 +286,6 @@ def test_an_editor_that_needs_a_terminal_is_refused_without_one(offline: CliWorl
     ("words", "message"),
     [
         (("--resume", "nothing"), "is not there"),
-        (("--resume", ""), "--resume"),
-        (("--create", "--metadata"), "--create and --metadata do not go together"),
-        (("--guard", "ledger"), "--guard ledger is for entities"),
         (("--etag", "x"), "--etag is not enforced here"),
     ],
 )

@@ -13,7 +13,6 @@ import pytest
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
 from tests.faults.rules import Rule, by_rules, operation
-from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.table_world import etag, port, properties, stored, table, through
 
@@ -212,33 +211,3 @@ def test_writers_at_the_same_time_all_count(cli: CliWorld, name: str) -> None:
     with ThreadPoolExecutor(4) as pool:
         runs = list(pool.map(lambda _: cli.fork("safe-update", f"entity:{name}", "--increment", "n"), range(8)))
     assert ([ran.code for ran in runs], (properties(cli, name) or {})["n"]) == ([0] * 8, 9)
-
-
-@cases(
-    ("words", "message"),
-    [
-        (("--append", "x"), "--append does not apply to an entity, which is no text"),
-        (("--append-line", "x"), "--append-line does not apply to an entity, which is no text"),
-        (("--set", "a.b=1"), "--set: 'a.b' is not a property: an entity is flat"),
-        (("--set", "n=1", "--guard", "lease"), "--guard lease: the Table service has no leases"),
-        (("--set", "n=1", "--lease-id", "@held"), "--lease-id does not apply to an entity"),
-        (("--set", "n=1", "--fence", "3"), "--fence does not apply to an entity"),
-        (("--set", "n=1", "--metadata"), "--metadata does not apply to an entity"),
-        (("--set", "n=1", "--wait-lease"), "--wait-lease does not apply to an entity"),
-        (("--set", "n=1", "--create", "[]"), "--create: the new entity is not a JSON object"),
-        (
-            ("--set", "n=1", "--no-lineage", "--op-id", "k"),
-            "--no-lineage and --op-id contradict each other: the lineage is where the id is kept",
-        ),
-    ],
-)
-def test_what_does_not_go_with_an_entity_is_refused_before_any_request(
-    offline: CliWorld, words: tuple[str, ...], message: str
-) -> None:
-    ran = update(offline, "orders/eu/1", "--emulator", *words)
-    assert (ran.code, ran.error["message"]) == (2, message)
-
-
-def test_a_ledger_is_not_for_blobs(offline: CliWorld) -> None:
-    ran = offline.call("safe-update", "blob:site/x", "-o", "json", "--emulator", "--set", "n=1", "--guard", "ledger")
-    assert (ran.code, ran.error["message"]) == (2, "--guard ledger is for entities")

@@ -16,7 +16,6 @@ from azguard.cli.output.results import Output
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Chosen, Fault, Request
 from tests.faults.rules import operation
-from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
 from tests.support.table_world import port, table, through
@@ -263,27 +262,3 @@ def test_a_signal_between_the_last_commit_and_the_summary_changes_nothing(cli: C
     with patch.object(Output, "show", struck):
         ran = update(cli, orders, *INCREMENT)
     assert (ran.code, ran.json, counts(orders)) == (0, summary(orders, matched=10, updated=10), every(2))
-
-
-@cases(
-    ("words", "message"),
-    [
-        (("table:orders", *INCREMENT), "which entities of the table?"),
-        (("entity:orders/eu/1", "--where", NEW, *INCREMENT),
-         "--where is about the entities of a table, not entity:orders/eu/1"),
-        (("table:orders", "--where", "", *INCREMENT), "--where is empty"),
-        (("table:orders", "--where", "n eq @n", *INCREMENT), "--where has @n, which has no value"),
-        (("table:orders", "--where", NEW), "nothing to do: no edit and no command"),
-        (("table:orders", "--where", NEW, *INCREMENT, "--create"), "--create and --where do not go together"),
-        (("table:orders", "--where", NEW, *INCREMENT, "--jobs", "0"), "--jobs: '0' is not a whole number from 1 to 64"),
-        (("table:orders", "--where", NEW, *INCREMENT, "--op-id", "op:aaaaaaaaaaaaaaaa"),
-         "--op-id: an id that azguard made is of one entity"),
-        (("table:orders", "--where", NEW, "--status", "--op-id", "k"), "--status asks for the outcome of an update"),
-        (("entity:orders/eu/1", "--jobs", "4", *INCREMENT), "--param and --jobs are for many entities"),
-    ],
-)  # fmt: skip
-def test_what_contradicts_itself_is_refused_before_any_request(
-    offline: CliWorld, words: tuple[str, ...], message: str
-) -> None:
-    ran = offline.call("safe-update", "-o", "json", "--emulator", *words)
-    assert (ran.code, ran.error["message"]) == (2, message)
