@@ -3,6 +3,7 @@
 import random
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated
 
 from azguard import __version__
@@ -11,8 +12,8 @@ from azguard.cli.completers import Candidate
 from azguard.cli.context import Environment
 from azguard.cli.help import layout, pages, topics
 from azguard.cli.parsing.command_line import TypedLine
-from azguard.cli.parsing.rows import argument, option
-from azguard.cli.parsing.tree import Group, TreeNode, root
+from azguard.cli.parsing.rows import argument, flag, option
+from azguard.cli.parsing.tree import Command, Group, TreeNode, root
 from azguard.cli.registry import ROOT
 from azguard.errors import UsageError
 
@@ -72,39 +73,66 @@ def help_(
         list[str] | None,
         argument("[COMMAND|TOPIC]", "A command or a topic; by default, azguard itself.", completer=_offer),
     ] = None,
+    json: Annotated[bool, flag("--json", "Show as data what the command takes and answers; by default, all.")] = False,
 ) -> None:
     """Show the help of a command with its notes, or explain a topic.
+
+    With --json, programs read which arguments, options, rules, conditions and exit statuses a command has, and the
+    JSON Schema of its result. Of a noun, all its commands are described.
 
     Examples:
         azguard help blob put
         azguard help conditions
-        azguard help exit-status
+        azguard help blob put --json --query 'commands[0].statuses'
+
+    Topics: exit-status, output
     """
     words = command or []
     is_topic = len(words) == 1 and words[0] in topics.TOPICS
+    if json and not is_topic:
+        _describe(env, words)
+        return
+    if json:
+        raise UsageError(f"the topic {words[0]} is text, not data", hint=f"azguard help {words[0]}")
     text = topics.render(words[0], layout.find_width()) if is_topic else _help_of(words)
     sys.stdout.write(layout.emphasize(text, sys.stdout) + "\n")
 
 
+def _describe(env: Environment, words: Sequence[str]) -> None:
+    """Show what a command takes, or all commands of a noun, as data; as JSON where no format was asked for."""
+    from azguard.cli.help import description
+
+    found, path = _find(words)
+    name = " ".join(path[1:])
+    commands = found.walk(name) if isinstance(found, Group) else [(name, found)]
+    out = env.out if env.shared.get("output") else replace(env.out, format="json")
+    out.show(description.describe_all(commands))
+
+
 def _help_of(words: Sequence[str]) -> str:
     """Return the help of a command, with its notes."""
-    asked: TreeNode | None = root
+    found, path = _find(words)
+    text = pages.HelpText(found.help)
+    shown = layout.render(pages.build(found, " ".join(path)))
+    return pages.with_notes(shown, text) if words and text.notes else shown
+
+
+def _find(words: Sequence[str]) -> tuple[Group | Command, list[str]]:
+    """Return the command or the group that words name, and its whole name."""
+    asked: Group | Command = root
     path, left = [ROOT], list(words)
     while left:
         name, length = asked.find_command(left) if isinstance(asked, Group) else ("", 0)
         found = asked.get(name) if isinstance(asked, Group) else None
-        if asked is None or found is None:
+        if found is None:
             raise _build_unknown(asked, path, left[0])
         asked = found
         path.append(name)
         del left[:length]
-    assert asked is not None
-    text = pages.HelpText(asked.help)
-    shown = layout.render(pages.build(asked, " ".join(path)))
-    return pages.with_notes(shown, text) if words and text.notes else shown
+    return asked, path
 
 
-def _build_unknown(asked: TreeNode | None, path: Sequence[str], word: str) -> UsageError:
+def _build_unknown(asked: TreeNode, path: Sequence[str], word: str) -> UsageError:
     """Return the error for what is neither a command nor a topic, with the most similar name."""
     from difflib import get_close_matches
 

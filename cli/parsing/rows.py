@@ -86,10 +86,12 @@ class Row:
 
     def explain(self, goes_with: str) -> str:
         """Return what it is for, what it goes with, and its default."""
-        default = self._name_default()
+        default = self.written_default
         return f"{self.help}{goes_with}  [default: {default}]" if default else f"{self.help}{goes_with}"
 
-    def _name_default(self) -> str:
+    @property
+    def written_default(self) -> str:
+        """Return its default as it is typed; empty where there is none."""
         if self.off:
             return (self.flags[0] if self.default else self.off).removeprefix("--")
         if self.is_argument or self.is_flag or self.default is None:

@@ -1,0 +1,168 @@
+"""What commands take and answer, as data for programs: ``azguard help --json``.
+
+The form is held by ``schemas/description.json``.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from azguard import __version__
+from azguard.cli.help import statuses
+from azguard.cli.help.pages import HelpText
+from azguard.cli.parsing.rows import CONDITIONS, Row
+from azguard.cli.parsing.tree import Command
+from azguard.cli.rules.rows import Rule
+from azguard.guards.operations import Operation
+
+#: Grows where something is taken away or means something else; what is new is added without that.
+FORMAT_VERSION = 1
+_SCHEMAS = Path(__file__).parent / "schemas"
+# Words in capitals stand for a value: TIME|DURATION.
+_CHOICE = r"[A-Za-z][a-z][a-z0-9]*"
+_CHOICES = re.compile(rf"{_CHOICE}(\|{_CHOICE})*")
+_REFERENCE = "#/$defs/"
+
+
+def describe_all(commands: Iterable[tuple[str, Command]]) -> dict[str, Any]:
+    """Return the description of commands, each with its words, such as ``blob put``."""
+    found = [_describe(name, command) for name, command in commands]
+    return {"format_version": FORMAT_VERSION, "version": __version__, "commands": found}
+
+
+def list_choices(row: Row) -> list[str]:
+    """Return the words that its value can be; none if it can be something else."""
+    metavar = row.metavar.strip("[].")
+    if row.type is not None and row.type.choices:
+        return list(row.type.choices)
+    return metavar.split("|") if _CHOICES.fullmatch(metavar) and not row.is_argument else []
+
+
+def _describe(name: str, command: Command) -> dict[str, Any]:
+    told = HelpText(command.help)
+    shown = [row for row in command.rows if not row.is_hidden]
+    return {
+        "name": name,
+        "summary": " ".join(told.summary.split()),
+        "notes": [" ".join(each.split()) for each in told.notes],
+        "examples": told.examples,
+        "topics": told.topics,
+        "arguments": [_describe_argument(row) for row in shown if row.is_argument],
+        "options": [_describe_option(row) for row in shown if not row.is_argument],
+        "rules": [_describe_rule(rule) for rule in command.rules],
+        "conditions": _describe_conditions(command),
+        "runs_command": statuses.runs_command(command),
+        "statuses": statuses.list_statuses(command),
+        "result": _find_schema(name),
+    }
+
+
+def _describe_argument(row: Row) -> dict[str, Any]:
+    return {
+        "metavar": row.metavar,
+        "type": _describe_type(row),
+        "required": row.is_required,
+        "repeatable": row.is_many,
+        "help": row.help,
+    }
+
+
+def _describe_option(row: Row) -> dict[str, Any]:
+    return {
+        "names": list(row.flags),
+        "off": row.off or None,
+        "metavar": row.metavar or None,
+        "type": _describe_type(row),
+        "bare": row.bare,
+        "default": row.default if row.is_flag else row.written_default or None,
+        "required": row.is_required,
+        "repeatable": row.is_many,
+        "variable": row.variable or None,
+        "secret": row.is_secret,
+        "group": row.panel,
+        "help": row.help,
+    }
+
+
+def _describe_type(row: Row) -> dict[str, Any]:
+    if row.is_flag:
+        return {"name": "flag"}
+    if choices := list_choices(row):
+        return {"name": "choice", "choices": choices}
+    if row.type is None:
+        return {"name": "file" if "FILE" in row.metavar.split("|") or row.metavar == "DIR" else "text"}
+    limits = {} if row.type.bounds is None else dict(zip(("least", "most"), row.type.bounds, strict=True))
+    return {"name": row.type.name, **limits}
+
+
+def _describe_rule(rule: Rule) -> dict[str, Any]:
+    return {
+        "kind": rule.kind,
+        "options": list(rule.options),
+        "others": list(rule.others),
+        "why": rule.why or None,
+        "hint": rule.hint or None,
+        "checks": rule.does or None,
+    }
+
+
+def _describe_conditions(command: Command) -> dict[str, Any]:
+    spec, operation = command.spec, command.spec.operation
+    honoured = [] if operation is None else _list_honoured(operation)
+    plain = honoured if spec.plain is None else _list_honoured(spec.plain)
+    return {
+        "options": [row.flags[0] for row in command.rows if row.panel == CONDITIONS and not row.is_hidden],
+        "honoured": honoured,
+        "only_with_source_url": [each for each in honoured if each not in plain],
+        "without_one": None if operation is None else str(operation.write),
+        "etag_kept_by": None if operation is None else str(operation.guard),
+        "lease": None if operation is None else str(operation.lease),
+        "none_because": spec.why_no_conditions,
+    }
+
+
+def _list_honoured(operation: Operation) -> list[str]:
+    return sorted(f"--{each}" for each in operation.honours)
+
+
+@cache
+def _load() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((_SCHEMAS / "results.json").read_text("utf-8"))
+    return found
+
+
+def _find_schema(name: str) -> dict[str, Any] | None:
+    """Return the JSON Schema of what a command shows, with all that it refers to; None if it shows no such thing."""
+    known = _load()
+    kinds = known["commands"].get(name)
+    if kinds is None:
+        return None
+    needed: dict[str, Any] = {}
+    for kind in kinds:
+        _add_needed(kind, known["$defs"], needed)
+    references = [{"$ref": f"{_REFERENCE}{kind}"} for kind in kinds]
+    whole = references[0] if len(references) == 1 else {"anyOf": references}
+    return {"$schema": known["$schema"], **whole, "$defs": needed}
+
+
+def _add_needed(kind: str, known: Mapping[str, Any], needed: dict[str, Any]) -> None:
+    if kind in needed:
+        return
+    needed[kind] = known[kind]
+    for each in _list_references(known[kind]):
+        _add_needed(each, known, needed)
+
+
+def _list_references(part: Any) -> Iterator[str]:
+    if isinstance(part, dict):
+        for key, value in part.items():
+            if key == "$ref":
+                yield value.removeprefix(_REFERENCE)
+            else:
+                yield from _list_references(value)
+    elif isinstance(part, list):
+        for each in part:
+            yield from _list_references(each)

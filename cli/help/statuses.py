@@ -1,0 +1,75 @@
+"""The exit statuses that a command can end with, from what kind of command it is.
+
+A run under a command of the user's ends with the status of that command as well.
+"""
+
+from azguard import errors
+from azguard.cli.parsing.tree import Command
+from azguard.guards.operations import Condition, Guard, Lease, Operation
+
+# 1 is a bug, and 143 the end by SIGTERM.
+_EVERY = {0, 1, 143} | {
+    each.exit_code for each in (errors.UsageError, errors.OutputFailed, errors.ConfigError, errors.Interrupted)
+}
+# What any request may be answered with, or none.
+_REMOTE = {
+    each.exit_code
+    for each in (
+        errors.BadRequest, errors.Unauthenticated, errors.Changed, errors.Forbidden, errors.NotFound, errors.Locked,
+        errors.Unavailable,
+    )
+}  # fmt: skip
+_UNCHANGED = {Condition.IF_NONE_MATCH, Condition.IF_MODIFIED_SINCE}
+# The options, or a word of an argument, that bring statuses of their own.
+_BY_OPTION = {
+    "--recursive": errors.Partial,
+    "--account": errors.Partial,
+    "--max-messages": errors.Partial,
+    "--if-exists": errors.Exists,
+    "--op-id": errors.Exists,
+    "--set": errors.TransformFailed,
+    "--wait": errors.GaveUp,
+    "--max-attempts": errors.GaveUp,
+    "--max-poison": errors.GaveUp,
+}
+_OF_COMMAND = (errors.Partial, errors.TransformFailed, errors.GaveUp, errors.LockLost, errors.NotExecutable,
+               errors.CommandNotFound)  # fmt: skip
+
+
+def list_statuses(command: Command) -> list[int]:
+    """Return the statuses that a command can end with, besides that of a command that it runs."""
+    found = set(_EVERY)
+    spec = command.spec
+    if spec.is_remote:
+        found |= _REMOTE
+    names = {name for row in command.own for name in row.flags}
+    found |= {error.exit_code for name, error in _BY_OPTION.items() if name in names}
+    if runs_command(command):
+        found |= {error.exit_code for error in _OF_COMMAND}
+    if spec.operation is not None:
+        found |= _list_of_operation(spec.operation)
+    elif spec.is_remote:
+        found |= {errors.Exists.exit_code, errors.OutcomeUnknown.exit_code, errors.LockLost.exit_code}
+    else:
+        found |= {errors.NotFound.exit_code, errors.Changed.exit_code}
+    return sorted(found)
+
+
+def runs_command(command: Command) -> bool:
+    """Return whether it runs a command of the user's."""
+    return any("CMD" in row.metavar for row in command.own)
+
+
+def _list_of_operation(operation: Operation) -> set[int]:
+    found = set()
+    if operation.writes:
+        found |= {errors.OutcomeUnknown.exit_code}
+    elif operation.honours & _UNCHANGED:
+        found |= {errors.NotModified.exit_code}
+    if operation.creates or operation.overwrites:
+        found |= {errors.Exists.exit_code}
+    if operation.fences or operation.lease is not Lease.NONE:
+        found |= {errors.LockLost.exit_code}
+    if operation.guard is Guard.LEASE:
+        found |= {errors.GaveUp.exit_code}
+    return found

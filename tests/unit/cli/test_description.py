@@ -1,0 +1,77 @@
+"""``help --json``: what programs read about commands is whole, has one form, and is what the parser takes."""
+
+import json
+from typing import Any
+
+import jsonschema
+
+from azguard.cli.help import description
+from azguard.cli.parsing.tree import root
+from tests.faults.matrix import ROWS, Column
+from tests.support import places
+from tests.support.cases import cases
+from tests.support.cli_world import CliWorld
+
+ALL: dict[str, Any] = {each["name"]: each for each in description.describe_all(root.walk())["commands"]}
+# What these show has no schema: text, bytes, what a command of the user's prints, or facts of this machine.
+_UNDESCRIBED = {
+    *("file range put", "file range clear", "file range list", "file lock run", "lock run", "lock break"),
+    *("cache show", "cache forget", "cache export", "cache import", "cache path"),
+    *("profile list", "profile show", "profile set", "profile delete", "demo", "help", "completion"),
+    *("emulator start", "emulator stop", "emulator status", "emulator env", "emulator run"),
+}
+
+
+def _schema(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((places.SCHEMAS / f"{name}.json").read_text("utf-8"))
+    return found
+
+
+def test_the_description_of_all_commands_has_the_form_that_programs_rely_on() -> None:
+    jsonschema.Draft202012Validator(_schema("description")).validate(description.describe_all(root.walk()))
+
+
+def test_every_result_is_described_or_named_as_not_described() -> None:
+    for command in ALL.values():
+        jsonschema.Draft202012Validator.check_schema(command["result"] or {})
+    assert {name for name, command in ALL.items() if command["result"] is None} == _UNDESCRIBED
+    assert set(_schema("results")["commands"]) <= set(ALL)
+
+
+def test_the_options_are_those_that_the_parser_takes() -> None:
+    wrong = {
+        name: names
+        for name, command in root.walk()
+        if (
+            names := {each["names"][0] for each in ALL[name]["options"]}
+            ^ {row.flags[0] for row in command.list_options().values()}
+        )
+    }
+    assert wrong == {}
+
+
+@cases(
+    ("words", "count"),
+    ((("blob", "put"), 1), (("blob", "metadata"), 2), (("version", "-o", "table"), None), ((), len(ALL))),
+)
+def test_a_command_or_all_of_a_noun_is_described(offline: CliWorld, words: tuple[str, ...], count: int | None) -> None:
+    ran = offline.call("help", "--json", *words)
+    assert (ran.code, ran.out.startswith("{") and len(ran.json["commands"])) == (0, count or False)
+
+
+def test_a_topic_is_no_data(offline: CliWorld) -> None:
+    ran = offline.call("help", "conditions", "--json")
+    assert (ran.code, ran.err) == (
+        2,
+        "error: the topic conditions is text, not data\nhint: azguard help conditions\n",
+    )
+
+
+def test_every_status_in_the_table_of_faults_is_one_that_its_command_is_said_to_end_with() -> None:
+    found = {(_name(row.command), row.says(column).code) for row in ROWS for column in Column}
+    assert [(name, code) for name, code in sorted(found) if code not in ALL[name]["statuses"]] == []
+
+
+def _name(line: str) -> str:
+    words = line.split()
+    return next(name for length in (4, 3, 2, 1) if (name := " ".join(words[:length])) in ALL)
