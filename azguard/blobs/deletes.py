@@ -10,7 +10,7 @@ from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage
-from azguard.requests.results import Written, without_time
+from azguard.requests.results import WOULD_DELETE, WOULD_REFUSE, Written, without_time
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources import existence
 
@@ -50,6 +50,28 @@ def delete(
     except Changed as error:
         raise properties.describe_conflict(error, target, deadline) from error
     return without_time(target, conditions.guard, settled.attempts)
+
+
+def preview(target: Target, conditions: Conditions, deadline: Deadline) -> Written:
+    """Return what a delete would do. Not guaranteed: snapshots and fences are not looked at.
+
+    Raises:
+        Changed: it is no longer the version the condition names.
+        NotFound: there is none.
+    """
+    try:
+        found = properties.fetch(target, conditions, deadline)
+    except Changed as error:
+        raise properties.describe_conflict(error, target, deadline) from error
+    is_free = conditions.lease_id is not None or found.lease.status != "locked"
+    return Written(
+        address=str(target.address),
+        etag=found.etag,
+        last_modified=found.last_modified,
+        guard=conditions.guard,
+        attempts=0,
+        outcome=WOULD_DELETE if is_free else WOULD_REFUSE,
+    )
 
 
 def _look_before(target: Target, conditions: Conditions, listed: str | None, deadline: Deadline) -> BlobBefore:

@@ -40,6 +40,10 @@ class MetadataShown(Shown):
     metadata: Mapping[str, str]
 
 
+#: How a delete would end that is only looked at.
+WOULD_DELETE, WOULD_REFUSE = "would delete", "would refuse"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Written:
     """What a write or a delete did."""

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, OutcomeUnknown, Partial, Unavailable
+from azguard.requests import results
 from azguard.requests.pool import FAILED, UNKNOWN, Done
 from azguard.trees.store import ListedItem
 
@@ -36,8 +37,7 @@ NOT_TRIED = "not tried"
 WOULD_CREATE = "would create"
 WOULD_REPLACE = "would replace"
 WOULD_READ = "would read"
-WOULD_DELETE = "would delete"
-WOULD_REFUSE = "would refuse"
+WOULD_DELETE, WOULD_REFUSE = results.WOULD_DELETE, results.WOULD_REFUSE
 # Each file waits for its own deadline. After two rounds of them the next one would wait in vain, too.
 ROUNDS = 2
 

@@ -46,7 +46,7 @@ class TreeOptions:
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (
-        needs("--include --exclude --dry-run --jobs", "--recursive"),
+        needs("--include --exclude --jobs", "--recursive"),
         excludes(
             "--recursive",
             "--if-match --if-none-match --etag --lease-id",
@@ -84,7 +84,7 @@ class TreeCopyOptions(TreeOptions):
         flag("--mirror", "At the end, delete files there that are not here.", panel=TREES),
     ] = False
 
-    RULES: ClassVar[tuple[Rule, ...]] = (needs("--unchanged --mirror", "--recursive"),)
+    RULES: ClassVar[tuple[Rule, ...]] = (needs("--unchanged --mirror --dry-run", "--recursive"),)
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class FileTreeDeleteOptions(TreeOptions):
 
     keep_directories: _KeepDirectories = False
 
-    RULES: ClassVar[tuple[Rule, ...]] = (needs("--keep-directories", "--recursive"),)
+    RULES: ClassVar[tuple[Rule, ...]] = (needs("--keep-directories --dry-run", "--recursive"),)
 
 
 @dataclass(frozen=True)

@@ -100,6 +100,10 @@ def _describe_untouched(result: Mapping[str, Any]) -> str | None:
         return f"{_name(result)} exists, and was left alone"
     if result["outcome"] == "unchanged":
         return f"{_name(result)} is unchanged"
+    if result["outcome"] == "would delete":
+        return f"would delete {_name(result)}"
+    if result["outcome"] == "would refuse":
+        return f"{_name(result)} is leased: the delete would be refused"
     if result["outcome"] == "applied_before":
         when = f" at {result['applied_at']}" if result["applied_at"] else ""
         followed = ", and another write followed" if result["written_since"] else ""

@@ -262,3 +262,30 @@ def test_a_blob_that_somebody_deleted_is_said_to_be_gone(cli: CliWorld, site: st
     sdk(cli, site).delete_blob()
     ran = [cli.call("blob", verb, f"{site}/a", "-o", "json", stdin=b"x") for verb in ("put", "delete")]
     assert [(each.code, each.error["message"]) for each in ran] == [(42, f"{site}/a is no longer there")] * 2
+
+
+def test_a_delete_is_of_the_version_that_came_with_a_copy(cli: CliWorld) -> None:
+    blob = f"{cli.container()}/a"
+    cli.call("blob", "put", blob, stdin=b"1")
+    cli.call("blob", "get", blob, "-f", "old")
+    cli.call("blob", "put", blob, stdin=b"2")
+    (cli.root / "strange").write_text("1")
+    for file, code in (("old", 42), ("strange", 2), ("nothing", 2)):
+        assert cli.call("blob", "delete", blob, "--version-of", file).code == code
+    assert cli.call("blob", "delete", blob, "--version-of", "old", "--etag", "@last").code == 2
+    cli.call("blob", "get", blob, "-f", "new")
+    assert cli.call("blob", "delete", blob, "--version-of", "new").code == 0
+
+
+def test_a_delete_that_is_only_looked_at_deletes_nothing(cli: CliWorld) -> None:
+    blob = f"{cli.container()}/a"
+    cli.call("blob", "put", blob, stdin=b"1")
+    look = ("blob", "delete", blob, "--dry-run")
+    assert cli.call(*look).json["outcome"] == "would delete"
+    assert cli.call(*look, scope="other").code == 42
+    assert cli.call(*look, "--etag", "0x1").code == 42
+    lease = cli.call("lease", "acquire", f"blob:{blob}", scope="other").json["lease_id"]
+    assert cli.call(*look).json["outcome"] == "would refuse"
+    assert cli.call(*look, "--lease-id", lease).json["outcome"] == "would delete"
+    assert cli.call("blob", "exists", blob).code == 0
+    assert cli.call("blob", "delete", f"{blob}-none", "--dry-run", "--last-writer-wins").code == 44
