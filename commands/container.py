@@ -5,7 +5,6 @@ from typing import Annotated, Any
 from azguard.address import Kind
 from azguard.blobs import containers
 from azguard.cli.context import Environment
-from azguard.cli.input import values
 from azguard.cli.options import common, resources
 from azguard.cli.options.resources import Noun, declare_exists, declare_list
 from azguard.cli.parsing.rows import option
@@ -42,9 +41,8 @@ def create(
     container: common.Container,
     metadata: common.Metadata = None,
     public_access: Annotated[
-        str | None,
-        option("--public-access", "off|blob|container", "Let others read it; by default, off."),
-    ] = None,
+        str, option("--public-access", "off|blob|container", "Let others read it.", resources.PublicAccess)
+    ] = "off",
     if_exists: common.IfExists = None,
 ) -> None:
     """Create a container; one that exists is left alone (exit 45, or 0 with --if-exists skip).
@@ -56,8 +54,7 @@ def create(
     """
     target = env.locate(container, Kind.CONTAINER)
     env.conditions(target)
-    chosen = values.choice(public_access, "--public-access", ("off", "blob", "container"))
-    access = None if chosen == "off" else chosen
+    access = None if public_access == "off" else public_access
     stamps = metadata or {}
     result = resources.create(
         env,
@@ -121,7 +118,7 @@ def set_metadata(
     env: Environment,
     container: common.Container,
     metadata: common.Metadata = None,
-    file: resources.File = None,
+    file: resources.MetadataFile = None,
 ) -> None:
     """Replace all metadata of a container. azguard keeps its own entry.
 
@@ -151,7 +148,9 @@ def set_policies(
     file: resources.File = None,
     public_access: Annotated[
         str | None,
-        option("--public-access", "off|blob|container", "Choose who may read it without a SAS."),
+        option(
+            "--public-access", "off|blob|container", "Choose who may read it without a SAS.", resources.PublicAccess
+        ),
     ] = None,
 ) -> None:
     """Replace all access policies of a container by those of a JSON file, as acl get prints them.
@@ -170,11 +169,10 @@ def set_policies(
 
     Topics: conditions
     """
-    from azguard.blobs.container_acl import ACCESS, RULES, replace
+    from azguard.blobs.container_acl import RULES, replace
 
     target = env.locate(container, Kind.CONTAINER)
-    access = values.choice(public_access, "--public-access", ACCESS)
-    stays = file is None and access is not None
+    stays = file is None and public_access is not None
     policies, seen = (None, None) if stays else resources.read_policies(file, RULES)
-    done = replace(target, policies, access, env.conditions(target, seen), env.deadline)
+    done = replace(target, policies, public_access, env.conditions(target, seen), env.deadline)
     resources.record_replaced(env, target, Part.ACL, done)

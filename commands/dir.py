@@ -172,7 +172,7 @@ def set_metadata(
     env: Environment,
     directory: addresses.Directory,
     metadata: common.Metadata = None,
-    file_: resources.File = None,
+    file_: resources.MetadataFile = None,
 ) -> None:
     """Replace all metadata of a directory, if they are still those that you read. azguard keeps its own entry.
 

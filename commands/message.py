@@ -5,22 +5,22 @@ from typing import Annotated
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.cli.context import Environment
-from azguard.cli.input import values
+from azguard.cli.input import streams
 from azguard.cli.options import common, resources
 from azguard.cli.options.messages import (
+    HIDING_OF_RECEIVED,
+    BodyFile,
     ChangeOptions,
     Encoding,
     Message,
     MessagePutOptions,
     Number,
     PopReceipt,
-    body_file,
+    check_body_file,
     deliver_received,
     find_receipt,
     note_changing,
-    read_number,
     record_written,
-    visibility,
     warn_of_readers,
 )
 from azguard.cli.parsing.rows import option
@@ -52,11 +52,10 @@ def put(env: Environment, queue: common.Queue, given: MessagePutOptions) -> None
     """
     target = env.locate(queue, Kind.QUEUE)
     env.conditions(target)
-    given.check()
-    life = None if given.time_to_live is None else given.life_seconds
+    given.check_times()
     text = given.read_text()
     warn_of_readers(env, text, given.encoding)
-    done = messages.put(target, text, given.hidden_seconds, life, env.deadline)
+    done = messages.put(target, text, given.hidden_seconds, given.time_to_live, env.deadline)
     message = Target(target.account, Address(Kind.MESSAGE, (target.address.container, done.id)))
     record_written(env, message, done)
     env.out.show(done)
@@ -66,12 +65,12 @@ def put(env: Environment, queue: common.Queue, given: MessagePutOptions) -> None
 def get(
     env: Environment,
     queue: common.Queue,
-    num_messages: Number = "1",
+    num_messages: Number = 1,
     visibility_timeout: Annotated[
-        str, option("--visibility-timeout", "DURATION", "Hide them this long: 1s to 7d.")
-    ] = "30s",
+        int, option("--visibility-timeout", "DURATION", "Hide them this long: 1s to 7d.", HIDING_OF_RECEIVED)
+    ] = 30,
     encoding: Encoding = message_results.TEXT,
-    file: Annotated[str | None, option("--file, -f", "FILE", "Write the body of the message to this file.")] = None,
+    file: BodyFile = None,
 ) -> None:
     """Receive messages: they are hidden for a time, and their receipts are remembered.
 
@@ -92,15 +91,15 @@ def get(
     """
     target = env.locate(queue, Kind.QUEUE)
     env.conditions(target)
-    values.choice(encoding, "--encoding", message_results.ENCODINGS)
-    number, seconds = read_number(num_messages), visibility(visibility_timeout, 1)
-    body = body_file(file, number)
-    received = messages.receive(target, number, seconds, encoding, env.deadline)
+    body = streams.output(file)
+    if body is not None:
+        check_body_file(body, num_messages)
+    received = messages.receive(target, num_messages, visibility_timeout, encoding, env.deadline)
     deliver_received(env, received, encoding, body)
 
 
 @app.command(spec=common.operation(operations.QUEUE_PEEK_MESSAGES))
-def peek(env: Environment, queue: common.Queue, num_messages: Number = "1") -> None:
+def peek(env: Environment, queue: common.Queue, num_messages: Number = 1) -> None:
     """Show the next messages without receiving them, as text and decoded from base64.
 
     Examples:
@@ -111,8 +110,7 @@ def peek(env: Environment, queue: common.Queue, num_messages: Number = "1") -> N
     """
     target = env.locate(queue, Kind.QUEUE)
     env.conditions(target)
-    number = read_number(num_messages)
-    env.out.show_each(messages.peek(target, number, env.deadline))
+    env.out.show_each(messages.peek(target, num_messages, env.deadline))
 
 
 @app.command(spec=common.operation(operations.QUEUE_UPDATE_MESSAGE))
@@ -133,13 +131,12 @@ def update(env: Environment, message: Message, given: ChangeOptions) -> None:
     """
     target = env.locate(message, Kind.MESSAGE)
     env.conditions(target)
-    given.check()
-    seconds, text = given.hidden_seconds, given.read_text()
+    text = given.read_text()
     warn_of_readers(env, text, given.encoding)
     receipt = find_receipt(env, target, given.pop_receipt)
     note_changing(env, target)
     with receipt.explain_deleted(target):
-        done = messages.update(target, receipt.text, text, seconds, env.deadline)
+        done = messages.update(target, receipt.text, text, given.visibility_timeout or 0, env.deadline)
     record_written(env, target, done)
     env.out.show(done)
 

@@ -7,11 +7,11 @@ from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli import completers, signals
 from azguard.cli.context import Environment
-from azguard.cli.input import values
 from azguard.cli.options import common, queue_work, resources
-from azguard.cli.options.messages import MovedLife, locate_poison, moved_life
+from azguard.cli.options.messages import MovedLife, PoisonQueue, locate_poison
 from azguard.cli.options.queue_work import WorkOptions
 from azguard.cli.options.resources import Noun, declare_exists, declare_list
+from azguard.cli.options.types import COUNT, FILE
 from azguard.cli.output import terminal
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
@@ -183,7 +183,7 @@ def move(
     env: Environment,
     queue: common.Queue,
     destination: Destination = None,
-    count: Annotated[str | None, option("--count", "N", "Move at most N; by default, all.")] = None,
+    count: Annotated[int | None, option("--count", "N", "Move at most N; by default, all.", COUNT)] = None,
     time_to_live: MovedLife = None,
     dry_run: Annotated[bool, flag("--dry-run", "Show what is to be moved, and move nothing.")] = False,
 ) -> None:
@@ -210,8 +210,7 @@ def move(
 
     source = env.locate(queue, Kind.QUEUE)
     target = moving.guess_destination(source) if destination is None else env.locate(destination, Kind.QUEUE)
-    life = moved_life(time_to_live)
-    most = moving.prepare(source, target, env.deadline, values.count(count, "--count"))
+    most = moving.prepare(source, target, env.deadline, count)
     if dry_run:
         seen = messages.peek(source, min(most, messages.MOST_MESSAGES), env.deadline) if most else []
         env.out.info(
@@ -223,7 +222,7 @@ def move(
         source=source,
         destination=target,
         count=most,
-        time_to_live=life,
+        time_to_live=time_to_live,
         patience=env.deadline.fresh(),
         on_failure=lambda done: _show_failure(env, done),
     )
@@ -254,10 +253,10 @@ def list_poison(
             "--once-table", "TABLE", "The table of queue work --once-table; it tells why.", completer=completers.tables
         ),
     ] = None,
-    events: Annotated[str | None, option("--events", "FILE", "The file of queue work --events; it tells why.")] = None,
-    poison_queue: Annotated[
-        str | None, option("--poison-queue", "QUEUE", "The poison queue; by default, QUEUE-poison.")
+    events: Annotated[
+        Path | None, option("--events", "FILE", "The file of queue work --events; it tells why.", FILE)
     ] = None,
+    poison_queue: PoisonQueue = None,
 ) -> None:
     """Show the messages in the poison queue of a queue, and why each is there, without receiving them.
 
@@ -279,14 +278,7 @@ def list_poison(
     target = env.locate(queue, Kind.QUEUE)
     env.conditions(target)
     table = None if once_table is None else env.locate(once_table, Kind.TABLE)
-    file = values.not_empty(events, "--events")
-    found = poisoned.list_poisoned(
-        target,
-        locate_poison(env, target, poison_queue),
-        table,
-        None if file is None else Path(file),
-        env.deadline,
-    )
+    found = poisoned.list_poisoned(target, locate_poison(env, target, poison_queue), table, events, env.deadline)
     if found.count > len(found.messages):
         env.out.warn(
             f"about {found.count:,} messages are in {found.queue}, and the service shows {len(found.messages):,}: some "
@@ -302,7 +294,7 @@ def set_metadata(
     env: Environment,
     queue: common.Queue,
     metadata: common.Metadata = None,
-    file: resources.File = None,
+    file: resources.MetadataFile = None,
 ) -> None:
     """Replace all metadata of a queue. azguard keeps its own entry.
 

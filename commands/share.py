@@ -4,9 +4,10 @@ from typing import Annotated
 
 from azguard.address import Kind
 from azguard.cli.context import Environment
-from azguard.cli.input import addresses, values
+from azguard.cli.input import addresses
 from azguard.cli.options import common, resources
 from azguard.cli.options.resources import Noun, declare_exists
+from azguard.cli.options.types import COUNT, choice, whole
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.files import shares, writes
@@ -31,9 +32,9 @@ def create(
     env: Environment,
     share: addresses.Share,
     metadata: common.Metadata = None,
-    quota: Annotated[str | None, option("--quota", "GIB", "Limit the share to this many GiB.")] = None,
+    quota: Annotated[int | None, option("--quota", "GIB", "Limit the share to this many GiB.", COUNT)] = None,
     access_tier: Annotated[
-        str | None, option("--access-tier", "TIER", "TransactionOptimized, Hot, Cool or Premium.")
+        str | None, option("--access-tier", "TIER", "TransactionOptimized, Hot, Cool or Premium.", choice(*_TIERS))
     ] = None,
     if_exists: common.IfExists = None,
 ) -> None:
@@ -48,11 +49,7 @@ def create(
     """
     target = env.locate(share, Kind.SHARE, writable=True)
     env.conditions(target)
-    settings = shares.ShareSettings(
-        metadata or {},
-        values.count(quota, "--quota"),
-        values.choice(access_tier, "--access-tier", _TIERS),
-    )
+    settings = shares.ShareSettings(metadata or {}, quota, access_tier)
     result = resources.create(
         env,
         if_exists,
@@ -105,7 +102,7 @@ def delete(
     share: addresses.Share,
     with_contents: common.WithContents = False,
     delete_snapshots: Annotated[
-        str | None, option("--delete-snapshots", "include", "Delete its snapshots too.")
+        str | None, option("--delete-snapshots", "include", "Delete its snapshots too.", choice("include"))
     ] = None,
 ) -> None:
     """Delete a share, if it is empty and unchanged.
@@ -126,13 +123,12 @@ def delete(
     """
     target = env.locate(share, Kind.SHARE)
     conditions = env.conditions(target)
-    snapshots = values.choice(delete_snapshots, "--delete-snapshots", ("include",)) is not None
 
     def send() -> Written:
         if not with_contents and target.address.snapshot is None:
             require_empty(shares.count_entries, target, env.deadline.fresh(), resources.confirm_delete(target))
         guarding = addresses.guarding(env)
-        return shares.delete(target, conditions, guarding, env.deadline.fresh(), snapshots=snapshots)
+        return shares.delete(target, conditions, guarding, env.deadline.fresh(), snapshots=delete_snapshots is not None)
 
     env.out.show(env.reads.delete(target, conditions, send))
 
@@ -173,7 +169,7 @@ def stats(env: Environment, share: addresses.Share) -> None:
 def quota(
     env: Environment,
     share: addresses.Share,
-    gibibytes: Annotated[str, argument("GIB", "The limit in GiB.")],
+    gibibytes: Annotated[int, argument("GIB", "The limit in GiB.", whole(1, _MOST_GIBIBYTES))],
 ) -> None:
     """Set the quota of a share: how many GiB it can hold.
 
@@ -187,9 +183,8 @@ def quota(
     from azguard.files import properties
 
     target = env.locate(share, Kind.SHARE, writable=True)
-    number = values.whole(gibibytes, "GIB", 1, _MOST_GIBIBYTES)
     conditions = env.conditions(target)
-    done = properties.change_quota(target, number, conditions, addresses.guarding(env), env.deadline)
+    done = properties.change_quota(target, gibibytes, conditions, addresses.guarding(env), env.deadline)
     env.reads.follow(target, conditions.expected_etag, done.etag, None)
     env.out.show(done)
 
@@ -199,7 +194,7 @@ def set_metadata(
     env: Environment,
     share: addresses.Share,
     metadata: common.Metadata = None,
-    file_: resources.File = None,
+    file_: resources.MetadataFile = None,
 ) -> None:
     """Replace all metadata of a share, if they are still those that you read. azguard keeps its own entry.
 

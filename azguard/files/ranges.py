@@ -25,8 +25,6 @@ from azguard.requests.sources import read_up_to
 _PIECE_BYTES = 4 * 1024 * 1024
 # The SDK clears whole blocks only.
 _BLOCK_BYTES = 512
-#: The longest file: 4 TiB.
-MOST_BYTES = 4 * 1024**4
 
 
 @dataclass(frozen=True)

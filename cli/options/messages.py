@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
@@ -14,13 +14,15 @@ from azguard.atomic_files import write_where_named
 from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
+from azguard.cli.options.types import TEXT, ValueType, choice, seconds, whole
 from azguard.cli.output.delivery import to_stream
 from azguard.cli.parsing.rows import argument, flag, option
+from azguard.cli.rules.rows import at_most_one, checked, needs, one_of
 from azguard.errors import NotFound, OutputFailed, UsageError
 from azguard.guards.versions import SeenVersion
 from azguard.queues import message_results
 from azguard.queues.message_results import MessageReceived, MessageWritten, Received
-from azguard.queues.messages import Receipt, choose_receipt
+from azguard.queues.messages import MOST_MESSAGES, Receipt, choose_receipt
 from azguard.times import iso
 
 _DAY_SECONDS = 86_400
@@ -29,9 +31,22 @@ _FOR_EVER = ("-1", "forever")
 # What a signed number of 32 bits holds; the service names no limit.
 _LONGEST_LIFE_SECONDS = 2**31 - 1
 
+
+def _read_life(text: str, name: str) -> int:
+    return -1 if text in _FOR_EVER else values.seconds(text, name, 1, _LONGEST_LIFE_SECONDS)
+
+
+#: How long a message is kept, in seconds; -1 is for ever.
+LIFE = ValueType("duration", _read_life, seconds(1, _LONGEST_LIFE_SECONDS).write, bounds=(-1, _LONGEST_LIFE_SECONDS))
+#: How long a message is hidden.
+HIDING = seconds(0, _LONGEST_SECONDS)
+HIDING_OF_RECEIVED = seconds(1, _LONGEST_SECONDS)
+
 Message = Annotated[str, argument("QUEUE/ID", "The message, or its URL.", completer=completers.messages)]
-Encoding = Annotated[str, option("--encoding", "text|base64|raw", "How the content is encoded.")]
-Number = Annotated[str, option("--num-messages", "N", "At most this many: 1 to 32.")]
+Encoding = Annotated[
+    str, option("--encoding", "text|base64|raw", "How the content is encoded.", choice(*message_results.ENCODINGS))
+]
+Number = Annotated[int, option("--num-messages", "N", "At most this many: 1 to 32.", whole(1, MOST_MESSAGES))]
 Content = Annotated[str | None, option("--content", "TEXT", "The content itself.")]
 ContentFile = Annotated[str | None, option("--file, -f", "FILE|-", "Read the content from this file; - is stdin.")]
 PopReceipt = Annotated[
@@ -40,21 +55,35 @@ PopReceipt = Annotated[
         "--pop-receipt",
         "R|@last|@FILE",
         "The receipt, or the JSON of message get; by default, the last that you got here.",
+        TEXT,
         completer=completers.etags,
+        rules=(checked("--pop-receipt", "a @FILE with the receipt of this message", "messages._find_in_file"),),
     ),
 ]
 MovedLife = Annotated[
-    str | None,
+    int | None,
     option(
         "--time-to-live",
         "DURATION|-1",
         "Keep them this long from now; -1: for ever; by default, 7d, or the time left if that is longer.",
+        LIFE,
     ),
 ]
 AllowEmpty = Annotated[bool, flag("--allow-empty", "Let the content be empty.")]
-VisibilityTimeout = Annotated[
-    str | None, option("--visibility-timeout", "DURATION", "Hide it this long from now: 0 to 7d.")
+BodyFile = Annotated[
+    str | None,
+    option(
+        "--file, -f",
+        "FILE",
+        "Write the body of the message to this file.",
+        TEXT,
+        rules=(checked("--file", "one message, and a file that can be written", "messages.check_body_file"),),
+    ),
 ]
+PoisonQueue = Annotated[
+    str | None, option("--poison-queue", "QUEUE", "The poison queue; by default, QUEUE-poison.", TEXT)
+]
+_CONTENT_RULES = (checked("--content --file", "some content, and no more than a message holds", "messages._read_text"),)
 # What comes of a message that is not base64.
 _POISONED = "Azure Functions, unless it is told otherwise, would move it to its poison queue"
 
@@ -66,46 +95,41 @@ class MessagePutOptions:
     content: Content = None
     file: Annotated[str | None, option("--file, -f", "FILE|-", "Read this file; by default, stdin.")] = None
     encoding: Encoding = message_results.TEXT
-    time_to_live: Annotated[
-        str | None,
-        option("--time-to-live", "DURATION|-1", "Keep it this long; -1: for ever; by default, 7d."),
-    ] = None
+    time_to_live: Annotated[int, option("--time-to-live", "DURATION|-1", "Keep it this long; -1: for ever.", LIFE)] = (
+        _LONGEST_SECONDS
+    )
     visibility_timeout: Annotated[
-        str | None, option("--visibility-timeout", "DURATION", "Hide it at first: 0 to 7d.")
-    ] = None
+        int, option("--visibility-timeout", "DURATION", "Hide it at first: 0 to 7d.", HIDING)
+    ] = 0
     hidden: Annotated[bool, flag("--hidden", "Hide it until message update --visible.")] = False
     allow_empty: AllowEmpty = False
 
-    def check(self) -> None:
-        """Refuse options that contradict each other, and what the service would refuse.
+    RULES: ClassVar = (
+        at_most_one("--content --file"),
+        at_most_one("--hidden --visibility-timeout"),
+        checked("--visibility-timeout", "shorter than --time-to-live", "messages.check_times"),
+        *_CONTENT_RULES,
+    )
+
+    def check_times(self) -> None:
+        """Refuse a message that is hidden for as long as it is kept, as the service does.
 
         Raises:
             UsageError: names the options.
         """
-        _check_content(self.content, self.file, self.encoding)
-        if self.hidden and self.visibility_timeout is not None:
-            raise UsageError("--hidden and --visibility-timeout do not go together", hint="leave one of them out")
-        if self.life_seconds > 0 and self.hidden_seconds >= self.life_seconds:
+        if 0 < self.time_to_live <= self.hidden_seconds:
             raise UsageError(
                 "the message would end before it can be seen: it is hidden for as long as it is kept, or longer",
                 hint="a shorter --visibility-timeout, or a longer --time-to-live",
             )
 
     @property
-    def life_seconds(self) -> int:
-        """Return how long the message is kept; -1 is for ever."""
-        life = moved_life(self.time_to_live)
-        return _LONGEST_SECONDS if life is None else life
-
-    @property
     def hidden_seconds(self) -> int:
         """Return how long the message is hidden at first."""
-        if self.hidden:
-            # A second before its end, as the service requires.
-            return _LONGEST_SECONDS if self.life_seconds < 0 else min(_LONGEST_SECONDS, self.life_seconds - 1)
-        if self.visibility_timeout is None:
-            return 0
-        return values.seconds(self.visibility_timeout, "--visibility-timeout", 0, _LONGEST_SECONDS)
+        if not self.hidden:
+            return self.visibility_timeout
+        # A second before its end, as the service requires.
+        return _LONGEST_SECONDS if self.time_to_live < 0 else min(_LONGEST_SECONDS, self.time_to_live - 1)
 
     def read_text(self) -> str:
         """Return the text of the message.
@@ -123,31 +147,23 @@ class ChangeOptions:
     content: Content = None
     file: ContentFile = None
     encoding: Encoding = message_results.TEXT
-    visibility_timeout: VisibilityTimeout = None
+    visibility_timeout: Annotated[
+        int | None, option("--visibility-timeout", "DURATION", "Hide it this long from now: 0 to 7d.", HIDING)
+    ] = None
     visible: Annotated[bool, flag("--visible", "Let it be received at once.")] = False
     pop_receipt: PopReceipt = None
     allow_empty: AllowEmpty = False
 
-    def check(self) -> None:
-        """Refuse options that contradict each other, and what the service would refuse.
-
-        Raises:
-            UsageError: names the options.
-        """
-        _check_content(self.content, self.file, self.encoding)
-        if self.visible and self.visibility_timeout is not None:
-            raise UsageError("--visible and --visibility-timeout do not go together", hint="leave one of them out")
-        if not self.visible and self.visibility_timeout is None:
-            raise UsageError(
-                "--visibility-timeout is missing: each update sets it", hint="--visible, or --visibility-timeout 30s"
-            )
-        if self.content is None and self.file is None and self.allow_empty:
-            raise UsageError("--allow-empty is about new content, and there is none", hint="leave it out")
-
-    @property
-    def hidden_seconds(self) -> int:
-        """Return how long the message is hidden from now on."""
-        return 0 if self.visibility_timeout is None else visibility(self.visibility_timeout, 0)
+    RULES: ClassVar = (
+        at_most_one("--content --file"),
+        one_of(
+            "--visible --visibility-timeout",
+            "each update sets when the message can be received",
+            "--visible, or --visibility-timeout 30s",
+        ),
+        needs("--allow-empty", "--content --file", "it is about new content", "leave it out"),
+        *_CONTENT_RULES,
+    )
 
     def read_text(self) -> str | None:
         """Return the new text of the message; None leaves it as it is.
@@ -158,12 +174,6 @@ class ChangeOptions:
         if self.content is None and self.file is None:
             return None
         return _read_text(self.content, self.file, self.encoding, allow_empty=self.allow_empty)
-
-
-def _check_content(content: str | None, file: str | None, encoding: str) -> None:
-    if content is not None and file is not None:
-        raise UsageError("--content and --file do not go together", hint="leave one of them out")
-    values.choice(encoding, "--encoding", message_results.ENCODINGS)
 
 
 def _read_text(content: str | None, file: str | None, encoding: str, *, allow_empty: bool) -> str:
@@ -182,32 +192,12 @@ def _read_text(content: str | None, file: str | None, encoding: str, *, allow_em
     return message_results.encode(read, encoding)
 
 
-def read_number(text: str) -> int:
-    """Return how many messages are asked for."""
-    from azguard.queues.messages import MOST_MESSAGES
-
-    return values.whole(text, "--num-messages", 1, MOST_MESSAGES)
-
-
-def locate_poison(env: Environment, queue: Target, text: str | None) -> Target | None:
+def locate_poison(env: Environment, queue: Target, named: str | None) -> Target | None:
     """Return the poison queue that --poison-queue names: in the account of its queue, unless it is a URL."""
-    named = values.not_empty(text, "--poison-queue")
     if named is None:
         return None
     location = env.location(named, Kind.QUEUE)
     return Target(queue.account, location.address) if location.endpoint is None else env.locate(named, Kind.QUEUE)
-
-
-def moved_life(text: str | None) -> int | None:
-    """Return for how many seconds a message is kept, if that is said; -1 is for ever."""
-    if text is None:
-        return None
-    return -1 if text in _FOR_EVER else values.seconds(text, "--time-to-live", 1, _LONGEST_LIFE_SECONDS)
-
-
-def visibility(text: str, least: int) -> int:
-    """Return for how many seconds a message is hidden."""
-    return values.seconds(text, "--visibility-timeout", least, _LONGEST_SECONDS)
 
 
 def warn_of_readers(env: Environment, text: str | None, encoding: str) -> None:
@@ -216,21 +206,19 @@ def warn_of_readers(env: Environment, text: str | None, encoding: str) -> None:
         env.out.warn(f"the content is not base64: {_POISONED}")
 
 
-def body_file(file: str | None, number: int) -> Path | None:
-    """Return where the body of the one message that is asked for goes; None is nowhere.
+def check_body_file(body: Path, number: int) -> None:
+    """Refuse a file where the body of one message cannot go.
 
     Raises:
         UsageError: several messages are asked for, or it cannot be written there.
     """
-    body = streams.output(file)
-    if body is not None and number > 1:
+    if number > 1:
         raise UsageError("-f takes the body of one message", hint="leave --num-messages out")
-    if body is not None and os.path.isdir(body):
+    if os.path.isdir(body):
         raise UsageError(f"{body} is a folder", hint="name a file")
-    if body is not None and not streams.is_writable(body):
+    if not streams.is_writable(body):
         folder = shlex.quote(str(body.parent))
         raise UsageError(f"{body} cannot be written", hint=f"make the folder first: mkdir -p {folder}")
-    return body
 
 
 def find_receipt(env: Environment, target: Target, given: str | None) -> Receipt:
@@ -240,7 +228,6 @@ def find_receipt(env: Environment, target: Target, given: str | None) -> Receipt
         UsageError: the file that is named is not of this message.
         Changed: there is none.
     """
-    values.not_empty(given, "--pop-receipt")
     if given is not None and given.startswith("@") and given != "@last":
         given = _find_in_file(target, given[1:])
     return choose_receipt(target, given, env.reads.recall)

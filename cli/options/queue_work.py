@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from azguard import address
 from azguard.accounts.account import Target
@@ -15,18 +15,25 @@ from azguard.cli import context
 from azguard.cli.context import Environment
 from azguard.cli.input import values
 from azguard.cli.options import messages
-from azguard.cli.options.messages import Encoding
+from azguard.cli.options.messages import HIDING, HIDING_OF_RECEIVED, Encoding, PoisonQueue
+from azguard.cli.options.types import COUNT, DURATION, FILE, TEXT, ValueType, lasting, whole
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import flag, option
+from azguard.cli.rules.rows import checked, needs
 from azguard.errors import UsageError
 from azguard.queues import message_results
-from azguard.worker.settings import MAX_DEQUEUE, MAX_POISON, POISON_STATUS, WorkSettings
+from azguard.worker.settings import (
+    MAX_DEQUEUE,
+    MAX_POISON,
+    POISON_STATUS,
+    RETRY_SECONDS,
+    VISIBILITY_SECONDS,
+    WorkSettings,
+)
 
 if TYPE_CHECKING:
     from azguard.worker.results import WorkCounts, WorkEnd
 
-_DAY_SECONDS = 86_400
-_LONGEST_SECONDS = 7 * _DAY_SECONDS
 _MOST_JOBS = 64
 _MOST = 10**9
 _SHORTEST_POLL_SECONDS = 0.1
@@ -34,101 +41,128 @@ _SHORTEST_POLL_SECONDS = 0.1
 _LONGEST_NAME = 63
 
 
+def _read_poison_status(text: str, name: str) -> int:
+    from azguard.worker.results import AGAIN_STATUS
+
+    found = values.whole(text, name, 1, 255)
+    if found == AGAIN_STATUS:
+        raise UsageError(
+            f"{name} {found} contradicts the exit protocol: with {found} a message is tried again",
+            hint=f"choose another, as in {name} 99",
+        )
+    return found
+
+
+POISON_EXIT_CODE = ValueType("integer", _read_poison_status, bounds=(1, 255))
+
+
 @dataclass(frozen=True)
 class WorkOptions:
     """The options of queue work, as typed."""
 
     encoding: Encoding = message_results.TEXT
-    jobs: Annotated[str, option("--jobs", "N", "Run N commands at a time.")] = "1"
+    jobs: Annotated[int, option("--jobs", "N", "Run N commands at a time.", whole(1, _MOST_JOBS))] = 1
     drain: Annotated[bool, flag("--drain", "End when the queue is empty.")] = False
-    max_messages: Annotated[str | None, option("--max-messages", "N", "End after N messages.")] = None
+    max_messages: Annotated[int | None, option("--max-messages", "N", "End after N messages.", COUNT)] = None
     visibility_timeout: Annotated[
-        str,
-        option("--visibility-timeout", "DURATION", "Hide a message this long; azguard extends it at half of that."),
-    ] = "60s"
+        int,
+        option(
+            "--visibility-timeout",
+            "DURATION",
+            "Hide a message this long; azguard extends it at half of that.",
+            HIDING_OF_RECEIVED,
+        ),
+    ] = VISIBILITY_SECONDS
     retry_visibility: Annotated[
-        str,
-        option("--retry-visibility", "DURATION", "Wait before the first retry; then twice as long each time."),
-    ] = "30s"
+        int,
+        option("--retry-visibility", "DURATION", "Wait before the first retry; then twice as long each time.", HIDING),
+    ] = RETRY_SECONDS
     max_dequeue: Annotated[
-        str, option("--max-dequeue", "N", "Move a message to the poison queue after N receives.")
-    ] = str(MAX_DEQUEUE)
-    poison_queue: Annotated[
-        str | None, option("--poison-queue", "QUEUE", "The poison queue; by default, QUEUE-poison.")
-    ] = None
+        int,
+        option("--max-dequeue", "N", "Move a message to the poison queue after N receives.", whole(1, _MOST)),
+    ] = MAX_DEQUEUE
+    poison_queue: PoisonQueue = None
     max_time: Annotated[
-        str | None,
-        option("--max-time", "DURATION", "End a command that runs longer; it counts as failed."),
+        float | None,
+        option("--max-time", "DURATION", "End a command that runs longer; it counts as failed.", lasting(0.1)),
     ] = None
-    grace: Annotated[str, option("--grace", "DURATION", "Wait between TERM and KILL.")] = "5s"
+    grace: Annotated[float, option("--grace", "DURATION", "Wait between TERM and KILL.", DURATION)] = 5.0
     strict: Annotated[bool, flag("--strict", "Stop at an exit status outside the protocol (exit 75).")] = False
-    stop_after: Annotated[str | None, option("--stop-after", "N", "Stop after N failures in a row (exit 75).")] = None
+    stop_after: Annotated[
+        int | None, option("--stop-after", "N", "Stop after N failures in a row (exit 75).", COUNT)
+    ] = None
     max_poison: Annotated[
-        str,
-        option("--max-poison", "N", "Stop after N messages in a row poisoned at once (exit 75); 0: never."),
-    ] = str(MAX_POISON)
+        int,
+        option(
+            "--max-poison",
+            "N",
+            "Stop after N messages in a row poisoned at once (exit 75); 0: never.",
+            whole(0, _MOST),
+        ),
+    ] = MAX_POISON
     poison_exit_code: Annotated[
-        str,
-        option("--poison-exit-code", "N", "The exit status that means: the message is bad."),
-    ] = str(POISON_STATUS)
+        int,
+        option("--poison-exit-code", "N", "The exit status that means: the message is bad.", POISON_EXIT_CODE),
+    ] = POISON_STATUS
     poll_interval: Annotated[
-        str,
-        option("--poll-interval", "DURATION", "Ask an empty queue again after at most this long."),
-    ] = "5s"
+        float,
+        option(
+            "--poll-interval",
+            "DURATION",
+            "Ask an empty queue again after at most this long.",
+            lasting(_SHORTEST_POLL_SECONDS),
+        ),
+    ] = 5.0
     once_table: Annotated[
         str | None,
         option("--once-table", "TABLE", "Claim each message in this table, so that it is done once only."),
     ] = None
     once_key: Annotated[
         str | None,
-        option("--once-key", "JMESPATH", "Claim this value of the JSON body instead of the id."),
+        option("--once-key", "JMESPATH", "Claim this value of the JSON body instead of the id.", TEXT),
     ] = None
     strict_key: Annotated[
         bool,
         flag("--strict-key", "Move a message to the poison queue if its key was done with another body."),
     ] = False
-    events: Annotated[str | None, option("--events", "FILE", "Append what happens to each message, as JSON lines.")] = (
-        None
-    )
+    events: Annotated[
+        Path | None, option("--events", "FILE", "Append what happens to each message, as JSON lines.", FILE)
+    ] = None
     metrics: Annotated[
-        str | None, option("--metrics", "FILE", "Keep the counts in this file, as OpenMetrics text.")
+        Path | None, option("--metrics", "FILE", "Keep the counts in this file, as OpenMetrics text.", FILE)
     ] = None
 
-    def check(self, queue: Target, poison: Target | None) -> WorkSettings:
-        """Return the settings in the options, without the command; ``poison`` is the poison queue that was named.
+    RULES: ClassVar = (
+        needs("--once-key", "--once-table", "the claims are in that table", "add --once-table TABLE"),
+        needs("--strict-key", "--once-key", "it compares the bodies of one key", "add --once-key JMESPATH"),
+        checked("QUEUE --", "one queue, and the command behind --", "queue_work.split"),
+        checked("--poison-queue", "another queue, whose name is not too long", "queue_work._find_poison"),
+    )
 
-        Raises:
-            UsageError: an option is malformed, or the options contradict each other.
-        """
-        if self.once_key is not None and self.once_table is None:
-            raise UsageError("--once-key needs the table of the claims", hint="add --once-table TABLE")
-        if self.strict_key and self.once_key is None:
-            raise UsageError(
-                "--strict-key compares the bodies of one key, and no key of theirs is named",
-                hint="add --once-key JMESPATH",
-            )
+    def build_settings(self, queue: Target, poison: Target) -> WorkSettings:
+        """Return the settings in the options, without the command."""
         return WorkSettings(
             queue=queue,
-            poison=_find_poison(queue, poison),
+            poison=poison,
             command=(),
-            encoding=values.named(self.encoding, "--encoding", message_results.ENCODINGS),
-            visibility=messages.visibility(self.visibility_timeout, 1),
-            retry_visibility=values.seconds(self.retry_visibility, "--retry-visibility", 0, _LONGEST_SECONDS),
-            max_dequeue=values.whole(self.max_dequeue, "--max-dequeue", 1, _MOST),
-            jobs=values.whole(self.jobs, "--jobs", 1, _MOST_JOBS),
+            encoding=self.encoding,
+            visibility=self.visibility_timeout,
+            retry_visibility=self.retry_visibility,
+            max_dequeue=self.max_dequeue,
+            jobs=self.jobs,
             drain=self.drain,
-            max_messages=values.count(self.max_messages, "--max-messages"),
+            max_messages=self.max_messages,
             strict=self.strict,
             key_in_body=self.once_key is not None,
             strict_key=self.strict_key,
-            stop_after=values.count(self.stop_after, "--stop-after"),
-            max_poison=values.whole(self.max_poison, "--max-poison", 0, _MOST) or None,
-            poison_status=_read_poison_status(self.poison_exit_code),
-            max_time=None if self.max_time is None else _duration(self.max_time, "--max-time", 0.1),
-            grace=values.duration(self.grace, "--grace"),
-            poll_interval=_duration(self.poll_interval, "--poll-interval", _SHORTEST_POLL_SECONDS),
-            events=_file(self.events, "--events"),
-            metrics=_file(self.metrics, "--metrics"),
+            stop_after=self.stop_after,
+            max_poison=self.max_poison or None,
+            poison_status=self.poison_exit_code,
+            max_time=self.max_time,
+            grace=self.grace,
+            poll_interval=self.poll_interval,
+            events=self.events,
+            metrics=self.metrics,
         )
 
 
@@ -151,11 +185,11 @@ def plan(env: Environment, words: list[str], given: WorkOptions) -> WorkSettings
 
     queue, command = split(words, env.argv)
     target = env.locate(queue, Kind.QUEUE)
-    checked = given.check(target, messages.locate_poison(env, target, given.poison_queue))
+    found = given.build_settings(target, _find_poison(target, messages.locate_poison(env, target, given.poison_queue)))
     child.check(command, env.environ)
-    context.warn_of_end(checked.queue, max(checked.visibility, checked.max_time or 0.0), env.out.warn_once)
+    context.warn_of_end(target, max(found.visibility, found.max_time or 0.0), env.out.warn_once)
     patience = None if env.shared.get("timeout") is None else env.deadline.seconds
-    told = replace(checked, patience=patience, say=env.out.say, warn=env.out.warn)
+    told = replace(found, patience=patience, say=env.out.say, warn=env.out.warn)
     settings = replace(told, command=command, environ=dict(env.environ))
     return settings if given.once_table is None else _claim_in(env, settings, given.once_table, given.once_key)
 
@@ -187,7 +221,7 @@ def _claim_in(env: Environment, settings: WorkSettings, table: str, key: str | N
     return replace(
         settings,
         claims=claims,
-        choose_key=KeyRule(values.not_empty(key, "--once-key")).choose,
+        choose_key=KeyRule(key).choose,
         prepare=lambda: claims.check(env.deadline.fresh()),
     )
 
@@ -232,27 +266,3 @@ def finish(env: Environment, ended: "WorkEnd") -> int:
         env.out.flush()
         raise ended.error
     return ended.status
-
-
-def _read_poison_status(text: str) -> int:
-    from azguard.worker.results import AGAIN_STATUS
-
-    found = values.whole(text, "--poison-exit-code", 1, 255)
-    if found == AGAIN_STATUS:
-        raise UsageError(
-            f"--poison-exit-code {found} contradicts the exit protocol: with {found} a message is tried again",
-            hint="choose another, as in --poison-exit-code 99",
-        )
-    return found
-
-
-def _duration(text: str, option: str, least: float) -> float:
-    found = values.duration(text, option)
-    if found < least:
-        raise UsageError(f"{option} {text!r} is too short", hint=f"at least {least:g}s")
-    return found
-
-
-def _file(text: str | None, option: str) -> Path | None:
-    found = values.not_empty(text, option)
-    return None if found is None else Path(found)

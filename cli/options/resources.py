@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from azguard.accounts.account import Account, Target
@@ -10,9 +10,11 @@ from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.cli.options import common
+from azguard.cli.options.types import choice
 from azguard.cli.output import delivery
 from azguard.cli.parsing.rows import CommandSpec, option
 from azguard.cli.parsing.tree import Group
+from azguard.cli.rules.rows import excludes
 from azguard.errors import NotFound, UsageError
 from azguard.guards.operations import Operation, Part
 from azguard.guards.requested import CREATE_ONLY, RequestedConditions
@@ -28,10 +30,11 @@ if TYPE_CHECKING:
 
 #: Asks the service for a resource.
 Look = Callable[[Target, "Conditions", Deadline], Any]
-File = Annotated[
-    str | None,
-    option("--file, -f", "FILE|-", "Read this JSON file, as get prints it; by default, stdin."),
-]
+_FILE = option("--file, -f", "FILE|-", "Read this JSON file, as get prints it; by default, stdin.")
+File = Annotated[str | None, _FILE]
+MetadataFile = Annotated[str | None, replace(_FILE, rules=(excludes("--file", "--metadata"),))]
+TagsFile = Annotated[str | None, replace(_FILE, rules=(excludes("--file", "--tags"),))]
+PublicAccess = choice("off", "blob", "container")
 # What a part is called, and its command.
 _WORDS = {
     Part.METADATA: ("metadata", "metadata"),
@@ -200,11 +203,10 @@ def read_metadata(texts: dict[str, str] | None, file: str | None) -> "tuple[dict
     """Return the metadata to set, and the version that the file with them came with.
 
     Raises:
-        UsageError: they are malformed, or given in two ways.
+        UsageError: they are malformed.
     """
     from azguard.documents import metadata
 
-    _refuse_both(texts, "--metadata", file)
     if texts:
         return texts, None
     found = metadata.parse(streams.read_json(file, "--metadata KEY=VALUE"), KEY)
@@ -215,11 +217,10 @@ def read_tags(texts: dict[str, str] | None, file: str | None) -> "tuple[dict[str
     """Return the index tags to set, and the version that the file with them came with.
 
     Raises:
-        UsageError: they are malformed, or given in two ways.
+        UsageError: they are malformed.
     """
     from azguard.documents import metadata
 
-    _refuse_both(texts, "--tags", file)
     if texts:
         return texts, None
     found = metadata.parse_tags(streams.read_json(file, "--tags KEY=VALUE"))
@@ -236,12 +237,6 @@ def read_policies(file: str | None, rules: "PolicyRules") -> "tuple[Policies, Se
 
     document = streams.read_json(file)
     return policies.parse(document, rules), _read_seen(metadata.take_part(document, "policies").etag)
-
-
-def _refuse_both(texts: dict[str, str] | None, option: str, file: str | None) -> None:
-    """Refuse the values as options and as a file."""
-    if texts and file is not None:
-        raise UsageError(f"{option} and --file do not go together", hint="leave one of them out")
 
 
 def _read_seen(etag: str | None) -> "SeenVersion | None":

@@ -6,6 +6,8 @@ A reader is given the text and the name of the option, and raises a UsageError t
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
 from typing import Any
 
 from azguard.cli.input import values
@@ -51,6 +53,18 @@ def seconds(least: int, most: int) -> ValueType:
     return ValueType("duration", read, _write_seconds, bounds=(least, most))
 
 
+def lasting(least: float) -> ValueType:
+    """Return the type of durations from a least number of seconds on."""
+
+    def read(text: str, name: str) -> float:
+        found = values.duration(text, name)
+        if found < least:
+            raise UsageError(f"{name} {text!r} is too short", hint=f"at least {name} {least:g}s")
+        return found
+
+    return ValueType("duration", read, _write_seconds, bounds=(least, inf))
+
+
 def choice(*words: str) -> ValueType:
     """Return the type of some words."""
     return ValueType("choice", lambda text, name: values.choice(text, name, words), choices=words)
@@ -61,9 +75,16 @@ def spelt(*words: str) -> ValueType:
     return ValueType("choice", lambda text, name: values.chosen(text, name, words), choices=words)
 
 
-def size(least: int) -> ValueType:
-    """Return the type of numbers of bytes from a least one on."""
-    return ValueType("size", lambda text, name: values.size(text, name, least=least), _write_size)
+def size(least: int, most: float = inf) -> ValueType:
+    """Return the type of numbers of bytes between two others, both included."""
+
+    def read(text: str, name: str) -> int:
+        found = values.size(text, name, least=least)
+        if found > most:
+            raise UsageError(f"{name} {text!r} is more than {_write_size(int(most))}", hint="a smaller size")
+        return found
+
+    return ValueType("size", read, _write_size, bounds=(least, most))
 
 
 def _read_initial(text: str, name: str) -> str:
@@ -79,14 +100,14 @@ def _read_fence(text: str, _: str) -> int:
 
 
 def _write_seconds(value: float) -> str:
-    for unit, length in (("h", 3600), ("m", 60)):
+    for unit, length in (("d", 86_400), ("h", 3600), ("m", 60)):
         if value > length and value % length == 0:
             return f"{value // length:.0f}{unit}"
     return f"{value:g}s"
 
 
 def _write_size(value: int) -> str:
-    for unit, length in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+    for unit, length in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if value and value % length == 0:
             return f"{value // length}{unit}"
     return str(value)
@@ -94,6 +115,8 @@ def _write_size(value: int) -> str:
 
 #: Text that is not empty: an unset shell variable looks like empty text.
 TEXT = ValueType("text", values.not_empty)
+#: The name of a file on this machine.
+FILE = ValueType("file", lambda text, name: Path(values.not_empty(text, name) or ""))
 # No other option, and no address.
 _ADDRESS = re.compile(r"[a-z]+:[^\s{\[\"]")
 #: Content to begin with: text that is no address, which would be the next word of the line.

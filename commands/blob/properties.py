@@ -62,7 +62,7 @@ def set_metadata(
     env: Environment,
     blob: common.Blob,
     metadata: common.Metadata = None,
-    file: resources.File = None,
+    file: resources.MetadataFile = None,
 ) -> None:
     """Replace all metadata of a blob, but only of the version you have seen.
 
@@ -91,7 +91,7 @@ def set_metadata(
 
 
 @tags_app.command(name="set", spec=common.operation(operations.BLOB_SET_TAGS))
-def set_tags(env: Environment, blob: common.Blob, tags: common.Tags = None, file: resources.File = None) -> None:
+def set_tags(env: Environment, blob: common.Blob, tags: common.Tags = None, file: resources.TagsFile = None) -> None:
     """Replace all index tags of a blob, but only those you have seen, on the version you have seen.
 
     A file that tags get printed names its version, which guards the write. Without such a file, what tags get read last

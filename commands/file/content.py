@@ -1,18 +1,20 @@
 """``azguard file``: get, put, range."""
 
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
-from azguard.address import Kind, is_snapshot_time
+from azguard.address import Kind
 from azguard.cli.context import Environment
-from azguard.cli.input import addresses, streams, values
+from azguard.cli.input import addresses, streams
 from azguard.cli.options import common, resources
 from azguard.cli.options.content import FilePutOptions, SpanOptions
 from azguard.cli.options.trees import FileTreePutOptions, Folder, TreeGetOptions, refuse_second
+from azguard.cli.options.types import SIZE, SNAPSHOT, size
 from azguard.cli.output.delivery import Overwrite, check_overwrite, to_file, to_stream
 from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group
-from azguard.errors import UsageError
+from azguard.cli.rules.rows import one_of
 from azguard.guards import operations
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from azguard.files.ranges import RangeWrite
     from azguard.files.uploads import FileUpload
 
-_Offset = Annotated[str, option("--offset", "BYTES", "Begin at this byte.")]
+_Offset = Annotated[int, option("--offset", "SIZE", "Begin at this byte.", SIZE)]
 
 app = Group("The content of a file: get, put, range.")
 range_app = Group("Ranges of a file: put, clear, list.")
@@ -191,7 +193,7 @@ def put_range(
     env: Environment,
     path: addresses.File,
     file: Annotated[str | None, option("--file, -f", "FILE|-", "Write this file; by default, stdin.")] = None,
-    offset: _Offset = "0",
+    offset: _Offset = 0,
 ) -> None:
     """Write content over a range of a file, if it is still the version that you read.
 
@@ -215,15 +217,19 @@ def put_range(
     env.out.show(done)
 
 
-@range_app.command("clear", spec=common.operation(operations.FILE_PUT_RANGE))
+@range_app.command(
+    "clear",
+    spec=common.operation(operations.FILE_PUT_RANGE),
+    rules=(one_of("--length", "how many bytes to clear", "--length 512"),),
+)
 def clear_range(
     env: Environment,
     file: addresses.File,
     length: Annotated[
-        str | None,
-        option("--length", "BYTES", "Clear this many bytes, a multiple of 512; always needed."),
+        int | None,
+        option("--length", "SIZE", "Clear this many bytes, a multiple of 512; always needed.", size(1)),
     ] = None,
-    offset: _Offset = "0",
+    offset: _Offset = 0,
 ) -> None:
     """Clear a range of a file, so that it holds zeros and takes no room.
 
@@ -237,9 +243,7 @@ def clear_range(
     from azguard.files import ranges
 
     write = _plan(env, file, offset)
-    if length is None:
-        raise UsageError("--length is missing", hint="how many bytes to clear: --length 512")
-    done = ranges.clear_range(write, values.size(length, "--length", least=1))
+    done = ranges.clear_range(write, length or 0)
     addresses.record_written(env, write.target, write.conditions, done)
     env.out.show(done)
 
@@ -250,10 +254,11 @@ def list_ranges(
     file: addresses.File,
     previous_snapshot: Annotated[
         str | None,
-        option("--previous-snapshot", "TIME", "Show only what differs from this snapshot."),
+        option("--previous-snapshot", "TIME", "Show only what differs from this snapshot.", SNAPSHOT),
     ] = None,
-    offset: Annotated[str | None, option("--offset", "BYTES", "Begin at this byte.")] = None,
-    length: Annotated[str | None, option("--length", "BYTES", "List this many bytes.")] = None,
+    offset: Annotated[int | None, option("--offset", "SIZE", "Begin at this byte.", SIZE)] = None,
+    length: Annotated[int | None, option("--length", "SIZE", "List this many bytes.", size(1))] = None,
+    num_results: common.Limit = None,
 ) -> None:
     """List the ranges of a file that hold data; the rest is zeros.
 
@@ -267,27 +272,14 @@ def list_ranges(
     from azguard.files import ranges
 
     target = env.locate(file, Kind.FILE)
-    asked = ranges.RangesAsked(
-        offset=None if offset is None else values.size(offset, "--offset"),
-        length=None if length is None else values.size(length, "--length", least=1),
-        previous=_read_snapshot(previous_snapshot, target.address.container),
-    )
-    env.out.show_each(ranges.list_ranges(target, asked, env.conditions(target), env.deadline))
+    asked = ranges.RangesAsked(offset=offset, length=length, previous=previous_snapshot)
+    found = ranges.list_ranges(target, asked, env.conditions(target), env.deadline)
+    env.out.show_each(islice(found, num_results))
 
 
-def _read_snapshot(text: str | None, share: str) -> str | None:
-    if values.not_empty(text, "--previous-snapshot") is None or is_snapshot_time(str(text)):
-        return text
-    raise UsageError(
-        f"--previous-snapshot: {text!r} is not the time of a snapshot",
-        hint=f"azguard share list --include-snapshots --prefix {share}",
-    )
-
-
-def _plan(env: Environment, file: str, offset: str) -> "RangeWrite":
+def _plan(env: Environment, file: str, offset: int) -> "RangeWrite":
     """Return the write of a range, under the conditions of this run."""
     from azguard.files.ranges import RangeWrite
 
     target = env.locate(file, Kind.FILE, writable=True)
-    begin = values.size(offset, "--offset")
-    return RangeWrite(target, env.conditions(target), addresses.guarding(env), env.deadline, begin)
+    return RangeWrite(target, env.conditions(target), addresses.guarding(env), env.deadline, offset)

@@ -1,6 +1,5 @@
 """``azguard file``: handle, lock: who has a file open through SMB."""
 
-import shlex
 from typing import Annotated
 
 from azguard.cli import completers
@@ -8,13 +7,23 @@ from azguard.cli.context import Environment
 from azguard.cli.input import addresses, values
 from azguard.cli.options import common, file_locks
 from azguard.cli.options.file_locks import FileLockOptions
+from azguard.cli.options.types import ValueType
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
+from azguard.cli.rules.rows import needs, one_of
 from azguard.errors import Partial, UsageError
 from azguard.guards import operations
 
-_Recursive = Annotated[bool, flag("--recursive", "Include all files and directories below it.")]
+_Recursive = Annotated[bool, flag("--recursive, -r", "Include all files and directories below it.")]
 
+
+def _read_handle(text: str, name: str) -> str:
+    if text == "*":
+        raise UsageError(f"{name} is of one handle", hint="--close-all closes all")
+    return values.not_empty(text, name) or ""
+
+
+_HANDLE = ValueType("handle", _read_handle)
 app = Group("Who has a file open through SMB: handle, lock.")
 handle_app = Group("Handles that programs hold on files over SMB: list, close.")
 app.add("handle", handle_app)
@@ -46,11 +55,21 @@ def list_handles(
     env.out.show_each(handles.list_handles(target, env.deadline, recursive=recursive, limit=num_results))
 
 
-@handle_app.command("close", spec=common.operation(operations.FILE_FORCE_CLOSE_HANDLES))
+@handle_app.command(
+    "close",
+    spec=common.operation(operations.FILE_FORCE_CLOSE_HANDLES),
+    rules=(
+        one_of(
+            "--handle-id --close-all",
+            hint="--handle-id ID closes one (see azguard file handle list); --close-all closes all",
+        ),
+        needs("--recursive", "--close-all", "it is about all handles", "add --close-all instead of --handle-id"),
+    ),
+)
 def close_handles(
     env: Environment,
     path: addresses.Path,
-    handle_id: Annotated[str | None, option("--handle-id", "ID", "Close this handle.")] = None,
+    handle_id: Annotated[str | None, option("--handle-id", "ID", "Close this handle.", _HANDLE)] = None,
     close_all: Annotated[bool, flag("--close-all", "Close all handles on it.")] = False,
     recursive: _Recursive = False,
 ) -> int:
@@ -70,16 +89,8 @@ def close_handles(
     """
     from azguard.files import handles
 
-    if (handle_id is None) is not close_all or handle_id == "*":
-        listed = f"azguard file handle list {shlex.quote(path)}"
-        raise UsageError(
-            "name either one handle or all of them",
-            hint=f"--handle-id ID closes one (see {listed}); --close-all closes all",
-        )
-    if recursive and not close_all:
-        raise UsageError("--recursive is about all handles", hint="add --close-all instead of --handle-id")
     target = addresses.locate_path(env, path)
-    done = handles.close(target, values.not_empty(handle_id, "--handle-id"), env.deadline, recursive=recursive)
+    done = handles.close(target, handle_id, env.deadline, recursive=recursive)
     return env.out.answer(done, Partial.exit_code if done.failed else 0)
 
 

@@ -6,21 +6,26 @@ from typing import Annotated
 from azguard.address import Kind
 from azguard.cli import completers
 from azguard.cli.context import Environment
-from azguard.cli.input import addresses, values
+from azguard.cli.input import addresses
 from azguard.cli.options import common, resources
 from azguard.cli.options.content import FilePropertyOptions
 from azguard.cli.options.copies import WAIT_SECONDS, FileCopyOptions, find_ends, locate_file_source
 from azguard.cli.options.resources import Noun, declare_exists
 from azguard.cli.options.trees import FileTreeDeleteOptions
+from azguard.cli.options.types import DURATION, TEXT
+from azguard.cli.options.types import size as size_type
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.errors import UsageError
+from azguard.cli.rules.rows import one_of
 from azguard.files import entries, files
 from azguard.guards import operations
 from azguard.guards.operations import Part
 from azguard.guards.resolve import Conditions
 
 _Destination = Annotated[str, argument("SHARE/PATH", "The destination, or its URL.", completer=completers.files)]
+
+# The service's limit for one file: 4 TiB.
+_SIZE = size_type(0, 4 * 1024**4)
 
 app = Group(
     "A file in its directory: show, exists, list, delete, prune, copy, rename, resize, set-properties, metadata."
@@ -103,10 +108,10 @@ def prune(
     env: Environment,
     folder: addresses.Folder,
     older_than: Annotated[
-        str | None,
-        option("--older-than", "DURATION", "Delete also those that were not written for this long."),
+        float | None,
+        option("--older-than", "DURATION", "Delete also those that were not written for this long.", DURATION),
     ] = None,
-    recursive: Annotated[bool, flag("--recursive", "Include the directories below.")] = False,
+    recursive: Annotated[bool, flag("--recursive, -r", "Include the directories below.")] = False,
     dry_run: Annotated[bool, flag("--dry-run", "Show what would be deleted; delete nothing.")] = False,
 ) -> None:
     """Delete the temporary files that killed writes left in a share or directory.
@@ -120,8 +125,8 @@ def prune(
     upload. A file that is written or leased meanwhile stays.
 
     Examples:
-        azguard file prune team --recursive --dry-run
-        azguard file prune team --recursive
+        azguard file prune team -r --dry-run
+        azguard file prune team -r
         azguard file prune team/reports --older-than 7d
 
     Topics: files
@@ -129,7 +134,7 @@ def prune(
     from azguard.files import leftovers
 
     target = addresses.locate_folder(env, folder, writable=True)
-    age = None if older_than is None else timedelta(seconds=values.duration(older_than, "--older-than"))
+    age = None if older_than is None else timedelta(seconds=older_than)
     pruning = leftovers.Pruning(addresses.guarding(env), env.deadline, older_than=age, only_tells=dry_run)
     env.out.show_each(leftovers.prune(target, pruning, recursive=recursive))
 
@@ -213,7 +218,9 @@ def copy(
 def abort_copy(
     env: Environment,
     path: _Destination,
-    copy_id: Annotated[str | None, option("--copy-id", "ID", "Stop this copy; by default, the pending one.")] = None,
+    copy_id: Annotated[
+        str | None, option("--copy-id", "ID", "Stop this copy; by default, the pending one.", TEXT)
+    ] = None,
 ) -> None:
     """Stop a copy that is pending. The destination is then an empty file.
 
@@ -233,8 +240,7 @@ def abort_copy(
     from azguard.files import copies
 
     target = env.locate(path, Kind.FILE, writable=True)
-    named = values.not_empty(copy_id, "--copy-id")
-    done = copies.abort(target, named, env.conditions(target), env.deadline)
+    done = copies.abort(target, copy_id, env.conditions(target), env.deadline)
     env.reads.forget(target)
     env.out.show(done)
 
@@ -245,7 +251,7 @@ def rename(
     file: addresses.File,
     new: Annotated[str, argument("SHARE/PATH", "Its new address.", completer=completers.files)],
     source_lease_id: Annotated[
-        str | None, option("--source-lease-id", "ID", "The lease of the file that is renamed.")
+        str | None, option("--source-lease-id", "ID", "The lease of the file that is renamed.", TEXT)
     ] = None,
 ) -> None:
     """Rename a file inside its share; nothing is replaced that you did not read.
@@ -265,7 +271,7 @@ def rename(
     source = env.locate(file, Kind.FILE, writable=True)
     target = env.locate(new, Kind.FILE, writable=True)
     last = env.reads.find_last(source)
-    lease_id = env.reads.choose_lease_id(source, values.not_empty(source_lease_id, "--source-lease-id"))
+    lease_id = env.reads.choose_lease_id(source, source_lease_id)
     given = files.FileRename(
         source=source,
         target=target,
@@ -283,31 +289,32 @@ def rename(
     env.out.show(done)
 
 
-@app.command(spec=common.operation(operations.FILE_SET_PROPERTIES))
+@app.command(
+    spec=common.operation(operations.FILE_SET_PROPERTIES),
+    rules=(one_of("SIZE --size", "how long the file is to be", "azguard file resize SHARE/PATH 1MiB"),),
+)
 def resize(
     env: Environment,
     file: addresses.File,
-    size: Annotated[str | None, option("--size", "BYTES", "The new length; always needed.")] = None,
+    length: Annotated[int | None, argument("[SIZE]", "The new length.", _SIZE)] = None,
+    size: Annotated[int | None, option("--size", "SIZE", "The new length, as another way to say it.", _SIZE)] = None,
 ) -> None:
     """Set the length of a file, if it is still the version that you read.
 
     Bytes that are cut off are lost. Bytes that are added are zeros and take no room.
 
     Examples:
-        azguard file resize team/plan.txt --size 1MiB --last-writer-wins
+        azguard file resize team/plan.txt 1MiB --last-writer-wins
 
     Topics: files
     """
     from azguard.files import ranges
 
     target = env.locate(file, Kind.FILE, writable=True)
-    if size is None:
-        raise UsageError("--size is missing", hint="how long the file is to be: --size 1MiB")
-    length = values.size(size, "--size")
-    if length > ranges.MOST_BYTES:
-        raise UsageError(f"--size {size}: a file has at most 4 TiB")
+    wanted = size if length is None else length
+    assert wanted is not None
     conditions = env.conditions(target)
-    done = ranges.resize_file(target, length, conditions, addresses.guarding(env), env.deadline)
+    done = ranges.resize_file(target, wanted, conditions, addresses.guarding(env), env.deadline)
     addresses.record_written(env, target, conditions, done)
     env.out.show(done)
 
@@ -340,7 +347,7 @@ def set_metadata(
     env: Environment,
     file: addresses.File,
     metadata: common.Metadata = None,
-    file_: resources.File = None,
+    file_: resources.MetadataFile = None,
 ) -> None:
     """Replace all metadata of a file, if they are still those that you read. azguard keeps its own entry.
 

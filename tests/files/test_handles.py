@@ -118,9 +118,9 @@ def test_each_kind_of_path_has_handles(files_cli: CliWorld, noun: str) -> None:
 @cases(
     ("words", "said"),
     [
-        ((), "name either one handle or all of them"),
-        (("--handle-id", "1", "--close-all"), "name either one handle or all of them"),
-        (("--handle-id", "1", "--recursive"), "--recursive is about all handles"),
+        ((), "one of --handle-id, --close-all is needed"),
+        (("--handle-id", "1", "--close-all"), "--handle-id and --close-all do not go together"),
+        (("--handle-id", "1", "--recursive"), "--recursive needs --close-all: it is about all handles"),
         (("--handle-id", ""), "--handle-id"),
         (("--handle-id", "*"), "--close-all"),
     ],
