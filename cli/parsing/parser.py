@@ -148,20 +148,24 @@ class ParsedCommand(_Reader, TyperCommand):
         facts.operation = spec.operation
         facts.command, facts.params = " ".join(ctx.command_path.split()[1:]), dict(ctx.params)
         env = Environment.of(facts)
+        self._check_conditions(facts, ctx.params)
         rules.check(self.node.rules, typed, lambda: _find_kind(env, self.node, ctx.params))
         for row in self.node.own:
             ctx.params[row.name] = row.read(ctx.params[row.name])
-        operation = spec.find_operation(has_source=ctx.params.get("source_url") is not None)
-        if operation is not None:
-            from azguard.guards import requested
-            from azguard.guards.requested import RequestedConditions
-
-            requested.check(operation, RequestedConditions.of(facts.shared))
         writes = spec.operation is not None and spec.operation.writes
         with signals.until_committed() if writes else nullcontext():
             status = self._call(env, ctx)
         if status:
             ctx.exit(status)
+
+    def _check_conditions(self, facts: Facts, params: Mapping[str, Any]) -> None:
+        """Refuse a condition that the service ignores here, before anything that is missing is told."""
+        operation = self.node.spec.find_operation(has_source=params.get("source_url") is not None)
+        if operation is not None:
+            from azguard.guards import requested
+            from azguard.guards.requested import RequestedConditions
+
+            requested.check(operation, RequestedConditions.of(facts.shared))
 
     def _share(self, facts: Facts, row: Row, value: Any) -> None:
         """Keep the value of a shared option: one before the command's name holds unless it is given again behind it."""

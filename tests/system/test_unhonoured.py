@@ -26,7 +26,8 @@ NOWHERE = "AccountName=acc;AccountKey=a2V5;" + "".join(
 )
 # Words for the arguments of a command, by how they are written in its help.
 PLACES = {
-    "CONTAINER/NAME": "site/a", "NAME": "site", "CONTAINER": "site", "[ADDRESS]": "blob:site/a", "TABLE": "Orders",
+    "BLOB": "site/a", "SOURCE": "site/s", "DEST": "site/a", "OLD": "team/a", "NEW": "team/b", "FILE": "team/a", "CONTAINER/NAME": "site/a",
+    "NAME": "site", "CONTAINER": "site", "[ADDRESS]": "blob:site/a", "TABLE": "Orders",
     "TABLE/PARTITION/ROW": "Orders/eu/1", "QUEUE": "jobs", "QUEUE -- CMD [ARG...]": "jobs", "QUEUE/ID": "jobs/1",
     "ADDRESS": "blob:site/a", "FILE|-": "-",
     "ADDRESS... -- CMD [ARG...]": "blob:locks/a", "SHARE": "team", "SHARE/PATH": "team/a", "SHARE[/PATH]": "team/a",
