@@ -62,7 +62,7 @@ _PLACES = {
     "ADDRESS... -- CMD [ARG...]": "pairs",
     "BLOB": "pairs/a.json",
     "SOURCE": "pairs/source.json",
-    "DEST": "pairs/a.json",
+    "DESTINATION": "pairs/a.json",
     "OLD": "pairs/a.json",
     "NEW": "pairs/b.json",
     "FROM": "pairs",
