@@ -14,7 +14,7 @@ from azguard.cli.options.types import DURATION
 from azguard.cli.output import holdings
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.rows import at_most_one, excludes, needs, one_of
+from azguard.cli.rules.rows import at_most_one, checked, excludes, needs, one_of
 from azguard.guards import operations
 from azguard.leases import own as held_leases
 from azguard.leases import shown
@@ -30,6 +30,7 @@ _Leasable = Annotated[
         "ADDRESS",
         "blob:CONTAINER/NAME, container:NAME, share:NAME or file:SHARE/PATH, or its URL.",
         completer=completers.leasable_addresses,
+        rules=(checked("ADDRESS", "a resource that can be leased, no snapshot or version of a blob", "leases.locate"),),
     ),
 ]
 _HeldLease = Annotated[str, option("--lease-id", "ID|@held", "The id of the lease; @held is the one this scope holds.")]

@@ -10,10 +10,11 @@ from azguard.cli.options import common, guarded_runs, holds, leases, locks
 from azguard.cli.options.holds import HoldOptions
 from azguard.cli.options.leases import BreakOptions
 from azguard.cli.options.locks import RunOptions
-from azguard.cli.options.types import COUNT
+from azguard.cli.options.types import COUNT, TEXT
 from azguard.cli.output import holdings
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
+from azguard.cli.rules.rows import needs
 from azguard.guards import operations
 from azguard.locks import run as core
 
@@ -154,13 +155,16 @@ def check(env: Environment, address: _OwnLock = None, lock_container: common.Loc
         env.out.show(checked)
 
 
-@app.command(spec=common.remote("only the lease of this job is released, by its id"))
+@app.command(
+    spec=common.remote("only the lease of this job is released, by its id"),
+    rules=(needs("--lease-id", "ADDRESS", "it is of one lock", "name the lock too"),),
+)
 def release(
     env: Environment,
     address: _OwnLock = None,
     lease_id: Annotated[
         str | None,
-        option("--lease-id", "ID", "Release the lock with this lease, wherever it was taken."),
+        option("--lease-id", "ID", "Release the lock with this lease, wherever it was taken.", TEXT),
     ] = None,
     env_file: holds.EnvFile = None,
     lock_container: common.LockContainer = None,

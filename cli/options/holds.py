@@ -163,9 +163,7 @@ def find_known(
     holds, own = steps.holds_of(env), steps.own_of(env)
     if lease_id is not None:
         parse_guid(lease_id, "lease_id")
-        if name is None:
-            raise UsageError("--lease-id is of one lock", hint="name the lock too")
-        target = addresses.lock(env, name, lock_container, also=addresses.FILES)
+        target = addresses.lock(env, str(name), lock_container, also=addresses.FILES)
         return [job_locks.of_lease(target, lease_id, None, holds)]
     names = [name] if name is not None else job_locks.list_addresses(env.environ, holds, own)
     targets = [addresses.lock(env, each, lock_container, also=addresses.FILES) for each in names]
