@@ -8,5 +8,5 @@
 - ``faults`` says what can happen to a request.
 - ``world`` is one state of everything: services, processes, what is under way; and the steps that lead out of it.
 - ``search`` visits all states up to a bound, or walks at random beyond it, and tells violations as stories.
-- ``updates`` says which processes run, and what must be true of them; ``catalogue`` has all scenarios.
+- ``updates``, ``writes`` and ``locks`` say which processes run, and what must be true; ``catalogue`` has all scenarios.
 """

@@ -33,7 +33,7 @@ def main() -> int:
     for name in names:
         scenario = SCENARIOS[name]
         if given.seconds is None and given.seed is None:
-            report = Search(scenario, scenario.short if given.short else scenario.bound).run()
+            report = Search(scenario, (given.short and scenario.short) or scenario.bound).run()
         else:
             report = walk(scenario, BEYOND, (given.seconds or 0.0) / len(names), seed)
         show(report)

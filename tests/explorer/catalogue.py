@@ -1,6 +1,10 @@
 """All scenarios, by name."""
 
-from tests.explorer import updates
+from itertools import chain
+
+from tests.explorer import locks, updates, writes
 from tests.explorer.world import Scenario
 
-SCENARIOS: dict[str, Scenario] = {each.name: each for each in updates.scenarios()}
+SCENARIOS: dict[str, Scenario] = {
+    each.name: each for each in chain(updates.scenarios(), writes.scenarios(), locks.scenarios())
+}

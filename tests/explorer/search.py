@@ -109,7 +109,7 @@ class Search:
                 truth = rules.find_truth(state.ghost, program.name)
                 known = (program.name, _abstract(node))
                 truths = self._truths.setdefault(known, {})
-                truths[truth] = truths.get(truth) or (key if state.left.foreign else None)
+                truths[truth] = truths.get(truth) or (key if state.left.foreign and state.left.faults else None)
 
     def _find_needless_doubts(self) -> None:
         for (name, _), truths in self._truths.items():

@@ -108,7 +108,7 @@ class UpdateRules:
         for who, ended in ghost.ends:
             if ended.status in REFUSED and who == effect.who:
                 raise Violation(f"{who} ended {ended.status} ({ended.outcome}), and {op} was applied afterwards")
-        return ghost._replace(applied=_with(ghost.applied, op, appliers))
+        return ghost._replace(applied=with_pair(ghost.applied, op, appliers))
 
     def see_foreign(self, ghost: Ghost, before: Services, after: Services) -> Ghost:
         """Note what is forgotten: what an update that has ended had recorded, or a create that was deleted."""
@@ -122,7 +122,10 @@ class UpdateRules:
     def see_told(self, ghost: Ghost, who: str, event: tuple[Any, ...], now: float) -> Ghost:
         kind, op, text = event
         assert kind == "disk"
-        return ghost._replace(disk=_with(ghost.disk, op, text))
+        return ghost._replace(disk=with_pair(ghost.disk, op, text))
+
+    def see_kill(self, ghost: Ghost, who: str) -> Ghost:
+        return ghost
 
     def see_end(self, ghost: Ghost, who: str, ended: Ended, services: Services) -> Ghost:
         op = self._ops[who]
@@ -133,7 +136,7 @@ class UpdateRules:
             raise Violation(f"{who} ended {ended.status} ({ended.outcome}), and {op} was applied")
         if ended.status not in (0, 74, *REFUSED):
             raise Violation(f"{who} ended {ended.status}: {ended.outcome}")
-        return ghost._replace(ends=_with(ghost.ends, who, ended))
+        return ghost._replace(ends=with_pair(ghost.ends, who, ended))
 
     def _is_denied(self, ghost: Ghost, who: str, appliers: tuple[str, ...]) -> bool:
         """Return whether a refusal denies what this process has applied, or one before it that did not say so."""
@@ -167,7 +170,8 @@ def _others(blob: Blob) -> object:
     return tuple(pair for pair in blob.metadata if pair[0] != LINEAGE), blob.content_type, blob.kind
 
 
-def _with(pairs: tuple[tuple[str, Any], ...], key: str, value: Any) -> tuple[tuple[str, Any], ...]:
+def with_pair(pairs: tuple[tuple[str, Any], ...], key: str, value: Any) -> tuple[tuple[str, Any], ...]:
+    """Return pairs with another value of a key; None is without it."""
     rest = {**dict(pairs), key: value}
     return tuple(sorted((name, each) for name, each in rest.items() if each is not None))
 
@@ -189,7 +193,7 @@ def updater(name: str, *, op: str | None = None, after: str | None = None, **pla
             now=lambda: service.moment(process.now),
             journal=MemoryJournal(process, key, keyed=settings.is_keyed),
         )
-        return update(BlobContent(target), settings, process.deadline(60), hooks).outcome
+        return update(BlobContent(target, settings.lease_id), settings, process.deadline(60), hooks).outcome
 
     return Program(name, main, after=after, op=op)
 
@@ -255,31 +259,48 @@ FOREIGN: dict[str, Foreign] = {
 _KEEPS = {"writes, and keeps the metadata": FOREIGN["writes, and keeps the metadata"]}
 # A network that sends a write twice, and a program that drops the lineage before azguard looks, are one too many: the
 # refusal of the second copy then looks like that of the only one. docs/guarantees.md says so.
-_ONCE = tuple(each for each in faults.USUAL if each is not Fault.TWICE)
+ONCE = tuple(each for each in faults.USUAL if each is not Fault.TWICE)
 _SAME: dict[str, Any] = {"transform": lambda content: content if b"K" in content else content + b"K"}
 
 
 def scenarios() -> Iterator[Scenario]:
     """Yield the scenarios of updates of one blob."""
-    yield _scenario("updates, lineage", updater("A"), updater("B"), alphabet=_ONCE)
+    yield _scenario("updates, lineage", updater("A"), updater("B"), alphabet=ONCE)
     yield _scenario("updates, lineage kept", updater("A"), updater("B"), foreign=_KEEPS, judges_doubts=False)
     lease: dict[str, Any] = {"guard_by_lease": True}
-    yield _scenario("updates, lease", updater("A", **lease), updater("B", **lease), bound=Bound(faults=1, foreign=1))
+    yield _scenario(
+        "updates, lease",
+        updater("A", **lease),
+        updater("B", **lease),
+        bound=Bound(faults=1, foreign=1),
+        slow_seconds=0.0,
+    )
     bare: dict[str, Any] = {"stamps": False}
-    yield _scenario("updates, no lineage", updater("A", **bare), updater("B", **bare), alphabet=_ONCE)
+    yield _scenario("updates, no lineage", updater("A", **bare), updater("B", **bare), alphabet=ONCE)
+    held: BlobService = stored()["blob"]
+    yield _scenario(
+        "update, caller's lease",
+        updater("A", lease_id=_LEASE),
+        services={"blob": held.with_lease(PATH, service.Lease(_LEASE, 60.0, 60.0))},
+        bound=Bound(faults=1, foreign=2),
+        short=Bound(faults=1, foreign=1),
+        alphabet=ONCE,
+    )
     killed: dict[str, Any] = {
         "bound": Bound(faults=2, foreign=1, kills=1),
         "short": Bound(faults=1, foreign=1, kills=1),
     }
-    yield _scenario("op-id twice", updater("A", op="K"), updater("B", op="K", after="A"), alphabet=_ONCE, **killed)
+    yield _scenario("op-id twice", updater("A", op="K"), updater("B", op="K", after="A"), alphabet=ONCE, **killed)
     unchanged = updater("B", op="K", after="A", **_SAME)
-    yield _scenario("op-id unchanged", updater("A", op="K", **_SAME), unchanged, alphabet=_ONCE, **killed)
+    yield _scenario("op-id unchanged", updater("A", op="K", **_SAME), unchanged, alphabet=ONCE, **killed)
     yield _scenario("op-id at once", updater("A", op="K"), updater("B", op="K"), foreign=_KEEPS, judges_doubts=False)
     empty = {"blob": BlobService()}
     made = updater("A", create=b""), updater("B", create=b"")
-    yield _scenario("creates", *made, services=empty, alphabet=_ONCE, creates=True)
+    yield _scenario("creates", *made, services=empty, alphabet=ONCE, creates=True)
 
 
+#: A lease that the caller of an update holds.
+_LEASE = "0ea5e000-0000-4000-8000-000000000000"
 _BOUND = Bound(faults=2, foreign=1)
 _SHORT = Bound(faults=1)
 

@@ -75,6 +75,9 @@ class Rules(Protocol):
     def see_told(self, ghost: Any, who: str, event: tuple[Any, ...], now: float) -> Any:
         """Take note of what a process told."""
 
+    def see_kill(self, ghost: Any, who: str) -> Any:
+        """Take note that a process was killed."""
+
     def see_end(self, ghost: Any, who: str, ended: Ended, services: Services) -> Any:
         """Take note of the end of a process."""
 
@@ -99,10 +102,12 @@ class Scenario:
     services: Services
     rules: Rules
     bound: Bound
-    #: That of the short tests.
-    short: Bound
+    #: That of the short tests; None leaves it to walks at random.
+    short: Bound | None
     foreign: Mapping[str, Foreign] = field(default_factory=dict)
     alphabet: tuple[Fault, ...] = faults.USUAL
+    #: How far time may move while a process has something to send, which is then slow; more is a stop.
+    slow_seconds: float = 1.0
     #: Whether enough else may happen that a doubt which only one truth explains is needless.
     judges_doubts: bool = True
     #: Which processes can be killed; None is each.
@@ -199,9 +204,11 @@ class World:
             return
         if state.left.foreign:
             yield from (Choice("foreign", what=name) for name in self.scenario.foreign)
-        sleeps = any(each.wakes is not None for each in state.processes)
-        if sleeps and (not ready or state.left.stops):
-            yield Choice("time", len(ready))
+        wakes = [each.wakes for each in state.processes if each.wakes is not None]
+        if wakes:
+            is_stop = bool(ready) and min(wakes) - state.now > self.scenario.slow_seconds
+            if state.left.stops or not is_stop:
+                yield Choice("time", int(is_stop))
 
     def _requests(self, state: State, index: int) -> Iterator[Choice]:
         yield Choice("sends", index)
@@ -299,6 +306,7 @@ class World:
         state = state._replace(left=state.left._replace(kills=state.left.kills - 1))
         if is_sent:
             state, _ = self._apply(state, self._names[index], process.asked)
+        state = state._replace(ghost=self.scenario.rules.see_kill(state.ghost, self._names[index]))
         return self._settle(_put(state, index, process._replace(is_killed=True)))
 
     def _pass_time(self, state: State, *, is_stop: bool) -> State:

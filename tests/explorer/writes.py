@@ -1,0 +1,167 @@
+"""Single writes of one blob, two at once: put, create, delete, append, copy.
+
+Each is guarded by the version that its process has read. Exit 0 is applied once, a refusal never, and no version is
+replaced that the process had not read.
+"""
+
+import io
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any
+
+from azguard.accounts.account import Target
+from azguard.address import Address, Kind
+from azguard.blobs import copies, deletes, properties
+from azguard.blobs.content import append_write, put_blob
+from azguard.blobs.content.append_request import Append
+from azguard.blobs.content.upload import Settings, Upload
+from azguard.blobs.copies import BlobCopy, CopySettings
+from azguard.guards.resolve import POSITION, Conditions
+from azguard.requests.lineage import KEY, new_op
+from tests.explorer.blob_service import Blob, BlobService
+from tests.explorer.faults import USUAL
+from tests.explorer.player import Ended, Process, Program
+from tests.explorer.updates import FOREIGN, ONCE, PATH, REFUSED, Even, Ghost, stored, with_pair
+from tests.explorer.world import Bound, Effect, Scenario, Services, Violation
+from tests.support.no_records import NoRecords
+
+SOURCE = "site/source"
+# A create can bring back what was deleted meanwhile, as docs/guarantees.md says.
+_KEEPING = ("writes, and drops the metadata", "writes, and keeps the metadata")
+_LEAST = (*_KEEPING, "deletes the blob")
+
+
+class WriteRules:
+    """What is true of each write; ``keeps`` says that it adds to what is there, and replaces nothing."""
+
+    def __init__(self, *, keeps: bool = False) -> None:
+        self._keeps = keeps
+
+    def begin(self) -> Ghost:
+        return Ghost()
+
+    def find_given(self, ghost: Ghost, program: Program) -> tuple[tuple[str, str], ...]:
+        return ()
+
+    def see_effect(self, ghost: Ghost, effect: Effect) -> Ghost:
+        before: Blob | None = effect.before["blob"].blobs.get(PATH)
+        after: Blob | None = effect.after["blob"].blobs.get(PATH)
+        if before is not None and after is not None and before.etag == after.etag:
+            return ghost
+        if not self._keeps and (before.etag if before else "-") != dict(ghost.disk).get(effect.who):
+            raise Violation(f"{effect.who} replaced a version that it had not read")
+        old = b"" if before is None else before.content
+        if self._keeps and after is not None and after.content == old:
+            return ghost  # It made the blob that it appends to.
+        if self._keeps and (after is None or after.content != old + effect.who.encode()):
+            raise Violation(f"{effect.who} did more than append")
+        if dict(ghost.applied).get(effect.who):
+            raise Violation(f"{effect.who} was applied twice")
+        ended = dict(ghost.ends).get(effect.who)
+        if ended is not None and ended.status in REFUSED:
+            raise Violation(f"{effect.who} ended {ended.status} ({ended.outcome}), and was applied afterwards")
+        return ghost._replace(applied=with_pair(ghost.applied, effect.who, (effect.who,)))
+
+    def see_foreign(self, ghost: Ghost, before: Services, after: Services) -> Ghost:
+        return ghost
+
+    def see_told(self, ghost: Ghost, who: str, event: tuple[Any, ...], now: float) -> Ghost:
+        return ghost._replace(disk=with_pair(ghost.disk, who, event[1]))
+
+    def see_kill(self, ghost: Ghost, who: str) -> Ghost:
+        return ghost
+
+    def see_end(self, ghost: Ghost, who: str, ended: Ended, services: Services) -> Ghost:
+        is_applied = bool(dict(ghost.applied).get(who))
+        if ended.status == 0 and not is_applied:
+            raise Violation(f"{who} ended 0 ({ended.outcome}), and was not applied")
+        if ended.status in REFUSED and is_applied:
+            raise Violation(f"{who} ended {ended.status} ({ended.outcome}), and was applied")
+        if ended.status not in (0, 74, *REFUSED):
+            raise Violation(f"{who} ended {ended.status}: {ended.outcome}")
+        return ghost._replace(ends=with_pair(ghost.ends, who, ended))
+
+    def check_over(self, ghost: Ghost, services: Services, now: float) -> None:
+        """Nothing is left of a single write but what it wrote."""
+
+    def find_truth(self, ghost: Ghost, who: str) -> Hashable:
+        return "applied" if dict(ghost.applied).get(who) else "not applied"
+
+
+#: Does one write, guarded by the version that was read.
+Write = Callable[[Process, Target, Conditions], object]
+
+
+def _writer(name: str, write: Write, *, reads: bool = True) -> Program:
+    def main(process: Process) -> str:
+        target = Target(process.account, Address(Kind.BLOB, tuple(PATH.split("/", 1))))
+        conditions = Conditions({"If-None-Match": "*"}, "if-none-match")
+        if reads:
+            found = properties.fetch(target, Conditions(), process.deadline(30))
+            lineage = (found.metadata or {}).get(KEY)
+            conditions = Conditions({"If-Match": found.etag}, "if-match", found.etag, lineage=lineage)
+        process.tell("read", conditions.expected_etag or "-")
+        write(process, target, conditions)
+        return "committed"
+
+    return Program(name, main)
+
+
+def _put(process: Process, target: Target, conditions: Conditions) -> None:
+    upload = Upload(target, Settings(), conditions, process.deadline(30), new_op(process.make(12)))
+    put_blob.put(upload.add_lineage(), io.BytesIO(process.name.encode()), lambda done: None)
+
+
+def _delete(process: Process, target: Target, conditions: Conditions) -> None:
+    deletes.delete(target, conditions, None, process.deadline(30))
+
+
+def _append(process: Process, target: Target, conditions: Conditions) -> None:
+    given = Append(
+        target=target,
+        conditions=Conditions(guard=POSITION),
+        deadline=process.deadline(30),
+        create=Settings(),
+        contention_seconds=1.0,
+        chance=Even(),
+    )
+    append_write.append(given, iter([process.name.encode()]), NoRecords())
+
+
+def _copy(process: Process, target: Target, conditions: Conditions) -> None:
+    source = Target(target.account, Address(Kind.BLOB, tuple(SOURCE.split("/", 1))))
+    given = BlobCopy(
+        target=target,
+        source=source,
+        settings=CopySettings(),
+        conditions=conditions,
+        deadline=process.deadline(30),
+        op=new_op(process.make(12)),
+    )
+    copies.copy(given)
+
+
+def scenarios() -> Iterator[Scenario]:
+    """Yield the scenarios of single writes."""
+    nothing: Services = {"blob": BlobService()}
+    log: BlobService = BlobService().write(PATH, 0.0, content=b"s", kind="AppendBlob")
+    source: BlobService = stored()["blob"]
+    yield _scenario("put", _put, stored())
+    yield _scenario("create", _put, nothing, reads=False)
+    yield _scenario("delete", _delete, stored())
+    yield _scenario("append", _append, {"blob": log}, reads=False)
+    yield _scenario("copy", _copy, {"blob": source.write(SOURCE, 0.0, content=b"c")})
+
+
+def _scenario(name: str, write: Write, services: Services, *, reads: bool = True) -> Scenario:
+    return Scenario(
+        name=name,
+        programs=(_writer("A", write, reads=reads), _writer("B", write, reads=reads)),
+        services=services,
+        rules=WriteRules(keeps=write is _append),
+        bound=Bound(faults=1, foreign=1),
+        short=Bound(faults=1, foreign=0 if write in (_append, _copy, _put) else 1),
+        foreign={name: FOREIGN[name] for name in (_LEAST if reads else _KEEPING)},
+        # After a refused delete nothing tells who deleted it: azguard says so because the network may send it twice.
+        judges_doubts=write is not _put or reads,
+        alphabet=USUAL if write is _delete else ONCE,
+    )
