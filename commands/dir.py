@@ -113,8 +113,8 @@ def delete(env: Environment, directory: addresses.Directory) -> None:
 @app.command(spec=common.operation(operations.DIRECTORY_RENAME))
 def rename(
     env: Environment,
-    directory: addresses.Directory,
-    new: Annotated[str, argument("SHARE/PATH", "Its new address.", completer=completers.files)],
+    directory: Annotated[str, argument("OLD", "The directory: SHARE/PATH, or its URL.", completer=completers.files)],
+    new: Annotated[str, argument("NEW", "Its new address: SHARE/PATH.", completer=completers.files)],
 ) -> None:
     """Rename a directory with all that is in it, inside its share, and replace nothing.
 

@@ -34,7 +34,7 @@ app = Group("Messages of queues: put, get, peek, update, delete, clear.")
 
 @app.command(spec=common.operation(operations.QUEUE_PUT_MESSAGE))
 def put(env: Environment, queue: common.Queue, given: MessagePutOptions) -> None:
-    """Put a message at the end of a queue: the content of --content, of a file or of stdin.
+    """Put a message at the end of a queue: the text behind it, or the content of a file or of stdin.
 
     By default the content is text, and is sent as it is. --encoding base64 sends any bytes; Azure Functions expects
     base64 unless it is told otherwise. raw is base64 that another program made: it is sent as it is; a warning tells
@@ -44,9 +44,9 @@ def put(env: Environment, queue: common.Queue, given: MessagePutOptions) -> None
     --hidden, keep its id and receipt with your data, then message update --visible.
 
     Examples:
-        azguard message put jobs --content 'resize 17'
+        azguard message put jobs 'resize 17'
         azguard message put jobs -f config.json --encoding base64
-        azguard message put jobs --content later --visibility-timeout 10m
+        azguard message put jobs later --visibility-timeout 10m
 
     Topics: queues
     """

@@ -181,9 +181,11 @@ def work(
 @app.command(spec=common.remote("a message is tied to its receipt, which queue move has just got"))
 def move(
     env: Environment,
-    queue: common.Queue,
+    queue: Annotated[str, argument("FROM", "The queue that has them, or its URL.", completer=completers.queues)],
     destination: Destination = None,
-    count: Annotated[int | None, option("--count", "N", "Move at most N; by default, all.", COUNT)] = None,
+    max_messages: Annotated[
+        int | None, option("--max-messages", "N", "Move at most N; by default, all.", COUNT)
+    ] = None,
     time_to_live: MovedLife = None,
     dry_run: Annotated[bool, flag("--dry-run", "Show what is to be moved, and move nothing.")] = False,
 ) -> None:
@@ -201,7 +203,7 @@ def move(
 
     Examples:
         azguard queue move jobs-poison
-        azguard queue move jobs-poison jobs --count 10
+        azguard queue move jobs-poison jobs --max-messages 10
         azguard queue move jobs-poison --dry-run
 
     Topics: queues, once
@@ -210,7 +212,7 @@ def move(
 
     source = env.locate(queue, Kind.QUEUE)
     target = moving.guess_destination(source) if destination is None else env.locate(destination, Kind.QUEUE)
-    most = moving.prepare(source, target, env.deadline, count)
+    most = moving.prepare(source, target, env.deadline, max_messages)
     if dry_run:
         seen = messages.peek(source, min(most, messages.MOST_MESSAGES), env.deadline) if most else []
         env.out.info(
@@ -257,6 +259,7 @@ def list_poison(
         Path | None, option("--events", "FILE", "The file of queue work --events; it tells why.", FILE)
     ] = None,
     poison_queue: PoisonQueue = None,
+    num_results: common.Limit = None,
 ) -> None:
     """Show the messages in the poison queue of a queue, and why each is there, without receiving them.
 
@@ -286,7 +289,7 @@ def list_poison(
         )
     if found.reasons_error is not None:
         env.out.warn(f"why messages are there could not be read: {found.reasons_error.message}")
-    env.out.show_each(found.messages)
+    env.out.show_each(found.messages[:num_results])
 
 
 @metadata_app.command(name="set", spec=common.operation(operations.QUEUE_SET_METADATA))

@@ -8,7 +8,7 @@ from azguard.cli.input import addresses
 from azguard.cli.options import common, resources
 from azguard.cli.options.resources import Noun, declare_exists
 from azguard.cli.options.types import COUNT, choice, whole
-from azguard.cli.parsing.rows import argument, flag, option
+from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group
 from azguard.files import shares, writes
 from azguard.guards import operations
@@ -82,17 +82,20 @@ def list_(
     env: Environment,
     prefix: common.Prefix = None,
     num_results: common.Limit = None,
-    include_snapshots: Annotated[bool, flag("--include-snapshots", "Show their snapshots too.")] = False,
+    include: Annotated[
+        str | None, option("--include", "snapshots", "Show their snapshots too.", choice("snapshots"))
+    ] = None,
 ) -> None:
     """List the account's shares.
 
     Examples:
         azguard share list
         azguard share list --prefix te
+        azguard share list --include snapshots
         azguard share list --query '[].name' -o tsv
     """
     env.out.show_each(
-        shares.list_shares(env.account, env.deadline, prefix=prefix, limit=num_results, snapshots=include_snapshots)
+        shares.list_shares(env.account, env.deadline, prefix=prefix, limit=num_results, snapshots=include is not None)
     )
 
 

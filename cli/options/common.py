@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 Blob = Annotated[str, argument("BLOB", "The blob: CONTAINER/NAME, or its URL.", completer=completers.blobs)]
-Container = Annotated[str, argument("NAME", "The container, or its URL.", completer=completers.containers)]
+Container = Annotated[str, argument("CONTAINER", "The container, or its URL.", completer=completers.containers)]
 Table = Annotated[str, argument("TABLE", "The table, or its URL.", completer=completers.tables)]
 Queue = Annotated[str, argument("QUEUE", "The queue, or its URL.", completer=completers.queues)]
 AllScopes = Annotated[bool, flag("--all-scopes", "Include all scopes, not only this one.")]
@@ -56,7 +56,9 @@ Prefix = Annotated[str | None, option("--prefix", "TEXT", "Show only names that 
 Limit = Annotated[int | None, option("--num-results", "N", "Show at most N; by default, all.", COUNT)]
 LockContainer = Annotated[
     str | None,
-    option("--lock-container", "NAME", "The container of locks with a bare name, and of tables; by default, locks."),
+    option(
+        "--lock-container", "CONTAINER", "The container of locks with a bare name, and of tables; by default, locks."
+    ),
 ]
 Yes = Annotated[bool, flag("--yes, -y", "Do not ask.")]
 Reason = Annotated[

@@ -1,7 +1,6 @@
 """The options of ``file lock run`` and ``file lock break``, and the plan of a run."""
 
 import random
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
@@ -23,6 +22,7 @@ from azguard.smb import file_lock
 from azguard.smb.file_lock import ByteRange, FileLock, FileLockSettings, Share
 from azguard.smb.file_lock_run import FileLockPlan
 from azguard.smb.holders import BreakFileLock
+from azguard.times import parse_size
 
 # Long enough for a slow network, and three times the grace.
 _LOST_AFTER_SECONDS = 15.0
@@ -34,11 +34,10 @@ _EXAMPLE = "team/nightly.lock"
 
 
 def _read_range(text: str, name: str) -> ByteRange:
-    """Return the bytes that OFFSET:LEN names."""
-    found = re.fullmatch(r"(\d{1,19}):(\d{1,19})", text, re.ASCII)
-    if found is None:
-        raise UsageError(f"{name} {text!r} is not OFFSET:LEN", hint="two numbers of bytes, as in --range 0:1")
-    offset, length = int(found[1]), int(found[2])
+    """Return the bytes that OFFSET:LENGTH names."""
+    offset, length = (parse_size(each) for each in text.partition(":")[::2])
+    if offset is None or length is None:
+        raise UsageError(f"{name} {text!r} is not OFFSET:LENGTH", hint="two numbers of bytes, as in --range 0:1")
     if length == 0:
         raise UsageError(f"{name} locks no byte", hint="a length of 1 or more, as in --range 0:1")
     if offset + length > _MOST_BYTES:
@@ -62,7 +61,7 @@ class FileLockOptions:
         str, option("--share", "none|read", "What others may do with the file.", choice("none", "read"))
     ] = "none"
     byte_range: Annotated[
-        ByteRange | None, option("--range", "OFFSET:LEN", "Lock only these bytes; they need not exist.", RANGE)
+        ByteRange | None, option("--range", "OFFSET:LENGTH", "Lock only these bytes; they need not exist.", RANGE)
     ] = None
     lost_after: Annotated[
         float,

@@ -46,7 +46,9 @@ Message = Annotated[str, argument("QUEUE/ID", "The message, or its URL.", comple
 Encoding = Annotated[
     str, option("--encoding", "text|base64|raw", "How the content is encoded.", choice(*message_results.ENCODINGS))
 ]
-Number = Annotated[int, option("--num-messages", "N", "At most this many: 1 to 32.", whole(1, MOST_MESSAGES))]
+Number = Annotated[
+    int, option("--num-messages, --num-results", "N", "At most this many: 1 to 32.", whole(1, MOST_MESSAGES))
+]
 Content = Annotated[str | None, option("--content", "TEXT", "The content itself.")]
 ContentFile = Annotated[str | None, option("--file, -f", "FILE|-", "Read the content from this file; - is stdin.")]
 PopReceipt = Annotated[
@@ -92,6 +94,7 @@ _POISONED = "Azure Functions, unless it is told otherwise, would move it to its 
 class MessagePutOptions:
     """The options of a put, as typed."""
 
+    text: Annotated[str | None, argument("[TEXT]", "The content itself.")] = None
     content: Content = None
     file: Annotated[str | None, option("--file, -f", "FILE|-", "Read this file; by default, stdin.")] = None
     encoding: Encoding = message_results.TEXT
@@ -105,7 +108,7 @@ class MessagePutOptions:
     allow_empty: AllowEmpty = False
 
     RULES: ClassVar = (
-        at_most_one("--content --file"),
+        at_most_one("TEXT --content --file"),
         at_most_one("--hidden --visibility-timeout"),
         checked("--visibility-timeout", "shorter than --time-to-live", "messages.check_times"),
         *_CONTENT_RULES,
@@ -137,7 +140,9 @@ class MessagePutOptions:
         Raises:
             UsageError: it cannot be sent, or is empty.
         """
-        return _read_text(self.content, self.file, self.encoding, allow_empty=self.allow_empty)
+        return _read_text(
+            self.text if self.content is None else self.content, self.file, self.encoding, allow_empty=self.allow_empty
+        )
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.cli.options import common
-from azguard.cli.options.types import choice
+from azguard.cli.options.types import TEXT, choice
 from azguard.cli.output import delivery
 from azguard.cli.parsing.rows import CommandSpec, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.rows import excludes
+from azguard.cli.rules.rows import checked, excludes
 from azguard.errors import NotFound, UsageError
 from azguard.guards.operations import Operation, Part
 from azguard.guards.requested import CREATE_ONLY, RequestedConditions
@@ -34,6 +34,20 @@ _FILE = option("--file, -f", "FILE|-", "Read this JSON file, as get prints it; b
 File = Annotated[str | None, _FILE]
 MetadataFile = Annotated[str | None, replace(_FILE, rules=(excludes("--file", "--metadata"),))]
 TagsFile = Annotated[str | None, replace(_FILE, rules=(excludes("--file", "--tags"),))]
+VersionOf = Annotated[
+    str | None,
+    option(
+        "--version-of",
+        "FILE",
+        "Delete only the version of this copy, which a get wrote.",
+        TEXT,
+        rules=(
+            excludes("--version-of", "--recursive", "it names the version of one file"),
+            excludes("--version-of", "--etag --last-writer-wins", "it names the version"),
+            checked("--version-of", "a copy that this scope has read", "resources.find_version_of"),
+        ),
+    ),
+]
 PublicAccess = choice("off", "blob", "container")
 # What a part is called, and its command.
 _WORDS = {
@@ -225,6 +239,25 @@ def read_tags(texts: dict[str, str] | None, file: str | None) -> "tuple[dict[str
         return texts, None
     found = metadata.parse_tags(streams.read_json(file, "--tags KEY=VALUE"))
     return found.value, _read_seen(found.etag)
+
+
+def find_version_of(env: Environment, target: Target, file: str) -> "SeenVersion":
+    """Return the version that came with a copy of a resource on this machine.
+
+    Raises:
+        UsageError: the file cannot be read, or it is no copy that this scope has read.
+    """
+    from azguard.guards.versions import SeenVersion
+
+    with streams.source(file) as stream:
+        copy = streams.copy(stream)
+    known = None if copy is None else env.reads.recall(target, copy)
+    if known is None or known.copy is None or known.other is not None:
+        raise UsageError(
+            f"--version-of {file}: it is no copy of {target} that was read here",
+            hint=f"name the version: --etag ETAG, or read it: azguard {target.kind} get {target} -f FILE",
+        )
+    return SeenVersion(known.copy.etag)
 
 
 def read_policies(file: str | None, rules: "PolicyRules") -> "tuple[Policies, SeenVersion | None]":

@@ -206,6 +206,8 @@ OPTIONS: Mapping[str, str] = {
     "--max-results": "--num-results",
     "--limit": "--num-results",
     "--last": "--num-results",
+    "--count": "--max-messages",
+    "--include-snapshots": "--include snapshots",
     "--break-period": "--lease-break-period",
     "--duration": "--lease-duration",
 }

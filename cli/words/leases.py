@@ -144,7 +144,7 @@ HINTS: Mapping[str, Words] = {
     "rename_to_other_share": "name a directory of the same share",
     "file_keeps_changing": "try again when its writers pause",
     "not_whole_blocks": "to clear other bytes, write zeros with azguard file range put",
-    "range_behind_end": "make it longer first: azguard file resize {target} --size {needed}",
+    "range_behind_end": "make it longer first: azguard file resize {target} {needed}",
     "range_incomplete": "look at what is there, then go on from {next_offset}: --offset {next_offset}",
     "range_is_empty": "did the command before the pipe fail?",
     "share_being_deleted": "wait 30 seconds or more, then try again",
@@ -152,7 +152,7 @@ HINTS: Mapping[str, Words] = {
     "share_has_snapshots": "--delete-snapshots include deletes them too",
     "share_or_file_changed": _show_again,
     "share_not_found": "check the name: azguard share list; to create it: azguard share create {container}",
-    "share_snapshot_not_found": "see what there is: azguard share list --include-snapshots --prefix {container}",
+    "share_snapshot_not_found": "see what there is: azguard share list --include snapshots --prefix {container}",
     # Smb.
     "file_break_not_confirmed": "confirm with --yes; or close it only if this client has it open: --if-owner CLIENT",
     "file_held_elsewhere": "nothing was closed; look: azguard file lock list {target}",

@@ -85,7 +85,7 @@ HINTS: Mapping[str, Words] = {
     "service_asks_to_wait": "try again then, or let azguard wait: a longer --timeout",
     "service_unavailable": "try again, or allow more time: --timeout 60s",
     "snapshot_is_leased": (
-        "see its snapshots: azguard share list --include-snapshots --prefix {target}; "
+        "see its snapshots: azguard share list --include snapshots --prefix {target}; "
         "then release that lease, or break it"
     ),
     "table_being_deleted": "wait 40 seconds or more, then try again",
@@ -190,7 +190,7 @@ HINTS: Mapping[str, Words] = {
     ),
     "snapshot_malformed": (
         "it looks like 2026-11-21T10:00:00.0000000Z; azguard blob list --include snapshots shows those of blobs, "
-        "azguard share list --include-snapshots those of shares"
+        "azguard share list --include snapshots those of shares"
     ),
     "table_name_malformed": "use 3 to 63 letters and digits, the first a letter",
     "text_not_utf8": "names are Unicode: write it in UTF-8, or in a URL percent-encoded",

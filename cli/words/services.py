@@ -220,7 +220,7 @@ HINTS: Mapping[str, Words] = {
     "message_move_unknown": "look before you move it again: azguard message peek {destination}",
     "message_not_text": "--encoding base64 sends any bytes; the reader of the message has to decode it",
     "move_without_destination": "name the queue: azguard queue move {target} TO",
-    "moves_not_counted": "set the most to move: --count 1000",
+    "moves_not_counted": "set the most to move: --max-messages 1000",
     "moved_to_itself": "name another queue",
     "some_moves_failed": "each is named above; correct the cause, then run it again for those that were not moved",
     "message_put_unknown": (

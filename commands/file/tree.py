@@ -76,7 +76,13 @@ def list_(
 
 
 @app.command(spec=common.operation(operations.FILE_DELETE))
-def delete(env: Environment, file: addresses.File, *, tree: FileTreeDeleteOptions) -> None:
+def delete(
+    env: Environment,
+    file: addresses.File,
+    version_of: resources.VersionOf = None,
+    *,
+    tree: FileTreeDeleteOptions,
+) -> None:
     """Delete a file, if it is still the version that you read.
 
     The service does not compare the ETag. So azguard takes a lease, compares, deletes. An unchanged ETag does not
@@ -87,6 +93,7 @@ def delete(env: Environment, file: addresses.File, *, tree: FileTreeDeleteOption
 
     Examples:
         azguard file delete team/plan.txt
+        azguard file delete team/plan.txt --version-of plan.txt
         azguard file delete team/plan.txt --last-writer-wins
         azguard file delete team/reports/ --recursive
 
@@ -98,7 +105,8 @@ def delete(env: Environment, file: addresses.File, *, tree: FileTreeDeleteOption
         tree_plans.delete(env, lambda: addresses.file_tree(env, file), tree, keeps_folders=tree.keep_directories)
         return
     target = env.locate(file, Kind.FILE, writable=True)
-    conditions = env.conditions(target)
+    copy = None if version_of is None else resources.find_version_of(env, target, version_of)
+    conditions = env.conditions(target, copy)
     guarding = addresses.guarding(env)
     env.out.show(env.reads.delete(target, conditions, lambda: files.delete(target, conditions, guarding, env.deadline)))
 
@@ -248,8 +256,8 @@ def abort_copy(
 @app.command(spec=common.operation(operations.FILE_RENAME))
 def rename(
     env: Environment,
-    file: addresses.File,
-    new: Annotated[str, argument("SHARE/PATH", "Its new address.", completer=completers.files)],
+    file: Annotated[str, argument("OLD", "The file: SHARE/PATH, or its URL.", completer=completers.files)],
+    new: Annotated[str, argument("NEW", "Its new address: SHARE/PATH.", completer=completers.files)],
     source_lease_id: Annotated[
         str | None, option("--source-lease-id", "ID", "The lease of the file that is renamed.", TEXT)
     ] = None,
@@ -291,7 +299,7 @@ def rename(
 
 @app.command(
     spec=common.operation(operations.FILE_SET_PROPERTIES),
-    rules=(one_of("SIZE --size", "how long the file is to be", "azguard file resize SHARE/PATH 1MiB"),),
+    rules=(one_of("SIZE --size", "how long the file is to be", "write it behind the file, as in: team/plan.txt 1MiB"),),
 )
 def resize(
     env: Environment,

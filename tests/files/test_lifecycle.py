@@ -124,6 +124,17 @@ def test_a_file_whose_metadata_leave_no_room_for_a_record_is_guarded_without_one
     )  # fmt: skip
 
 
+def test_a_delete_of_the_version_of_a_copy_is_of_no_other_one(files_cli: CliWorld) -> None:
+    file = files_world.make(files_cli, b"content")
+    assert files_cli.call("file", "get", file, "-f", "old.txt").code == 0
+    strange = files_cli.call("file", "delete", file, "--version-of", str(files_cli.file("strange.txt", "content")))
+    assert files_cli.call("file", "resize", file, "3").code == 0
+    stale = files_cli.call("file", "delete", file, "--version-of", "old.txt")
+    assert files_cli.call("file", "get", file, "-f", "new.txt").code == 0
+    deleted = files_cli.call("file", "delete", file, "--version-of", "new.txt")
+    assert (strange.code, stale.code, deleted.code, deleted.json["guard"]) == (2, 42, 0, "lease")
+
+
 def test_files_are_shown_listed_and_deleted(files_cli: CliWorld) -> None:
     file = files_world.make(files_cli, b"content", "plan.", metadata={"owner": "me"})
     share = file.partition("/")[0]
@@ -222,7 +233,7 @@ def test_what_was_never_read_is_deleted_only_if_that_is_said(files_cli: CliWorld
         (
             ("file", "show", "{share}/f?snapshot=2020-01-01T00:00:00.0000000Z"),
             44,
-            "see what there is: azguard share list --include-snapshots --prefix {share}",
+            "see what there is: azguard share list --include snapshots --prefix {share}",
         ),
     ],
 )

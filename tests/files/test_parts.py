@@ -183,7 +183,7 @@ def test_policies_of_a_share_are_read_changed_and_kept_from_others(files_cli: Cl
 def test_a_snapshot_keeps_what_was_there(files_cli: CliWorld, file: str, fault: Fault, code: int) -> None:
     share = file.partition("/")[0]
     ran, _ = files_world.spoilt(files_cli, fault, "share", "snapshot", share, which="PUT ")
-    listed = files_cli.call("share", "list", "--prefix", share, "--include-snapshots").json
+    listed = files_cli.call("share", "list", "--prefix", share, "--include", "snapshots").json
     kept = [each["snapshot"] for each in listed if each["snapshot"]]
     assert (ran.code, len(kept)) == (code, 0 if code else 1)
     if code:

@@ -13,7 +13,7 @@ from tests.support.cli_world import CliWorld
 ANYHOW = "--last-writer-wins"
 #: What is written, by the command: its words, its input, and what is in the file of eight times ``a`` then.
 WRITES = {
-    "resize": (("file", "resize", "{file}", "--size", "4"), b"", b"aaaa"),
+    "resize": (("file", "resize", "{file}", "4"), b"", b"aaaa"),
     "put": (("file", "range", "put", "{file}", "--offset", "2"), b"new", b"aanewaaa"),
 }
 _PIECE = 4 * 1024**2
@@ -133,18 +133,18 @@ def test_a_write_that_stops_in_the_middle_says_where_to_go_on(files_cli: CliWorl
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("resize", "{file}", ANYHOW), 2, "azguard file resize SHARE/PATH 1MiB"),
+        (("resize", "{file}", ANYHOW), 2, "team/plan.txt 1MiB"),
         (("resize", "{file}", "--size", "5TiB", ANYHOW), 2, None),
         (("range", "clear", "{file}", ANYHOW), 2, "--length 512"),
         (("range", "clear", "{file}", "--length", "5", ANYHOW), 2, "write zeros"),
-        (("range", "put", "{file}", "--offset", "6", ANYHOW), 40, "azguard file resize {file} --size 10"),
+        (("range", "put", "{file}", "--offset", "6", ANYHOW), 40, "azguard file resize {file} 10"),
         (("range", "put", "{file}x", ANYHOW), 44, None),
         (("range", "list", "{file}x"), 44, None),
         (("range", "list", "{file}", "--previous-snapshot", "then"), 2, "it looks like 2026"),
         (
             ("range", "list", "{file}", "--previous-snapshot", _NO_SNAPSHOT),
             44,
-            "azguard share list --include-snapshots",
+            "azguard share list --include snapshots",
         ),
     ],
 )

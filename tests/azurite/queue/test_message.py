@@ -48,6 +48,12 @@ def test_a_message_is_put_received_changed_and_deleted(cli: CliWorld, jobs: str)
     assert (changed["guard"], gone.json["guard"], peek(cli, jobs)) == ("receipt", "receipt", [])
 
 
+def test_a_message_is_the_words_behind_its_queue(cli: CliWorld, jobs: str) -> None:
+    assert [cli.call("message", "put", jobs, text).code for text in ("one", "two words", "")] == [0, 0, 2]
+    seen = cli.call("message", "peek", jobs, "--num-results", "32").json
+    assert [each["text"] for each in seen] == ["one", "two words"]
+
+
 def test_a_message_is_hidden_until_the_time_that_is_told(cli: CliWorld, jobs: str) -> None:
     got = received(cli, jobs)
     assert got["time_next_visible"] > got["insertion_time"]

@@ -68,7 +68,7 @@ def test_a_message_is_moved_as_the_service_keeps_it(cli: CliWorld, text: str) ->
 
 
 def test_no_more_are_moved_than_were_asked_for(cli: CliWorld, jobs: str) -> None:
-    assert move(cli, f"{jobs}-poison", "--count", "2").json["moved"] == 2
+    assert move(cli, f"{jobs}-poison", "--max-messages", "2").json["moved"] == 2
     assert (len(texts(cli, jobs)), len(texts(cli, f"{jobs}-poison"))) == (2, 1)
 
 
@@ -141,7 +141,7 @@ def test_a_missing_destination_is_told_before_anything_is_received(cli: CliWorld
 def test_a_put_whose_answer_is_lost_leaves_the_message_which_is_visible_again(
     cli: CliWorld, jobs: str, fault: Fault
 ) -> None:
-    ran, _ = queue_world.spoilt(cli, "POST", fault, "queue", "move", f"{jobs}-poison", "--count", "1", once=True)
+    ran, _ = queue_world.spoilt(cli, "POST", fault, "queue", "move", f"{jobs}-poison", "--max-messages", "1", once=True)
     assert (ran.code, ran.json["unknown"], ran.json["moved"]) == (74, 1, 0)
     assert (texts(cli, f"{jobs}-poison"), len(texts(cli, jobs))) == (["a", "b", "c"], int(fault.reaches))
 
@@ -217,8 +217,8 @@ def signed(cli: CliWorld, queue: str, permission: str) -> str:
 def test_who_may_only_put_there_and_receive_here_moves_as_many_as_it_says(cli: CliWorld, jobs: str) -> None:
     words = signed(cli, f"{jobs}-poison", "p"), signed(cli, jobs, "a")
     refused = move(cli, *words)
-    assert (refused.code, refused.error["hint"]) == (43, "set the most to move: --count 1000")
-    assert (move(cli, *words, "--count", "1000").json["moved"], texts(cli, jobs)) == (3, ["a", "b", "c"])
+    assert (refused.code, refused.error["hint"]) == (43, "set the most to move: --max-messages 1000")
+    assert (move(cli, *words, "--max-messages", "1000").json["moved"], texts(cli, jobs)) == (3, ["a", "b", "c"])
 
 
 def test_a_put_that_is_not_allowed_moves_nothing(cli: CliWorld, jobs: str) -> None:

@@ -58,7 +58,7 @@ def test_every_part_of_an_address_is_answered_with_the_whole_one(name: str) -> N
 @cases("option", OPTIONS)
 def test_every_foreign_option_is_one_of_ours_somewhere(option: str) -> None:
     ours = OPTIONS[option].split()[0]
-    nouns = ("blob put", "blob copy", "blob list", "lease acquire", "lease break", "lock list")
+    nouns = ("blob put", "blob copy", "blob list", "lease acquire", "lease break", "lock list", "queue move")
     assert any(ours in _find_command(name.split())[0].list_options() for name in nouns)
 
 
