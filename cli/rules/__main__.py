@@ -17,7 +17,9 @@ def list_unlisted() -> list[str]:
     readers = [row.type.read for command in commands for row in command.own if row.type is not None]
     named |= {f"{read.__module__.rpartition('.')[2]}.{read.__name__}" for read in readers}
     folder = Path(__file__).parent.parent
-    paths = sorted([*(folder / "options").glob("*.py"), *(folder.parent / "commands").rglob("*.py")])
+    # What types.py raises is of one value alone.
+    options = [path for path in (folder / "options").glob("*.py") if path.stem != "types"]
+    paths = sorted([*options, *(folder.parent / "commands").rglob("*.py")])
     found = [(path, name) for path in paths for name in _list_refusing(path) if f"{path.stem}.{name}" not in named]
     return [f"{path.relative_to(folder.parent)} {name}" for path, name in found]
 
