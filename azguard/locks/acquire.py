@@ -24,9 +24,9 @@ from azguard.leases.state import LeaseState
 from azguard.locks import lock_blobs, log, queue
 from azguard.locks.held_lock import HeldLock, OverdueLock
 from azguard.locks.lock_blobs import LEAST_SECONDS, AcquireSettings, LockRequest, RequestTime
-from azguard.locks.queue_place import QueuePlace
 from azguard.locks.readers import Draining, ReaderLease
 from azguard.locks.slot_leases import SlotLeases, explain_not_acquired
+from azguard.locks.waiter import QueuePlace
 from azguard.requests.calls import ServiceClock
 from azguard.requests.deadline import Deadline
 from azguard.times import span

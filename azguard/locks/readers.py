@@ -33,7 +33,7 @@ from azguard.locks.environment import OuterLock
 from azguard.locks.held_lock import HeldLock
 from azguard.locks.lock_blobs import AcquireSettings, LockRequest, RequestTime
 from azguard.locks.queue import QueueLook, Reader
-from azguard.locks.queue_place import QueuePlace
+from azguard.locks.waiter import QueuePlace
 from azguard.requests import commits
 from azguard.requests.calls import describe, send_once
 from azguard.requests.service_errors import is_lease_problem, status

@@ -8,8 +8,8 @@
 ``answers``      errors, times and XML as the service writes them
 ``shares``       operations on shares, their permissions for files, the service
 ``directories``  operations on directories, and listings
-``files``        operations on files, and renames
-``ranges``       operations on ranges of a file
+``file_operations``  operations on files, and renames
+``put_range``        operations on ranges of a file
 ``copies``       copies, also from other servers, which go on after they are answered
 ``handles``      what SMB clients have open
 ``leases``       the states of a lease

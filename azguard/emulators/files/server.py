@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 from werkzeug.serving import BaseWSGIServer, ThreadedWSGIServer, WSGIRequestHandler
 
-from azguard.emulators.files import answers, copies, directories, files, handles, ranges, shares, signatures
+from azguard.emulators.files import (
+    answers,
+    copies,
+    directories,
+    file_operations,
+    handles,
+    put_range,
+    shares,
+    signatures,
+)
 from azguard.emulators.files.answers import FileAnswer, ServiceError
 from azguard.emulators.files.arbiter import Opens, Smb
 from azguard.emulators.files.request import FileRequest, ask_source, is_here, read_request, refuse_source, split_target
@@ -338,21 +347,21 @@ _ROUTES: Mapping[tuple[str, str, str], Route] = {
     ("GET HEAD", _DIRECTORY, ""): _of_item(directories.show, "r"),
     ("DELETE", _DIRECTORY, ""): _of_item(directories.delete, "d", Opens.DELETE),
     ("GET", _DIRECTORY, "list"): _LIST,
-    ("GET HEAD", _DIRECTORY, "metadata"): _of_item(files.show_metadata, "r", Opens.LOOK),
+    ("GET HEAD", _DIRECTORY, "metadata"): _of_item(file_operations.show_metadata, "r", Opens.LOOK),
     ("PUT", _DIRECTORY, "metadata"): _of_item(directories.set_metadata, "w"),
     ("PUT", _DIRECTORY, "properties"): _of_item(directories.set_properties, "w"),
-    ("PUT", _DIRECTORY, "rename"): _of_item(files.rename_directory, "w", Opens.RENAME),
-    ("PUT", _FILE, ""): _of_item(files.create, "cw", Opens.REPLACE),
-    ("GET", _FILE, ""): _of_item(files.get, "r", Opens.READ),
-    ("HEAD", _FILE, ""): _of_item(files.show, "r", Opens.LOOK),
-    ("DELETE", _FILE, ""): _of_item(files.delete, "d", Opens.DELETE),
-    ("PUT", _FILE, "range"): _of_item(ranges.put, "w", Opens.WRITE),
-    ("GET", _FILE, "rangelist"): _of_item(ranges.show, "r", Opens.READ),
-    ("GET HEAD", _FILE, "metadata"): _of_item(files.show_metadata, "r", Opens.LOOK),
-    ("PUT", _FILE, "metadata"): _of_item(files.set_metadata, "w", Opens.CHANGE),
-    ("PUT", _FILE, "properties"): _of_item(files.set_properties, "w", Opens.CHANGE),
-    ("PUT", _FILE, "lease"): _of_item(files.lease, "wd", Opens.LEASE),
-    ("PUT", _FILE, "rename"): _of_item(files.rename_file, "w", Opens.RENAME),
+    ("PUT", _DIRECTORY, "rename"): _of_item(file_operations.rename_directory, "w", Opens.RENAME),
+    ("PUT", _FILE, ""): _of_item(file_operations.create, "cw", Opens.REPLACE),
+    ("GET", _FILE, ""): _of_item(file_operations.get, "r", Opens.READ),
+    ("HEAD", _FILE, ""): _of_item(file_operations.show, "r", Opens.LOOK),
+    ("DELETE", _FILE, ""): _of_item(file_operations.delete, "d", Opens.DELETE),
+    ("PUT", _FILE, "range"): _of_item(put_range.put, "w", Opens.WRITE),
+    ("GET", _FILE, "rangelist"): _of_item(put_range.show, "r", Opens.READ),
+    ("GET HEAD", _FILE, "metadata"): _of_item(file_operations.show_metadata, "r", Opens.LOOK),
+    ("PUT", _FILE, "metadata"): _of_item(file_operations.set_metadata, "w", Opens.CHANGE),
+    ("PUT", _FILE, "properties"): _of_item(file_operations.set_properties, "w", Opens.CHANGE),
+    ("PUT", _FILE, "lease"): _of_item(file_operations.lease, "wd", Opens.LEASE),
+    ("PUT", _FILE, "rename"): _of_item(file_operations.rename_file, "w", Opens.RENAME),
     ("PUT", _FILE, "copy"): _of_item(copies.abort, "w"),
     ("GET", _FILE, "listhandles"): Route(handles.show, Needs("l", "o", "l")),
     ("PUT", _FILE, "forceclosehandles"): _of_item(handles.close, "wd"),

@@ -22,7 +22,7 @@ from azguard.guards.resolve import Conditions
 from azguard.leases import actions
 from azguard.leases.owner_records import Moved
 from azguard.leases.owners import Owner
-from azguard.locks import lock_blobs, log, queue, queue_place
+from azguard.locks import lock_blobs, log, queue, waiter
 from azguard.locks.acquire import LockAcquisition
 from azguard.locks.lock_blobs import AcquireSettings, LockRecord, LockRequest
 from azguard.locks.log import RELEASED
@@ -144,7 +144,7 @@ def ground(connection_string: str, tmp_path_factory: pytest.TempPathFactory) -> 
 def served(ground: Ground) -> Mapping[tuple[str, Fault], list[str]]:
     """Return who was served in each case, in order. Cases wait more than they work, so some are played at a time."""
     with (
-        patch.object(queue_place, "_LEFT_SECONDS", _PATIENCE_SECONDS),
+        patch.object(waiter, "_LEFT_SECONDS", _PATIENCE_SECONDS),
         patch.object(queue, "SILENT_SECONDS", _PATIENCE_SECONDS),
         patch.object(queue, "DEAD_SECONDS", _PATIENCE_SECONDS),
         ThreadPoolExecutor(_AT_A_TIME) as pool,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from azguard.locks import queue, queue_place
+from azguard.locks import queue, waiter
 from tests.support import thorough
 from tests.support.simulated_locks import TERM, Contender, Simulation, Storm
 
@@ -195,19 +195,19 @@ def test_the_next_waiter_deletes_the_tickets_of_the_dead() -> None:
 
 # The quick ones are first: a run that is not thorough tries a few.
 MUTANTS: Mapping[str, Any] = {
-    "barging is allowed": patch.object(queue_place.QueuePlace, "is_first", property(
+    "barging is allowed": patch.object(waiter.QueuePlace, "is_first", property(
         lambda self: self.seen is not None)),
     "the numbers of those served are given again": patch.object(queue.QueueLook, "next_number", property(
         lambda self: next(n for n in itertools.count(1) if n not in [each.number for each in self.tickets]))),
     "later numbers come first": patch.object(queue.QueueLook, "next_number", property(
         lambda self: min((each.number for each in self.tickets), default=10**9) - 1)),
-    "the ticket is left behind": patch.object(queue_place.OwnTicket, "leave", lambda self: None),
-    "no sign of life is given": patch.object(queue_place, "_SIGN_SECONDS", 10**9),
-    "a free lock is left to those who do not ask": patch.object(queue_place, "_LEFT_SECONDS", 10**9),
+    "the ticket is left behind": patch.object(waiter.OwnTicket, "leave", lambda self: None),
+    "no sign of life is given": patch.object(waiter, "_SIGN_SECONDS", 10**9),
+    "a free lock is left to those who do not ask": patch.object(waiter, "_LEFT_SECONDS", 10**9),
     "the dead are never skipped": patch.object(queue.Ticket, "is_alive", property(lambda self: True)),
     "the dead are skipped late": patch.object(queue, "SILENT_SECONDS", 15.0),
     "one whose turn has just come is left no time": patch.object(
-        queue_place.QueuePlace, "_is_gone", lambda self, before: False),
+        waiter.QueuePlace, "_is_gone", lambda self, before: False),
 }  # fmt: skip
 
 
