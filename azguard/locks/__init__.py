@@ -13,7 +13,7 @@ it when azguard says so, when azguard is gone, or when the last renewal it heard
 ``slot_leases``        ask for the leases of a lock's slots, and write the holder's record
 ``held_lock``          a lock that is held: renew its lease, release it, end one whose time is over
 ``queue``              the queue of a lock, as one listing shows it
-``waiter``        our place in it, and the ticket that keeps it
+``waiter``             our place in it, and the ticket that keeps it
 ``readers``            readers beside each other, and the writer that waits for their end
 ``lock_blobs``         which lock to acquire, and how; the blobs that locks are, and what is written on them
 ``log``                the history of a lock: who held it, how that ended, who broke it

@@ -56,7 +56,16 @@ def _close_handles(facts: Mapping[str, object]) -> str:
 
 
 #: What to type next.
+def _how_to_write_guid(facts: Mapping[str, object]) -> str:
+    return "uuidgen makes one" if facts["option"] != "--lease-id" else "write it as it was printed when acquired"
+
+
 HINTS: Mapping[str, Words] = {
+    "lease_id_empty": "an unset shell variable looks like this; leave the option out",
+    "lease_id_malformed": _how_to_write_guid,
+    "lease_not_held_here": (
+        "name the id itself: --lease-id ID; azguard lease list --mine --all-scopes shows what is held"
+    ),
     # Leases.
     "infinite_lease_required": "acquire it with --infinite: what it protects may take longer than any term",
     "lease_breaking": "release the lease, or finish under the id that it has",
@@ -224,6 +233,9 @@ HINTS: Mapping[str, Words] = {
 }
 #: What happened, where the core's own sentence would have to name an option.
 WORDS: Mapping[str, Words] = {
+    "lease_id_empty": "{option} is empty",
+    "lease_id_malformed": "{option}: {message}",
+    "lease_not_held_here": "--lease-id @held: this scope holds no such lease",
     # Leases.
     "lease_reason_empty": "{option} is empty",
     "lease_reason_malformed": "{option} takes one line of at most {longest} visible characters",

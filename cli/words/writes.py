@@ -77,10 +77,6 @@ def _how_to_forget(facts: Mapping[str, object]) -> str:
     return f"azguard cache forget {facts['address']}; then {_how_to_see(facts)}"
 
 
-def _how_to_write_guid(facts: Mapping[str, object]) -> str:
-    return "uuidgen makes one" if facts["option"] != "--lease-id" else "write it as it was printed when acquired"
-
-
 def _set_a_number(facts: Mapping[str, object]) -> str:
     return "set a number first: --set " + shlex.quote(f"{facts['path']}=0")
 
@@ -140,11 +136,6 @@ HINTS: Mapping[str, Words] = {
     "last_of_source": "name the ETag itself",
     "last_writer_wins_with_condition": "leave one of them out",
     "last_writer_wins_without_effect": "leave it out",
-    "lease_id_empty": f"{_UNSET}; leave the option out",
-    "lease_id_malformed": _how_to_write_guid,
-    "lease_not_held_here": (
-        "name the id itself: --lease-id ID; azguard lease list --mine --all-scopes shows what is held"
-    ),
     "never_read": _how_to_see,
     "never_read_before_write": _how_to_go_on,
     "never_read_but_leased": _how_to_go_on_leased,
@@ -271,9 +262,6 @@ WORDS: Mapping[str, Words] = {
     "last_of_source": "{option}: {message}",
     "last_writer_wins_with_condition": _contradict_overwriting,
     "last_writer_wins_without_effect": _because("--last-writer-wins changes nothing here: {why}"),
-    "lease_id_empty": "{option} is empty",
-    "lease_id_malformed": "{option}: {message}",
-    "lease_not_held_here": "--lease-id @held: this scope holds no such lease",
     "number_malformed": "{option}: {message}",
     "policies_etag_malformed": "{option}: {message}",
     "size_malformed": "{option}: {message}",
