@@ -342,10 +342,14 @@ def describe_wait(env: "Environment", target: Target, until: str, seconds: float
     from azguard.cli.options import leases
 
     patience = env.patience(seconds or None, seconds)
+
+    def tell() -> None:
+        env.out.info(f"waiting up to {span(seconds)}: {target.address} {_NOW[until]}")
+
     context.warn_of_end(target, patience.seconds, env.out.warn_once)
     return Waiting(
         patience=patience,
-        tell=lambda: env.out.info(f"waiting up to {span(patience.seconds)}: {target.address} {_NOW[until]}"),
+        tell=lambda: tell() if seconds else None,
         tell_lease=lambda state: leases.say_waiting(env, state),
         uniform=random.SystemRandom().uniform,
     )

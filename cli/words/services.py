@@ -107,7 +107,7 @@ HINTS: Mapping[str, Words] = {
     "block_too_long": "leave --block-id out: then it is staged as several blocks",
     "blocks_of_other_length": "azguard blob block list {target} shows them; commit them, or use ids of the same length",
     "content_not_whole_pages": "fill it up with zeros: truncate -s %512 FILE",
-    "no_page_blob": "azguard blob page put {target} --create BYTES makes a page blob where there is none",
+    "no_page_blob": "azguard blob page put {target} --create SIZE makes a page blob where there is none",
     "not_whole_pages": "write {option} {below} or {option} {above}",
     "pages_are_empty": "did the command before the pipe fail?",
     "pages_behind_end": "a page blob keeps its length: create a longer one",

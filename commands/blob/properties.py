@@ -11,7 +11,7 @@ from azguard.cli.options.resources import Noun
 from azguard.cli.options.types import ValueType, spelt
 from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.rows import one_of
+from azguard.cli.rules.rows import checked, one_of
 from azguard.errors import UsageError
 from azguard.guards import operations
 from azguard.guards.operations import Part
@@ -90,7 +90,11 @@ def set_metadata(
     resources.record_replaced(env, target, Part.METADATA, done)
 
 
-@tags_app.command(name="set", spec=common.operation(operations.BLOB_SET_TAGS))
+@tags_app.command(
+    name="set",
+    spec=common.operation(operations.BLOB_SET_TAGS),
+    rules=(checked("BLOB", "no snapshot, whose tags stay", "properties.set_tags"),),
+)
 def set_tags(env: Environment, blob: common.Blob, tags: common.Tags = None, file: resources.TagsFile = None) -> None:
     """Replace all index tags of a blob, but only those you have seen, on the version you have seen.
 
