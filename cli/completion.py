@@ -12,7 +12,7 @@ from azguard.cli.completers import Candidate
 from azguard.cli.parsing.command_line import TypedLine
 from azguard.cli.parsing.partial_line import PartialLine, find_option, list_second_words, walk
 from azguard.cli.parsing.rows import Row
-from azguard.cli.parsing.tree import Command, Group
+from azguard.cli.parsing.tree import Group
 from azguard.errors import UsageError
 
 #: Answered where a command of the user's follows: the shell completes it as if it stood alone.
@@ -24,9 +24,6 @@ _SPECIAL_IN_QUOTES = re.compile(r"""["`$\\]""")
 _PLAIN_IN_POWERSHELL = re.compile(r"[A-Za-z0-9_/][\w./:+-]*|--?[A-Za-z0-9-]+", re.ASCII)
 # Each of these ends a text in single quotes there, and doubled is one.
 _POWERSHELL_QUOTE = re.compile("['\u2018\u2019\u201a\u201b]")
-# Words in capitals stand for a value: TIME|DURATION.
-_CHOICE = r"[A-Za-z][a-z][a-z0-9]*"
-_CHOICES = re.compile(rf"{_CHOICE}(\|{_CHOICE})+")
 # The variables by which a shell's script talks to azguard.
 SHELL, LINE, WORD = "_AZGUARD_COMPLETE", "_AZGUARD_LINE", "_AZGUARD_WORD"
 _BASH = r"""
@@ -197,7 +194,7 @@ def _candidates(words: Sequence[str], incomplete: str, environ: Mapping[str, str
     elif equals and (row := find_option(typed.command, option)) is not None:
         found = [(f"{option}={each}", meaning) for each, meaning in _values(row, typed, value, environ)]
     elif incomplete.startswith("-"):
-        found = _options(typed.command)
+        found = _options(typed)
     elif isinstance(typed.command, Group):
         found = typed.command.summarize_all()
     else:
@@ -205,9 +202,21 @@ def _candidates(words: Sequence[str], incomplete: str, environ: Mapping[str, str
     return [each for each in found if each[0].startswith(incomplete)]
 
 
-def _options(command: Group | Command) -> list[Candidate]:
-    shown = [row for row in command.rows if not row.is_argument and not row.is_hidden]
-    return [(row.flags[0], row.help) for row in shown] + [("--help", "Show what it does.")]
+def _options(typed: PartialLine) -> list[Candidate]:
+    """Return the options that can still be typed: none that a rule excludes, and none twice that takes one value."""
+    shown = [row for row in typed.command.rows if not row.is_argument and not row.is_hidden]
+    excluded = _list_excluded(typed)
+    left = [row for row in shown if row.flags[0] not in excluded and (row.is_many or row.name not in typed.options)]
+    return [(row.flags[0], row.help) for row in left] + [("--help", "Show what it does.")]
+
+
+def _list_excluded(typed: PartialLine) -> set[str]:
+    """Return what does not go together with what was typed, by the names that rules have for it."""
+    if isinstance(typed.command, Group):
+        return set()
+    places = [row.metavar.strip("[]") for row in typed.command.rows if row.is_argument]
+    names = typed.names | set(places[: len(typed.arguments)])
+    return {each for rule in typed.command.rules for each in rule.list_excluded(names)}
 
 
 def _values(row: Row, typed: PartialLine, incomplete: str, environ: Mapping[str, str]) -> list[Candidate]:
@@ -217,8 +226,8 @@ def _values(row: Row, typed: PartialLine, incomplete: str, environ: Mapping[str,
     """
     if row.completer is not None:
         return row.completer(TypedLine(typed.options, environ, typed.path, typed.arguments), incomplete)
-    metavar = row.metavar.strip("[].")
-    return [(each, "") for each in metavar.split("|")] if _CHOICES.fullmatch(metavar) else []
+    excluded = _list_excluded(typed)
+    return [(each, "") for each in row.choices if row.is_argument or f"{row.flags[0]}={each}" not in excluded]
 
 
 def _arguments(typed: PartialLine, incomplete: str, environ: Mapping[str, str]) -> list[Candidate]:

@@ -86,9 +86,9 @@ _SECRET_IN_TEXT = rf"({_SECRET_NAME}[\"']?\s*(?:=|:(?!//))\s*|{_SECRET_OPTION}\s
 _INSIDE = rf"(?i)(?:account_?key|sig|shared_?access_?key)=({_VALUE})"
 _SHARED = tuple(key.replace("-", "_") for key in endpoints.SECRETS)
 _VARIABLES = (
-    "AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_CLIENT_SECRET",
-    "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "SYSTEM_ACCESSTOKEN",
-)  # fmt: skip
+    *(endpoints.VARIABLES[key] for key in endpoints.SECRETS),
+    *("AZURE_CLIENT_SECRET", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "SYSTEM_ACCESSTOKEN"),
+)
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:

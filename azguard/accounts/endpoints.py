@@ -18,6 +18,15 @@ from azguard.naming import find_url_base
 SERVICES = ("blob", "queue", "table", "file")
 #: The settings of an account whose value is a secret, unless it names a file.
 SECRETS = ("connection-string", "account-key", "sas-token")
+#: The environment variable of each setting of an account.
+VARIABLES = {
+    "connection-string": "AZURE_STORAGE_CONNECTION_STRING",
+    "account-name": "AZURE_STORAGE_ACCOUNT",
+    "account-key": "AZURE_STORAGE_KEY",
+    "sas-token": "AZURE_STORAGE_SAS_TOKEN",
+    "auth-mode": "AZURE_STORAGE_AUTH_MODE",
+    **{f"{service}-endpoint": f"AZURE_STORAGE_{service.upper()}_ENDPOINT" for service in SERVICES},
+}
 #: The audience of every token for storage, with the scope that a login is asked for. Clouds of their own have another.
 STORAGE_SCOPE = "https://storage.azure.com/.default"
 EMULATOR_NAME = "devstoreaccount1"

@@ -4,7 +4,6 @@ The form is held by ``schemas/description.json``.
 """
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -21,9 +20,6 @@ from azguard.guards.operations import Operation
 #: Grows where something is taken away or means something else; what is new is added without that.
 FORMAT_VERSION = 1
 _SCHEMAS = Path(__file__).parent / "schemas"
-# Words in capitals stand for a value: TIME|DURATION.
-_CHOICE = r"[A-Za-z][a-z][a-z0-9]*"
-_CHOICES = re.compile(rf"{_CHOICE}(\|{_CHOICE})*")
 _REFERENCE = "#/$defs/"
 
 
@@ -31,14 +27,6 @@ def describe_all(commands: Iterable[tuple[str, Command]]) -> dict[str, Any]:
     """Return the description of commands, each with its words, such as ``blob put``."""
     found = [_describe(name, command) for name, command in commands]
     return {"format_version": FORMAT_VERSION, "version": __version__, "commands": found}
-
-
-def list_choices(row: Row) -> list[str]:
-    """Return the words that its value can be; none if it can be something else."""
-    metavar = row.metavar.strip("[].")
-    if row.type is not None and row.type.choices:
-        return list(row.type.choices)
-    return metavar.split("|") if _CHOICES.fullmatch(metavar) and not row.is_argument else []
 
 
 def _describe(name: str, command: Command) -> dict[str, Any]:
@@ -90,8 +78,8 @@ def _describe_option(row: Row) -> dict[str, Any]:
 def _describe_type(row: Row) -> dict[str, Any]:
     if row.is_flag:
         return {"name": "flag"}
-    if choices := list_choices(row):
-        return {"name": "choice", "choices": choices}
+    if row.choices:
+        return {"name": "choice", "choices": list(row.choices)}
     if row.type is None:
         return {"name": "file" if "FILE" in row.metavar.split("|") or row.metavar == "DIR" else "text"}
     limits = {} if row.type.bounds is None else dict(zip(("least", "most"), row.type.bounds, strict=True))

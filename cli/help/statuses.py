@@ -3,9 +3,12 @@
 A run under a command of the user's ends with the status of that command as well.
 """
 
+from collections.abc import Collection
+
 from azguard import errors
 from azguard.cli.parsing.tree import Command
-from azguard.guards.operations import Condition, Guard, Lease, Operation
+from azguard.guards import operations
+from azguard.guards.operations import Condition, Lease, Operation, Write
 
 # 1 is a bug, and 143 the end by SIGTERM.
 _EVERY = {0, 1, 143} | {
@@ -26,12 +29,14 @@ _BY_OPTION = {
     "--account": errors.Partial,
     "--max-messages": errors.Partial,
     "--if-exists": errors.Exists,
+    "--create": errors.Exists,
     "--op-id": errors.Exists,
-    "--set": errors.TransformFailed,
+    "--any-content": errors.TransformFailed,
     "--wait": errors.GaveUp,
     "--max-attempts": errors.GaveUp,
     "--max-poison": errors.GaveUp,
 }
+_OF_MANY = (operations.FILE_FORCE_CLOSE_HANDLES,)
 _OF_COMMAND = (errors.Partial, errors.TransformFailed, errors.GaveUp, errors.LockLost, errors.NotExecutable,
                errors.CommandNotFound)  # fmt: skip
 
@@ -47,11 +52,12 @@ def list_statuses(command: Command) -> list[int]:
     if runs_command(command):
         found |= {error.exit_code for error in _OF_COMMAND}
     if spec.operation is not None:
-        found |= _list_of_operation(spec.operation)
+        found |= _list_of_operation(spec.operation, names)
     elif spec.is_remote:
         found |= {errors.Exists.exit_code, errors.OutcomeUnknown.exit_code, errors.LockLost.exit_code}
     else:
-        found |= {errors.NotFound.exit_code, errors.Changed.exit_code}
+        # Of the cache, a profile, or an emulator.
+        found |= {errors.NotFound.exit_code, errors.Changed.exit_code, errors.Unavailable.exit_code}
     return sorted(found)
 
 
@@ -60,16 +66,18 @@ def runs_command(command: Command) -> bool:
     return any("CMD" in row.metavar for row in command.own)
 
 
-def _list_of_operation(operation: Operation) -> set[int]:
-    found = set()
+def _list_of_operation(operation: Operation, names: Collection[str]) -> set[int]:
+    found: set[type[errors.AzguardError]] = set()
     if operation.writes:
-        found |= {errors.OutcomeUnknown.exit_code}
+        found |= {errors.OutcomeUnknown, errors.GaveUp}
     elif operation.honours & _UNCHANGED:
-        found |= {errors.NotModified.exit_code}
-    if operation.creates or operation.overwrites:
-        found |= {errors.Exists.exit_code}
-    if operation.fences or operation.lease is not Lease.NONE:
-        found |= {errors.LockLost.exit_code}
-    if operation.guard is Guard.LEASE:
-        found |= {errors.GaveUp.exit_code}
-    return found
+        found.add(errors.NotModified)
+    # A transaction creates what its lines say.
+    if operation.creates or operation is operations.TABLE_BATCH:
+        found.add(errors.Exists)
+    if operation.fences or operation.lease is Lease.SUBJECT:
+        found.add(errors.LockLost)
+    # What is written in pieces, and what closes one handle after another.
+    if operation.write is Write.APPENDS or (operation.writes and "--offset" in names) or operation in _OF_MANY:
+        found.add(errors.Partial)
+    return {each.exit_code for each in found}

@@ -8,19 +8,11 @@ from urllib.parse import urlsplit
 
 from azguard.accounts import credentials, endpoints
 from azguard.accounts.account import Account, Auth, emulator
-from azguard.accounts.endpoints import EMULATOR_NAME, SERVICES, is_loopback
+from azguard.accounts.endpoints import EMULATOR_NAME, SERVICES, VARIABLES, is_loopback
 from azguard.errors import ConfigError, UsageError
 from azguard.folders import Folders
 from azguard.naming import same_host
 
-_FROM_ENVIRONMENT = {
-    "connection-string": "AZURE_STORAGE_CONNECTION_STRING",
-    "account-name": "AZURE_STORAGE_ACCOUNT",
-    "account-key": "AZURE_STORAGE_KEY",
-    "sas-token": "AZURE_STORAGE_SAS_TOKEN",
-    "auth-mode": "AZURE_STORAGE_AUTH_MODE",
-    **{f"{service}-endpoint": f"AZURE_STORAGE_{service.upper()}_ENDPOINT" for service in SERVICES},
-}
 _PROOF = ("account-key", "sas-token", "auth-mode")
 _SOURCES = ("emulator", "connection-string", "account-name", "profile")
 _ENDPOINTS = tuple(f"{service}-endpoint" for service in SERVICES)
@@ -91,7 +83,7 @@ def find_overruled(shared: Mapping[str, Any], environ: Mapping[str, str], accoun
 
     The name that is not used is not shown: it may be a secret in the wrong place.
     """
-    text, name = (_FROM_ENVIRONMENT[each] for each in ("connection-string", "account-name"))
+    text, name = (VARIABLES[each] for each in ("connection-string", "account-name"))
     if options(shared) or text not in environ or environ.get(name, account.name) == account.name:
         return None
     return f"{text} names the account {account.name}, so {name}, which names another, is not used: unset one of them"
@@ -170,13 +162,13 @@ def to_keep(shared: Mapping[str, Any]) -> dict[str, str]:
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for name, variable in (*_FROM_ENVIRONMENT.items(), ("service-endpoint", _SERVICE_ENDPOINT)):
+    for name, variable in (*VARIABLES.items(), ("service-endpoint", _SERVICE_ENDPOINT)):
         if variable in environ:
             if not environ[variable].strip():
                 raise ConfigError(f"{variable} is set but empty", hint=f"set it, or remove it: unset {variable}")
             found[name] = environ[variable]
     if (mode := found.get("auth-mode")) is not None and mode.lower() not in _MODES:
-        raise ConfigError(f"{_FROM_ENVIRONMENT['auth-mode']} {mode!r} is not known", hint=_KNOWN_MODES)
+        raise ConfigError(f"{VARIABLES['auth-mode']} {mode!r} is not known", hint=_KNOWN_MODES)
     if (endpoint := found.pop("service-endpoint", None)) is not None:
         found.setdefault(f"{endpoints.service_of(endpoint, _SERVICE_ENDPOINT)}-endpoint", endpoint)
     return found if "connection-string" in found else _add_account_name(found)
@@ -209,7 +201,7 @@ def _merge_proof(given: Mapping[str, str], ambient: Mapping[str, str]) -> dict[s
         ambient.get("auth-mode", "").lower() in ("login", "anonymous")
         and ("account-key" in ambient or "sas-token" in ambient)
     ):
-        both = [_FROM_ENVIRONMENT[name] for name in _PROOF if name in ambient]
+        both = [VARIABLES[name] for name in _PROOF if name in ambient]
         raise ConfigError(f"{' and '.join(both)} contradict each other", hint="unset one of them")
     elif any(name in ambient for name in _PROOF):
         _check_not_elsewhere(given, ambient)
@@ -238,7 +230,7 @@ def _check_not_elsewhere(given: Mapping[str, str], ambient: Mapping[str, str]) -
 
 
 def _elsewhere(option: str, ambient: Mapping[str, str]) -> UsageError:
-    variable = next(_FROM_ENVIRONMENT[name] for name in _PROOF if name in ambient)
+    variable = next(VARIABLES[name] for name in _PROOF if name in ambient)
     return UsageError(
         f"--{option} names another place than the environment, so {variable} of the environment is not sent there",
         hint="give the credentials by option: --account-key @FILE, --sas-token @FILE or --auth-mode login",

@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Annotated
 
+from azguard.accounts import endpoints
+from azguard.cache import scope
 from azguard.cli import completers
 from azguard.cli.options.types import COUNT, HEADER, METADATA, TAGS, choice, spelt
 from azguard.cli.parsing.rows import ACCOUNT, CONDITIONS, GENERAL, CommandSpec, Row, argument, flag, in_panel, option
@@ -129,25 +131,40 @@ _RARE_CONDITIONS = in_panel(
 )
 
 
+def _with_facts(row: Row) -> Row:
+    """Return a row with what is known of the setting of an account: whether it is a secret, and its variable."""
+    name = row.flags[0].removeprefix("--")
+    return replace(row, is_secret=name in endpoints.SECRETS, variable=endpoints.VARIABLES.get(name, row.variable))
+
+
 #: The options that choose an account.
 ACCOUNT_ROWS = in_panel(
     ACCOUNT,
-    (
-        option("--connection-string", "TEXT|@FILE", "Use this connection string."),
-        option("--account-name", "NAME", "Use this storage account."),
-        option("--account-key", "KEY|@FILE", "Use this key of the account."),
-        option("--sas-token", "SAS|@FILE", "Use this shared access signature."),
-        option("--auth-mode", "login|key|anonymous", "Choose how to authenticate."),
-        option("--profile", "NAME", "Use this profile of the configuration file.", completer=completers.profiles),
-        option("--blob-endpoint", "URL", "Set the URL of the blobs."),
-        option("--table-endpoint", "URL", "Set the URL of the tables."),
-        option("--queue-endpoint", "URL", "Set the URL of the queues."),
-        option("--file-endpoint", "URL", "Set the URL of the files."),
-        option("--endpoint-suffix", "SUFFIX", "Use this cloud, such as core.chinacloudapi.cn."),
-        flag("--emulator", "Use the emulator on this machine."),
-        flag("--allow-http", "Do not warn of a key or SAS that goes over http to another machine."),
-        flag("--trust-endpoint", "Log in to the tenant that an endpoint outside Azure names."),
-        option("--timeout", "DURATION", "Try for this long; by default, 5s."),
+    map(
+        _with_facts,
+        (
+            option("--connection-string", "TEXT|@FILE", "Use this connection string."),
+            option("--account-name", "NAME", "Use this storage account."),
+            option("--account-key", "KEY|@FILE", "Use this key of the account."),
+            option("--sas-token", "SAS|@FILE", "Use this shared access signature."),
+            option("--auth-mode", "login|key|anonymous", "Choose how to authenticate."),
+            option(
+                "--profile",
+                "NAME",
+                "Use this profile of the configuration file.",
+                completer=completers.profiles,
+                variable="AZGUARD_PROFILE",
+            ),
+            option("--blob-endpoint", "URL", "Set the URL of the blobs."),
+            option("--table-endpoint", "URL", "Set the URL of the tables."),
+            option("--queue-endpoint", "URL", "Set the URL of the queues."),
+            option("--file-endpoint", "URL", "Set the URL of the files."),
+            option("--endpoint-suffix", "SUFFIX", "Use this cloud, such as core.chinacloudapi.cn."),
+            flag("--emulator", "Use the emulator on this machine."),
+            flag("--allow-http", "Do not warn of a key or SAS that goes over http to another machine."),
+            flag("--trust-endpoint", "Log in to the tenant that an endpoint outside Azure names."),
+            option("--timeout", "DURATION", "Try for this long; by default, 5s."),
+        ),
     ),
 )
 
@@ -158,7 +175,9 @@ GENERAL_ROWS = in_panel(
     (
         option("--output, -o", "json|table|tsv|yaml|none", "Choose the format."),
         option("--query", "JMESPATH", "Show only this part of the result."),
-        option("--scope", "NAME", "Whose reads guard your writes; by default, this session's."),
+        option(
+            "--scope", "NAME", "Whose reads guard your writes; by default, this session's.", variable=scope.VARIABLE
+        ),
         flag("--quiet, -q", "Show no hints, warnings or progress."),
         flag("--verbose, -v", "Show what azguard does."),
         flag("--debug", "Show the traceback of an error."),

@@ -32,7 +32,9 @@ _OF_AZ = {
 # How long file copy waits unless --timeout says otherwise.
 WAIT_SECONDS = 3600.0
 
-SourceSas = Annotated[str | None, option("--source-sas", "SAS|@FILE", "Read the source with this SAS.", TEXT)]
+SourceSas = Annotated[
+    str | None, option("--source-sas", "SAS|@FILE", "Read the source with this SAS.", TEXT, is_secret=True)
+]
 _LAST = "@last"
 
 

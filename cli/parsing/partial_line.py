@@ -18,6 +18,8 @@ class PartialLine:
     #: The words of the command.
     path: list[str] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
+    #: What was typed, by the names that rules have for it.
+    names: set[str] = field(default_factory=set)
     #: The options that the command does not have, ``--help`` among them.
     unknown: list[str] = field(default_factory=list)
     arguments: list[str] = field(default_factory=list)
@@ -32,7 +34,8 @@ def walk(words: Sequence[str]) -> PartialLine:
     typed = PartialLine(root)
     for word in words:
         if typed.pending is not None:
-            typed.options[typed.pending.name], typed.pending = word, None
+            _keep(typed, typed.pending, word)
+            typed.pending = None
         elif word == "--":
             typed.rest = True
             break
@@ -57,10 +60,16 @@ def _read_option(typed: PartialLine, word: str) -> None:
         typed.unknown.append(word)
     elif row.is_flag:
         typed.options[row.name] = True
+        typed.names.add(name if name == row.off else row.flags[0])
     elif equals:
-        typed.options[row.name] = value
+        _keep(typed, row, value)
     else:
         typed.pending = row
+
+
+def _keep(typed: PartialLine, row: Row, value: str) -> None:
+    typed.options[row.name] = value
+    typed.names |= {row.flags[0], f"{row.flags[0]}={value}"}
 
 
 def _within(typed: PartialLine, name: str) -> Group | Command:

@@ -5,6 +5,7 @@ The parser, help, completion, manual pages and docs read the rows. Nothing here 
 """
 
 import inspect
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from inspect import Parameter
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 ARGUMENTS, OPTIONS, CONDITIONS, ACCOUNT, GENERAL, TREES = (
     "Arguments", "Options", "Conditions", "Account", "General", "With --recursive",
 )  # fmt: skip
+
+# Words in capitals stand for a value: TIME|DURATION.
+_CHOICE = r"[A-Za-z][a-z][a-z0-9]*"
+_CHOICES = re.compile(rf"{_CHOICE}(\|{_CHOICE})+")
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,14 @@ class Row:
     def is_flag(self) -> bool:
         """Return whether it stands without a value."""
         return not self.is_argument and not self.metavar
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """Return the words that its value can be; none where it can be something else."""
+        if self.type is not None and self.type.choices:
+            return self.type.choices
+        metavar = self.metavar.strip("[].")
+        return tuple(metavar.split("|")) if _CHOICES.fullmatch(metavar) else ()
 
     @property
     def place(self) -> str:

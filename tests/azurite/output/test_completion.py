@@ -80,6 +80,22 @@ def test_options_that_are_not_honoured_are_not_offered(offline: CliWorld) -> Non
     assert set(conditions[:4]) <= set(offered(offline, "azguard blob put x/y --"))
 
 
+@cases(
+    ("line", "some", "others"),
+    [
+        ("azguard blob put a b -r --", {"--jobs", "--tier"}, {"--content-md5", "--file", "--recursive"}),
+        ("azguard blob put a -f x --", {"--metadata"}, {"--recursive", "--file"}),
+        ("azguard blob put a --metadata x=y --", {"--metadata"}, set()),
+        ("azguard lock run a --no-wait --", {"--shared"}, {"--wait", "--no-wait"}),
+        ("azguard lock run a --wait=5s --", {"--shared"}, {"--wait", "--no-wait"}),
+        ("azguard -o json blob show a --", {"--query"}, set()),
+    ],
+)  # fmt: skip
+def test_what_the_line_excludes_is_not_offered(offline: CliWorld, line: str, some: set[str], others: set[str]) -> None:
+    found = set(offered(offline, line))
+    assert (some - found, others & found) == (set(), set())
+
+
 def test_containers_and_blobs_are_offered_level_by_level(cli: CliWorld) -> None:
     site = cli.container()
     for name in ("config.json", "a b.txt", "logs/1", "logs/2"):

@@ -6,6 +6,7 @@ from typing import Any
 import jsonschema
 
 from azguard.cli.help import description
+from azguard.cli.parsing import command_line
 from azguard.cli.parsing.tree import root
 from tests.faults.matrix import ROWS, Column
 from tests.support import places
@@ -57,6 +58,11 @@ def test_the_options_are_those_that_the_parser_takes() -> None:
 def test_a_command_or_all_of_a_noun_is_described(offline: CliWorld, words: tuple[str, ...], count: int | None) -> None:
     ran = offline.call("help", "--json", *words)
     assert (ran.code, ran.out.startswith("{") and len(ran.json["commands"])) == (0, count or False)
+
+
+def test_what_holds_a_secret_is_in_the_one_list_of_secrets() -> None:
+    found = {each["names"][0] for command in ALL.values() for each in command["options"] if each["secret"]}
+    assert found == set(command_line.SECRETS)
 
 
 def test_a_topic_is_no_data(offline: CliWorld) -> None:
