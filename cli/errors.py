@@ -108,7 +108,10 @@ def _words(error: BaseException, known: AzguardError, facts: Facts, environ: Map
     if isinstance(error, CommandMissing):
         from azguard.cli.help import layout, pages
 
-        return text + layout.emphasize(layout.render(pages.build(error.node, error.path)), sys.stderr)
+        text += layout.emphasize(layout.render(pages.build(error.node, error.path)), sys.stderr) + "\n"
+        if not any(word.strip("-") and word.startswith("-") for word in argv):
+            return text[:-1]
+        known = known.but(hint=None)
     words = redaction.redact(_for_people(known, quiet=bool(shared.get("quiet"))), secrets)
     words = terminal.spell(words, sys.stderr)
     plain = {**shared, "no_color": shared.get("no_color") or "--no-color" in argv}

@@ -11,13 +11,14 @@ from azguard.cli import completion
 from azguard.cli.completers import Candidate
 from azguard.cli.context import Environment
 from azguard.cli.help import layout, pages, topics
+from azguard.cli.options.types import whole
 from azguard.cli.parsing.command_line import TypedLine
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Command, Group, TreeNode, root
 from azguard.cli.registry import ROOT
 from azguard.errors import UsageError
 
-_WRITERS, _INCREMENTS = "8", "25"
+_WRITERS, _INCREMENTS = 8, 25
 # More would only measure this machine's memory and Azurite's patience.
 _MOST_WRITERS, _MOST_INCREMENTS, _MOST_SEED = 64, 1000, 9999
 
@@ -27,9 +28,11 @@ app = Group("About azguard: demo, help, version, completion.")
 @app.command("demo")
 def demo(
     env: Environment,
-    writers: Annotated[str, option("--writers", "N", "Let N processes write.")] = _WRITERS,
-    increments: Annotated[str, option("--increments", "N", "Let each writer apply N increments.")] = _INCREMENTS,
-    seed: Annotated[str | None, option("--seed", "N", "Choose which answers get lost.")] = None,
+    writers: Annotated[int, option("--writers", "N", "Let N processes write.", whole(1, _MOST_WRITERS))] = _WRITERS,
+    increments: Annotated[
+        int, option("--increments", "N", "Let each writer apply N increments.", whole(1, _MOST_INCREMENTS))
+    ] = _INCREMENTS,
+    seed: Annotated[int | None, option("--seed", "N", "Choose which answers get lost.", whole(0, _MOST_SEED))] = None,
 ) -> int:
     """Watch updates get lost, doubled, and applied exactly once.
 
@@ -41,16 +44,15 @@ def demo(
         azguard demo
         azguard demo --writers 4 --increments 10
     """
-    from azguard.cli.input import values
     from azguard.cli.output.demo import finish, of
     from azguard.demo import race
     from azguard.emulators.azurite_install import check_system
 
     check_system()
     plan = race.DemoPlan(
-        writers=values.whole(writers, "--writers", 1, _MOST_WRITERS),
-        increments=values.whole(increments, "--increments", 1, _MOST_INCREMENTS),
-        seed=random.randint(0, _MOST_SEED) if seed is None else values.whole(seed, "--seed", 0, _MOST_SEED),
+        writers=writers,
+        increments=increments,
+        seed=random.randint(0, _MOST_SEED) if seed is None else seed,
     )
     with of(env, plan) as view:
         result = race.run(plan, env.folders.emulator, env.environ, say=env.out.info, watch=view.watch)

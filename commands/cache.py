@@ -9,11 +9,13 @@ from azguard import folders
 from azguard.cache import etag_cache
 from azguard.cli import completers
 from azguard.cli.context import Environment
-from azguard.cli.input import streams, values
+from azguard.cli.input import streams
 from azguard.cli.options import common
+from azguard.cli.options.types import DURATION, TEXT
 from azguard.cli.output import terminal
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
+from azguard.cli.rules.rows import checked, excludes
 from azguard.errors import UsageError
 from azguard.times import span
 
@@ -21,12 +23,13 @@ if TYPE_CHECKING:
     from azguard.cache import kept_files
     from azguard.cache.kept_files import KeptItem
 
+_OLD_SECONDS = 30 * 86_400.0
 _DryRun = Annotated[bool, flag("--dry-run", "Show what would be forgotten and deleted; change nothing.")]
 
 app = Group("The ETags this machine remembers, and for whom.")
 
 
-@app.command(name="list")
+@app.command(name="list", rules=(excludes("--prefix", "--kept", "it chooses among what was read"),))
 def list_(
     env: Environment,
     prefix: common.Prefix = None,
@@ -46,8 +49,6 @@ def list_(
     Topics: scopes
     """
     if kept:
-        if prefix is not None:
-            raise UsageError("--prefix chooses among what was read, and --kept lists files", hint="leave one out")
         found = list(_find_kept(env))
         env.out.show_each(found)
         if env.out.format == "table":
@@ -84,17 +85,26 @@ def forget(
         argument("ADDRESS...", "The resources to forget.", completer=completers.addresses),
     ],
     all_scopes: common.AllScopes = False,
+    dry_run: Annotated[bool, flag("--dry-run", "Show what would be forgotten; change nothing.")] = False,
 ) -> None:
     """Forget what was read; the next write then needs a condition.
 
     Examples:
         azguard cache forget blob:site/config.json
+        azguard cache forget blob:site/config.json --dry-run
     """
     scope = None if all_scopes else env.scope
-    _show_change(env, forgotten=sum(etag_cache.forget(env.cache, env.location(each), scope) for each in addresses))
+    known = [key for each in addresses for key in etag_cache.list_known(env.cache, env.location(each), scope)]
+    if dry_run:
+        env.cache.require_readable()
+        forgotten = len(known)
+    else:
+        forgotten = sum(env.cache.forget(key, all_scopes=all_scopes) for key in known)
+        env.cache.require_written()
+    env.out.show({"forgotten": forgotten, "dry_run": dry_run})
 
 
-@app.command()
+@app.command(rules=(checked("--kept", "a terminal to ask on, --yes or --dry-run", "cache._confirm"),))
 def clear(
     env: Environment,
     all_scopes: common.AllScopes = False,
@@ -125,9 +135,9 @@ def clear(
 def prune(
     env: Environment,
     older_than: Annotated[
-        str,
-        option("--older-than", "DURATION", "Forget what was read longer ago than this."),
-    ] = "30d",
+        float,
+        option("--older-than", "DURATION", "Forget what was read longer ago than this.", DURATION),
+    ] = _OLD_SECONDS,
     dry_run: _DryRun = False,
 ) -> None:
     """Forget what was read long ago, and delete the files that azguard has kept for long; of every scope.
@@ -141,7 +151,7 @@ def prune(
 
     Topics: environment
     """
-    age = timedelta(seconds=values.duration(older_than, "--older-than"))
+    age = timedelta(seconds=older_than)
     forgotten = env.cache.count_old(age) if dry_run else env.cache.prune(age)
     _end(env, forgotten, [each for each in _find_kept(env) if each.is_due(age)], is_dry_run=dry_run)
 
@@ -157,10 +167,10 @@ def export(env: Environment, all_scopes: common.AllScopes = False) -> None:
     env.out.json_lines(env.cache.export(None if all_scopes else env.scope))
 
 
-@app.command(name="import")
+@app.command(name="import", rules=(checked("FILE|-", "stdin is no terminal", "cache.import_"),))
 def import_(
     env: Environment,
-    file: Annotated[str, argument("FILE|-", "The file that export printed.")] = "-",
+    file: Annotated[str, argument("FILE|-", "The file that export printed.", TEXT)] = "-",
 ) -> None:
     """Import the lines that export printed: all of them, or none if a line is malformed.
 
@@ -169,9 +179,9 @@ def import_(
     """
     if file == "-" and streams.stdin_is_terminal():
         raise UsageError("nothing to import: stdin is a terminal", hint="azguard cache import FILE")
-    if not file.strip():
-        raise UsageError("FILE is empty", hint="an unset shell variable looks like this; leave it out for stdin")
-    _show_change(env, imported=env.cache.import_records(streams.json_lines(file)))
+    imported = env.cache.import_records(streams.json_lines(file))
+    env.cache.require_written()
+    env.out.show({"imported": imported})
 
 
 @app.command()
@@ -237,8 +247,3 @@ def _tell(env: Environment, items: list["KeptItem"], what: str) -> None:
     for each in items:
         alone = ", the only copy" if each.row.is_only_copy else ""
         env.out.info(f"{what}: {each.path} ({each.kind}, {span(each.age)} old{alone})")
-
-
-def _show_change(env: Environment, **counts: int) -> None:
-    env.cache.require_written()
-    env.out.show(counts)

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated
 
 from azguard.cli.context import Environment
-from azguard.cli.input import values
+from azguard.cli.options.types import DURATION, PORT, TEXT
+from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import CommandSpec, argument, flag, option
 from azguard.cli.parsing.tree import Group
+from azguard.cli.rules.rows import checked
 from azguard.cli.words.leases import NEED_OF_FILES, USE_OF_EXPORT
 from azguard.emulators import background, state
 from azguard.emulators.azurite_install import check_system
@@ -17,30 +19,46 @@ from azguard.processes import identity
 
 app = Group("Run emulators on this machine: Azurite, and one of file shares.")
 
-_WAIT = "60s"
-_LAST_PORT = 65_535
+_WAIT_SECONDS = 60.0
 
 Smb = Annotated[bool, flag("--smb", "Serve the file shares over SMB, too; needs Samba.")]
-Wait = Annotated[str, option("--wait", "DURATION", "Wait this long for the emulator to answer.")]
+Wait = Annotated[
+    float,
+    option(
+        "--wait",
+        "[DURATION]",
+        "Wait this long for the emulator to answer.",
+        DURATION,
+        bare=DURATION.write(_WAIT_SECONDS),
+    ),
+]
 
 
-@app.command()
+@app.command(
+    rules=(
+        checked(
+            "--blob-port --queue-port --table-port --file-port --smb-port",
+            "each its own port",
+            "emulator._choose_ports",
+        ),
+    )
+)
 def start(
     env: Environment,
     data: Annotated[
         str | None,
-        option("--data", "DIR", "Keep the data here; by default, in memory."),
+        option("--data", "DIR", "Keep the data here; by default, in memory.", TEXT),
     ] = None,
     blob_port: Annotated[
-        str | None,
-        option("--blob-port", "N", "The port for blobs; by default, as the last time."),
+        int | None,
+        option("--blob-port", "N", "The port for blobs; by default, as the last time.", PORT),
     ] = None,
-    queue_port: Annotated[str | None, option("--queue-port", "N", "The port for queues.")] = None,
-    table_port: Annotated[str | None, option("--table-port", "N", "The port for tables.")] = None,
-    file_port: Annotated[str | None, option("--file-port", "N", "The port for file shares.")] = None,
+    queue_port: Annotated[int | None, option("--queue-port", "N", "The port for queues.", PORT)] = None,
+    table_port: Annotated[int | None, option("--table-port", "N", "The port for tables.", PORT)] = None,
+    file_port: Annotated[int | None, option("--file-port", "N", "The port for file shares.", PORT)] = None,
     smb: Smb = False,
-    smb_port: Annotated[str | None, option("--smb-port", "N", "The port for SMB; implies --smb.")] = None,
-    wait: Wait = _WAIT,
+    smb_port: Annotated[int | None, option("--smb-port", "N", "The port for SMB; implies --smb.", PORT)] = None,
+    wait: Wait = _WAIT_SECONDS,
 ) -> None:
     """Start the emulator in the background, or say where it runs.
 
@@ -53,11 +71,9 @@ def start(
         azguard emulator start && eval "$(azguard emulator env)"
     """
     env = _local(env)
-    ports = _ports({"blob": blob_port, "queue": queue_port, "table": table_port, "file": file_port, "smb": smb_port})
-    if data == "":
-        raise UsageError(
-            "--data is empty", hint="an unset shell variable looks like this; leave the option out or set it"
-        )
+    ports = _choose_ports(
+        {"blob": blob_port, "queue": queue_port, "table": table_port, "file": file_port, "smb": smb_port}
+    )
     data_before = state.find_last(env.folders.emulator).data
     started = background.start(
         env.folders.emulator,
@@ -65,7 +81,7 @@ def start(
         ports=ports,
         smb=smb,
         data=data,
-        wait=values.duration(wait, "--wait"),
+        wait=wait,
         say=env.out.info,
     )
     if not started.already_running and (started.data is None or started.data != data_before):
@@ -131,12 +147,15 @@ def env_(
     sys.stdout.write(f"{state.lines(state.describe(current.connection_string, current.smb_port), syntax)}\n")
 
 
-@app.command(spec=CommandSpec(runs_program=True))
+@app.command(
+    spec=CommandSpec(runs_program=True),
+    rules=(checked("CMD...", "it stands after --", "command_line.require_divider"),),
+)
 def run(
     env: Environment,
-    command: Annotated[list[str], argument("CMD", "The command and its arguments.")],
+    command: Annotated[list[str], argument("-- CMD...", "The command and its arguments.")],
     smb: Smb = False,
-    wait: Wait = _WAIT,
+    wait: Wait = _WAIT_SECONDS,
 ) -> int:
     """Run a command with an emulator of its own; exit with its status.
 
@@ -148,10 +167,10 @@ def run(
     from azguard.accounts.credentials import from_connection_string
     from azguard.processes import child
 
+    command_line.require_divider(command, env.argv)
     env = _local(env)
     child.check(command, env.environ)
-    patience = values.duration(wait, "--wait")
-    with background.private(env.folders.emulator, env.environ, smb=smb, wait=patience, say=env.out.info) as mine:
+    with background.private(env.folders.emulator, env.environ, smb=smb, wait=wait, say=env.out.info) as mine:
         _forget(env, from_connection_string(mine.connection_string).endpoints.values())
         env.cache.close()
         given = state.describe(mine.connection_string, mine.smb_port)
@@ -173,14 +192,11 @@ def _shell(env: Environment) -> str:
     return state.guess(env.environ, identity.find_name(os.getppid()))
 
 
-def _ports(given: Mapping[str, str | None]) -> dict[str, int]:
+def _choose_ports(given: Mapping[str, int | None]) -> dict[str, int]:
     ports: dict[str, int] = {}
-    for service, text in given.items():
-        if text is None:
-            continue
-        if not (text.isascii() and text.isdigit() and 0 < int(text) <= _LAST_PORT):
-            raise UsageError(f"--{service}-port {text!r} is not a port", hint="write a number from 1 to 65535")
-        if int(text) in ports.values():
-            raise UsageError(f"port {text} is given twice", hint="each service needs its own")
-        ports[service] = int(text)
+    for service, port in given.items():
+        if port in ports.values():
+            raise UsageError(f"port {port} is given twice", hint="each service needs its own")
+        if port is not None:
+            ports[service] = port
     return ports

@@ -9,9 +9,10 @@ from azguard.address import Kind
 from azguard.cache import records
 from azguard.cache.records import Key
 from azguard.cli.context import Environment
-from azguard.cli.input import streams, values
-from azguard.cli.options import common, locks, resources
-from azguard.cli.options.locks import Entity, EntityOptions, Select, TableLock
+from azguard.cli.input import streams
+from azguard.cli.options import common, resources
+from azguard.cli.options.entities import Entity, EntityOptions, Select, TableLock, around_write
+from azguard.cli.options.types import TEXT, choice
 from azguard.cli.output import delivery
 from azguard.cli.output.plain import plain
 from azguard.cli.output.results import Output
@@ -48,7 +49,7 @@ def get(env: Environment, entity: Entity, select: Select = None) -> None:
     """
     target = env.locate(entity, Kind.ENTITY)
     env.conditions(target)
-    names = values.parse_names(select)
+    names = select or []
     deliver_one(env, target, entities.get_selected(target, names, env.deadline), names)
 
 
@@ -57,14 +58,14 @@ def query(
     env: Environment,
     table: common.Table,
     filter_: Annotated[
-        str | None, option("--filter", "ODATA", "Read only the entities that match this filter.")
+        str | None, option("--filter", "ODATA", "Read only the entities that match this filter.", TEXT)
     ] = None,
     param: Annotated[
         list[str] | None,
         option("--param", "NAME[:TYPE]=VALUE", "Give @NAME in the filter this value."),
     ] = None,
     select: Select = None,
-    top: Annotated[str | None, option("--top, --num-results", "N", "Show at most N; by default, all.")] = None,
+    num_results: common.Limit = None,
 ) -> None:
     """Read the entities that a filter finds, and remember their versions, which guard the next writes.
 
@@ -74,15 +75,14 @@ def query(
     Examples:
         azguard entity query Orders --filter "PartitionKey eq 'eu'"
         azguard entity query Orders --filter 'n gt @n' --param n:int64=3
-        azguard entity query Orders --select status --top 10
+        azguard entity query Orders --select status --num-results 10
 
     Topics: tables
     """
     target = env.locate(table, Kind.TABLE)
     env.conditions(target)
-    names, most = values.parse_names(select), values.count(top, "--top")
-    bound = filters.bind_parameters(values.not_empty(filter_, "--filter"), param or ())
-    pages = entities.query(target, bound, names, most, env.deadline)
+    names, bound = select or [], filters.bind_parameters(filter_, param or ())
+    pages = entities.query(target, bound, names, num_results, env.deadline)
     deliver(env, target, pages, names)
 
 
@@ -143,7 +143,15 @@ def upsert(
     env: Environment,
     entity: Entity,
     given: EntityOptions,
-    mode: Annotated[str, option("--mode", "merge|replace", "Keep (merge) or remove the other properties.")] = "merge",
+    mode: Annotated[
+        str,
+        option(
+            "--mode",
+            "merge|replace",
+            "Keep (merge) or remove the other properties.",
+            choice("merge", "replace"),
+        ),
+    ] = "merge",
 ) -> None:
     """Write an entity, also if it does not exist; needs --last-writer-wins.
 
@@ -157,8 +165,7 @@ def upsert(
 
     Topics: tables
     """
-    merges = values.choice(mode, "--mode", ("merge", "replace")) == "merge"
-    _write(env, entity, Verb.UPSERT, given, merges=merges)
+    _write(env, entity, Verb.UPSERT, given, merges=mode == "merge")
 
 
 @app.command(spec=common.operation(operations.TABLE_ENTITY_DELETE))
@@ -166,14 +173,14 @@ def delete(
     env: Environment,
     entity: Entity,
     lock: TableLock,
-    file: Annotated[
+    version_of: Annotated[
         str | None,
-        option("--file, -f", "FILE|-", "Delete only the version of this copy."),
+        option("--version-of", "FILE|-", "Delete only the version of this copy."),
     ] = None,
 ) -> None:
     """Delete an entity, but only the version you have seen.
 
-    -f names a copy that azguard entity get printed. Its "odata.etag" then says which version is deleted.
+    --version-of names a copy that azguard entity get printed. Its "odata.etag" then says which version is deleted.
 
     If the entity does not exist, the exit status is 44. So if several jobs delete one entity, only one of them gets 0.
     A job gets 74 if the entity was there a moment before: the network may have sent the delete twice.
@@ -185,7 +192,7 @@ def delete(
 
     Topics: tables, conditions
     """
-    _write(env, entity, Verb.DELETE, EntityOptions(file=file, lock=lock))
+    _write(env, entity, Verb.DELETE, EntityOptions(file=version_of, lock=lock))
 
 
 @app.command(spec=common.operation(operations.TABLE_BATCH))
@@ -221,7 +228,7 @@ def transaction(
     if dry_run:
         env.out.show(transactions.preview(items))
         return
-    with locks.around_write(env, items[0].write.target, lock) as check:
+    with around_write(env, items[0].write.target, lock) as check:
         check()
         done = transactions.submit(items, env.deadline.fresh())
     for item, result in zip(items, done, strict=True):
@@ -254,7 +261,7 @@ def _write(
     )
     made = made if given.no_lineage else made.add_lineage()
     writes.check(made)
-    with locks.around_write(env, target, given.lock) as check:
+    with around_write(env, target, given.lock) as check:
         check()
         with env.reads.explain_deleted(target, made.conditions):
             done = existence.create(

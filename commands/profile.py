@@ -9,6 +9,7 @@ from azguard.cli.input import accounts
 from azguard.cli.options import common
 from azguard.cli.parsing.rows import argument, flag
 from azguard.cli.parsing.tree import Group
+from azguard.cli.rules.rows import checked
 from azguard.errors import NotFound, UsageError
 
 app = Group("Named accounts in the configuration file.")
@@ -38,7 +39,11 @@ def show(env: Environment, name: _Name) -> None:
     env.out.show(found.shown)
 
 
-@app.command(name="set", spec=common.remote("a profile keeps the account, and no conditions"))
+@app.command(
+    name="set",
+    spec=common.remote("a profile keeps the account, and no conditions"),
+    rules=(checked("NAME", "a name that can be shown", "profile._check_name"),),
+)
 def set_(
     env: Environment,
     name: _Name,
@@ -60,13 +65,19 @@ def set_(
 
 
 @app.command()
-def delete(env: Environment, name: _Name) -> None:
+def delete(
+    env: Environment,
+    name: _Name,
+    dry_run: Annotated[bool, flag("--dry-run", "Show what would be deleted; change nothing.")] = False,
+) -> None:
     """Delete a profile.
 
     Examples:
         azguard profile delete prod
+        azguard profile delete prod --dry-run
     """
-    deleted = profiles.delete(env.folders.profiles, name)
+    folder = env.folders.profiles
+    deleted = profiles.load(folder).get(name) if dry_run else profiles.delete(folder, name)
     if deleted is None:
         raise _missing(name)
     env.out.show(deleted.shown)

@@ -9,6 +9,7 @@ from azguard.cli.context import Environment
 from azguard.cli.options import update_plans
 from azguard.cli.options.update_plans import EditorOptions
 from azguard.cli.options.updates import TypedEdit, UpdateOptions
+from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import CommandSpec, argument
 from azguard.cli.parsing.tree import Group
 from azguard.errors import NotFound, OutcomeUnknown
@@ -101,6 +102,8 @@ def safe_update(
     Topics: paths, updates, tables, fences
     """
     given.check_key()
+    if given.command:
+        command_line.require_divider(given.command, env.argv)
     typed = given.edits_in(env.order)
     if given.status:
         return _show_status(env, address, given, typed)

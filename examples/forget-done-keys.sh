@@ -13,7 +13,7 @@ lines=$(mktemp)
 trap 'rm -f "$lines" "$lines.keys"' EXIT
 
 while
-    azguard entity query "$table" --top 100 --select state --query '[].RowKey' -o tsv \
+    azguard entity query "$table" --num-results 100 --select state --query '[].RowKey' -o tsv \
         --filter "PartitionKey eq @queue and state eq 'done' and Timestamp lt @before" \
         --param "queue=$queue" --param "before:datetime=$before" > "$lines.keys" || exit
     sed "s|.*|{\"op\": \"delete\", \"address\": \"$table/$queue/&\", \"last_writer_wins\": true}|" "$lines.keys" > "$lines"

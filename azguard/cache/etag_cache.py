@@ -384,10 +384,9 @@ def require_entries(cache: EtagCache, location: Location, scope: str) -> list[En
     return found
 
 
-def forget(cache: EtagCache, location: Location, scope: str | None) -> int:
-    """Forget an address in every account, for one scope or with None for all; return how many resources that were."""
-    keys = [key for key in cache.list_keys(str(location.address), scope) if _is_at(key.account, location)]
-    return sum(cache.forget(key, all_scopes=scope is None) for key in keys)
+def list_known(cache: EtagCache, location: Location, scope: str | None) -> list[Key]:
+    """Return the resources at a location, in every account that it may be in, for one scope or with None for all."""
+    return [key for key in cache.list_keys(str(location.address), scope) if _is_at(key.account, location)]
 
 
 def _is_at(account: str, location: Location) -> bool:

@@ -142,6 +142,8 @@ class OthersLease:
         self._run = run
         #: The version on which a lease was met last, and when it was first met there.
         self._met: tuple[str | None, float] | None = None
+        #: How many seconds of waiting for locks are left; None where that was not asked for.
+        self._left = run.plan.wait_seconds
 
     def wait(self, state: CurrentVersion, error: BaseException) -> None:
         """Wait a moment, then try again.
@@ -161,14 +163,18 @@ class OthersLease:
             self._met = state.etag, run.deadline.clock()
         short = max(SHORT_LEASE_SECONDS, _SHORT_LEASE_WORKS * run.work_time)
         lasts = run.deadline.clock() - self._met[1] > short or state.lease_duration == "infinite"
-        if lasts and not run.plan.wait_lease:
+        if lasts and self._left is None:
             raise found.but(reason="update_meets_lease")
         run.tell(f"lease: not ours, on {state.label}; waiting until it is free")
         # Asked by HEAD: reading and writing again, only to be refused, would cost twice as much.
         pause = _POLL_SECONDS if lasts else max(_POLL_SOON_SECONDS, run.round_trip)
-        while not run.deadline.passed:
-            self._pause(pause)
-            if not self._is_held():
+        while not run.deadline.passed and (self._left is None or self._left > 0):
+            asked = run.deadline.clock()
+            self._pause(pause if self._left is None else min(pause, self._left))
+            is_held = self._is_held()
+            if self._left is not None:
+                self._left -= run.deadline.clock() - asked
+            if not is_held:
                 return
             if not lasts and run.deadline.clock() - self._met[1] > short:
                 return  # Read again: the version tells whether it is still the same lease.

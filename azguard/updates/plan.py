@@ -56,7 +56,7 @@ class UpdatePlan:
     #: The name of what guards each write, where it is neither If-Match nor the ledger; None says which of the others.
     guard_name: str | None = None
     #: Whether to wait for the lease of another holder until the deadline.
-    wait_lease: bool = False
+    wait_seconds: float | None = None
     #: How many writes may be sent; None is as many as the deadline allows.
     max_attempts: int | None = None
     #: How long, in seconds, the service may be unreachable while nothing is in doubt; None is the whole deadline.

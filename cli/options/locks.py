@@ -3,29 +3,28 @@
 import os
 import random
 import shlex
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from azguard.accounts import transport
 from azguard.accounts.account import Target
-from azguard.address import Address, Kind
+from azguard.address import Kind
 from azguard.cli import completers, context, redaction
 from azguard.cli.context import Environment
-from azguard.cli.input.addresses import FILES, locate_designated, locks
-from azguard.cli.options import common, guarded_runs, leases
+from azguard.cli.input.addresses import FILES, locks
+from azguard.cli.options import common, leases
 from azguard.cli.options.guarded_runs import GuardedRunOptions
 from azguard.cli.options.types import whole
-from azguard.cli.parsing.rows import argument, flag, option
-from azguard.cli.rules.rows import excludes, needs, only_for
+from azguard.cli.parsing.rows import flag, option
+from azguard.cli.rules.rows import excludes, only_for
 from azguard.leases.actions import DEFAULT_SECONDS
 from azguard.leases.owner_records import ProcessLeases
 from azguard.leases.owners import Owner
 from azguard.locks.environment import is_under_lock
 from azguard.locks.guarded_run import GuardedCommand
 from azguard.locks.lock_blobs import AcquireSettings, LockRequest
-from azguard.locks.run import LockPlan, hold_lock
+from azguard.locks.run import LockPlan
 from azguard.processes import child
 
 if TYPE_CHECKING:
@@ -34,15 +33,6 @@ if TYPE_CHECKING:
 
 # As large as the ids of CI runs, and what other tools can read as a number.
 _HIGHEST_SEQUENCE = 2**63 - 1
-
-Entity = Annotated[
-    str,
-    argument("TABLE/PARTITION/ROW", "The entity, or its URL.", completer=completers.entities),
-]
-Select = Annotated[
-    list[str] | None,
-    option("--select", "NAME,…", "Read only these properties, the keys, the ETag."),
-]
 
 
 @dataclass(frozen=True)
@@ -107,20 +97,6 @@ class RunOptions:
     ] = False
 
 
-@dataclass(frozen=True)
-class TableLock:
-    """The options of a write under the lock of its table, as typed."""
-
-    with_table_lock: Annotated[
-        bool,
-        flag("--with-table-lock", "Hold the lock of the table during the write."),
-    ] = False
-    wait: guarded_runs.Wait = guarded_runs.WAIT_SECONDS
-    lock_container: common.LockContainer = None
-
-    RULES: ClassVar = (needs("--wait --lock-container", "--with-table-lock"),)
-
-
 def plan_run(env: Environment, addresses: Sequence[str], command: Sequence[str], given: RunOptions) -> LockPlan:
     """Return the plan that the options describe.
 
@@ -173,25 +149,6 @@ def _describe_fence(fence: int | None) -> str:
     return "" if fence is None else f" (fence {fence})"
 
 
-@contextmanager
-def around_write(env: Environment, target: Target, asked: TableLock) -> Iterator[Callable[[], None]]:
-    """Hold the lock of an entity's table, if that was asked for; what is yielded sees that it is held still.
-
-    Raises:
-        GaveUp: others hold it, and the time for waiting is over; nothing was written.
-    """
-    if not asked.with_table_lock:
-        yield lambda: None
-        return
-    table = Target(target.account, Address(Kind.TABLE, target.address.parts[:1]))
-    blob = locate_designated(env, table, asked.lock_container)
-    wait = asked.wait
-    settings = acquire_settings(env, leases.this_process(env, f"azguard {env.command}"), DEFAULT_SECONDS, create=True)
-    context.warn_of_end(blob, wait + DEFAULT_SECONDS, env.out.warn_once)
-    with hold_lock(blob, settings, wait, env.environ) as held:
-        yield lambda: None if held is None else held.check()
-
-
 def acquire_settings(env: Environment, owner: Owner, seconds: int, *, create: bool) -> AcquireSettings:
     """Return how a lock is acquired; ``seconds`` is the term of its lease."""
     from azguard.cli.options import steps  # a help text must not wait for it
@@ -215,21 +172,3 @@ def _owner(env: Environment, command: Sequence[str], given: RunOptions) -> Owner
     masked = redaction.mask_arguments(command)
     published = shlex.join(masked) if given.publish_command else os.path.basename(command[0])
     return leases.this_process(env, published, given.lock.reason)
-
-
-@dataclass(frozen=True)
-class EntityOptions:
-    """The options that insert, replace, merge, upsert and delete share, as typed."""
-
-    properties: Annotated[
-        list[str] | None,
-        argument("NAME[:TYPE]=VALUE", "Its properties, such as status=shipped n:int64=5."),
-    ] = None
-    file: Annotated[
-        str | None,
-        option("--file, -f", "FILE|-", "Read JSON from this file; by default, stdin."),
-    ] = None
-    no_lineage: common.NoLineage = False
-    lock: TableLock = field(default_factory=TableLock)
-
-    RULES: ClassVar = (excludes("--file", "NAME[:TYPE]=VALUE"),)

@@ -130,10 +130,14 @@ SNAPSHOT = ValueType("snapshot", values.snapshot_time)
 #: KEY=VALUE, repeated: a mapping.
 METADATA = ValueType("metadata", lambda texts, _: values.metadata(texts), of_many=True)
 TAGS = ValueType("tags", lambda texts, _: values.tags(texts), of_many=True)
+#: NAME,…, repeated: the names of properties.
+NAMES = ValueType("names", lambda texts, _: values.parse_names(texts), of_many=True)
 #: The value of a content header.
 HEADER = ValueType("text", values.header)
 #: An MD5 in base64.
 MD5 = ValueType("md5", lambda text, _: values.md5(text))
+#: A port of this machine.
+PORT = whole(1, 65_535)
 #: A whole number above zero; ``*`` of az is None: no limit.
 COUNT = ValueType("integer", values.count)
 #: The number of a lock's holder.

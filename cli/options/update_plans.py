@@ -61,9 +61,9 @@ def request(env: Environment, target: Target, given: UpdateOptions, typed: tuple
         fence=given.fence,
         ledger=given.by_ledger,
         guard_name=_name_guard(target, given, lease_id),
-        wait_lease=given.wait_lease,
+        wait_seconds=given.wait,
         max_attempts=given.max_attempts,
-        reach_seconds=_reach_seconds(env),
+        reach_seconds=_reach_seconds(env, given),
     )
     return UpdateRequest(
         resource=resource(env, target, given, plan),
@@ -93,7 +93,9 @@ def run(env: Environment, request: UpdateRequest, given: UpdateOptions, typed: t
 
 def deadline(env: Environment, given: UpdateOptions) -> Deadline:
     """Return a deadline for an update, which begins now."""
-    return env.patience(given.timeout if _is_timed(env) else None, given.timeout)
+    # What waits for others is no part of what the requests may take.
+    seconds = given.timeout + (given.wait or 0.0)
+    return env.patience(seconds if _is_timed(env) else None, seconds)
 
 
 def records(env: Environment) -> LocalRecords:
@@ -135,7 +137,7 @@ def many(env: Environment, table: Target, given: UpdateOptions, typed: tuple[Typ
         stamps=not given.no_lineage,
         ledger=given.by_ledger,
         max_attempts=given.max_attempts,
-        reach_seconds=_reach_seconds(env),
+        reach_seconds=_reach_seconds(env, given),
         query_deadline=env.deadline,
         patience=deadline(env, given),
         journals=env.folders.attempts,
@@ -223,9 +225,9 @@ def _name_guard(target: Target, given: UpdateOptions, lease_id: str | None) -> s
     return "lease" if given.tags or is_leased else None
 
 
-def _reach_seconds(env: Environment) -> float | None:
+def _reach_seconds(env: Environment, given: UpdateOptions) -> float:
     """Return how long the service may be unreachable: without --timeout as for every other command."""
-    return None if _is_timed(env) else PATIENCE_SECONDS
+    return given.timeout if _is_timed(env) else PATIENCE_SECONDS
 
 
 def _is_timed(env: Environment) -> bool:

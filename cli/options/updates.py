@@ -8,7 +8,7 @@ from azguard.address import Address, Kind
 from azguard.cli.options import common
 from azguard.cli.options.types import COUNT, DURATION, FENCE, INITIAL, TEXT, choice, whole
 from azguard.cli.parsing.rows import argument, flag, option
-from azguard.cli.rules.rows import Rule, any_of, checked, excludes, needs, only_for
+from azguard.cli.rules.rows import Rule, any_of, at_most_one, checked, excludes, needs, only_for
 from azguard.errors import UsageError
 from azguard.requests import pool
 from azguard.updates.plan import RAW_OP
@@ -38,8 +38,8 @@ _TYPED_EDITS = " ".join(_EDITS.values())
 class WriteOptions:
     """The options that safe-update and edit share."""
 
-    metadata: Annotated[bool, flag("--metadata", "Update the metadata, not the content.")] = False
-    tags: Annotated[bool, flag("--tags", "Update the index tags, not the content.")] = False
+    metadata: Annotated[bool, flag("--metadata", "The part to change: the metadata, not the content.")] = False
+    tags: Annotated[bool, flag("--tags", "The part to change: the index tags, not the content.")] = False
     allow_race: Annotated[bool, flag("--allow-race", "Accept a gap between comparing and writing.")] = False
     create: Annotated[
         str | None,
@@ -67,7 +67,11 @@ class WriteOptions:
     fence: Annotated[
         int | None, option("--fence", "N", "Your lock's number: refused if a later holder has written.", FENCE)
     ] = None
-    wait_lease: Annotated[bool, flag("--wait-lease", "Wait until another holder releases its lease.")] = False
+    wait: Annotated[
+        float | None,
+        option("--wait", "[DURATION]", "Wait this long for another's lease; then exit 75.", DURATION, bare="60s"),
+    ] = None
+    no_wait: Annotated[bool, flag("--no-wait", "Do not wait: exit 49 if it is leased; the default.")] = False
     no_lineage: common.NoLineage = False
     timeout: Annotated[float, option("--timeout", "DURATION", "Give up a write after this long.", DURATION)] = SECONDS
 
@@ -84,7 +88,7 @@ class WriteOptions:
         only_for("--tags --snapshot-first", "blob"),
         only_for("--fence", "blob", "only a blob can keep the number"),
         only_for("--lease-id", "blob container share file"),
-        only_for("--wait-lease", "blob share file", "no lease keeps its writers out"),
+        only_for("--wait", "blob share file", "no lease keeps its writers out"),
         only_for(
             "--guard=lease",
             "blob share file",
@@ -111,7 +115,8 @@ class WriteOptions:
         excludes("--metadata --tags", "--allow-empty --any-content", "they are always a JSON object"),
         excludes("--create", "--metadata", hint="create the blob first: azguard blob put"),
         # The guard.
-        excludes("--lease-id", "--guard=lease --wait-lease"),
+        excludes("--lease-id", "--guard=lease --wait"),
+        at_most_one("--wait --no-wait"),
         excludes("--no-lineage", "--guard=lineage"),
         excludes("--no-lineage", "--op-id", "the lineage is where the id is kept", unless="--guard=ledger"),
     )
@@ -164,6 +169,7 @@ class _EditOptions:
             "add --set PATH=JSON or another edit, or a command: -- jq '.replicas += 1'",
             unless="--status",
         ),
+        checked("CMD...", "it stands after --", "command_line.require_divider"),
         checked("--append --append-line", "of content alone, not of metadata or tags", "typed_edits.parse_edit"),
         checked("--append --append-line", "an entity has no end to add to", "typed_edits.parse_for_entity"),
         checked("--append-line", "one line", "typed_edits._parse_append"),
@@ -218,7 +224,7 @@ class UpdateOptions(WriteOptions, _EditOptions):
 
     def only_adds_text(self, address: Address) -> bool:
         """Return whether a blob could be updated by appending alone, which keeps neither a key nor a fence."""
-        is_kept = bool(self.op_id or self.max_attempts or self.command or self.wait_lease) or self.fence is not None
+        is_kept = bool(self.op_id or self.max_attempts or self.command or self.wait) or self.fence is not None
         adds = set(self.edits) <= {"--append", "--append-line"}
         return address.kind is Kind.BLOB and adds and not self.is_of_part and not is_kept
 

@@ -97,7 +97,9 @@ class Output:
             value = plain(result)
             alone = alone if self.format == "tsv" and not self.query else None
             try:
-                self._print(value[alone] if alone else self.pick(value), result)
+                picked = value[alone] if alone else self.pick(value)
+                self._tell_if_unmatched(value, picked)
+                self._print(picked, result)
             except RecursionError:
                 raise OutputFailed(
                     "the operation is done, but --query makes of its result what is nested too deeply to be printed",
@@ -176,6 +178,13 @@ class Output:
         except json_text.JMESPATH_FAILURES as error:
             # Not a usage error: what was asked for has been done, and its exit status must not deny it.
             raise OutputFailed(f"the operation is done, but --query failed on its result: {error}", hint=HINT) from None
+
+    def _tell_if_unmatched(self, value: Any, picked: Any) -> None:
+        """Tell a person that --query found nothing because of a name that the result does not have."""
+        if self.query is not None and picked in (None, []) and value:
+            unknown = _find_unknown(self.query, value)
+            if unknown is not None:
+                self.info(f"--query matches nothing: the result has no {unknown}")
 
     def flush(self) -> None:
         """Wait until what was printed is out of our hands."""
@@ -359,3 +368,27 @@ def trace_to(out: Output, shared: Mapping[str, Any], environ: Mapping[str, str])
         out.verbose(f"{time.monotonic() - began:7.3f} s  {redaction.redact(text, secrets)}")
 
     return transport.listen_to_requests(tell)
+
+
+def _find_unknown(text: str, value: Any) -> str | None:
+    """Return the first name in a query that no part of a plain value has; None if all are there."""
+    import jmespath
+
+    known = set(_list_keys(value))
+    return next((name for name in _list_names(jmespath.compile(text).parsed) if name not in known), None)
+
+
+def _list_names(node: Any) -> Iterator[str]:
+    """Yield the names of members in a tree of JMESPath."""
+    if node["type"] == "field":
+        yield node["value"]
+    for child in node["children"]:
+        yield from _list_names(child)
+
+
+def _list_keys(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from value
+    if isinstance(value, (dict, list)):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _list_keys(each)

@@ -43,6 +43,25 @@ def split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
     return list(argv[:end]), list(argv[end:])
 
 
+def require_divider(command: Sequence[str], argv: Sequence[str]) -> None:
+    """Refuse a command to run that does not stand after ``--``.
+
+    Raises:
+        UsageError: the hint is the line to type.
+    """
+    own, rest = split(argv)
+    before = list(command[: len(command) - len(rest[1:])])
+    if not before and list(command) == rest[1:]:
+        return
+    words = []
+    for word in reversed(own):
+        if before and word == before[-1]:
+            before.pop()
+        else:
+            words.append(word)
+    raise UsageError("a command to run stands after --", hint=show(["azguard", *reversed(words), "--", *command]))
+
+
 def find_value(argv: Sequence[str], option: str) -> str | None:
     """Return the value that was typed for an option, the last if there are several; None if it was not typed."""
     own, _ = split(argv)
@@ -138,7 +157,8 @@ def _group(argv: Sequence[str]) -> list[list[str]]:
     groups: list[list[str]] = []
     rest = list(argv)
     while rest:
-        length = 2 if rest[0] in _WITH_VALUE else 1
+        has_value = rest[0] in _WITH_VALUE or (rest[0] == "--wait" and "".join(rest[1:2])[:1].isdigit())
+        length = 2 if has_value else 1
         groups.append(rest[:length])
         del rest[:length]
     return groups

@@ -230,7 +230,7 @@ class ParsedGroup(_Reader, TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, length = self.node.find_command(args)
-        if length == 1 and not args[0].startswith("-") and self.node.get(args[0]) is None:
+        if length == 1 and self.node.get(args[0]) is None:
             from azguard.cli.words import guesses
 
             path = ctx.command_path.split()[1:]

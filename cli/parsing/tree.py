@@ -128,7 +128,9 @@ class Group(TreeNode):
     @property
     def rows(self) -> tuple[Row, ...]:
         """Return the options that may stand before the name of a command: those of all commands."""
-        return (_VERSION, *common.GENERAL_ROWS) if self.name == ROOT else ()
+        # Some commands have a --timeout of their own, which means another thing.
+        account = (row for row in common.ACCOUNT_ROWS if row.name != "timeout")
+        return (*((_VERSION,) if self.name == ROOT else ()), *account, *common.GENERAL_ROWS)
 
     def summarize(self, name: str) -> str:
         """Return what a command or group in it is for; of a noun, nothing is imported for that."""

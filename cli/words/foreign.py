@@ -154,6 +154,16 @@ COMMANDS: Mapping[str, Ours] = {
     "lock status": Ours("lock show", "NAME"),
     "lock ls": Ours("lock list", ""),
     "lock unlock": Ours("lock release", "NAME"),
+    "profile add": Ours("profile set", "NAME"),
+    "profile create": Ours("profile set", "NAME"),
+    "profile new": Ours("profile set", "NAME"),
+    "profile ls": Ours("profile list", ""),
+    "emulator up": Ours("emulator start", ""),
+    "emulator launch": Ours("emulator start", ""),
+    "emulator ps": Ours("emulator status", ""),
+    "cache ls": Ours("cache list", ""),
+    "cache dump": Ours("cache export", ""),
+    "cache load": Ours("cache import", "FILE"),
     "lease status": Ours("lease show", f"blob:{_BLOB}"),
 }
 
@@ -208,6 +218,10 @@ OPTIONS: Mapping[str, str] = {
     "--last": "--num-results",
     "--count": "--max-messages",
     "--include-snapshots": "--include snapshots",
+    "--top": "--num-results",
+    "-f": "--version-of",
+    "--file": "--version-of",
+    "--wait-lease": "--wait 60s",
     "--break-period": "--lease-break-period",
     "--duration": "--lease-duration",
 }

@@ -144,7 +144,7 @@ def under_own_lease(argv: Sequence[str], option: str = "--lease-id") -> str:
     """Return the command line as typed, under the lease that this scope holds; ``option`` takes its id."""
     own, rest = command_line.split(argv)
     # What asks for a lease of its own contradicts the one that is held.
-    others = ("--wait-lease", "--guard") if command_line.find_value(own, "--guard") == "lease" else ("--wait-lease",)
+    others = ("--wait", "--guard") if command_line.find_value(own, "--guard") == "lease" else ("--wait",)
     again = ["azguard", *command_line.drop(own, (option, *others)), option, "@held", *rest]
     return f"that lease is your own: {command_line.show(again)}"
 

@@ -85,7 +85,7 @@ def _how_to_update_another_type(facts: Mapping[str, object]) -> str:
     if facts.get("blob_type") != "AppendBlob":
         return "its metadata can be updated: add --metadata"
     return (
-        "it takes only --append and --append-line, without --op-id, --fence, --max-attempts, --wait-lease, "
+        "it takes only --append and --append-line, without --op-id, --fence, --max-attempts, --wait, "
         "--snapshot-first and --dry-run; its metadata can be updated: add --metadata"
     )
 
@@ -187,8 +187,8 @@ HINTS: Mapping[str, Words] = {
         "the next time use --op-id KEY: with it a second run applies nothing twice"
     ),
     "transform_nested_too_deeply": "azguard edits a few hundred levels; a command can edit more: -- CMD",
-    "update_gave_up": "run it again, or allow more time: --timeout 5m",
-    "update_meets_lease": "wait for its holder with --wait-lease, or work inside that lease with --lease-id",
+    "update_gave_up": "run it again, or allow more time: --timeout 5m; for a lease of others: --wait 5m",
+    "update_meets_lease": "wait for its holder with --wait, or work inside that lease with --lease-id",
     "update_of_nothing": "add --create to make it",
     # Trees.
     "file_changed_while_read": "nothing was written; try again when its writer is done",

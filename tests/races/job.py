@@ -61,7 +61,7 @@ class Job:
             How.METADATA: ["--metadata", "--increment", "hits"],
             How.CREATE: ["--create", '{"count": 0}', "--increment", "count"],
             How.APPEND: [f"--append={op}\n"],
-            How.LEASE: ["--guard", "lease", "--wait-lease", "--increment", "count"],
+            How.LEASE: ["--guard", "lease", "--wait", "--increment", "count"],
         }[self.how]
         return [self.address, *edits]
 

@@ -58,7 +58,7 @@ class Race:
     def increment(self, worker: int, number: int) -> None:
         """Increment once, whatever happens."""
         words = ("safe-update", f"file:{self.file}", "--increment", "n", "--op-id", f"{worker}-{number}")
-        more = ("--wait-lease", "--timeout", "120s", "-o", "none")
+        more = ("--wait", "120s", "-o", "none")
         cache = {"AZGUARD_CACHE_DIR": str(self.cli.root / f"machine-{worker % _MACHINES}")}
         while True:
             with self.cli.begin_fork(*words, *more, env=cache) as child:

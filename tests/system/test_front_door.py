@@ -26,6 +26,24 @@ def test_a_group_alone_prints_its_help_and_ends_with_two(
     assert (ran.code, ran.out, ran.err) == (2, "", offline.call(*path, "--help").out)
 
 
+@cases(("words", "needs"), [(("-v",), "azguard"), (("-q", "blob"), "azguard blob"), (("blob", "-q"), "azguard blob")])
+def test_a_line_of_options_alone_is_told_what_is_missing(offline: CliWorld, words: tuple[str, ...], needs: str) -> None:
+    ran = offline.call(*words)
+    assert (ran.code, ran.err.splitlines()[-1]) == (2, f"error: {needs} needs a command")
+
+
+@cases(
+    ("query", "said"),
+    [
+        ("nosuch", "--query matches nothing: the result has no nosuch\n"),
+        ("path", ""),
+        ("[?x=='1']", "--query matches nothing: the result has no x\n"),
+    ],
+)
+def test_a_query_for_what_is_not_there_is_told(offline: CliWorld, query: str, said: str) -> None:
+    assert offline.call("cache", "path", "--query", query).err == said
+
+
 @cases(
     ("words", "needs"),
     [(("-o", "json"), "azguard"), (("-o", "json", "--"), "azguard"), (("-ojson", "blob"), "azguard blob")],

@@ -157,7 +157,7 @@ def test_chosen_properties_come_with_the_keys_and_the_etag(cli: CliWorld, table:
 def test_every_row_that_was_printed_is_remembered_and_no_other(cli: CliWorld, table: str) -> None:
     for row in range(5):
         put(cli, table, str(row), n=row)
-    ran = cli.call("entity", "query", table, "--filter", "n gt @n", "--param", "n:int32=1", "--top", "2")
+    ran = cli.call("entity", "query", table, "--filter", "n gt @n", "--param", "n:int32=1", "--num-results", "2")
     found = lines(ran.out)
     assert [each["n"] for each in found] == [2, 3]
     assert recorded(cli) == {f"entity:{table}/eu/{each['RowKey']}": each["odata.etag"] for each in found}
@@ -250,7 +250,7 @@ def test_a_filter_the_service_does_not_understand_is_a_bad_request(cli: CliWorld
 @cases(
     "words",
     [
-        ("--filter", ""), ("--filter", "n eq @n"), ("--param", "n=1"), ("--top", "0"), ("--top", "x"),
+        ("--filter", ""), ("--filter", "n eq @n"), ("--param", "n=1"), ("--num-results", "0"), ("--num-results", "x"),
         ("--select", "a,,b"), ("--select", ""), ("--if-match", "*"), ("--etag", "@last"), ("--last-writer-wins",),
     ],
 )  # fmt: skip

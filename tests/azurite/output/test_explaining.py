@@ -178,14 +178,14 @@ def test_a_container_s_own_lease_is_named_too(cli: CliWorld) -> None:
 @pytest.mark.parametrize(
     ("words", "way"),
     [
-        (("safe-update", "blob:{blob}", "--wait-lease", "--timeout", "1s", "--set", "a=2"), "that lease is your own: "),
+        (("safe-update", "blob:{blob}", "--wait", "1s", "--set", "a=2"), "that lease is your own: "),
         (
-            ("safe-update", "blob:{blob}", "--guard=lease", "--wait-lease", "--timeout", "1s", "--set", "a=3"),
+            ("safe-update", "blob:{blob}", "--guard=lease", "--wait", "1s", "--set", "a=3"),
             "that lease is your own: ",
         ),
         (("lease", "acquire", "blob:{blob}", "--wait", "1s"), "release it first: "),
         (("lease", "acquire", "{url}", "--wait", "1s"), "release it first: "),
-        (("lease", "wait", "blob:{blob}", "--timeout", "1s"), "release it first: "),
+        (("lease", "wait", "blob:{blob}", "--wait", "1s"), "release it first: "),
         (("lock", "run", "blob:{blob}", "--no-wait", "--", "true"), "release it first: "),
     ],
 )
@@ -198,7 +198,7 @@ def test_waiting_for_ones_own_lease_is_called_vain(cli: CliWorld, blob: str, wor
     hint = next(line for line in ran.err.splitlines() if line.startswith("hint: "))
     assert (ran.code, said in ran.err.splitlines(), hint.startswith(f"hint: {way}azguard ")) == (75, True, True)
     line = hint.removeprefix(f"hint: {way}")
-    assert (url in line, "--wait-lease" in line) == (url in named, False)
+    assert (url in line, "--wait" in line) == (url in named, False)
     assert cli.call(*shlex.split(line)[1:]).code == 0
 
 

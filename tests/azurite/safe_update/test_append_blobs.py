@@ -31,7 +31,7 @@ def test_a_line_is_appended_as_to_a_block_blob(cli: CliWorld, log: tuple[str, by
 
 @pytest.mark.parametrize("log", [b"one\n"], indirect=True)
 @pytest.mark.parametrize(
-    "words", [("--op-id", "k"), ("--fence", "1"), ("--max-attempts", "3"), ("--wait-lease",), ("--dry-run",)]
+    "words", [("--op-id", "k"), ("--fence", "1"), ("--max-attempts", "3"), ("--wait",), ("--dry-run",)]
 )
 def test_what_an_append_cannot_keep_is_refused(cli: CliWorld, log: tuple[str, bytes], words: tuple[str, ...]) -> None:
     ran = cli.call("safe-update", f"blob:{log[0]}", "--append-line", "two", *words, "-o", "json")

@@ -217,7 +217,7 @@ def test_an_unconditional_put_is_no_beginning_of_history(cli: CliWorld, address:
         ("--increment", "n", "--op-id", "key", "--no-lineage"),
         ("--increment", "n", "--guard", "lease", "--lease-id", "0f3c1111-2222-3333-4444-555566667777"),
         ("--increment", "n", "--guard", "lineage", "--no-lineage"),
-        ("--increment", "n", "--wait-lease", "--lease-id", "0f3c1111-2222-3333-4444-555566667777"),
+        ("--increment", "n", "--wait", "--lease-id", "0f3c1111-2222-3333-4444-555566667777"),
         ("--increment", "n", "--guard", "hope"),
         ("--increment", "n", "--max-attempts", "0"),
         ("--increment", "n", "--timeout", "0"),
@@ -249,7 +249,7 @@ def test_a_lock_of_somebody_else_is_49_and_the_work_is_kept(cli: CliWorld, addre
 
 def test_giving_up_keeps_the_work_and_names_the_command_that_resumes(cli: CliWorld, address: str) -> None:
     lease = client(cli, address).acquire_lease(-1)
-    words = ("safe-update", address, "--increment", "n", "--wait-lease", "--timeout", "3s")
+    words = ("safe-update", address, "--increment", "n", "--wait", "3s")
     ran = cli.fork(*words, "-o", "json")
     assert (ran.code, ran.error["kind"], kept(cli, ran)) == (75, "gave_up", b'{"n": 2}')
     lease.release()
@@ -266,7 +266,7 @@ def test_a_command_to_resume_holds_no_secret(cli: CliWorld, address: str) -> Non
         permission=BlobSasPermissions(read=True, write=True), expiry=datetime.now(UTC) + timedelta(hours=1),
     )  # fmt: skip
     blob.acquire_lease(-1)
-    ran = cli.call("safe-update", f"{blob.url}?{sas}", "--increment", "n", "--wait-lease", "--timeout", "3s")
+    ran = cli.call("safe-update", f"{blob.url}?{sas}", "--increment", "n", "--wait", "3s")
     assert (ran.code, sas.rpartition("sig=")[2] in ran.err, f"'{blob.url}?SAS'" in ran.err) == (75, False, True)
 
 
@@ -305,7 +305,7 @@ def test_a_signal_after_the_commit_does_not_hide_it(
 
 def test_term_while_waiting_for_a_lease_leaves_nothing_behind(cli: CliWorld, address: str) -> None:
     lease = client(cli, address).acquire_lease(-1)
-    process = cli.begin_fork("safe-update", address, "--increment", "n", "--wait-lease", "-v")
+    process = cli.begin_fork("safe-update", address, "--increment", "n", "--wait", "-v")
     assert process.stderr is not None
     for line in process.stderr:
         if b"waiting" in line:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from azguard.address import parse
+from azguard.address import Location, parse
 from azguard.cache import etag_cache
 from azguard.cache.etag_cache import EtagCache
 from azguard.cache.records import Key
@@ -48,7 +48,7 @@ def test_what_another_scope_read_is_not_required_here(cache: EtagCache) -> None:
 
 @pytest.mark.parametrize(("scope", "left"), [("mine", []), ("another", [CONFIG]), (None, [])])
 def test_forgetting_is_of_one_scope_or_of_all(cache: EtagCache, scope: str | None, left: list[Key]) -> None:
-    forgotten = etag_cache.forget(cache, URL, scope)
+    forgotten = _forget(cache, URL, scope)
     assert [each.key for each in etag_cache.find_entries(cache, URL, None)] == left
     assert forgotten == 1 - len(left)
 
@@ -56,4 +56,9 @@ def test_forgetting_is_of_one_scope_or_of_all(cache: EtagCache, scope: str | Non
 def test_what_was_read_of_a_part_alone_is_forgotten_and_counted(cache: EtagCache) -> None:
     part = Key(ACCOUNT, "container:site")
     cache.record_part(part, "acl", etag='"0x1"', last_modified=None, lineage=None, command="container acl get")
-    assert (etag_cache.forget(cache, parse("container:site"), "mine"), cache.find_part(part, "acl")) == (1, None)
+    assert (_forget(cache, parse("container:site"), "mine"), cache.find_part(part, "acl")) == (1, None)
+
+
+def _forget(cache: EtagCache, location: Location, scope: str | None) -> int:
+    known = etag_cache.list_known(cache, location, scope)
+    return sum(cache.forget(key, all_scopes=scope is None) for key in known)

@@ -58,7 +58,17 @@ def test_every_part_of_an_address_is_answered_with_the_whole_one(name: str) -> N
 @cases("option", OPTIONS)
 def test_every_foreign_option_is_one_of_ours_somewhere(option: str) -> None:
     ours = OPTIONS[option].split()[0]
-    nouns = ("blob put", "blob copy", "blob list", "lease acquire", "lease break", "lock list", "queue move")
+    nouns = (
+        "blob put",
+        "blob copy",
+        "blob list",
+        "lease acquire",
+        "lease break",
+        "lock list",
+        "queue move",
+        "entity delete",
+        "safe-update",
+    )
     assert any(ours in _find_command(name.split())[0].list_options() for name in nouns)
 
 
@@ -123,11 +133,11 @@ def test_every_foreign_option_is_one_of_ours_somewhere(option: str) -> None:
             "a lock is not taken over: ask its holder, or end it as an operator: azguard lock break --help",
         ),
         ("blob get site/a --xyzzy", "azguard blob get --help"),
-        ("--emulator blob list site", "--emulator stands behind the command: azguard blob list site --emulator"),
+        ("--watch lock list site", "--watch stands behind the command: azguard lock list site --watch"),
         ("blob --profile a list site", "--profile stands behind the command: azguard blob list site --profile a"),
         ("lock --no-wait run a -- b", "--no-wait stands behind the command: azguard lock run a --no-wait -- b"),
         ("--sas-token S status", "--sas-token stands behind the command: azguard status --sas-token @FILE"),
-        ("--emulator xyzzy", "azguard --help"),
+        ("--watch xyzzy", "azguard --help"),
     ],
 )
 def test_a_line_is_answered_with_the_one_to_type(typed: str, answered: str) -> None:

@@ -12,7 +12,7 @@ from tests.support.command_tree import COMMANDS, read_line
 
 def _is_refused_twice(command: Command, row: Row) -> bool:
     try:
-        read_line(command, [row.flags[0], "a", row.flags[-1], "a"])
+        read_line(command, [row.flags[0], "1", row.flags[-1], "1"])
     except UsageError as error:
         return error.message == f"{'/'.join(row.flags)} is given twice, and takes one value"
     return False

@@ -44,11 +44,11 @@ def test_a_short_lease_is_waited_for_and_is_no_conflict() -> None:
     assert (ended.outcome, ended.conflicts) == ("committed", 0)
 
 
-def test_wait_lease_waits_for_a_lock() -> None:
+def test_wait_waits_for_a_lock() -> None:
     store = stored()
     store.acquire('"E1"', "theirs", 40)
     case = Case(store)
-    ended = case.end(wait_lease=True, max_attempts=1)
+    ended = case.end(wait_seconds=60.0, max_attempts=1)
     assert (ended.outcome, store.clock.now > 1040, case.resource.requests.count("put") < 70) == (
         "committed",
         True,
@@ -56,13 +56,21 @@ def test_wait_lease_waits_for_a_lock() -> None:
     )
 
 
-def test_wait_lease_gives_up_at_the_deadline() -> None:
+def test_wait_gives_up_at_the_deadline() -> None:
     store = stored()
     store.acquire('"E1"', "theirs", 600)
     case = Case(store)
     with pytest.raises(GaveUp, match="was leased by another holder after"):
-        case.end(wait_lease=True)
+        case.end(wait_seconds=600.0)
     assert store.clock.now == 1060.0
+
+
+def test_waiting_ends_before_the_deadline() -> None:
+    store = stored()
+    store.acquire('"E1"', "theirs", 600)
+    with pytest.raises(GaveUp, match="was leased by another holder after"):
+        Case(store).end(wait_seconds=10.0)
+    assert 1010.0 <= store.clock.now < 1011.0
 
 
 @pytest.mark.parametrize(
@@ -84,7 +92,7 @@ def test_at_the_deadline_a_lease_tells_more_than_a_short_silence(silence: float,
 
     case.resource.before = stay_silent
     with pytest.raises(error):
-        case.end(wait_lease=True)
+        case.end(wait_seconds=600.0)
 
 
 def test_writers_that_take_a_lease_for_each_version_are_no_lock() -> None:
