@@ -151,7 +151,9 @@ class BlobService:
     def _replace(self, asked: Asked, made: Blob, now: float, status: int, **told: str) -> "tuple[BlobService, Answer]":
         before = self.blobs.get(asked.path)
         etag = name_version(before.etag if before else self.gone.get(asked.path), asked.headers, asked.body)
-        made = replace(made, etag=etag, written=now)
+        # A write ends a lease that has expired or was broken, so that it cannot be renewed.
+        lease = made.lease if service.is_locked(made.lease, now) else None
+        made = replace(made, etag=etag, written=now, lease=lease)
         answer = accept(status, now, ETag=etag, Last_Modified=service.http_date(now), **told)
         return replace(self, blobs={**self.blobs, asked.path: made}), answer
 

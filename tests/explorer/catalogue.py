@@ -2,9 +2,9 @@
 
 from itertools import chain
 
-from tests.explorer import locks, updates, writes
+from tests.explorer import entities, locks, updates, writes
 from tests.explorer.world import Scenario
 
 SCENARIOS: dict[str, Scenario] = {
-    each.name: each for each in chain(updates.scenarios(), writes.scenarios(), locks.scenarios())
+    each.name: each for each in chain(updates.scenarios(), entities.scenarios(), writes.scenarios(), locks.scenarios())
 }

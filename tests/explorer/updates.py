@@ -90,9 +90,13 @@ class UpdateRules:
     def find_given(self, ghost: Ghost, program: Program) -> tuple[tuple[str, str], ...]:
         return ghost.disk
 
+    def find(self, services: Services) -> Blob | None:
+        """Return what is updated, as a blob."""
+        found: Blob | None = services["blob"].blobs.get(PATH)
+        return found
+
     def see_effect(self, ghost: Ghost, effect: Effect) -> Ghost:
-        before: Blob | None = effect.before["blob"].blobs.get(PATH)
-        after: Blob | None = effect.after["blob"].blobs.get(PATH)
+        before, after = self.find(effect.before), self.find(effect.after)
         if after is None:
             raise Violation(f"{effect.who} deleted the blob")
         old, op = b"" if before is None else before.content, self._ops[effect.who]
@@ -112,7 +116,7 @@ class UpdateRules:
 
     def see_foreign(self, ghost: Ghost, before: Services, after: Services) -> Ghost:
         """Note what is forgotten: what an update that has ended had recorded, or a create that was deleted."""
-        kept = "" if (blob := after["blob"].blobs.get(PATH)) is None else blob.meta(LINEAGE) or ""
+        kept = "" if (blob := self.find(after)) is None else blob.meta(LINEAGE) or ""
         known = {self._ops[who] for who, ended in ghost.ends if ended.status == 0}
         if self._creates and (blob is None or blob.content == CREATED_AGAIN):
             known |= {op for op, _ in ghost.applied}
@@ -130,13 +134,18 @@ class UpdateRules:
     def see_end(self, ghost: Ghost, who: str, ended: Ended, services: Services) -> Ghost:
         op = self._ops[who]
         appliers = dict(ghost.applied).get(op, ())
-        if ended.status == 0 and len(appliers) != 1 and op not in ghost.forgotten and not _is_there(op, services):
+        if ended.status == 0 and len(appliers) != 1 and op not in ghost.forgotten and not self._is_there(op, services):
             raise Violation(f"{who} ended 0 ({ended.outcome}), and {op} was not applied")
         if ended.status in REFUSED and self._is_denied(ghost, who, appliers):
             raise Violation(f"{who} ended {ended.status} ({ended.outcome}), and {op} was applied")
         if ended.status not in (0, 74, *REFUSED):
             raise Violation(f"{who} ended {ended.status}: {ended.outcome}")
         return ghost._replace(ends=with_pair(ghost.ends, who, ended))
+
+    def _is_there(self, op: str, services: Services) -> bool:
+        """Return whether the content has the letter of an op all the same, so that there was nothing to apply."""
+        blob = self.find(services)
+        return blob is not None and op.encode() in blob.content
 
     def _is_denied(self, ghost: Ghost, who: str, appliers: tuple[str, ...]) -> bool:
         """Return whether a refusal denies what this process has applied, or one before it that did not say so."""
@@ -145,7 +154,7 @@ class UpdateRules:
         return who in appliers or (before in appliers and (said is None or said.status != 0))
 
     def check_over(self, ghost: Ghost, services: Services, now: float) -> None:
-        blob = services["blob"].blobs.get(PATH)
+        blob = self.find(services)
         lease = None if blob is None else blob.lease
         if lease is not None and lease.term == float("inf"):
             raise Violation("a lease without end is left")
@@ -158,12 +167,6 @@ class UpdateRules:
 def op_of(name: str) -> str:
     """Return the op id that a name stands for."""
     return new_op(name.encode().ljust(12, b"-"))
-
-
-def _is_there(op: str, services: Services) -> bool:
-    """Return whether the content has the letter of an op all the same, so that there was nothing to apply."""
-    blob = services["blob"].blobs.get(PATH)
-    return blob is not None and op.encode() in blob.content
 
 
 def _others(blob: Blob) -> object:

@@ -4,6 +4,7 @@ A request is handed to the process that sends it, and its answer, or why there i
 """
 
 import io
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -21,6 +22,10 @@ ECHO = exchanges.REQUEST_ID
 _ENDPOINTS = {service: f"http://acc.{service}.core.windows.net" for service in ("blob", "table", "queue", "file")}
 # They name no version, and differ from one transmission to the next.
 _PASSING = ("x-ms-date", "date", "user-agent", "accept", "accept-encoding", "connection", "content-length", ECHO)
+
+
+# What a request inside a transaction says of the time.
+_PASSING_IN_BATCH = re.compile(rb"(?:x-ms-date|Date): [^\r\n]*\r\n")
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,8 @@ class Asked:
         kept = sorted((name.lower(), str(value)) for name, value in headers.items() if name.lower() not in _PASSING)
         query = sorted(pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0] != "timeout")
         path = unquote(parts.path).strip("/")
-        return cls(method, parts.netloc.split(".")[1], path, tuple(query), tuple(kept), _read(body), patience)
+        content = _PASSING_IN_BATCH.sub(b"", _read(body)) if path == "$batch" else _read(body)
+        return cls(method, parts.netloc.split(".")[1], path, tuple(query), tuple(kept), content, patience)
 
     def header(self, name: str) -> str | None:
         """Return the value of a header."""

@@ -1,0 +1,146 @@
+"""The Table service in memory: what updates of an entity ask for, transactions included.
+
+Sources: the REST reference of each operation, and of entity group transactions. ``test_services.py`` sends the same
+requests to Azurite.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tests.explorer.service import accept, moment, name_version
+from tests.explorer.wire import Answer, Asked
+
+_KEYS = ("PartitionKey", "RowKey")
+_TYPE = "@odata.type"
+_END = "\r\n"
+
+
+@dataclass(frozen=True)
+class Entity:
+    """A version of an entity; its properties are JSON."""
+
+    etag: str
+    written: float
+    properties: str
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Return the properties, with the types of those that are no text."""
+        found: dict[str, Any] = json.loads(self.properties)
+        return found
+
+
+@dataclass(frozen=True)
+class TableService:
+    """All entities, by their paths."""
+
+    entities: Mapping[str, Entity] = field(default_factory=dict)
+    gone: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def key(self) -> object:
+        """Return what tells it from others."""
+        return (tuple(sorted(self.entities.items(), key=lambda pair: pair[0])), tuple(sorted(self.gone.items())))
+
+    def answer(self, asked: Asked, now: float) -> "tuple[TableService, Answer]":
+        """Return the service after a request, with its answer."""
+        if asked.path == "$batch":
+            return self._transact(asked, now)
+        if asked.method == "GET":
+            found = self.entities.get(asked.path)
+            return self, _refuse(404, "ResourceNotFound", now) if found is None else _show(found, now)
+        return self._write(asked.method, asked.path, asked.header("if-match"), asked.body, now)
+
+    def put(self, path: str, now: float, values: Mapping[str, Any]) -> "TableService":
+        """Return the service after a write over any version."""
+        before = self.entities.get(path)
+        text = json.dumps(values, sort_keys=True)
+        name = name_version(before.etag if before else self.gone.get(path), text).strip('"')
+        made = Entity(f"W/\"datetime'{name}'\"", now, text)
+        return replace(self, entities={**self.entities, path: made})
+
+    def delete(self, path: str) -> "TableService":
+        """Return the service without an entity."""
+        rest = {name: each for name, each in self.entities.items() if name != path}
+        return replace(self, entities=rest, gone={**self.gone, path: self.entities[path].etag})
+
+    def _write(
+        self, method: str, path: str, if_match: str | None, body: bytes, now: float
+    ) -> "tuple[TableService, Answer]":
+        values = _drop_text_types(json.loads(body))
+        if method == "POST":
+            path = f"{path}(PartitionKey='{values['PartitionKey']}',RowKey='{values['RowKey']}')"
+        before = self.entities.get(path)
+        if method == "POST" and before is not None:
+            return self, _refuse(409, "EntityAlreadyExists", now)
+        if method != "POST" and before is None:
+            return self, _refuse(404, "ResourceNotFound", now)
+        if before is not None and if_match not in ("*", before.etag):
+            return self, _refuse(412, "UpdateConditionNotSatisfied", now)
+        if method in ("PATCH", "MERGE") and before is not None:
+            values = {**before.values, **values}
+        after = self.put(path, now, values)
+        return after, accept(204, now, ETag=after.entities[path].etag)
+
+    def _transact(self, asked: Asked, now: float) -> "tuple[TableService, Answer]":
+        """Do all writes of a transaction, or none."""
+        service, answers = self, []
+        for number, (method, path, if_match, body) in enumerate(_read_parts(asked.body.decode())):
+            service, answer = service._write(method, path, if_match, body, now)
+            if answer.status >= 300:
+                return self, _to_batch(
+                    [replace(answer, body=answer.body.replace(b'"value": "', b'"value": "%d:' % number))], now
+                )
+            answers.append(answer)
+        return service, _to_batch(answers, now)
+
+
+def _drop_text_types(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if not (name.endswith(_TYPE) and value == "Edm.String")}
+
+
+def _show(found: Entity, now: float) -> Answer:
+    time = f"{moment(found.written):%Y-%m-%dT%H:%M:%S.%f}0Z"
+    told = {"odata.etag": found.etag, **found.values, f"Timestamp{_TYPE}": "Edm.DateTime", "Timestamp": time}
+    kind = "application/json;odata=minimalmetadata"
+    return accept(200, now, json.dumps(told).encode(), ETag=found.etag, Content_Type=kind)
+
+
+def _refuse(status: int, code: str, now: float) -> Answer:
+    body = json.dumps({"odata.error": {"code": code, "message": {"lang": "en-US", "value": code}}}).encode()
+    return accept(status, now, body, Content_Type="application/json")
+
+
+def _read_parts(text: str) -> list[tuple[str, str, str | None, bytes]]:
+    """Return the requests of a transaction: method, path, If-Match and body."""
+    found = []
+    for part in text.replace(_END, "\n").split("Content-Type: application/http\n")[1:]:
+        _, request, body = part.split("\n\n", 2)
+        line, *headers = request.split("\n")
+        method, url, _ = line.split(" ")
+        conditions = [each.partition(": ")[2] for each in headers if each.lower().startswith("if-match:")]
+        path = url.partition("://")[2].partition("/")[2].partition("?")[0]
+        found.append((method, path, conditions[0] if conditions else None, body.split("\n--")[0].encode()))
+    return found
+
+
+def _to_batch(answers: list[Answer], now: float) -> Answer:
+    parts = "".join(
+        _END.join(
+            [
+                "--changesetresponse_1", "Content-Type: application/http", "Content-Transfer-Encoding: binary", "",
+                f"HTTP/1.1 {each.status} X", *(f"{name}: {value}" for name, value in each.headers), "",
+                each.body.decode(), "",
+            ]
+        )
+        for each in answers
+    )  # fmt: skip
+    text = _END.join(
+        [
+            "--batchresponse_1", "Content-Type: multipart/mixed; boundary=changesetresponse_1", "",
+            f"{parts}--changesetresponse_1--", "--batchresponse_1--", "",
+        ]
+    )  # fmt: skip
+    return accept(202, now, text.encode(), Content_Type="multipart/mixed; boundary=batchresponse_1")

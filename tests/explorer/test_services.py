@@ -1,0 +1,186 @@
+"""The services in memory answer as Azurite does, where Azurite answers as Azure: the same requests are sent to both."""
+
+import re
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from azure.core.exceptions import HttpResponseError
+
+from azguard.accounts import account as accounts
+from azguard.accounts import direct
+from azguard.accounts.account import Account, Target
+from azguard.address import Address, Kind
+from azguard.errors import AzguardError
+from azguard.requests import service_errors
+from azguard.requests.deadline import Deadline
+from azguard.tables import entities, updates
+from tests.explorer import wire
+from tests.explorer.blob_service import BlobService
+from tests.explorer.table_service import TableService
+from tests.explorer.wire import Answer, Asked
+from tests.explorer.world import Service
+from tests.support.cli_world import CliWorld
+
+_ONE, _TWO = "0ea5e000-0000-4000-8000-000000000001", "0ea5e000-0000-4000-8000-000000000002"
+_PUT = {"x-ms-blob-type": "BlockBlob"}
+_APPEND = {"x-ms-blob-type": "AppendBlob"}
+_TIMEOUTS = {"connection_timeout": 5, "read_timeout": 10}
+_TOLD = ("x-ms-lease-state", "x-ms-lease-status", "x-ms-lease-duration", "x-ms-blob-type", "x-ms-blob-append-offset")
+
+
+class Request(NamedTuple):
+    """One request; ``{1}`` in a header is the ETag of the first answer, and so on."""
+
+    method: str
+    headers: Mapping[str, str] = {}
+    comp: str | None = None
+    body: bytes | None = None
+
+
+def lease(action: str, lease_id: str = _ONE, **headers: str) -> Request:
+    name = "x-ms-proposed-lease-id" if action == "acquire" else "x-ms-lease-id"
+    own = {} if action == "break" else {name: lease_id}
+    more = {key.replace("_", "-"): value for key, value in headers.items()}
+    return Request("PUT", {"x-ms-lease-action": action, **own, **more}, "lease", b"")
+
+
+ACQUIRE = lease("acquire", x_ms_lease_duration="15")
+GET, HEAD = Request("GET", {"x-ms-range": "bytes=0-99"}), Request("HEAD")
+
+
+def put(body: bytes = b"one", **headers: str) -> Request:
+    more = {key.replace("_", "-"): value for key, value in headers.items()}
+    return Request("PUT", {**_PUT, **more}, None, body)
+
+
+def set_metadata(**headers: str) -> Request:
+    return Request("PUT", {key.replace("_", "-"): value for key, value in headers.items()}, "metadata", b"")
+
+
+def _under(lease_id: str) -> Request:
+    return Request("HEAD", {"x-ms-lease-id": lease_id})
+
+
+STORIES: Mapping[str, list[Request]] = {
+    "versions": [put(), put(b"two", If_Match="{1}"), put(b"no", If_Match="{1}"), GET, HEAD],
+    "create only": [put(If_None_Match="*"), put(If_None_Match="*"), GET],
+    "missing": [GET, HEAD, put(If_Match='"0x1"'), set_metadata(), ACQUIRE],
+    "metadata": [put(x_ms_meta_a="1"), set_metadata(x_ms_meta_b="2", If_Match="{1}"), set_metadata(), HEAD],
+    "delete": [put(), Request("DELETE", {"If-Match": '"0x1"'}), Request("DELETE", {"If-Match": "{1}"}), GET],
+    "held": [
+        put(), ACQUIRE, HEAD, put(), put(x_ms_lease_id=_TWO), put(x_ms_lease_id=_ONE), Request("DELETE"), GET,
+        lease("acquire", _TWO, x_ms_lease_duration="15"), ACQUIRE, lease("renew"), lease("renew", _TWO),
+        lease("release", _TWO), lease("release"), lease("release"), HEAD, put(b"after"),
+    ],
+    "broken": [put(), ACQUIRE, lease("break", x_ms_lease_break_period="0"), HEAD, put(b"free"), HEAD],
+    "without end": [put(), lease("acquire", x_ms_lease_duration="-1"), HEAD, lease("release"), HEAD],
+    "acquire a version": [put(), lease("acquire", x_ms_lease_duration="15", If_Match='"0x1"'), HEAD],
+    "read under a lease": [put(), _under(_ONE), ACQUIRE, _under(_TWO)],
+    "append": [
+        Request("PUT", _APPEND, None, b""),
+        Request("PUT", {"x-ms-blob-condition-appendpos": "0"}, "appendblock", b"a"),
+        Request("PUT", {"x-ms-blob-condition-appendpos": "0"}, "appendblock", b"b"),
+        Request("PUT", {}, "appendblock", b"c"), GET,
+    ],
+}  # fmt: skip
+
+
+def test_blobs_are_as_those_of_azurite(cli: CliWorld) -> None:
+    emulator = accounts.emulator({"blob": int(cli.port)})
+    memory = _Memory(BlobService())
+    container = cli.container()
+    differences = [
+        (name, *pair)
+        for name, story in STORIES.items()
+        for pair in zip(
+            tell(memory.account, container, name, story), tell(emulator, container, name, story), strict=True
+        )
+        if pair[0] != pair[1]
+    ]
+    assert differences == []
+
+
+def test_entities_are_as_those_of_azurite(cli: CliWorld) -> None:
+    endpoint = re.search("TableEndpoint=http://127.0.0.1:([0-9]+)", str(cli.connection_string))
+    assert endpoint is not None
+    emulator = accounts.emulator({"table": int(endpoint[1])})
+    name = f"t{uuid.uuid4().hex[:12]}"
+    emulator.table_service().create_table(name)
+    assert tell_of_entities(_Memory(TableService()).account, name) == tell_of_entities(emulator, name)
+
+
+def tell_of_entities(account: Account, table: str) -> list[object]:
+    """Read, insert, replace, merge, and write in transactions; return what was answered, without versions and times."""
+    target = Target(account, Address(Kind.ENTITY, (table, "p", "r")))
+    row = {"PartitionKey": "p", "RowKey": "r"}
+    ledger = {"PartitionKey": "p", "RowKey": "~op~1", "a": "1"}
+    deadline = Deadline(10)
+    version = [""]
+
+    def transact(etag: str) -> str:
+        changes = [updates._change({**row, "c": "3"}, etag), updates._change(ledger, None)]
+        return updates._transaction(target, changes, deadline)
+
+    steps: list[Callable[[], object]] = [
+        lambda: entities.get(target, deadline).entity,
+        lambda: entities.write(target, {**row, "a": "0"}, 'W/"1"', merge=False, timeouts=_TIMEOUTS),
+        lambda: version.append(entities.insert(target, {**row, "a": "1"}, _TIMEOUTS)),
+        lambda: entities.insert(target, {**row, "a": "2"}, _TIMEOUTS) and None,
+        lambda: version.append(entities.write(target, {**row, "b": "2"}, version[-1], merge=True, timeouts=_TIMEOUTS)),
+        lambda: _without_time(entities.get(target, deadline).entity),
+        lambda: version.append(entities.write(target, {**row, "c": "3"}, version[-1], merge=False, timeouts=_TIMEOUTS)),
+        lambda: entities.write(target, row, version[-2], merge=False, timeouts=_TIMEOUTS) and None,
+        lambda: transact(version[-2]) and None,
+        lambda: version.append(transact(version[-1])),
+        lambda: transact(version[-1]) and None,
+        lambda: _without_time(entities.get(target, deadline).entity),
+    ]
+    return [_try(step) for step in steps]
+
+
+def _try(step: Callable[[], object]) -> object:
+    try:
+        return step()
+    except AzguardError as error:
+        return error.http_status, error.service_code
+    except HttpResponseError as error:
+        return error.status_code, service_errors.service_code(error)
+
+
+def _without_time(entity: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in entity.items() if not name.startswith("Timestamp")}
+
+
+class _Memory:
+    """A service in memory behind an account."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self.account = wire.make_account(self._answer)
+
+    def _answer(self, asked: Asked) -> Answer:
+        self._service, answer = self._service.answer(asked, 0.0)
+        return answer
+
+
+def tell(account: Account, container: str, name: str, story: list[Request]) -> list[object]:
+    """Send the requests of a story, and return what was answered, without names of versions and times."""
+    address = Address(Kind.BLOB, (container, name.replace(" ", "-")))
+    versions: list[str] = []
+    told: list[object] = []
+    for request in story:
+        headers = {key: value.format("", *versions) for key, value in request.headers.items()}
+        query = {} if request.comp is None else {"comp": request.comp}
+        try:
+            answer: Any = direct.send(
+                account, request.method, address, headers, _TIMEOUTS, body=request.body, query=query
+            )
+            kept = {key: answer.headers[key] for key in _TOLD if key in answer.headers}
+            metadata = {key.lower(): value for key, value in answer.headers.items() if key.startswith("x-ms-meta-")}
+            versions.append(answer.headers.get("ETag", ""))
+            told.append((request, answer.status, kept, metadata, answer.content))
+        except HttpResponseError as error:
+            versions.append("")
+            told.append((request, error.status_code, error.response.headers.get("x-ms-error-code")))  # type: ignore[union-attr]
+    return told
