@@ -11,6 +11,7 @@ from azguard.cli.parsing.rows import option
 from azguard.cli.parsing.tree import Group
 from azguard.guards import operations
 from azguard.guards.operations import Part
+from azguard.guards.resolve import Conditions
 from azguard.requests.results import Written
 from azguard.resources.existence import require_empty
 
@@ -83,7 +84,12 @@ declare_list(app, _CONTAINER, common.remote("List Containers honours no conditio
 
 
 @app.command(spec=common.operation(operations.CONTAINER_DELETE))
-def delete(env: Environment, container: common.Container, with_contents: common.WithContents = False) -> None:
+def delete(
+    env: Environment,
+    container: common.Container,
+    with_contents: common.WithContents = False,
+    dry_run: resources.DryRun = False,
+) -> None:
     """Delete a container, if it is empty and unchanged.
 
     A container with blobs in it is not deleted (exit 42) unless you give --with-contents. On a terminal azguard asks.
@@ -104,6 +110,11 @@ def delete(env: Environment, container: common.Container, with_contents: common.
 
     target = env.locate(container, Kind.CONTAINER)
     conditions = env.conditions(target)
+
+    if dry_run:
+        look = lambda: containers.show(target, Conditions(lease_id=conditions.lease_id), env.deadline)  # noqa: E731
+        resources.show_doomed(env, target, conditions, look, None if with_contents else containers.count_blobs)
+        return
 
     def send() -> Written:
         if not with_contents:

@@ -92,7 +92,7 @@ def list_(
 
 
 @app.command(spec=common.operation(operations.DIRECTORY_DELETE))
-def delete(env: Environment, directory: addresses.Directory) -> None:
+def delete(env: Environment, directory: addresses.Directory, dry_run: resources.DryRun = False) -> None:
     """Delete a directory, if it is empty.
 
     A directory that is not empty is never deleted (exit 40). The service cannot guard the version of a directory:
@@ -107,6 +107,9 @@ def delete(env: Environment, directory: addresses.Directory) -> None:
     """
     target = env.locate(directory, Kind.DIR, writable=True)
     conditions = env.conditions(target)
+    if dry_run:
+        resources.show_doomed(env, target, conditions, lambda: directories.show(target, env.deadline))
+        return
     env.out.show(env.reads.delete(target, conditions, lambda: directories.delete(target, conditions, env.deadline)))
 
 

@@ -168,7 +168,12 @@ def delete(env: Environment, message: Message, pop_receipt: PopReceipt = None) -
 
 
 @app.command(spec=common.operation(operations.QUEUE_CLEAR_MESSAGES))
-def clear(env: Environment, queue: common.Queue, with_contents: common.WithContents = False) -> None:
+def clear(
+    env: Environment,
+    queue: common.Queue,
+    with_contents: common.WithContents = False,
+    dry_run: resources.DryRun = False,
+) -> None:
     """Delete all messages of a queue. Nothing can guard that, so it has to be said: --last-writer-wins.
 
     If the queue has messages, hidden ones included, give --with-contents too (else exit 42). On a terminal azguard
@@ -181,6 +186,10 @@ def clear(env: Environment, queue: common.Queue, with_contents: common.WithConte
     """
     target = env.locate(queue, Kind.QUEUE)
     conditions = env.conditions(target)
+    if dry_run:
+        count = None if with_contents else queues.count_messages
+        resources.show_doomed(env, target, conditions, lambda: queues.show(target, env.deadline), count)
+        return
     if not with_contents:
         confirm = resources.confirm_clear(target)
         require_empty(queues.count_messages, target, env.deadline.fresh(), confirm, stays=True)

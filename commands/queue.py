@@ -104,7 +104,12 @@ declare_list(app, _QUEUE, common.remote("List Queues honours no conditions"), qu
 
 
 @app.command(spec=common.operation(operations.QUEUE_DELETE))
-def delete(env: Environment, queue: common.Queue, with_contents: common.WithContents = False) -> None:
+def delete(
+    env: Environment,
+    queue: common.Queue,
+    with_contents: common.WithContents = False,
+    dry_run: resources.DryRun = False,
+) -> None:
     """Delete a queue, if it is empty. Nothing can guard that, so it has to be said: --last-writer-wins.
 
     A queue with messages in it, hidden ones included, is not deleted (exit 42) unless you give --with-contents. On a
@@ -122,6 +127,10 @@ def delete(env: Environment, queue: common.Queue, with_contents: common.WithCont
     """
     target = env.locate(queue, Kind.QUEUE)
     conditions = env.conditions(target)
+    if dry_run:
+        count = None if with_contents else queues.count_messages
+        resources.show_doomed(env, target, conditions, lambda: queues.show(target, env.deadline), count)
+        return
     if not with_contents:
         require_empty(queues.count_messages, target, env.deadline.fresh(), resources.confirm_delete(target))
     result = queues.delete(target, conditions, env.deadline.fresh())

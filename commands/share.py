@@ -107,6 +107,7 @@ def delete(
     delete_snapshots: Annotated[
         str | None, option("--delete-snapshots", "include", "Delete its snapshots too.", choice("include"))
     ] = None,
+    dry_run: resources.DryRun = False,
 ) -> None:
     """Delete a share, if it is empty and unchanged.
 
@@ -126,6 +127,11 @@ def delete(
     """
     target = env.locate(share, Kind.SHARE)
     conditions = env.conditions(target)
+    if dry_run:
+        counted = None if with_contents or target.address.snapshot is not None else shares.count_entries
+        look = lambda: shares.show(target, conditions, env.deadline)  # noqa: E731
+        resources.show_doomed(env, target, conditions, look, counted)
+        return
 
     def send() -> Written:
         if not with_contents and target.address.snapshot is None:

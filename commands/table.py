@@ -48,7 +48,12 @@ declare_list(app, _TABLE, common.operation(operations.TABLE_QUERY_TABLES), table
 
 
 @app.command(spec=common.operation(operations.TABLE_DELETE))
-def delete(env: Environment, table: common.Table, with_contents: common.WithContents = False) -> None:
+def delete(
+    env: Environment,
+    table: common.Table,
+    with_contents: common.WithContents = False,
+    dry_run: resources.DryRun = False,
+) -> None:
     """Delete a table, if it is empty. Nothing can guard that, so it has to be said: --last-writer-wins.
 
     A table with entities in it is not deleted (exit 42) unless you give --with-contents. On a terminal azguard asks.
@@ -66,6 +71,10 @@ def delete(env: Environment, table: common.Table, with_contents: common.WithCont
     """
     target = env.locate(table, Kind.TABLE)
     conditions = env.conditions(target)
+    if dry_run:
+        look = lambda: tables.POLICIES.get(target, env.deadline)  # noqa: E731  # a table has no other properties
+        resources.show_doomed(env, target, conditions, look, None if with_contents else tables.count_entities)
+        return
     if not with_contents:
         require_empty(tables.count_entities, target, env.deadline.fresh(), resources.confirm_delete(target))
     env.out.show(tables.delete(target, conditions, env.deadline.fresh()))

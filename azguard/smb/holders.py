@@ -119,15 +119,28 @@ def break_after_showing(
             reason="file_break_not_confirmed",
         )
     target = request.target
-    holders = tuple(map(_describe, handles.list_handles(target, deadline, limit=None)))
-    for each in holders:
-        show(f"{target}: {each}")
+    holders = look_before_breaking(request, deadline, show)
     if not holders:
         return FileLockBroken(str(target.address), (), closed=0, failed=0, outcome="unchanged")
-    _check_machine(request, holders)
     if not request.has_consent and confirm is not None:
         confirm()
     return _close(target, holders, deadline)
+
+
+def look_before_breaking(
+    request: BreakFileLock, deadline: Deadline, show: Callable[[str], None]
+) -> tuple[FileHolder, ...]:
+    """Return who has a file open, after showing them.
+
+    Raises:
+        Changed: another machine has it open, too.
+        NotFound: there is no such file.
+    """
+    holders = tuple(map(_describe, handles.list_handles(request.target, deadline, limit=None)))
+    for each in holders:
+        show(f"{request.target}: {each}")
+    _check_machine(request, holders)
+    return holders
 
 
 def _check_machine(request: BreakFileLock, holders: tuple[FileHolder, ...]) -> None:

@@ -12,7 +12,7 @@ from azguard.cli.input import streams
 from azguard.cli.options import common
 from azguard.cli.options.types import TEXT, choice
 from azguard.cli.output import delivery
-from azguard.cli.parsing.rows import CommandSpec, option
+from azguard.cli.parsing.rows import CommandSpec, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.rows import checked, excludes
 from azguard.errors import NotFound, UsageError
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from azguard.documents.policies import Policies, PolicyRules
     from azguard.guards.resolve import Conditions
     from azguard.guards.versions import SeenVersion
-    from azguard.resources.existence import Contents
+    from azguard.resources.existence import Contents, Count
 
 
 #: Asks the service for a resource.
@@ -34,17 +34,17 @@ _FILE = option("--file, -f", "FILE|-", "Read this JSON file, as get prints it; b
 File = Annotated[str | None, _FILE]
 MetadataFile = Annotated[str | None, replace(_FILE, rules=(excludes("--file", "--metadata"),))]
 TagsFile = Annotated[str | None, replace(_FILE, rules=(excludes("--file", "--tags"),))]
+DryRun = Annotated[bool, flag("--dry-run", "Show what would be done; delete nothing.")]
 VersionOf = Annotated[
     str | None,
     option(
         "--version-of",
         "FILE",
-        "Delete only the version of this copy, which a get wrote.",
+        "Delete only the version that came with this copy.",
         TEXT,
         rules=(
-            excludes("--version-of", "--recursive", "it names the version of one file"),
-            excludes("--version-of", "--etag --last-writer-wins", "it names the version"),
-            checked("--version-of", "a copy that this scope has read", "resources.find_version_of"),
+            excludes("--version-of", "--recursive --etag --last-writer-wins"),
+            checked("--version-of", "a file that azguard wrote, or put", "resources.find_version_of"),
         ),
     ),
 ]
@@ -178,6 +178,37 @@ def confirm_clear(target: Target) -> "Callable[[Contents], None] | None":
     return lambda found: streams.confirm(f"delete the {found} in {target}?", "nothing was deleted")
 
 
+def show_doomed(
+    env: Environment, target: Target, conditions: "Conditions", look: Callable[[], Any], count: "Count | None" = None
+) -> None:
+    """Show what a delete would do; ``count`` counts its contents, where they are not meant to be deleted too.
+
+    Raises:
+        Changed: it is not the version that is meant, or not empty.
+        NotFound: there is none.
+    """
+    from azguard.guards.versions import require_version
+    from azguard.requests.results import WOULD_DELETE, WOULD_REFUSE, Written
+    from azguard.resources.existence import require_empty
+
+    with env.reads.explain_deleted(target, conditions):
+        found = look()
+    require_version(target, conditions.expected_etag, getattr(found, "etag", ""))
+    if count is not None:
+        require_empty(count, target, env.deadline.fresh(), None)
+    is_free = conditions.lease_id is not None or getattr(found, "lease_state", None) not in ("leased", "breaking")
+    env.out.show(
+        Written(
+            address=str(target.address),
+            etag=getattr(found, "etag", None),
+            last_modified=getattr(found, "last_modified", None),
+            guard=conditions.guard,
+            attempts=0,
+            outcome=WOULD_DELETE if is_free else WOULD_REFUSE,
+        )
+    )
+
+
 def declare_part(app: Group, noun: Noun, part: Part, operation: Operation, look: Look, note: str = "") -> Group:
     """Declare the group of a part with its get, and return the group, for its set; ``note`` stands in the help of get.
 
@@ -254,7 +285,7 @@ def find_version_of(env: Environment, target: Target, file: str) -> "SeenVersion
     known = None if copy is None else env.reads.recall(target, copy)
     if known is None or known.copy is None or known.other is not None:
         raise UsageError(
-            f"--version-of {file}: it is no copy of {target} that was read here",
+            f"--version-of: {file} came with no version of {target}",
             hint=f"name the version: --etag ETAG, or read it: azguard {target.kind} get {target} -f FILE",
         )
     return SeenVersion(known.copy.etag)

@@ -119,7 +119,7 @@ class FileTreeDeleteOptions(TreeOptions):
 
     keep_directories: _KeepDirectories = False
 
-    RULES: ClassVar[tuple[Rule, ...]] = (needs("--keep-directories --dry-run", "--recursive"),)
+    RULES: ClassVar[tuple[Rule, ...]] = (needs("--keep-directories", "--recursive"),)
 
 
 @dataclass(frozen=True)

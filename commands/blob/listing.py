@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli import completers
 from azguard.cli.context import Environment
-from azguard.cli.input import streams, values
-from azguard.cli.options import common
+from azguard.cli.input import values
+from azguard.cli.options import common, resources
 from azguard.cli.options.content import WAIT_SECONDS, NoWait, Wait
 from azguard.cli.options.trees import TreeOptions
 from azguard.cli.options.types import TEXT, ValueType, choice
@@ -17,7 +16,6 @@ from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.rows import at_most_one, checked, excludes, needs, one_of
 from azguard.errors import NotFound, UsageError
 from azguard.guards import operations
-from azguard.guards.versions import SeenVersion
 from azguard.requests.results import Written
 
 _UNTIL = ("exists", "absent", "changed", "unleased")
@@ -102,26 +100,9 @@ def list_(
     )
 
 
-def _find_version(env: Environment, target: Target, file: str) -> SeenVersion:
-    """Return the version of a blob that came with a file.
-
-    Raises:
-        UsageError: the file cannot be read, or no version is known that came with it.
-    """
-    with streams.source(file) as stream:
-        copy = streams.copy(stream)
-    found = None if copy is None else env.reads.recall(target, copy).copy
-    if found is None:
-        raise UsageError(f"--version-of: {file} came with no version of {target}", hint="name the version: --etag ETAG")
-    return found
-
-
 @app.command(
     spec=common.operation(operations.BLOB_DELETE),
-    rules=(
-        excludes("--version-of", "--recursive --etag --if-match --last-writer-wins"),
-        checked("--version-of", "a file that azguard wrote, or put", "listing._find_version"),
-    ),
+    rules=(excludes("--version-of", "--if-match"),),
 )
 def delete(
     env: Environment,
@@ -135,9 +116,7 @@ def delete(
             choice("include", "only"),
         ),
     ] = None,
-    version_of: Annotated[
-        str | None, option("--version-of", "FILE", "Delete only the version that came with this copy.", TEXT)
-    ] = None,
+    version_of: resources.VersionOf = None,
     snapshot_first: common.NoSnapshotFirst = False,
     *,
     tree: TreeOptions,
@@ -167,7 +146,8 @@ def delete(
         tree_plans.delete(env, lambda: addresses.blob_tree(env, blob, snapshots=delete_snapshots), tree)
         return
     target = env.locate(blob, Kind.BLOB)
-    conditions = env.conditions(target, None if version_of is None else _find_version(env, target, version_of))
+    copy = None if version_of is None else resources.find_version_of(env, target, version_of)
+    conditions = env.conditions(target, copy)
     if tree.dry_run:
         env.out.show(deletes.preview(target, conditions, env.deadline))
         return

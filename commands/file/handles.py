@@ -24,6 +24,7 @@ def _read_handle(text: str, name: str) -> str:
 
 
 _HANDLE = ValueType("handle", _read_handle)
+_DryRun = Annotated[bool, flag("--dry-run", "Show what would be closed; close nothing.")]
 app = Group("Who has a file open through SMB: handle, lock.")
 handle_app = Group("Handles that programs hold on files over SMB: list, close.")
 app.add("handle", handle_app)
@@ -72,6 +73,7 @@ def close_handles(
     handle_id: Annotated[str | None, option("--handle-id", "ID", "Close this handle.", _HANDLE)] = None,
     close_all: Annotated[bool, flag("--close-all", "Close all handles on it.")] = False,
     recursive: _Recursive = False,
+    dry_run: _DryRun = False,
 ) -> int:
     """Close a handle on a file, directory or share, or all of them.
 
@@ -90,6 +92,10 @@ def close_handles(
     from azguard.files import handles
 
     target = addresses.locate_path(env, path)
+    if dry_run:
+        found = handles.list_handles(target, env.deadline, recursive=recursive, limit=None)
+        env.out.show_each(each for each in found if handle_id in (None, each.handle_id))
+        return 0
     done = handles.close(target, handle_id, env.deadline, recursive=recursive)
     return env.out.answer(done, Partial.exit_code if done.failed else 0)
 
@@ -172,6 +178,7 @@ def break_lock(
         str | None,
         option("--if-owner", "CLIENT", "Only if this machine, by name or IP, alone has it open."),
     ] = None,
+    dry_run: _DryRun = False,
 ) -> int:
     """Close a file by force, after showing who has it open; a command of file lock run is ended and exits with 77.
 
@@ -191,5 +198,8 @@ def break_lock(
     from azguard.smb import holders
 
     request = file_locks.to_break(env, file, if_owner, yes=yes)
+    if dry_run:
+        env.out.show_each(holders.look_before_breaking(request, env.deadline, env.out.info))
+        return 0
     done = holders.break_after_showing(request, env.deadline, env.out.info, file_locks.choose_confirmation())
     return env.out.answer(done, Partial.exit_code if done.failed else 0)

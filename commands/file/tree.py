@@ -107,6 +107,9 @@ def delete(
     target = env.locate(file, Kind.FILE, writable=True)
     copy = None if version_of is None else resources.find_version_of(env, target, version_of)
     conditions = env.conditions(target, copy)
+    if tree.dry_run:
+        resources.show_doomed(env, target, conditions, lambda: files.show(target, conditions, env.deadline))
+        return
     guarding = addresses.guarding(env)
     env.out.show(env.reads.delete(target, conditions, lambda: files.delete(target, conditions, guarding, env.deadline)))
 

@@ -100,6 +100,9 @@ def test_a_handle_over_smb_is_told_and_closed(tmp_path: Path, smb_emulator: SmbE
             assert ran.error["handles"][0]["access"] == ["Read", "Write"]
         [listed] = cli.call("file", "handle", "list", "holders/plan.txt").json
         assert (listed["path"], listed["handle_id"]) == ("holders/plan.txt", ran.error["handles"][0]["handle_id"])
+        for words in (("handle", "close", "--close-all"), ("lock", "break")):
+            shown = cli.call("file", *words[:2], "holders/plan.txt", *words[2:], "--dry-run").json
+            assert [each["handle_id"] for each in shown] == [listed["handle_id"]]
         closed = cli.call("file", "handle", "close", "holders/plan.txt", "--handle-id", listed["handle_id"]).json
         assert (closed["closed"], closed["failed"], closed["outcome"]) == (1, 0, "committed")
         assert cli.call("file", "delete", "holders/plan.txt", "--etag", etag).code == 0

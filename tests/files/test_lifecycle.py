@@ -135,6 +135,29 @@ def test_a_delete_of_the_version_of_a_copy_is_of_no_other_one(files_cli: CliWorl
     assert (strange.code, stale.code, deleted.code, deleted.json["guard"]) == (2, 42, 0, "lease")
 
 
+def test_a_dry_run_of_a_delete_looks_and_deletes_nothing(files_cli: CliWorld) -> None:
+    file = files_world.make(files_cli, b"content")
+    share = file.partition("/")[0]
+    assert files_cli.call("dir", "create", f"{share}/d").code == 0
+
+    def told(*words: str) -> tuple[int, str | None]:
+        ran = files_cli.call(*words, "--dry-run")
+        return ran.code, ran.json["outcome"] if ran.code == 0 else None
+
+    assert told("file", "delete", file, ANYHOW) == (0, "would delete")
+    assert told("file", "delete", file, "--etag", '"0x1"')[0] == 42
+    assert told("file", "delete", f"{file}x", ANYHOW)[0] == 44
+    assert told("dir", "delete", f"{share}/d", ANYHOW) == (0, "would delete")
+    assert told("share", "delete", share, ANYHOW)[0] == 42
+    assert told("share", "delete", share, ANYHOW, "--with-contents") == (0, "would delete")
+    assert files_cli.call("lease", "acquire", f"file:{file}", "--infinite", scope="other").code == 0
+    assert told("file", "delete", file, ANYHOW) == (0, "would refuse")
+    assert [files_cli.call(*words).code for words in (("file", "exists", file), ("dir", "exists", f"{share}/d"))] == [
+        0,
+        0,
+    ]
+
+
 def test_files_are_shown_listed_and_deleted(files_cli: CliWorld) -> None:
     file = files_world.make(files_cli, b"content", "plan.", metadata={"owner": "me"})
     share = file.partition("/")[0]

@@ -109,3 +109,20 @@ def test_status_does_not_say_that_contents_are_unchanged(cli: CliWorld, site: st
     assert (ran.code, [(each["state"], each["reason"]) for each in ran.json]) == (
         0, [("properties_unchanged", "a container's ETag says nothing of the blobs in it")],
     )  # fmt: skip
+
+
+def test_a_dry_run_deletes_nothing(cli: CliWorld, site: str) -> None:
+    table = table_world.table(cli)
+    assert cli.call("container", "delete", site, "--dry-run").code == 42
+    asked = [
+        ("container", "delete", site, "--with-contents"),
+        ("container", "delete", site, "--with-contents", "--etag", '"0x1"'),
+        ("container", "delete", f"{site}x", "--last-writer-wins"),
+        ("table", "delete", table, "--last-writer-wins"),
+    ]
+    assert [cli.call(*words, "--dry-run").code for words in asked] == [0, 42, 44, 0]
+    assert cli.call(*asked[0], "--dry-run").json["outcome"] == "would delete"
+    assert [cli.call(*words).code for words in (("container", "exists", site), ("table", "acl", "get", table))] == [
+        0,
+        0,
+    ]

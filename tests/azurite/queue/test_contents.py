@@ -52,3 +52,11 @@ def test_messages_are_counted_where_no_person_can_be_asked(
 ) -> None:
     ran = cli.call(*words, jobs, "--last-writer-wins", "-o", "json")
     assert (ran.code, "2 messages" in ran.error["message"], ran.error["message"].endswith(end)) == (42, True, True)
+
+
+@pytest.mark.parametrize("words", [DELETE, CLEAR])
+def test_a_dry_run_deletes_nothing(cli: CliWorld, jobs: str, words: tuple[str, str]) -> None:
+    said = (*words, jobs, "--last-writer-wins", "--dry-run")
+    assert (cli.call(*said).code, cli.call(*words, "nosuch", *said[3:]).code) == (42, 44)
+    assert cli.call(*said, "--with-contents").json["outcome"] == "would delete"
+    assert cli.call("queue", "show", jobs).json["approximate_message_count"] == 2
