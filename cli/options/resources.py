@@ -11,7 +11,6 @@ from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.cli.options import common
 from azguard.cli.options.types import TEXT, choice
-from azguard.cli.output import delivery
 from azguard.cli.parsing.rows import CommandSpec, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.rows import checked, excludes
@@ -312,6 +311,8 @@ def _read_seen(etag: str | None) -> "SeenVersion | None":
 
 def _deliver_part(env: Environment, target: Target, part: Part, found: Any, lineage: str | None = None) -> None:
     """Show a part, and remember its version if all of it was shown."""
+    from azguard.cli.output import delivery
+
     env.out.show(found)
     env.out.flush()
     # What was shown in part, or went to /dev/null, was not read.
