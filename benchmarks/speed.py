@@ -39,7 +39,7 @@ class Pair:
 
 
 PAIRS = (
-    Pair("azguard --help : python -c pass", (AZGUARD, "--help"), (sys.executable, "-c", "pass"), 8.0),
+    Pair("azguard --help : python -c pass", (AZGUARD, "--help"), (sys.executable, "-c", "pass"), 3.0),
     Pair(
         "blob show : SDK script that prints the ETag",
         (AZGUARD, "blob", "show", "speed/config.json"),

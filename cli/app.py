@@ -6,21 +6,25 @@ version and completion need no parser either.
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from azguard import __version__
-from azguard.cli.errors import Facts
-from azguard.errors import OutputFailed
+
+if TYPE_CHECKING:
+    from azguard.cli.errors import Facts
 
 
 def run(argv: list[str]) -> int:
     """Run one command line and return its exit status; nothing but a result ever reaches stdout."""
+    if _show_page(argv):
+        return 0
     from azguard.cli import errors, signals
     from azguard.cli.output import stream
 
     stream.open_streams()
     if "_AZGUARD_COMPLETE" in os.environ:
         return _complete()
-    facts = Facts(tuple(argv))
+    facts = errors.Facts(tuple(argv))
     try:
         signals.end_in_order()
         status = 0 if _tell_of_itself(argv) else _parse_and_call(facts)
@@ -34,8 +38,26 @@ def run(argv: list[str]) -> int:
     return status
 
 
+def _show_page(argv: list[str]) -> bool:
+    """Show the help of a command if that is all that was typed, with no more imports than it needs.
+
+    Where it cannot be written, nothing is said yet: then the usual way is gone, which tells what is wrong.
+    """
+    asks = argv[-1:] in (["--help"], ["-h"])
+    if "_AZGUARD_COMPLETE" in os.environ or not (asks or set(argv) <= {"--"}):
+        return False
+    from azguard.cli.help import layout
+
+    page = layout.find_shipped(" ".join(["azguard", *argv[:-1]]) if asks else "azguard")
+    try:
+        return page is not None and layout.write(page, sys.stdout)
+    except (OSError, AttributeError):
+        return False
+
+
 def _complete() -> int:
     from azguard.cli import completion, errors
+    from azguard.errors import OutputFailed
 
     # In one piece: it fits the buffer, so that a shell that has gone shows itself when it is closed.
     sys.stdout.write("".join(f"{line}\n" for line in completion.answer(os.environ)))
@@ -51,14 +73,8 @@ def _tell_of_itself(argv: list[str]) -> bool:
 
     A line that is not understood up to there is left to the parser, which says what is wrong.
     """
-    asks = argv[-1:] in (["--help"], ["-h"])
-    if asks or set(argv) <= {"--"}:
-        from azguard.cli.help import layout
-
-        page = layout.find_shipped(" ".join(["azguard", *argv[:-1]]) if asks else "azguard")
-        if page is not None:
-            layout.show(page)
-            return True
+    if set(argv) <= {"--"}:
+        argv = ["--help"]
     if any(word in ("--help", "-h", "--version", "-V") for word in argv):
         from azguard.cli.parsing.partial_line import walk
 
@@ -74,7 +90,7 @@ def _tell_of_itself(argv: list[str]) -> bool:
     return False
 
 
-def _parse_and_call(facts: Facts) -> int:
+def _parse_and_call(facts: "Facts") -> int:
     from azguard.cli.parsing import parser  # Typer alone costs five times a bare Python
 
     return parser.parse_and_call(facts, list(facts.argv))

@@ -262,7 +262,7 @@ def stale() -> dict[Path, str]:
     wanted = {path: written(path.read_text(encoding="utf-8")) for path in sorted(PAGES.glob("*.md"))}
     explained = {name: topic(name) for name in topics.TOPICS}
     wanted |= {topics.path(name): text for name, text in explained.items()} | manual.pages(explained)
-    wanted[layout.SHIPPED] = "".join(page.write() for page in pages.build_all(root))
+    wanted[Path(layout.SHIPPED)] = "".join(page.write() for page in pages.build_all(root))
     return {path: text for path, text in wanted.items() if not path.exists() or path.read_text("utf-8") != text}
 
 

@@ -10,13 +10,12 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 from azguard.cli.output import terminal
 
 #: The pages of all commands and nouns: a line of JSON each, which begins with the words to type.
-SHIPPED = Path(__file__).parent / "pages.jsonl"
+SHIPPED = os.path.join(os.path.dirname(__file__), "pages.jsonl")
 # Below this, an option stands above its text, not beside it.
 _NARROW = 60
 _WIDEST, _NARROWEST = 100, 30
@@ -49,7 +48,7 @@ class HelpPage(NamedTuple):
 def find_shipped(path: str) -> HelpPage | None:
     """Return the page of a command as it was shipped, by what is typed; None if that is no command's whole name."""
     start = f'{{"path": "{path}", '
-    with SHIPPED.open(encoding="utf-8") as file:
+    with open(SHIPPED, encoding="utf-8") as file:
         line = next((line for line in file if line.startswith(start)), None)
     return None if line is None else HelpPage(**json.loads(line))
 
@@ -76,6 +75,19 @@ def render(page: HelpPage, width: int | None = None) -> str:
 def show(page: HelpPage) -> None:
     """Write a page to stdout."""
     sys.stdout.write(emphasize(render(page), sys.stdout) + "\n")
+
+
+def write(page: HelpPage, stream: TextIO) -> bool:
+    """Write a page to the file behind a stream, and return True.
+
+    Raises:
+        OSError: it cannot be written, or there is no file.
+        AttributeError: the stream is None, since it is closed.
+    """
+    left = f"{emphasize(render(page), stream)}\n".encode(stream.encoding, "backslashreplace")
+    while left:
+        left = left[os.write(stream.fileno(), left) :]
+    return True
 
 
 def _render_usage(page: HelpPage, width: int) -> str:

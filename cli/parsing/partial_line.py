@@ -20,7 +20,7 @@ class PartialLine:
     options: dict[str, Any] = field(default_factory=dict)
     #: What was typed, by the names that rules have for it.
     names: set[str] = field(default_factory=set)
-    #: The options that the command does not have, ``--help`` among them.
+    #: The options that the command does not have, ``--help`` among them, and words that name no command.
     unknown: list[str] = field(default_factory=list)
     arguments: list[str] = field(default_factory=list)
     #: The option whose value comes next.
@@ -42,15 +42,22 @@ def walk(words: Sequence[str]) -> PartialLine:
         elif word.startswith("-"):
             _read_option(typed, word)
         elif isinstance(typed.command, Group):
-            found = typed.command.get(word)
-            typed.path.append(word)
-            typed.group, typed.command = (typed.command, found) if found else (typed.group, typed.command)
+            _read_name(typed, typed.command, word)
         elif not typed.arguments and word in list_second_words(typed):
             typed.command = _within(typed, f"{typed.path[-1]} {word}")
             typed.path.append(word)
         else:
             typed.arguments.append(word)
     return typed
+
+
+def _read_name(typed: PartialLine, group: Group, word: str) -> None:
+    found = group.get(word)
+    if found is None:
+        typed.unknown.append(word)
+    else:
+        typed.path.append(word)
+        typed.group, typed.command = group, found
 
 
 def _read_option(typed: PartialLine, word: str) -> None:

@@ -24,6 +24,11 @@ def test_help_fits_eighty_columns_and_groups_its_options(offline: CliWorld, path
     assert headings == sorted(headings, key=order.index)
 
 
+def test_a_word_that_names_no_command_has_no_help(offline: CliWorld) -> None:
+    ran = offline.call("blob", "nosuch", "--help")
+    assert (ran.code, ran.out, ran.err.splitlines()[0]) == (2, "", "error: no such command 'nosuch'")
+
+
 def test_every_option_and_argument_says_what_it_is_for() -> None:
     assert [(name, row.name) for name, command in COMMANDS for row in command.rows if not row.help] == []
 

@@ -88,7 +88,7 @@ def test_help_and_version_import_no_sdk_and_nothing_slow(line: str, tmp_path: Pa
 
 def test_the_help_of_a_command_imports_neither_the_command_nor_the_parser(tmp_path: Path) -> None:
     lines = [*(f"{name} --help" for name in COMMANDS), "--help", "blob put --help", "lock run -h"]
-    unused = ("azguard.cli.parsing", "azguard.cli.options", "azguard.commands", "azguard.accounts", "typer")
+    unused = ("azguard.cli.parsing", "azguard.cli.options", "azguard.commands", "azguard.errors", "typer")
     assert imported_by_each(lines, unused, tmp_path) == dict.fromkeys(lines, "status 0 loaded ")
 
 
