@@ -18,6 +18,7 @@ from azguard.cli.output.plain import plain
 from azguard.cli.output.results import Output
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
+from azguard.cli.rules.rows import checked
 from azguard.guards import operations
 from azguard.requests.lineage import fresh_op
 from azguard.resources import existence
@@ -53,7 +54,10 @@ def get(env: Environment, entity: Entity, select: Select = None) -> None:
     deliver_one(env, target, entities.get_selected(target, names, env.deadline), names)
 
 
-@app.command(spec=common.operation(operations.TABLE_ENTITY_QUERY))
+@app.command(
+    spec=common.operation(operations.TABLE_ENTITY_QUERY),
+    rules=(checked("--filter --param", "each @NAME has one value", "filters.bind_parameters"),),
+)
 def query(
     env: Environment,
     table: common.Table,
@@ -168,7 +172,10 @@ def upsert(
     _write(env, entity, Verb.UPSERT, given, merges=mode == "merge")
 
 
-@app.command(spec=common.operation(operations.TABLE_ENTITY_DELETE))
+@app.command(
+    spec=common.operation(operations.TABLE_ENTITY_DELETE),
+    rules=(checked("--version-of", "the copy names its version", "entity_json.for_delete"),),
+)
 def delete(
     env: Environment,
     entity: Entity,
