@@ -16,6 +16,7 @@ from azguard.cli.parsing.command_line import TypedLine
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Command, Group, TreeNode, root
 from azguard.cli.registry import ROOT
+from azguard.cli.rules.rows import checked
 from azguard.errors import UsageError
 
 _WRITERS, _INCREMENTS = 8, 25
@@ -68,7 +69,7 @@ def _offer(line: TypedLine, incomplete: str) -> list[Candidate]:
     return [each for each in found if each[0].startswith(incomplete)]
 
 
-@app.command("help")
+@app.command("help", rules=(checked("--json", "a command, not a topic, which is text", "about.help_"),))
 def help_(
     env: Environment,
     command: Annotated[

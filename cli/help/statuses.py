@@ -19,7 +19,7 @@ _REMOTE = {
     each.exit_code
     for each in (
         errors.BadRequest, errors.Unauthenticated, errors.Changed, errors.Forbidden, errors.NotFound, errors.Locked,
-        errors.Unavailable,
+        errors.Unavailable, errors.GaveUp,
     )
 }  # fmt: skip
 _UNCHANGED = {Condition.IF_NONE_MATCH, Condition.IF_MODIFIED_SINCE}
@@ -33,9 +33,9 @@ _BY_OPTION = {
     "--op-id": errors.Exists,
     "--any-content": errors.TransformFailed,
     "--wait": errors.GaveUp,
-    "--max-attempts": errors.GaveUp,
-    "--max-poison": errors.GaveUp,
 }
+# What takes several requests, and reads records that azguard wrote.
+_OF_STEPS = (errors.Exists, errors.OutcomeUnknown, errors.LockLost, errors.TransformFailed)
 _OF_MANY = (operations.FILE_FORCE_CLOSE_HANDLES,)
 _OF_COMMAND = (errors.Partial, errors.TransformFailed, errors.GaveUp, errors.LockLost, errors.NotExecutable,
                errors.CommandNotFound)  # fmt: skip
@@ -54,7 +54,7 @@ def list_statuses(command: Command) -> list[int]:
     if spec.operation is not None:
         found |= _list_of_operation(spec.operation, names)
     elif spec.is_remote:
-        found |= {errors.Exists.exit_code, errors.OutcomeUnknown.exit_code, errors.LockLost.exit_code}
+        found |= {each.exit_code for each in _OF_STEPS}
     else:
         # Of the cache, a profile, or an emulator.
         found |= {errors.NotFound.exit_code, errors.Changed.exit_code, errors.Unavailable.exit_code}
@@ -69,7 +69,7 @@ def runs_command(command: Command) -> bool:
 def _list_of_operation(operation: Operation, names: Collection[str]) -> set[int]:
     found: set[type[errors.AzguardError]] = set()
     if operation.writes:
-        found |= {errors.OutcomeUnknown, errors.GaveUp}
+        found.add(errors.OutcomeUnknown)
     elif operation.honours & _UNCHANGED:
         found.add(errors.NotModified)
     # A transaction creates what its lines say.

@@ -8,6 +8,7 @@ import jsonschema
 from azguard.cli.help import description
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.tree import root
+from azguard.cli.rules.__main__ import list_unlisted
 from tests.faults.matrix import ROWS, Column
 from tests.support import places
 from tests.support.cases import cases
@@ -63,6 +64,10 @@ def test_a_command_or_all_of_a_noun_is_described(offline: CliWorld, words: tuple
 def test_what_holds_a_secret_is_in_the_one_list_of_secrets() -> None:
     found = {each["names"][0] for command in ALL.values() for each in command["options"] if each["secret"]}
     assert found == set(command_line.SECRETS)
+
+
+def test_every_refusal_stands_in_a_rule_or_a_type() -> None:
+    assert list_unlisted() == []
 
 
 def test_a_topic_is_no_data(offline: CliWorld) -> None:
