@@ -219,16 +219,7 @@ def _release_at_target(given: FileRename, held: Held) -> Iterator[None]:
 def _finish_rename(given: FileRename, held: Held, done: FileRenamed) -> FileRenamed:
     """Take the record of the lease's holder off the file at its new address."""
     held.lease.is_gone = held.lease.is_own
-    if not held.has_note:
-        return done
-    etag, modified = None, None
-    try:
-        last = guarding.remove_record(given.target, held, given.deadline.fresh())
-        etag, modified = last.etag, last.last_modified
-    except AzguardError:
-        # It is renamed; only its version is not known.
-        pass
-    return replace(done, etag=etag, last_modified=modified)
+    return guarding.finish(given.target, held, done, given.deadline)
 
 
 def _send_rename(given: FileRename, replaced: Held | None, held: Held | None, known: str | None) -> FileRenamed:

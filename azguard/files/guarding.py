@@ -11,6 +11,7 @@ import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
@@ -34,6 +35,8 @@ from azguard.requests.service_codes import Answers
 _REMOVE_SECONDS = 3.0
 #: The service's code where the metadata have no room for the record: the lease guards without it, too.
 NO_ROOM = "MetadataTooLarge"
+
+_Done = TypeVar("_Done", bound=Any)
 
 
 @dataclass
@@ -70,9 +73,8 @@ def perform(write: FileWrite, guarding: Guarding, deadline: Deadline, *, drops_o
         done = writes.send(write, held, held.lease.patience)
         if write.is_delete:
             held.lease.is_gone = True
-        elif held.has_note and not drops_owner:
-            done = _remove_note(write.target, held, done, deadline)
-        return done
+            return done
+        return done if drops_owner else finish(write.target, held, done, deadline)
 
 
 @contextmanager
@@ -98,10 +100,8 @@ def hold(target: Target, conditions: Conditions, guarding: Guarding, deadline: D
             is_noted = held.has_note
             yield held
         except BaseException:
-            is_over = lease.is_gone or not is_noted
-            moved = None if is_over else _withdraw_record(target, held, before, deadline)
-            if moved is not None:
-                guarding.records.record_move(target, moved)
+            if is_noted and not lease.is_gone:
+                _withdraw(target, held, before, guarding, deadline)
             raise
 
 
@@ -134,14 +134,19 @@ def _leave_note(target: Target, held: Held, owner: Owner, guarding: Guarding, de
     return held
 
 
-def _remove_note(target: Target, held: Held, done: Written, deadline: Deadline) -> Written:
-    """Take the record of the lease's holder away, and return the write with the version that is there then."""
+def finish(target: Target, held: Held | None, done: _Done, deadline: Deadline) -> _Done:
+    """Take the record of the lease's holder off what was written, and return the write with the version there then."""
+    if held is None or not held.has_note:
+        return done
     try:
-        last = remove_record(target, held, deadline.fresh())
+        with commits.suppress():
+            moved = owner_records.remove(target, held.lease.lease_id, deadline.fresh())
     except AzguardError:
         # The write is done; only its version is not known.
+        moved = None
+    if moved is None:
         return replace(done, etag=None, last_modified=None)
-    return replace(last, attempts=done.attempts)
+    return replace(done, etag=moved.after, last_modified=moved.last_modified)
 
 
 def take_over(target: Target, conditions: Conditions, guarding: Guarding, deadline: Deadline) -> Conditions:
@@ -200,30 +205,18 @@ def _add_record(target: Target, held: Held, owner: Owner, deadline: Deadline) ->
     return Held(held.lease, found, has_note=True, answered_at=held.answered_at, may_move=moved.attempts > 1)
 
 
-def remove_record(target: Target, held: Held, deadline: Deadline) -> Written:
-    """Remove the record from the version that is there now, and return the version without it."""
-    with commits.suppress():
-        moved = owner_records.remove(target, held.lease.lease_id, deadline)
-    return Written(
-        address=str(target.address),
-        etag=None if moved is None else moved.after,
-        last_modified=None if moved is None else moved.last_modified,
-        guard="lease",
-        attempts=1,
-    )
-
-
-def _withdraw_record(target: Target, held: Held, before: str, deadline: Deadline) -> Moved | None:
-    """Remove the record after a write that was not done; return how that moved the version, None if it failed.
+def _withdraw(target: Target, held: Held, before: str, guarding: Guarding, deadline: Deadline) -> None:
+    """Remove the record after a write that was not done, and note how that moved the version; raise no error.
 
     ``before`` is the ETag before the record was written.
     """
     try:
-        done = remove_record(target, held, deadline.afterwards(_REMOVE_SECONDS))
-        found = writes.fetch(target, held.lease.lease_id, deadline)
+        with commits.suppress():
+            moved = owner_records.remove(target, held.lease.lease_id, deadline.afterwards(_REMOVE_SECONDS))
     except AzguardError:
-        return None
-    return Moved(before, done.etag, done.last_modified, (found.metadata or {}).get(KEY, ""))
+        return
+    if moved is not None:
+        guarding.records.record_move(target, replace(moved, before=before))
 
 
 def _end_left(target: Target, processes: ProcessLeases, records: LeaseRecords, deadline: Deadline) -> EndedLeases:

@@ -271,14 +271,9 @@ class _RangeRun:
 
     def finish(self) -> RangeWritten:
         """Remove the record of the lease's holder, and return the result of the write."""
-        given, last = self.given, self.last
-        assert last is not None
-        if self.held is not None and self.held.has_note:
-            try:
-                last = guarding.remove_record(given.target, self.held, given.deadline.fresh())
-            except AzguardError:
-                # The content is written; only its version is not known.
-                last = replace(last, etag=None)
+        given = self.given
+        assert self.last is not None
+        last = guarding.finish(given.target, self.held, self.last, given.deadline)
         return RangeWritten(
             address=str(given.target.address),
             etag=last.etag,
