@@ -10,8 +10,7 @@ Source: https://learn.microsoft.com/rest/api/storageservices/copy-file
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any
 
 from azguard import columns
 from azguard.accounts.account import Target
@@ -27,32 +26,14 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
 from azguard.requests.settle import Settled
 from azguard.resources import copies
-from azguard.resources.copies import SUCCESS, CopyAborted, CopyDestination
+from azguard.resources.copies import SUCCESS, Copied, CopyAborted, CopyDestination
 
 
-@dataclass(frozen=True)
-class FileCopied:
-    """What a copy wrote."""
+@dataclass(frozen=True, kw_only=True)
+class FileCopied(Copied):
+    """What a copy wrote; one that is pending is never at the destination."""
 
-    COLUMNS: ClassVar = (columns.ADDRESS, columns.COPY_STATUS, columns.CONTENT_LENGTH, columns.ETAG)
-
-    address: str
-    source: str
-    #: The version of the source that was copied.
-    source_etag: str
-    #: None where a lost answer was settled, but later writes hide the ETag.
-    etag: str | None
-    last_modified: datetime | None
-    content_length: int
     content_type: str | None
-    copy_id: str
-    #: Always ``success``: a copy that is pending is never at the destination.
-    copy_status: str
-    guard: str
-    attempts: int
-    conflicts: int
-    outcome: str
-    created: bool | None
     #: The bytes of the version that was replaced.
     replaced_length: int | None = field(default=None, metadata=columns.UNPRINTED)
     lineage: str | None = field(default=None, metadata=columns.UNPRINTED)
@@ -150,8 +131,6 @@ def _to_copied(
         copy_status=SUCCESS,
         guard=given.conditions.guard,
         attempts=settled.attempts,
-        conflicts=0,
-        outcome="committed",
         created=version.is_creation,
         replaced_length=None if found is None else found.size,
         lineage=metadata[KEY],

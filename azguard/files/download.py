@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -25,17 +24,15 @@ from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
 from azguard.requests.delivery import RANGE_BYTES, Piece, Ranges, Span
 from azguard.requests.lineage import KEY
+from azguard.requests.results import Shown
 
 _ANSWERED_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 
 
-@dataclass(frozen=True)
-class FileGot:
+@dataclass(frozen=True, kw_only=True)
+class FileGot(Shown):
     """What a get wrote to its output."""
 
-    address: str
-    etag: str
-    last_modified: datetime
     #: Of the file.
     content_length: int
     content_type: str | None

@@ -14,23 +14,21 @@ from azguard.leases.owners import OWNER
 from azguard.requests.calls import page_timeouts, pages
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
+from azguard.requests.results import MetadataShown
 
 _OWN = (KEY, OWNER)
 _PAGE = 5000
 _INCLUDED = ["timestamps", "Etag", "Attributes", "PermissionKey"]
 
 
-@dataclass(frozen=True)
-class DirectoryShown:
+@dataclass(frozen=True, kw_only=True)
+class DirectoryShown(MetadataShown):
     """A directory's properties."""
 
     COLUMNS: ClassVar = (columns.ADDRESS, columns.LAST_MODIFIED, columns.ETAG, columns.ATTRIBUTES)
 
-    address: str
     name: str
     share: str
-    etag: str
-    last_modified: datetime
     attributes: str | None
     created: datetime | None
     written: datetime | None
@@ -38,11 +36,10 @@ class DirectoryShown:
     permission_key: str | None
     file_id: str | None
     parent_id: str | None
-    metadata: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class FileShown:
+@dataclass(frozen=True, kw_only=True)
+class FileShown(MetadataShown):
     """A file's properties."""
 
     COLUMNS: ClassVar = (
@@ -50,11 +47,8 @@ class FileShown:
         columns.LEASE_STATE,
     )  # fmt: skip
 
-    address: str
     name: str
     share: str
-    etag: str
-    last_modified: datetime
     content_length: int
     content_type: str | None
     content_encoding: str | None
@@ -76,7 +70,6 @@ class FileShown:
     copy_id: str | None
     copy_status: str | None
     copy_progress: str | None
-    metadata: Mapping[str, str]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ the new address.
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any, ClassVar
 
 from azguard import columns
@@ -58,22 +57,13 @@ def delete(target: Target, conditions: Conditions, guarding_by: Guarding, deadli
     return guarding.perform(write, guarding_by, deadline)
 
 
-@dataclass(frozen=True)
-class FileRenamed:
-    """What a rename of a file did."""
+@dataclass(frozen=True, kw_only=True)
+class FileRenamed(Written):
+    """What a rename of a file did; ``address`` is the new one."""
 
     COLUMNS: ClassVar = (columns.ADDRESS, columns.ETAG)
 
-    #: The new one.
-    address: str
     previous_address: str
-    #: None where a lost answer was settled without learning it.
-    etag: str | None
-    last_modified: datetime | None
-    guard: str
-    attempts: int
-    conflicts: int = 0
-    outcome: str = "committed"
 
 
 @dataclass(frozen=True, kw_only=True)

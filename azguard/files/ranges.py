@@ -4,7 +4,6 @@ import copy
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any, BinaryIO, ClassVar
 
 from azguard import columns
@@ -18,7 +17,7 @@ from azguard.guards.versions import quote_etag
 from azguard.requests import commits
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.results import Written
+from azguard.requests.results import ContentWritten, Written
 from azguard.requests.sources import read_up_to
 
 # The most that one Put Range takes.
@@ -105,39 +104,15 @@ def _ask(target: Target, asked: RangesAsked, conditions: Conditions, timeouts: M
     return client.list_ranges_diff(asked.previous, offset=offset, length=asked.length, **sent)
 
 
-@dataclass(frozen=True)
-class RangeWritten:
+@dataclass(frozen=True, kw_only=True)
+class RangeWritten(Written):
     """What a write of a range did."""
 
     COLUMNS: ClassVar = (columns.ADDRESS, columns.OFFSET, columns.WRITTEN_BYTES, columns.ETAG)
 
-    address: str
-    #: None where a lost answer was settled without learning it.
-    etag: str | None
-    last_modified: datetime | None
     #: The byte at which the range begins.
     offset: int
     written_bytes: int
-    guard: str
-    attempts: int
-    conflicts: int = 0
-    outcome: str = "committed"
-
-
-@dataclass(frozen=True)
-class FileResized:
-    """What a change of a file's length did."""
-
-    COLUMNS: ClassVar = (columns.ADDRESS, columns.CONTENT_LENGTH, columns.ETAG)
-
-    address: str
-    etag: str | None
-    last_modified: datetime | None
-    content_length: int
-    guard: str
-    attempts: int
-    conflicts: int = 0
-    outcome: str = "committed"
 
 
 @dataclass(frozen=True)
@@ -208,7 +183,7 @@ def clear_range(given: RangeWrite, length: int) -> RangeWritten:
 
 def resize_file(
     target: Target, size: int, conditions: Conditions, guarding_by: Guarding, deadline: Deadline
-) -> FileResized:
+) -> ContentWritten:
     """Set the length of a file: what is cut off is lost, what is added holds zeros.
 
     Raises:
@@ -222,7 +197,7 @@ def resize_file(
         send=lambda headers, patience: client.resize_file(size, headers=dict(headers), **write_timeouts(patience)),
     )
     done = guarding.perform(write, guarding_by, deadline)
-    return FileResized(
+    return ContentWritten(
         address=done.address,
         etag=done.etag,
         last_modified=done.last_modified,

@@ -7,7 +7,6 @@ properties and policies. It does not keep out writers of the files in it.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from itertools import islice
 from typing import Any, ClassVar
@@ -27,7 +26,7 @@ from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op, with_lineage
-from azguard.requests.results import Written
+from azguard.requests.results import MetadataShown, SnapshotMade, Written
 from azguard.requests.service_codes import TYPE_MISMATCH
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import access_policies
@@ -40,20 +39,18 @@ POLICY_RULES = PolicyRules(
 )
 
 
-@dataclass(frozen=True)
-class ShareShown:
+@dataclass(frozen=True, kw_only=True)
+class ShareShown(MetadataShown):
     """A share's properties."""
 
     COLUMNS: ClassVar = (
         columns.NAME, columns.ADDRESS, columns.SNAPSHOT, columns.LAST_MODIFIED, columns.ETAG,
         columns.LEASE_STATE, columns.QUOTA,
     )  # fmt: skip
+    FIRST: ClassVar = ("address", "name", "snapshot", "etag", "last_modified")
 
-    address: str
     name: str
     snapshot: str | None
-    etag: str
-    last_modified: datetime
     #: In GiB.
     quota: int | None
     access_tier: str | None
@@ -64,7 +61,6 @@ class ShareShown:
     lease_duration: str | None
     #: Whether it was deleted, and can be restored still.
     deleted: bool
-    metadata: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -198,27 +194,7 @@ def _describe(address: Address, found: Any) -> ShareShown:
     )
 
 
-@dataclass(frozen=True)
-class ShareSnapshot:
-    """A snapshot that was made."""
-
-    COLUMNS: ClassVar = (columns.ADDRESS, columns.SNAPSHOT, columns.ETAG)
-
-    #: The share.
-    address: str
-    #: The time that names the snapshot among those of the share.
-    snapshot: str
-    #: The address of the snapshot; ``?snapshot=…`` also stands behind the address of a file in it.
-    snapshot_address: str
-    etag: str | None
-    last_modified: datetime | None
-    guard: str
-    attempts: int
-    conflicts: int
-    outcome: str
-
-
-def take_snapshot(target: Target, metadata: Mapping[str, str], deadline: Deadline) -> ShareSnapshot:
+def take_snapshot(target: Target, metadata: Mapping[str, str], deadline: Deadline) -> SnapshotMade:
     """Keep a share as it is now; it does not change. Without metadata, the snapshot has those of the share.
 
     Raises:
@@ -243,7 +219,7 @@ def take_snapshot(target: Target, metadata: Mapping[str, str], deadline: Deadlin
     answer: Mapping[str, Any] = settled.answer
     taken = str(answer["snapshot"])
     etag = answer.get("etag")
-    return ShareSnapshot(
+    return SnapshotMade(
         address=str(target.address),
         snapshot=taken,
         snapshot_address=str(Address(Kind.SHARE, target.address.parts, taken)),
@@ -251,8 +227,6 @@ def take_snapshot(target: Target, metadata: Mapping[str, str], deadline: Deadlin
         last_modified=answer.get("last_modified"),
         guard="none",
         attempts=settled.attempts,
-        conflicts=0,
-        outcome="committed",
     )
 
 

@@ -4,8 +4,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, BinaryIO
 
 from azguard import columns
 from azguard.accounts.account import Target
@@ -22,6 +21,7 @@ from azguard.guards.resolve import Conditions, resolve
 from azguard.guards.versions import quote_etag
 from azguard.requests.delivery import WHOLE
 from azguard.requests.lineage import KEY
+from azguard.requests.results import ContentPut
 from azguard.requests.settle import Settled
 from azguard.requests.sources import read_up_to
 
@@ -64,26 +64,10 @@ def _hash_found(found: Any, version: NewVersion) -> str | None:
     return digest.hexdigest()
 
 
-@dataclass(frozen=True)
-class FilePut:
+@dataclass(frozen=True, kw_only=True)
+class FilePut(ContentPut):
     """What a put wrote."""
 
-    COLUMNS: ClassVar = (columns.ADDRESS, columns.CONTENT_LENGTH, columns.ETAG)
-
-    address: str
-    #: None where a lost answer was settled, but later writes hide the ETag.
-    etag: str | None
-    last_modified: datetime | None
-    content_length: int
-    content_type: str | None
-    content_hash: str
-    guard: str
-    attempts: int
-    conflicts: int
-    outcome: str
-    created: bool | None
-    #: The bytes of the version that was replaced.
-    replaced_length: int | None = field(default=None, metadata=columns.UNPRINTED)
     lineage: str | None = field(default=None, metadata=columns.UNPRINTED)
 
 
@@ -174,8 +158,6 @@ def _to_file_put(
         content_hash=f"sha256:{made.sha256.hexdigest()}",
         guard=upload.conditions.guard,
         attempts=settled.attempts,
-        conflicts=0,
-        outcome="committed",
         created=upload.is_creation,
         replaced_length=None if found is None else found.size,
         lineage=metadata[KEY],
@@ -193,8 +175,6 @@ def _to_earlier_put(upload: FileUpload, found: Any, measured: _EarlierPut) -> Fi
         content_hash=measured.content_hash,
         guard=upload.conditions.guard,
         attempts=1,
-        conflicts=0,
-        outcome="committed",
         created=upload.is_creation,
         lineage=found.metadata[KEY],
     )
