@@ -9,9 +9,10 @@ from azguard import columns
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, BadRequest, Exists, Locked, NotFound, UsageError
-from azguard.files import guarding, handles, shares, writes
+from azguard.files import handles, shares, writes
 from azguard.files.entries import DirectoryShown, describe_directory
 from azguard.files.writes import FileWrite
+from azguard.guards import versions
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
 from azguard.requests.calls import write_timeouts
@@ -83,9 +84,7 @@ def require_version(target: Target, conditions: Conditions, deadline: Deadline) 
     if conditions.expected_etag is None:
         return None
     found = writes.fetch(target, None, deadline)
-    current = quote_etag(found.etag)
-    if current != conditions.expected_etag:
-        raise guarding.to_changed(target, conditions.expected_etag, current)
+    versions.require_version(target, conditions.expected_etag, quote_etag(found.etag), reason="share_or_file_changed")
     return found
 
 

@@ -98,32 +98,14 @@ class EntryListed:
 
 def describe_directory(address: Address, found: Any) -> DirectoryShown:
     """Return the SDK's properties of a directory as a plain value."""
-    return DirectoryShown(
-        address=str(address),
-        name=address.path.rpartition("/")[2],
-        share=address.container,
-        etag=quote_etag(found.etag),
-        last_modified=found.last_modified,
-        attributes=found.file_attributes,
-        created=found.creation_time,
-        written=found.last_write_time,
-        changed=found.change_time,
-        permission_key=found.permission_key,
-        file_id=found.file_id,
-        parent_id=found.parent_id,
-        metadata=drop_own(found.metadata),
-    )
+    return DirectoryShown(**_describe_both(address, found))
 
 
 def describe_file(address: Address, found: Any) -> FileShown:
     """Return the SDK's properties of a file as a plain value."""
     settings, lease, copied = found.content_settings, found.lease, found.copy
     return FileShown(
-        address=str(address),
-        name=address.path.rpartition("/")[2],
-        share=address.container,
-        etag=quote_etag(found.etag),
-        last_modified=found.last_modified,
+        **_describe_both(address, found),
         content_length=found.size,
         content_type=settings.content_type or None,
         content_encoding=settings.content_encoding or None,
@@ -131,21 +113,32 @@ def describe_file(address: Address, found: Any) -> FileShown:
         content_disposition=settings.content_disposition or None,
         cache_control=settings.cache_control or None,
         content_md5=_encode(settings.content_md5),
-        attributes=found.file_attributes,
-        created=found.creation_time,
-        written=found.last_write_time,
-        changed=found.change_time,
-        permission_key=found.permission_key,
-        file_id=found.file_id,
-        parent_id=found.parent_id,
         lease_status=lease.status,
         lease_state=lease.state,
         lease_duration=lease.duration,
         copy_id=copied.id,
         copy_status=copied.status,
         copy_progress=copied.progress,
-        metadata=drop_own(found.metadata),
     )
+
+
+def _describe_both(address: Address, found: Any) -> dict[str, Any]:
+    """Describe what a directory and a file have both."""
+    return {
+        "address": str(address),
+        "name": address.path.rpartition("/")[2],
+        "share": address.container,
+        "etag": quote_etag(found.etag),
+        "last_modified": found.last_modified,
+        "attributes": found.file_attributes,
+        "created": found.creation_time,
+        "written": found.last_write_time,
+        "changed": found.change_time,
+        "permission_key": found.permission_key,
+        "file_id": found.file_id,
+        "parent_id": found.parent_id,
+        "metadata": drop_own(found.metadata),
+    }
 
 
 def _describe_entry(address: Address, found: Any) -> EntryListed:

@@ -15,11 +15,11 @@ from typing import Any, TypeVar
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
-from azguard.errors import AzguardError, BadRequest, Changed
+from azguard.errors import AzguardError, BadRequest
 from azguard.files import handles, temporary, writes
 from azguard.files.writes import FileWrite, Held
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
+from azguard.guards.versions import quote_etag, require_version
 from azguard.leases import guard, owner_records
 from azguard.leases.owner_records import Moved, ProcessLease, ProcessLeases, Version
 from azguard.leases.owners import OWNER, Owner
@@ -88,8 +88,7 @@ def hold(target: Target, conditions: Conditions, guarding: Guarding, deadline: D
         answers = Answers()
         found = writes.fetch(target, lease.lease_id, deadline, answers)
         held = Held(lease, found, answered_at=answers.date)
-        if conditions.expected_etag not in (None, held.etag):
-            raise to_changed(target, conditions.expected_etag, held.etag)
+        require_version(target, conditions.expected_etag, held.etag, reason="share_or_file_changed")
         owner = _choose_note(target, held, guarding)
         if owner is None:
             yield held
@@ -175,17 +174,6 @@ def _choose_note(target: Target, held: Held, guarding: Guarding) -> Owner | None
     is_ours = held.lease.is_own and target.kind is Kind.FILE
     # The service refuses new metadata for a file that is read-only.
     return guarding.owner if is_ours and "ReadOnly" not in (held.found.file_attributes or "") else None
-
-
-def to_changed(target: Target, expected_etag: str | None, current_etag: str | None) -> Changed:
-    """Return the error for a resource that is no longer the version that a write is for."""
-    return Changed(
-        f"{target} changed since you read it",
-        address=str(target.address),
-        expected_etag=expected_etag,
-        current_etag=current_etag,
-        reason="share_or_file_changed",
-    )
 
 
 def _add_record(target: Target, held: Held, owner: Owner, deadline: Deadline) -> Held:

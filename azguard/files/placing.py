@@ -21,7 +21,7 @@ from azguard.files.properties import SmbProperties
 from azguard.files.temporary import TemporaryFile
 from azguard.files.writes import Held
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
+from azguard.guards.versions import quote_etag, require_version
 from azguard.leases import actions
 from azguard.leases.owners import OF_LOCK
 from azguard.requests import commits
@@ -93,8 +93,7 @@ def _look(version: NewVersion) -> Any | None:
         return found
     if version.creates_only:
         raise Exists(f"{target} exists already", str(target.address), reason="file_exists")
-    if conditions.expected_etag not in (None, quote_etag(found.etag)):
-        raise guarding.to_changed(target, conditions.expected_etag, quote_etag(found.etag))
+    require_version(target, conditions.expected_etag, quote_etag(found.etag), reason="share_or_file_changed")
     if "ReadOnly" in (found.file_attributes or ""):
         raise Locked(f"{target} has the attribute ReadOnly", str(target.address), reason="file_is_read_only")
     return found

@@ -25,7 +25,6 @@ from azguard.requests.results import Written
 from azguard.requests.service_codes import Answers
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import existence
-from azguard.resources.existence import judge_version, leave_alone
 
 # Why a path cannot be looked at, whatever was written to it.
 _TELL_NOTHING = ("path_of_other_type", "file_delete_pending")
@@ -172,9 +171,4 @@ def _find_outcome(write: FileWrite, held: Held | None, before: Any | None, patie
 
 def find_existing(target: Target, op: str, deadline: Deadline) -> Written:
     """Return the result for the resource that exists: our own, if the network sent the create twice."""
-    try:
-        found = fetch(target, None, deadline.fresh())
-    except NotFound:  # deleted since
-        return leave_alone(target, None, None)
-    lineage = Lineage.parse((found.metadata or {}).get(KEY))
-    return judge_version(target, quote_etag(found.etag), found.last_modified, lineage, op)
+    return existence.find_existing(target, op, lambda: fetch(target, None, deadline.fresh()))
