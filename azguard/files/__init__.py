@@ -12,7 +12,6 @@ has no lease (directories) can only be compared.
 ``download``      content out of a file, one version of it
 ``ranges``        ranges of a file: listed, written, cleared; and the length of a file
 ``copies``        a file as a copy of another one, or of a blob
-``copy_runs``     the service's copy into a temporary file, and which version of the source it reads
 ``temporary``     the temporary file that is filled first, and the notes of it
 ``placing``       its rename, under the guard of the conditions
 ``leftovers``     temporary files that a crash left, listed and deleted

@@ -4,7 +4,11 @@ The service's Copy File replaces whatever is at its destination, compares nothin
 copies into a temporary file. Once that copy has ended and is checked, the file is put in its place as any new version
 is. While the service copies, nothing is seen at the destination, and nothing is leased.
 
-Source: https://learn.microsoft.com/rest/api/storageservices/copy-file
+No request to copy names the destination, nor the file that is checked: the temporary file gets another name before. So
+a request that comes late, or that the network sends twice, changes neither. At worst it leaves a temporary file.
+
+The service compares no version of the source. So azguard reads it before the copy, and again after it: an ETag never
+comes back. What a program writes over SMB may move the ETag later only; a snapshot of the share cannot be written.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,20 +17,100 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from azguard import columns
-from azguard.accounts.account import Target
-from azguard.errors import UsageError
-from azguard.files import copy_runs, placing, writes
-from azguard.files.copy_runs import Begun, FileCopy, FileCopySettings, FileSource
+from azguard.accounts.account import Auth, Target
+from azguard.address import Kind
+from azguard.errors import (
+    AzguardError,
+    Changed,
+    Forbidden,
+    GaveUp,
+    NotFound,
+    OutcomeUnknown,
+    Unauthenticated,
+    UsageError,
+)
+from azguard.files import placing, temporary, writes
 from azguard.files.guarding import Guarding
 from azguard.files.placing import NewVersion
 from azguard.files.properties import SmbProperties
+from azguard.files.temporary import TemporaryFile
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
+from azguard.leases.owners import OF_LOCK
+from azguard.processes.notes import ProcessNotes
+from azguard.requests import commits
+from azguard.requests.calls import read, write_timeouts
+from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
-from azguard.requests.settle import Settled
+from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources import copies
-from azguard.resources.copies import SUCCESS, Copied, CopyAborted, CopyDestination
+from azguard.resources.copies import PENDING, SUCCESS, Copied, CopyAborted, CopyDestination
+
+# What azguard keeps in the metadata is about the source alone.
+_OWN = (KEY, *OF_LOCK)
+# What the service calls "that of the source".
+_OF_SOURCE = "source"
+
+
+@dataclass(frozen=True)
+class FileCopySettings:
+    """What a copy sets besides the content."""
+
+    smb: SmbProperties
+    #: None is that of the source.
+    metadata: Mapping[str, str] | None = None
+    #: Whether attributes and times are those of the source.
+    keeps_info: bool = False
+    #: Whether the permission is that of the source.
+    keeps_permission: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileCopy:
+    """One copy that is not sent yet."""
+
+    target: Target
+    source: Target
+    #: The version of the source that is wanted; None is the one that is there.
+    source_etag: str | None
+    settings: FileCopySettings
+    #: Those on the destination.
+    conditions: Conditions
+    deadline: Deadline
+    #: How long the service may take to copy.
+    patience: Deadline
+    #: Whether that bounds the whole copy, and not the time without progress.
+    is_strict: bool
+    op: str
+
+
+@dataclass(frozen=True)
+class _FileSource:
+    """The version of a source that is copied."""
+
+    etag: str
+    size: int
+    content_type: str | None
+    metadata: Mapping[str, str]
+    #: Attributes and times of a file, in the SDK's terms; empty of a blob.
+    smb: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """A copy that the service makes into a temporary file."""
+
+    given: FileCopy
+    made: TemporaryFile
+    copy_id: str
+    #: Files into which a request may still copy whose answer was lost.
+    doubtful: list[TemporaryFile]
+
+    def remove_doubtful(self) -> None:
+        """Delete what came late, if that can be done; raise no error."""
+        for each in self.doubtful:
+            each.remove()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,10 +135,11 @@ def copy(given: FileCopy, guarding_by: Guarding, tell: Callable[[int, int | None
         NotFound, Forbidden: the source, or the directory of the destination.
         GaveUp: the service did not copy in time.
         OutcomeUnknown: the answer was lost, and it cannot be known whether the copy was put in its place.
+    Source: https://learn.microsoft.com/rest/api/storageservices/copy-file
     """
     if given.source.address == given.target.address and given.source.account is given.target.account:
         raise UsageError("the two addresses are the same", address=str(given.target.address))
-    source = copy_runs.read_version(given.source, given.source_etag, given.deadline)
+    source = _read_version(given.source, given.source_etag, given.deadline)
     metadata = source.metadata if given.settings.metadata is None else given.settings.metadata
     version = NewVersion(
         target=given.target,
@@ -65,10 +150,10 @@ def copy(given: FileCopy, guarding_by: Guarding, tell: Callable[[int, int | None
     )
     version, found = placing.look_early(version, guarding_by)
     with ExitStack() as stack:
-        begun = copy_runs.begin(given, guarding_by.temporary, stack)
-        copy_runs.await_end(begun, source, tell)
-        copy_runs.keep_apart(begun)
-        copy_runs.check_unchanged(given.source, source, given.deadline.fresh())
+        begun = _begin(given, guarding_by.temporary, stack)
+        _await_end(begun, source, tell)
+        _keep_apart(begun)
+        _check_unchanged(given.source, source, given.deadline.fresh())
         smb = _choose_smb(given.settings, source, found)
         settled, after = placing.put_in_place(version, begun.made, found, guarding_by, smb)
         # Renamed, it is not there any more.
@@ -100,7 +185,7 @@ def _describe(target: Target, conditions: Conditions) -> CopyDestination:
     )
 
 
-def _choose_smb(settings: FileCopySettings, source: FileSource, found: Any | None) -> dict[str, Any]:
+def _choose_smb(settings: FileCopySettings, source: _FileSource, found: Any | None) -> dict[str, Any]:
     """Return attributes, times and permission: as given, else those of the source or of the version replaced."""
     chosen = placing.choose_smb(SmbProperties(), found)
     if settings.keeps_info:
@@ -111,9 +196,9 @@ def _choose_smb(settings: FileCopySettings, source: FileSource, found: Any | Non
 
 
 def _to_copied(
-    begun: Begun,
+    begun: _Begun,
     version: NewVersion,
-    source: FileSource,
+    source: _FileSource,
     settled: Settled[Any],
     metadata: Mapping[str, str],
     found: Any | None,
@@ -134,4 +219,182 @@ def _to_copied(
         created=version.is_creation,
         replaced_length=None if found is None else found.size,
         lineage=metadata[KEY],
+    )
+
+
+def _read_version(source: Target, etag: str | None, deadline: Deadline) -> _FileSource:
+    """Return the version of a source that is there now."""
+    try:
+        found = _fetch_source(source, deadline)
+    except (NotFound, Forbidden, Unauthenticated) as error:
+        if error.reason is not None and source.account.auth in (Auth.KEY, Auth.LOGIN):
+            # The key or the login is at fault, for which no SAS helps; or the share is missing.
+            raise error.but(facts={**error.facts, "side": "source"}) from error
+        raise copies.to_unreadable(error, source) from error
+    if etag not in (None, quote_etag(found.etag)):
+        raise _to_changed(source, str(etag), quote_etag(found.etag))
+    return _FileSource(
+        etag=quote_etag(found.etag),
+        size=found.size,
+        content_type=found.content_settings.content_type,
+        metadata={key: value for key, value in (found.metadata or {}).items() if key.lower() not in _OWN},
+        smb=_read_smb(source, found),
+    )
+
+
+def _check_unchanged(source: Target, version: _FileSource, deadline: Deadline) -> None:
+    """Make sure that a source is still the version that was read before the copy."""
+    try:
+        found = quote_etag(_fetch_source(source, deadline).etag)
+    except NotFound as error:
+        raise _to_changed(source, version.etag, None) from error
+    if found != version.etag:
+        raise _to_changed(source, version.etag, found)
+
+
+def _judge_refusal(error: AzguardError, source: Target) -> AzguardError:
+    if error.service_code == copies.UNREADABLE:
+        return copies.judge_unreadable(error, source)
+    # The directory of the destination was there: it is a source in the same account.
+    is_of_source = isinstance(error, NotFound) and error.service_code == "ResourceNotFound"
+    return copies.to_unreadable(error, source) if is_of_source else error
+
+
+def _fetch_source(source: Target, deadline: Deadline) -> Any:
+    if source.kind is Kind.FILE:
+        return writes.fetch(source, None, deadline)
+    client = source.account.blob(source.address)
+    return read(lambda timeouts: client.get_blob_properties(**timeouts), source, deadline)
+
+
+def _read_smb(source: Target, found: Any) -> dict[str, Any]:
+    if source.kind is not Kind.FILE:
+        return {}
+    given = {
+        "file_attributes": (found.file_attributes or "").replace(" ", "") or None,
+        "file_creation_time": found.creation_time,
+        "file_last_write_time": found.last_write_time,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _to_changed(source: Target, expected: str, current: str | None) -> Changed:
+    what = f"the source {source} is not the version {expected}"
+    return Changed(
+        f"{what}; nothing was written",
+        address=str(source.address),
+        current_etag=current,
+        reason="copy_source_changed",
+        facts={"side": "source", "source_etag": expected},
+    )
+
+
+def _begin(given: FileCopy, notes: ProcessNotes | None, stack: ExitStack) -> _Begun:
+    """Have the service begin to copy into a temporary file, which ``stack`` removes; before, sweep the directory.
+
+    A request whose answer is lost, and of which nothing is found, is not sent again: it may come late. Instead there is
+    another name.
+    """
+    deadline, doubtful = given.deadline.fresh(), list[TemporaryFile]()
+    temporary.sweep(notes, given.target, deadline)
+    pauses = copies.pauses()
+    while True:
+        made = temporary.choose(given.target, {}, given.deadline.fresh, 0, notes)
+        stack.callback(made.remove)
+        request = WriteRequest[Any](
+            target=made.target,
+            send=lambda made=made: _send(given, made, deadline),  # type: ignore[misc]  # bound here
+            look=lambda left, made=made: _find_begun(made, left),  # type: ignore[misc]  # bound here
+            resend=False,
+            is_undone_by_caller=True,
+        )
+        try:
+            with commits.suppress():
+                answer = send_until_settled(request, deadline).answer
+        except OutcomeUnknown as error:
+            made.is_doubtful = True
+            doubtful.append(made)
+            if deadline.passed:
+                raise made.build_failed(error.message) from error
+            # Longer each time: each name is a file that may have to be deleted.
+            deadline.pause(next(pauses))
+        except AzguardError as error:
+            raise _judge_refusal(error, given.source) from error
+        else:
+            return _Begun(given, made, str(answer["copy_id"]), doubtful)
+
+
+def _send(given: FileCopy, made: TemporaryFile, deadline: Deadline) -> Mapping[str, Any]:
+    permission = {"permission_key": _OF_SOURCE} if given.settings.keeps_permission else {}
+    answer: Mapping[str, Any] = made.client.start_copy_from_url(
+        copies.to_url(given.source), **permission, **write_timeouts(deadline)
+    )
+    return answer
+
+
+def _find_begun(made: TemporaryFile, patience: Deadline) -> Finding[Any]:
+    """Return whether a copy was begun into a file that is no other request's."""
+    try:
+        found = writes.fetch(made.target, None, patience)
+    except NotFound:
+        return Finding(Verdict.UNKNOWN)
+    return Finding(Verdict.UNKNOWN) if found.copy.id is None else Finding(Verdict.COMMITTED, {"copy_id": found.copy.id})
+
+
+def _await_end(begun: _Begun, source: _FileSource, tell: Callable[[int, int | None], None]) -> None:
+    """Wait until the copy has ended well."""
+    given, made = begun.given, begun.made
+    left, last = given.patience, -1
+    for pause in copies.pauses():
+        found = _fetch(begun, left)
+        if found.copy.status != PENDING:
+            break
+        done, total = copies.read_progress(found.copy.progress)
+        tell(done, total)
+        if done != last and not given.is_strict:
+            left, last = left.fresh(), done
+        if left.remaining <= pause:
+            raise _to_gave_up(given, done, total)
+        left.pause(pause)
+    if found.copy.status != SUCCESS:
+        raise _to_failure(given, found)
+    if found.size != source.size:
+        raise made.build_failed(f"it has {found.size:,} bytes, and its source {source.size:,}")
+    made.size = made.length = found.size
+    made.etag = quote_etag(found.etag)
+
+
+def _fetch(begun: _Begun, deadline: Deadline) -> Any:
+    made = begun.made
+    try:
+        found = writes.fetch(made.target, None, deadline)
+    except NotFound as error:
+        raise made.build_failed("it was deleted") from error
+    if found.copy.id not in (None, begun.copy_id):
+        raise made.build_failed("something else was copied into it")
+    return found
+
+
+def _keep_apart(begun: _Begun) -> None:
+    """Give the temporary file a name that no request to copy has, and make sure that it is what was copied."""
+    begun.made.rename_away()
+    found = _fetch(begun, begun.given.deadline.fresh())
+    if found.copy.status not in (None, SUCCESS):
+        raise begun.made.build_failed("something else is copied into it")
+    begun.made.check()
+
+
+def _to_failure(given: FileCopy, found: Any) -> AzguardError:
+    failure = copies.build_failure(given.target, found, "nothing was written")
+    is_abort = failure.reason == "copy_was_aborted"
+    return failure.but(reason="file_copy_aborted") if is_abort else failure.but(reason="file_copy_failed")
+
+
+def _to_gave_up(given: FileCopy, done: int, total: int | None) -> GaveUp:
+    return GaveUp(
+        f"the copy to {given.target} took too long, with {done:,} of {total or 0:,} bytes; it was stopped, and nothing "
+        "was written",
+        address=str(given.target.address),
+        reason="file_copy_too_slow",
+        facts={"copy_progress": f"{done}/{total or 0}"},
     )

@@ -18,7 +18,7 @@ from azguard.naming import same_host
 
 if TYPE_CHECKING:
     from azguard.blobs.copies import BlobCopy, CopySettings
-    from azguard.files.copy_runs import FileCopySettings
+    from azguard.files.copies import FileCopySettings
     from azguard.requests.results import Written
     from azguard.resources.copies import Copied
 
@@ -194,7 +194,7 @@ class FileCopyOptions:
         Raises:
             UsageError: the source is a blob, which has nothing to preserve.
         """
-        from azguard.files.copy_runs import FileCopySettings
+        from azguard.files.copies import FileCopySettings
 
         if source.kind is not Kind.FILE and (self.preserve_info or self.preserve_permissions):
             option = "--preserve-info" if self.preserve_info else "--preserve-permissions"

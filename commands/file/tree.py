@@ -192,7 +192,7 @@ def copy(
     Topics: files, conditions
     """
     from azguard.files import copies, uploads, writes
-    from azguard.files.copy_runs import FileCopy
+    from azguard.files.copies import FileCopy
     from azguard.requests.lineage import fresh_op
     from azguard.resources import existence
 
