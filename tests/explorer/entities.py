@@ -97,7 +97,7 @@ def _scenario(name: str, *programs: Program, kills: int = 0, short: Bound = _SHO
         programs=programs,
         services={"table": TableService().put(PATH, 0.0, _START)},
         rules=EntityRules(programs),
-        bound=Bound(faults=1, foreign=1, kills=kills),
+        bound=Bound(faults=1, foreign=kills, kills=kills),
         short=short,
         foreign={**_MERGES, **_REPLACES},
         alphabet=ONCE,

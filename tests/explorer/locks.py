@@ -103,7 +103,7 @@ def _runner(name: str, begins: float = 0.0, holds: float = _HOLD_SECONDS) -> Pro
 
 def scenarios() -> Iterator[Scenario]:
     """Yield the scenarios of locks."""
-    yield _scenario("lock, two runs", _runner("A"), _runner("B"), bound=Bound(faults=1), short=Bound())
+    yield _scenario("lock, two runs", _runner("A"), _runner("B"), bound=Bound(kills=1), short=Bound())
     yield _scenario(
         "lock, two runs and a waiter", _runner("A"), _runner("B"), _runner("C", begins=1.0), bound=Bound(kills=1)
     )

@@ -5,6 +5,7 @@ import time
 from collections import deque
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
+from math import inf
 
 from tests.explorer.names import Numbered
 from tests.explorer.player import Ended, Node, Player, without_chance
@@ -12,6 +13,8 @@ from tests.explorer.wire import Answer, Asked, Silence
 from tests.explorer.world import Bound, Choice, Scenario, State, Violation, World
 
 UNKNOWN = 74
+# How long to go on after the first violation, for others.
+_MORE_SECONDS = 3.0
 # More steps than any process needs: one that takes more waits for ever.
 _MOST_STEPS = 2000
 
@@ -59,14 +62,19 @@ class Search:
         self._truths: dict[tuple[str, Hashable], dict[Hashable, int | None]] = {}
         self._said: set[str] = set()
 
-    def run(self, seconds: float = 1e9) -> Report:
+    def run(self, seconds: float = inf) -> Report:
         """Visit all states, or as many as the time allows."""
         began = time.perf_counter()
         with without_chance():
-            self._add(self._world.begin(), None, None)
+            try:
+                self._add(self._world.begin(), None, None)
+            except Violation as violation:
+                self.report.violations.append(Found(str(violation), ()))
             while self._queue and len(self.report.violations) < self._most:
-                if self.report.states % 64 == 0 and time.perf_counter() - began > seconds:
+                if time.perf_counter() - began > seconds:
                     break
+                if self.report.violations and seconds == inf:
+                    seconds = time.perf_counter() - began + _MORE_SECONDS
                 self._visit(*self._queue.popleft())
             self.report.is_complete = not self._queue
             if self.report.is_complete and self._world.scenario.judges_doubts:

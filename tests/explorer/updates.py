@@ -268,18 +268,23 @@ _SAME: dict[str, Any] = {"transform": lambda content: content if b"K" in content
 
 def scenarios() -> Iterator[Scenario]:
     """Yield the scenarios of updates of one blob."""
-    yield _scenario("updates, lineage", updater("A"), updater("B"), alphabet=ONCE)
+    yield _scenario("updates, lineage", updater("A"), updater("B"), alphabet=ONCE, slow_seconds=0.0)
     yield _scenario("updates, lineage kept", updater("A"), updater("B"), foreign=_KEEPS, judges_doubts=False)
     lease: dict[str, Any] = {"guard_by_lease": True}
     yield _scenario(
         "updates, lease",
         updater("A", **lease),
         updater("B", **lease),
-        bound=Bound(faults=1, foreign=1),
+        bound=Bound(faults=1),
         slow_seconds=0.0,
     )
     bare: dict[str, Any] = {"stamps": False}
-    yield _scenario("updates, no lineage", updater("A", **bare), updater("B", **bare), alphabet=ONCE)
+    both = updater("A", **bare), updater("B", **bare)
+    yield _scenario("updates, no lineage", *both, alphabet=ONCE, slow_seconds=0.0)
+    most: dict[str, Any] = {"bound": Bound(faults=2, foreign=1)}
+    yield _scenario("update, lineage", updater("A"), alphabet=ONCE, **most)
+    yield _scenario("update, lease", updater("A", **lease), alphabet=faults.OF_TIME)
+    yield _scenario("update, no lineage", updater("A", **bare), alphabet=ONCE, **most)
     held: BlobService = stored()["blob"]
     yield _scenario(
         "update, caller's lease",
@@ -290,8 +295,8 @@ def scenarios() -> Iterator[Scenario]:
         alphabet=ONCE,
     )
     killed: dict[str, Any] = {
-        "bound": Bound(faults=2, foreign=1, kills=1),
-        "short": Bound(faults=1, foreign=1, kills=1),
+        "bound": Bound(faults=1, foreign=1, kills=1),
+        "short": Bound(faults=1, kills=1),
     }
     yield _scenario("op-id twice", updater("A", op="K"), updater("B", op="K", after="A"), alphabet=ONCE, **killed)
     unchanged = updater("B", op="K", after="A", **_SAME)
@@ -304,7 +309,7 @@ def scenarios() -> Iterator[Scenario]:
 
 #: A lease that the caller of an update holds.
 _LEASE = "0ea5e000-0000-4000-8000-000000000000"
-_BOUND = Bound(faults=2, foreign=1)
+_BOUND = Bound(faults=1, foreign=1)
 _SHORT = Bound(faults=1)
 
 

@@ -158,7 +158,7 @@ def _scenario(name: str, write: Write, services: Services, *, reads: bool = True
         programs=(_writer("A", write, reads=reads), _writer("B", write, reads=reads)),
         services=services,
         rules=WriteRules(keeps=write is _append),
-        bound=Bound(faults=1, foreign=1),
+        bound=Bound(faults=1, foreign=0 if write is _append else 1),
         short=Bound(faults=1, foreign=0 if write in (_append, _copy, _put) else 1),
         foreign={name: FOREIGN[name] for name in (_LEAST if reads else _KEEPING)},
         # After a refused delete nothing tells who deleted it: azguard says so because the network may send it twice.
