@@ -8,7 +8,7 @@ from azguard.address import Kind
 from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.options import common, leases
-from azguard.cli.options.guarded_runs import WAIT_SECONDS, Wait
+from azguard.cli.options.guarded_runs import WAIT_SECONDS, NoTimeout, NoWait, Wait
 from azguard.cli.options.leases import BreakOptions
 from azguard.cli.options.types import DURATION
 from azguard.cli.output import holdings
@@ -266,11 +266,17 @@ def list_(env: Environment, container: _Container = None, *, given: _ListOptions
     view.watch() if given.watch else view.show()
 
 
-@app.command(name="wait", spec=common.remote("lease wait only looks, until the lease is free"))
+@app.command(
+    name="wait",
+    spec=common.remote("lease wait only looks, until the lease is free"),
+    rules=(at_most_one("--wait --no-wait"),),
+)
 def wait_(
     env: Environment,
     address: _Leasable,
     wait: Wait = WAIT_SECONDS,
+    no_wait: NoWait = False,
+    timeout: NoTimeout = None,  # it is refused
 ) -> None:
     """Wait until a lease is free to be acquired.
 
@@ -281,7 +287,7 @@ def wait_(
         azguard lease wait blob:site/config.json --wait 10m && echo free
     """
     target = leases.locate(env, address)
-    env.out.show(shown.summarize(leases.wait_free(env, target, env.patience(None, wait))))
+    env.out.show(shown.summarize(leases.wait_free(env, target, env.patience(None, 0.0 if no_wait else wait))))
 
 
 def _list_own(env: Environment, scope: str | None) -> Iterator[OwnLeaseStatus]:

@@ -13,7 +13,7 @@ from azguard.cache import scope
 from azguard.cli import completers
 from azguard.cli.options.types import COUNT, HEADER, METADATA, TAGS, choice, spelt
 from azguard.cli.parsing.rows import ACCOUNT, CONDITIONS, GENERAL, CommandSpec, Row, argument, flag, in_panel, option
-from azguard.cli.rules.rows import checked
+from azguard.cli.rules.rows import checked, excludes
 
 if TYPE_CHECKING:
     from azguard.guards.operations import Operation
@@ -178,7 +178,7 @@ GENERAL_ROWS = in_panel(
         option(
             "--scope", "NAME", "Whose reads guard your writes; by default, this session's.", variable=scope.VARIABLE
         ),
-        flag("--quiet, -q", "Show no hints, warnings or progress."),
+        flag("--quiet, -q", "Show no hints, warnings or progress.", rules=(excludes("--quiet", "--verbose"),)),
         flag("--verbose, -v", "Show what azguard does."),
         flag("--debug", "Show the traceback of an error."),
         flag("--no-color", "Show no colours; NO_COLOR does the same."),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar
 
-from azguard.cli.options.types import DURATION, TEXT, choice, whole
+from azguard.cli.options.types import DURATION, TEXT, ValueType, choice, whole
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import flag, option
 from azguard.cli.rules.rows import at_most_one, checked
@@ -20,6 +20,17 @@ Wait = Annotated[
     float, option("--wait", "[DURATION]", "Wait this long for the locks.", DURATION, bare=DURATION.write(WAIT_SECONDS))
 ]
 NoWait = Annotated[bool, flag("--no-wait", "Do not wait.")]
+
+
+def _refuse_timeout(text: str, name: str) -> str:
+    raise UsageError(f"{name} bounds requests; --wait says how long to wait", hint=f"--wait {text}")
+
+
+#: Of commands that only wait: --timeout would look like the time of waiting.
+NoTimeout = Annotated[
+    str | None,
+    option("--timeout", "DURATION", "Refused: see --wait.", ValueType("refused", _refuse_timeout), is_hidden=True),
+]
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ class Command(TreeNode):
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
         """Return which of its options go together."""
-        return (*list_rules(self._callback), *self._own_rules)
+        return (*list_rules(self._callback), *self._own_rules, *(rule for row in self.shared for rule in row.rules))
 
     @cached_property
     def shared(self) -> tuple[Row, ...]:

@@ -9,12 +9,13 @@ from azguard.cli.context import Environment
 from azguard.cli.input import values
 from azguard.cli.options import common, resources
 from azguard.cli.options.content import WAIT_SECONDS, NoWait, Wait
+from azguard.cli.options.guarded_runs import NoTimeout
 from azguard.cli.options.trees import TreeOptions
 from azguard.cli.options.types import TEXT, ValueType, choice
 from azguard.cli.parsing.rows import option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.rows import at_most_one, checked, excludes, needs, one_of
-from azguard.errors import NotFound, UsageError
+from azguard.cli.rules.rows import at_most_one, excludes, needs, one_of
+from azguard.errors import NotFound
 from azguard.guards import operations
 from azguard.requests.results import Written
 
@@ -166,7 +167,6 @@ def delete(
         one_of("--until", "what to wait for", f"--until {'|'.join(_UNTIL)}"),
         needs("--if-none-match", "--until=changed", hint="--until changed"),
         at_most_one("--wait --no-wait"),
-        checked("--timeout", "not how long to wait: that is --wait", "listing.wait_for_blob"),
     ),
 )
 def wait_for_blob(
@@ -187,7 +187,7 @@ def wait_for_blob(
     ] = None,
     wait: Wait = WAIT_SECONDS,
     no_wait: NoWait = False,
-    timeout: Annotated[str | None, option("--timeout", "DURATION", "Refused: see --wait.", is_hidden=True)] = None,
+    timeout: NoTimeout = None,
 ) -> None:
     """Wait until a blob exists, is absent, has changed or is not leased.
 
@@ -210,8 +210,6 @@ def wait_for_blob(
     from azguard.cli.options import content
     from azguard.guards.resolve import Conditions
 
-    if timeout is not None:
-        raise UsageError("--timeout bounds requests; --wait says how long to wait", hint=f"--wait {timeout}")
     assert until is not None  # says the rule
     which = waiting.Until(until)
     target = env.locate(blob, Kind.BLOB)
