@@ -403,7 +403,7 @@ def test_acquire_waits_for_the_holder_and_says_who_that_is(cli: CliWorld, blob: 
     assert (running.returncode, out.decode()) == (0, f"{B}\n")
 
 
-@pytest.mark.parametrize("words", [("acquire", "--wait", "1s"), ("wait", "--timeout", "1s")])
+@pytest.mark.parametrize("words", [("acquire", "--wait", "1s"), ("wait", "--wait", "1s")])
 def test_a_wait_that_is_too_short_is_given_up(cli: CliWorld, blob: str, words: tuple[str, ...]) -> None:
     take(cli, blob, owner())
     ran = cli.call("lease", words[0], f"blob:{blob}", *words[1:], "-o", "json")
