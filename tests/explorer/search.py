@@ -179,7 +179,7 @@ def walk(scenario: Scenario, bound: Bound, seconds: float, seed: int, *, most: i
     found: dict[str, Found] = {}
     states: set[int] = set()
     with without_chance():
-        while time.perf_counter() - began < seconds and len(found) < most:
+        while not report.schedules or (time.perf_counter() - began < seconds and len(found) < most):
             world = World(scenario, bound, player)
             choices, what = _walk_once(world, random.Random(f"{scenario.name} {seed}"), states)
             if what is not None and (what not in found or len(choices) < len(found[what].story)):
