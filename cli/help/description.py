@@ -91,6 +91,7 @@ def _describe_rule(rule: Rule) -> dict[str, Any]:
         "kind": rule.kind,
         "options": list(rule.options),
         "others": list(rule.others),
+        "unless": list(rule.unless),
         "why": rule.why or None,
         "hint": rule.hint or None,
         "checks": rule.does or None,

@@ -3,12 +3,12 @@
 from typing import Annotated, Any
 
 from azguard.address import Kind
+from azguard.blobs.headers import TIERS
 from azguard.cli.context import Environment
-from azguard.cli.input import values
 from azguard.cli.options import common, resources
 from azguard.cli.options.content import PropertyOptions
 from azguard.cli.options.resources import Noun
-from azguard.cli.options.types import ValueType, spelt
+from azguard.cli.options.types import spelt
 from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.rows import checked, one_of
@@ -30,13 +30,7 @@ def _read_tags(*asked: Any) -> Any:
     return tags.get(*asked)
 
 
-def _read_tier(text: str, name: str) -> str | None:
-    from azguard.blobs.headers import TIERS
-
-    return values.chosen(text, name, TIERS)
-
-
-_TIER = ValueType("choice", _read_tier)
+_TIER = spelt(*TIERS)
 app = Group("Properties of a blob: metadata, tags, set-properties, tier.")
 _BLOB = Noun(Kind.BLOB, "blob", common.Blob, "site/config.json", "conditions")
 metadata_app = resources.declare_part(

@@ -2,7 +2,7 @@
 
     python -m tests.pairs [--seed S] [--command "blob put"] [--most N]
 
-``described``  what a command takes: read from the rows that help reads, nothing else
+``described``  what a command takes: read from ``azguard help --json``, and nothing else
 ``lines``      the lines to type: every pair of options stands in one of them
 ``stage``      an account with a resource of each kind, made anew where a line changed it
 ``oracles``    what is true of every run, whatever was typed

@@ -1,10 +1,13 @@
-"""What a command takes, and a value for each option and argument."""
+"""What a command takes, from ``azguard help --json`` and nothing else, and a value for each option and argument."""
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
-from azguard.cli.parsing.rows import Row
-from azguard.cli.parsing.tree import Command, root
 from azguard.cli.rules.rows import Rule
 
 #: Commands that wait for a person or another program, start servers, or tell of azguard itself.
@@ -53,6 +56,8 @@ _VALUES = {
     "[INITIAL]": "{}",
     "A|B": "ReadOnly",
 }
+_SHARED = ("Conditions", "Account", "General")
+_OF_TYPES = {"duration": "1s", "size": "512", "integer": "1"}
 #: Values of options whose metavar says too little.
 _OF_OPTIONS = {"--state": "leased", "--if-older-than": "1s"}
 #: Arguments, by how help writes them.
@@ -93,74 +98,105 @@ _LEFT_OUT = (
 
 
 @dataclass(frozen=True)
-class Described:
-    """A command, as the runner knows it."""
+class Typed:
+    """An option that is typed."""
 
     name: str
-    command: Command
+    #: What switches it off, for a flag that is on.
+    off: str
+    #: Its value; empty of a flag.
+    value: str
+    group: str
 
     @property
-    def rules(self) -> tuple[Rule, ...]:
+    def words(self) -> list[str]:
+        """Return the option as it is typed."""
+        return [self.name, self.value] if self.value else [self.off or self.name]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return how rules name it: also with its value."""
+        return (self.name, f"{self.name}={self.value}") if self.value else (self.off or self.name,)
+
+
+@dataclass(frozen=True)
+class Described:
+    """A command, as ``azguard help --json`` describes it."""
+
+    name: str
+    data: dict[str, Any]
+
+    @cached_property
+    def rules(self) -> list[Rule]:
         """Return which options go together."""
-        return self.command.rules
+        return [
+            Rule(
+                kind=each["kind"],
+                options=tuple(each["options"]),
+                others=tuple(each["others"]),
+                unless=tuple(each["unless"]),
+                why=each["why"] or "",
+                hint=each["hint"] or "",
+            )
+            for each in self.data["rules"]
+        ]
 
-    @property
-    def own(self) -> list[Row]:
+    @cached_property
+    def own(self) -> list[Typed]:
         """Return the options of its own that are typed."""
-        return [row for row in self.command.own if _is_typed(row)]
+        return [each for each in self._list_options() if each.group not in _SHARED]
 
-    @property
-    def shared(self) -> list[Row]:
+    @cached_property
+    def shared(self) -> list[Typed]:
         """Return the options that it shares with others."""
-        return [row for row in self.command.shared if _is_typed(row)]
+        return [each for each in self._list_options() if each.group in _SHARED]
+
+    def _list_options(self) -> list[Typed]:
+        options = [each for each in self.data["options"] if each["names"][0] not in _LEFT_OUT]
+        return [Typed(each["names"][0], each["off"] or "", _find_value(each), each["group"]) for each in options]
+
+    @cached_property
+    def places(self) -> list[str]:
+        """Return the words of the arguments that it needs."""
+        return [_PLACES[each["metavar"]] for each in self.data["arguments"] if each["required"]]
+
+    @cached_property
+    def place_names(self) -> list[str]:
+        """Return how rules name those arguments."""
+        return [each["metavar"].strip("[]") for each in self.data["arguments"] if each["required"]]
 
     @property
-    def is_remote(self) -> bool:
-        """Return whether it asks a service."""
-        return self.command.spec.is_remote
-
-    def list_places(self) -> list[str]:
-        """Return the words of the arguments that it needs."""
-        needed = [row for row in self.command.own if row.is_argument and row.is_required]
-        return [_PLACES[row.metavar.strip("[]")] for row in needed]
+    def statuses(self) -> list[int]:
+        """Return the exit statuses that it can end with."""
+        return list(self.data["statuses"])
 
     @property
     def runs_command(self) -> bool:
         """Return whether a command of the user's follows ``--``."""
-        return any("CMD" in row.metavar and row.is_required for row in self.command.own)
+        return any("CMD" in each["metavar"] and each["required"] for each in self.data["arguments"])
 
 
 def list_described() -> Iterator[Described]:
     """Yield the commands that are played."""
-    for name, command in root.walk():
-        if not name.startswith(NOT_PLAYED):
-            yield Described(name, command)
+    told = subprocess.run([sys.executable, "-m", "azguard", "help", "--json"], capture_output=True, check=True).stdout
+    for data in json.loads(told)["commands"]:
+        if not data["name"].startswith(NOT_PLAYED):
+            yield Described(data["name"], data)
 
 
-def words_of(row: Row) -> list[str]:
-    """Return an option as it is typed, with a value of its type."""
-    if row.is_flag:
-        return [row.off or row.flags[0]]
-    return [row.flags[0], find_value(row)]
-
-
-def find_value(row: Row) -> str:
-    """Return a value of an option."""
-    if row.flags[0] in _OF_OPTIONS:
-        return _OF_OPTIONS[row.flags[0]]
-    kind = row.type
-    if kind is not None and kind.choices:
-        return kind.choices[0]
-    if kind is not None and kind.bounds is not None:
-        return kind.write(kind.bounds[0])
-    if kind is not None and kind.name in ("duration", "size", "integer"):
-        return {"duration": "1s", "size": "512", "integer": "1"}[kind.name]
-    metavar = row.metavar.strip("[]")
-    if metavar in _VALUES:
-        return _VALUES[metavar]
-    first = metavar.partition("|")[0]
-    return "1s" if first == "DURATION" else first
-
-
-def _is_typed(row: Row) -> bool:
-    return not row.is_argument and not row.is_hidden and row.flags[0] not in _LEFT_OUT
+def _find_value(option: dict[str, Any]) -> str:
+    """Return a value of an option; empty of a flag."""
+    if option["metavar"] is None:
+        return ""
+    name, kind = option["names"][0], option["type"]
+    if name in _OF_OPTIONS:
+        return _OF_OPTIONS[name]
+    if kind["name"] == "choice":
+        return str(kind["choices"][0])
+    if "least" in kind:
+        return f"{kind['least']:g}s" if kind["name"] == "duration" else str(kind["least"])
+    if kind["name"] in _OF_TYPES:
+        return _OF_TYPES[kind["name"]]
+    metavar = option["metavar"]
+    metavar = metavar[1:-1] if metavar.startswith("[") and metavar.endswith("]") else metavar
+    return _VALUES.get(metavar) or metavar.partition("|")[0]

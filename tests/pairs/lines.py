@@ -5,10 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from azguard.cli.parsing.rows import CONDITIONS, Row
 from azguard.cli.rules.rows import Rule
 from azguard.errors import UsageError
-from tests.pairs.described import Described, words_of
+from tests.pairs.described import Described, Typed
 
 #: So many options stand in one line at the most.
 WIDEST = 6
@@ -22,22 +21,22 @@ class Line:
     """A line to type."""
 
     described: Described
-    rows: tuple[Row, ...]
+    rows: tuple[Typed, ...]
     #: The rule that it breaks; None where the table allows it.
     broken: UsageError | None
 
     @property
     def words(self) -> list[str]:
         """Return the words of the line."""
-        typed = [word for row in self.rows for word in words_of(row)]
+        typed = [word for row in self.rows for word in row.words]
         tail = ["--", "true"] if self.described.runs_command else []
-        return [*self.described.name.split(), *self.described.list_places(), *typed, *tail]
+        return [*self.described.name.split(), *self.described.places, *typed, *tail]
 
     @property
     def is_checked(self) -> bool:
         """Return whether a function looks at one of its options, which needs more than the line."""
         names = _names(self.rows)
-        if any(row.panel == CONDITIONS for row in self.rows):
+        if any(row.group == "Conditions" for row in self.rows):
             return True
         return any(name in names for rule in self.described.rules if rule.kind == "checked" for name in rule.options)
 
@@ -67,15 +66,15 @@ def list_lines(described: Described, chance: random.Random) -> Iterator[Line]:
         yield line
 
 
-def find_broken(described: Described, rows: Sequence[Row]) -> UsageError | None:
+def find_broken(described: Described, rows: Sequence[Typed]) -> UsageError | None:
     """Return what a line with these options is refused with; None if the rules allow it."""
-    places = [row.metavar.strip("[]") for row in described.command.own if row.is_argument and row.is_required]
-    typed = [*_names(rows), *places]
-    found = (rule.find_broken(typed, lambda: None) for rule in described.rules if rule.kind != "only_for")
+    typed = [*_names(rows), *described.place_names]
+    # Where an address of any kind can be typed, it is that of a blob.
+    found = (rule.find_broken(typed, lambda: "blob") for rule in described.rules)
     return next((error for error in found if error is not None), None)
 
 
-def _complete(described: Described, pair: tuple[Row, ...]) -> Line:
+def _complete(described: Described, pair: tuple[Typed, ...]) -> Line:
     """Return the line of a pair, with what the two need beside them."""
     rows = pair
     for _ in range(WIDEST - len(pair)):
@@ -86,7 +85,7 @@ def _complete(described: Described, pair: tuple[Row, ...]) -> Line:
     return Line(described, rows, find_broken(described, rows))
 
 
-def _find_missing(rules: Sequence[Rule], rows: Sequence[Row], described: Described) -> Row | None:
+def _find_missing(rules: Sequence[Rule], rows: Sequence[Typed], described: Described) -> Typed | None:
     names = _names(rows)
     for rule in rules:
         is_open = rule.kind == "needs" and any(name in names for name in rule.options)
@@ -98,7 +97,7 @@ def _find_missing(rules: Sequence[Rule], rows: Sequence[Row], described: Describ
     return None
 
 
-def _widen(line: Line, left: dict[tuple[Row, Row], None], chance: random.Random) -> Line:
+def _widen(line: Line, left: dict[tuple[Typed, Typed], None], chance: random.Random) -> Line:
     """Return the line with options beside it that cover pairs that are left, and that no rule refuses."""
     candidates = [row for pair in list(left)[: 4 * _TRIES] for row in pair]
     chance.shuffle(candidates)
@@ -111,5 +110,5 @@ def _widen(line: Line, left: dict[tuple[Row, Row], None], chance: random.Random)
     return Line(line.described, rows, None)
 
 
-def _names(rows: Sequence[Row]) -> list[str]:
-    return [row.off or row.flags[0] for row in rows]
+def _names(rows: Sequence[Typed]) -> list[str]:
+    return [name for row in rows for name in row.names]

@@ -9,7 +9,6 @@ from tests.support.cli_world import Ran
 
 #: Nothing was written.
 UNTOUCHED = (2, 34, 42, 44, 45, 49, 53, 65, 75)
-_STATUSES = (0, 2, 20, 34, 40, 41, 42, 43, 44, 45, 49, 53, 65, 73, 74, 75, 77, 78)
 _SECRET = re.compile(
     r"Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==|[?&]sig="
 )
@@ -19,8 +18,8 @@ def judge(line: Line, ran: Ran, stage: Stage) -> Iterator[str]:
     """Yield what is wrong with a run."""
     if "Traceback" in ran.err or ran.code == 1:
         yield f"it ended with {ran.code}: {ran.err[-200:]}"
-    if ran.code not in _STATUSES:
-        yield f"no command has the exit status {ran.code}"
+    if ran.code not in line.described.statuses:
+        yield f"help --json names no exit status {ran.code}"
     if _SECRET.search(ran.err) or _SECRET.search(ran.out):
         yield "it showed a key or a signature"
     yield from _judge_refusal(line, ran, stage)
