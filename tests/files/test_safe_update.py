@@ -245,11 +245,11 @@ def test_a_run_whose_change_was_there_turns_nothing_back_and_a_key_names_one_cha
     ("words", "hint"),
     [
         (("share:{share}", "--set", "a=1"), "--metadata"),
-        (("dir:{share}/d", "--set", "a=1"), "--metadata --allow-race"),
+        (("dir:{share}/d", "--set", "a=1"), "add --metadata"),
         (("dir:{share}/d", "--set", "a=1", "--metadata"), "--allow-race"),
-        (("file:{share}/dir.json", "--set", "a=1", "--fence", "1"), "leave it out"),
-        (("file:{share}/dir.json", "--set", "a=1", "--guard", "lineage"), "leave it out"),
-        (("file:{share}/dir.json", "--set", "a=1", "--allow-race"), "leave it out"),
+        (("file:{share}/dir.json", "--set", "a=1", "--fence", "1"), "leave --fence out"),
+        (("file:{share}/dir.json", "--set", "a=1", "--guard", "lineage"), "leave --guard=lineage out"),
+        (("file:{share}/dir.json", "--set", "a=1", "--allow-race"), "leave --allow-race out"),
     ],
 )
 def test_what_does_not_apply_is_refused(files_cli: CliWorld, file: str, words: tuple[str, ...], hint: str) -> None:

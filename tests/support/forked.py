@@ -130,6 +130,8 @@ def main(path: str) -> str:
     for name in (*_LATE, *(each for each in _OPTIONAL if importlib.util.find_spec(each.partition(".")[0]))):
         importlib.import_module(name)
     _rehearse()
+    # The folder that it found is that of this process; a fork may have another in its environment.
+    tempfile.tempdir = None
     assert threading.active_count() == 1
     # What is never looked at for garbage stays shared by all forks.
     gc.freeze()

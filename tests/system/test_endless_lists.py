@@ -15,7 +15,7 @@ _NEXT = {"x-ms-continuation-NextPartitionKey": "p", "x-ms-continuation-NextTable
     ("words", "body"),
     [
         ("blob list site", _PAGE % b"Blobs"),
-        ("blob get site/ -r -f down", _PAGE % b"Blobs"),
+        ("blob get site/ down -r", _PAGE % b"Blobs"),
         ("container list", _PAGE % b"Containers"),
         ("container delete site --last-writer-wins", _PAGE % b"Blobs"),
         ("lease list site", _PAGE % b"Blobs"),

@@ -26,7 +26,8 @@ NOWHERE = "AccountName=acc;AccountKey=a2V5;" + "".join(
 )
 # Words for the arguments of a command, by how they are written in its help.
 PLACES = {
-    "BLOB": "site/a", "SOURCE": "site/s", "DESTINATION": "site/a", "OLD": "team/a", "NEW": "team/b", "FILE": "team/a",
+    "BLOB": "site/a", "SOURCE": "site/s", "DESTINATION": "site/a", "OLD": "team/a",
+    "FROM": "jobs", "NEW": "team/b", "FILE": "team/a",
     "NAME": "site", "CONTAINER": "site", "[ADDRESS]": "blob:site/a", "TABLE": "Orders",
     "TABLE/PARTITION/ROW": "Orders/eu/1", "QUEUE": "jobs", "QUEUE -- CMD [ARG...]": "jobs", "QUEUE/ID": "jobs/1",
     "ADDRESS": "blob:site/a", "FILE|-": "-",

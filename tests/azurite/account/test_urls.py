@@ -29,7 +29,7 @@ def test_an_entity_is_updated_looked_up_and_forgotten_by_its_url(cli: CliWorld, 
     assert cli.call("safe-update", entity, "--set", "n=2").json["outcome"] == "committed"
     assert [each["state"] for each in cli.call("status", entity).json] == ["unchanged"]
     assert [each["address"] for each in cli.call("cache", "show", entity).json] == [address(entity)]
-    assert cli.call("cache", "forget", entity).json == {"forgotten": 1}
+    assert cli.call("cache", "forget", entity).json == {"forgotten": 1, "dry_run": False}
     assert cli.call("cache", "show", entity).code == 44
 
 
@@ -44,7 +44,7 @@ def test_a_url_means_the_account_it_names_and_no_other(cli: CliWorld) -> None:
     assert cli.call("blob", "put", f"{container}/a", stdin=b"1").code == 0
     there = f"https://other.blob.core.windows.net/{container}/a"
     assert cli.call("cache", "show", there).code == 44
-    assert cli.call("cache", "forget", there).json == {"forgotten": 0}
+    assert cli.call("cache", "forget", there).json == {"forgotten": 0, "dry_run": False}
     assert len(cli.call("cache", "show", f"{endpoint(cli, 'Blob')}/{container}/a").json) == 1
     assert len(cli.call("cache", "show", f"{container}/a").json) == 1
 
@@ -58,8 +58,13 @@ def test_a_lock_is_named_by_the_url_of_its_table(cli: CliWorld) -> None:
     ("words", "path", "message"),
     [
         (("lease", "acquire"), "work", "a queue cannot be leased with azguard"),
-        (("safe-update",), "work", "of a queue only the metadata can be updated"),
-        (("safe-update",), "work/messages/0f3c", "the content of a message cannot be updated"),
+        (("safe-update",), "work", "a queue needs --metadata: only its metadata can be updated"),
+        (
+            ("safe-update",),
+            "work/messages/0f3c",
+            "ADDRESS names a blob, a container, a queue, an entity, a table, a share, a directory or a file, "
+            "not a message",
+        ),
         (("lock", "show"), "work", "a lock is a blob, a share, a file, or a table that a blob stands for; not a queue"),
         (("blob", "get"), "work", "that URL is of the queue service, and this command takes a blob"),
     ],

@@ -62,7 +62,8 @@ def write(cli: CliWorld, verb: str, order: str, copy: dict[str, Any], *words: st
         for option, value in zip(words[::2], words[1::2], strict=True):
             line[option.strip("-").replace("-", "_")] = value
         return cli.call("entity", "transaction", "-", "-o", "json", stdin=json.dumps(line).encode())
-    return cli.call("entity", verb, order, "-f", "-", *words, "-o", "json", stdin=content)
+    option = "--version-of" if verb == "delete" else "-f"
+    return cli.call("entity", verb, order, option, "-", *words, "-o", "json", stdin=content)
 
 
 VERBS = ["replace", "merge", "delete", "line replace", "line merge", "line delete"]
