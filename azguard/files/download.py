@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 from azguard import columns
 from azguard.accounts.account import Target
-from azguard.errors import BadRequest, Changed, Unavailable, UsageError
+from azguard.errors import BadRequest, Changed, Unavailable
 from azguard.files import writes
 from azguard.files.entries import drop_own
 from azguard.guards.resolve import Conditions
@@ -119,7 +119,7 @@ class FileDownload:
                 # There is no range in a file of no bytes.
                 found = writes.fetch(self._target, lease_id, self._patience())
                 if start > found.size:
-                    raise UsageError(
+                    raise BadRequest(
                         f"{self._target} has only {found.size} bytes",
                         str(self._target.address),
                         reason="range_beyond_end",

@@ -10,10 +10,14 @@ from azguard.atomic_files import find_descriptor, remove_left
 from azguard.cache import copies
 from azguard.cache.copies import Copy
 from azguard.cli.parsing.rows import flag
+from azguard.cli.rules.rows import checked
 from azguard.errors import UsageError
 
 #: Of a get into a file or a folder.
-Overwrite = Annotated[bool, flag("--overwrite", "Replace a local file, too, that you changed since you got it.")]
+_LOCAL = checked("--overwrite", "content that goes to a file or folder", "delivery.check_overwrite")
+Overwrite = Annotated[
+    bool, flag("--overwrite", "Replace a local file, too, that you changed since you got it.", rules=(_LOCAL,))
+]
 
 
 class Delivery(NamedTuple):

@@ -1,5 +1,7 @@
 """What a command takes, from ``azguard help --json`` and nothing else, and a value for each option and argument."""
 
+import base64
+import hashlib
 import json
 import subprocess
 import sys
@@ -12,6 +14,15 @@ from azguard.cli.rules.rows import Rule
 
 #: Commands that wait for a person or another program, start servers, or tell of azguard itself.
 NOT_PLAYED = ("demo", "edit", "emulator", "completion", "help", "version", "lock hold", "queue work", "cache import")
+#: Nor those that take a document of a form of its own, and one that only names an account.
+_OF_OTHER_FORMS = (
+    "container acl set",
+    "share acl set",
+    "queue acl set",
+    "table acl set",
+    "entity transaction",
+    "profile set",
+)
 #: A value for each way in which help writes one.
 _VALUES = {
     "ADDRESS": "pairs/a.json",
@@ -32,7 +43,9 @@ _VALUES = {
     "JMESPATH": "@",
     "KEY": "pairs",
     "KEY=VALUE": "pair=1",
-    "LIST": "metadata",
+    "LIST": "leased",
+    "KINDS": "metadata",
+    "DURATION": "1s",
     "NAME[:TYPE]=VALUE": "n=1",
     "NAME,…": "n",
     "ODATA": "n eq 1",
@@ -53,13 +66,21 @@ _VALUES = {
     "TIER": "Hot",
     "QUEUE": "pairs",
     "TABLE": "Pairs",
+    "CONTAINER": "pairs",
     "[INITIAL]": "{}",
     "A|B": "ReadOnly",
 }
+#: What is written, from a file or stdin.
+CONTENT = b'{"n": "1"}'
 _SHARED = ("Conditions", "Account", "General")
 _OF_TYPES = {"duration": "1s", "size": "512", "integer": "1"}
 #: Values of options whose metavar says too little.
-_OF_OPTIONS = {"--state": "leased", "--if-older-than": "1s"}
+_OF_OPTIONS = {
+    "--content": CONTENT.decode(),
+    "--events": "in.json",
+    "--if-older-than": "1s",
+    "--content-md5": base64.b64encode(hashlib.md5(CONTENT, usedforsecurity=False).digest()).decode(),
+}
 #: Arguments, by how help writes them.
 _PLACES = {
     "ADDRESS": "blob:pairs/a.json",
@@ -70,7 +91,7 @@ _PLACES = {
     "DESTINATION": "pairs/a.json",
     "OLD": "pairs/a.json",
     "NEW": "pairs/b.json",
-    "FROM": "pairs",
+    "FROM": "pairs-poison",
     "CONTAINER": "pairs",
     "CONTAINER/NAME": "pairs/a.json",
     "FILE|-": "in.json",
@@ -158,7 +179,8 @@ class Described:
     @cached_property
     def places(self) -> list[str]:
         """Return the words of the arguments that it needs."""
-        return [_PLACES[each["metavar"]] for each in self.data["arguments"] if each["required"]]
+        places = {**_PLACES, "ADDRESS": "pairs"} if self.name.startswith("lock ") else _PLACES
+        return [places[each["metavar"]] for each in self.data["arguments"] if each["required"]]
 
     @cached_property
     def place_names(self) -> list[str]:
@@ -171,6 +193,12 @@ class Described:
         return list(self.data["statuses"])
 
     @property
+    def is_unguarded(self) -> bool:
+        """Return whether the service can guard nothing here: then it has to be said that it is meant."""
+        conditions = self.data["conditions"]
+        return conditions["without_one"] not in (None, "no") and conditions["etag_kept_by"] == "none"
+
+    @property
     def runs_command(self) -> bool:
         """Return whether a command of the user's follows ``--``."""
         return any("CMD" in each["metavar"] and each["required"] for each in self.data["arguments"])
@@ -180,7 +208,7 @@ def list_described() -> Iterator[Described]:
     """Yield the commands that are played."""
     told = subprocess.run([sys.executable, "-m", "azguard", "help", "--json"], capture_output=True, check=True).stdout
     for data in json.loads(told)["commands"]:
-        if not data["name"].startswith(NOT_PLAYED):
+        if not data["name"].startswith((*NOT_PLAYED, *_OF_OTHER_FORMS)):
             yield Described(data["name"], data)
 
 
@@ -189,10 +217,10 @@ def _find_value(option: dict[str, Any]) -> str:
     if option["metavar"] is None:
         return ""
     name, kind = option["names"][0], option["type"]
-    if name in _OF_OPTIONS:
-        return _OF_OPTIONS[name]
     if kind["name"] == "choice":
         return str(kind["choices"][0])
+    if name in _OF_OPTIONS:
+        return _OF_OPTIONS[name]
     if "least" in kind:
         return f"{kind['least']:g}s" if kind["name"] == "duration" else str(kind["least"])
     if kind["name"] in _OF_TYPES:

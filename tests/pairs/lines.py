@@ -36,7 +36,7 @@ class Line:
     def is_checked(self) -> bool:
         """Return whether a function looks at one of its options, which needs more than the line."""
         names = _names(self.rows)
-        if any(row.group == "Conditions" for row in self.rows):
+        if self.described.is_unguarded or any(row.group == "Conditions" for row in self.rows):
             return True
         return any(name in names for rule in self.described.rules if rule.kind == "checked" for name in rule.options)
 

@@ -40,7 +40,8 @@ def _judge_refusal(line: Line, ran: Ran, stage: Stage) -> Iterator[str]:
 def _judge_output(line: Line, ran: Ran) -> Iterator[str]:
     words = line.words
     output = words[words.index("--output") + 1] if "--output" in words else "json"
-    if output == "json" and "-q" not in words and ran.code not in (0, 20) and "--output" in words:
+    # A status that is an answer has its result on stdout, and no error.
+    if output == "json" and ran.code not in (0, 20) and "--output" in words and not ran.out:
         yield from _judge_error(ran)
     if output == "none" and ran.out:
         yield "-o none printed something"

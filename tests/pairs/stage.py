@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from azguard.accounts import transport
+from tests.pairs.described import CONTENT
 from tests.support.cli_world import CliWorld, Ran
 
-_FILES = {"in.json": b'{"n": 1}', "acl.json": b"[]"}
+_FILES = {"in.json": CONTENT}
 #: What makes each resource, and what shows whether it is there as it was.
 _MADE = (
     ("container create pairs", "container show pairs"),
@@ -37,7 +38,7 @@ class Stage:
         """Run a line, and count its requests."""
         self.requests = 0
         with transport.listen_to_requests(self._count):
-            return self.cli.call(*words, stdin=b'{"n": 2}', scope="pairs")
+            return self.cli.call(*words, stdin=CONTENT, scope="pairs")
 
     def _count(self, _text: str) -> None:
         self.requests += 1
@@ -58,11 +59,11 @@ class Stage:
 
     def _make(self, line: str) -> None:
         noun, verb, address, *rest = line.split()
-        if self.cli.call(*line.split(), *self._confirm(verb), stdin=b'{"n": 1}', scope="pairs").code in (0, 45):
+        if self.cli.call(*line.split(), *self._confirm(verb), stdin=CONTENT, scope="pairs").code in (0, 45):
             return
         self.cli.call("lease", "break", f"{noun}:{address}", "--yes", "--lease-break-period", "0", scope="pairs")
         self.cli.call(noun, "delete", address, "--last-writer-wins", scope="pairs")
-        self.cli.call(noun, verb, address, *rest, stdin=b'{"n": 1}', scope="pairs")
+        self.cli.call(noun, verb, address, *rest, stdin=CONTENT, scope="pairs")
 
     @staticmethod
     def _confirm(verb: str) -> list[str]:

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 from azguard import columns
 from azguard.accounts.account import SINGLE_BYTES, Target
 from azguard.blobs import properties as blob_properties
-from azguard.errors import BadRequest, Changed, NotFound, Unavailable, UsageError
+from azguard.errors import BadRequest, Changed, NotFound, Unavailable
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
 from azguard.requests import delivery
@@ -168,11 +168,11 @@ class Download:
         """Return the properties of a blob that ends where the bytes that were asked for begin.
 
         Raises:
-            UsageError: it ends before.
+            BadRequest: it ends before.
         """
         found = blob_properties.fetch(self.target, Conditions(headers), self.patience())
         if self._span.start != found.size:
-            raise UsageError(
+            raise BadRequest(
                 f"{self.target} has only {found.size} bytes", str(self.target.address), reason="range_beyond_end"
             )
         return found
