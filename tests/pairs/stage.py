@@ -10,16 +10,16 @@ from tests.pairs.described import CONTENT
 from tests.support.cli_world import CliWorld, Ran
 
 _FILES = {"in.json": CONTENT}
-#: What makes each resource, and what shows whether it is there as it was.
+#: What makes each resource, and what shows whether it is there as it was; a message is hidden and shown by time alone.
 _MADE = (
     ("container create pairs", "container show pairs"),
     ("blob put pairs/source.json --content-type application/json", "blob show pairs/source.json"),
     ("blob put pairs/a.json --content-type application/json", "blob show pairs/a.json"),
     ("table create Pairs", "table list --prefix Pairs"),
     ("entity insert Pairs/p/r n=1", "entity get Pairs/p/r"),
-    ("queue create pairs", "queue show pairs"),
-    ("queue create pairs-poison", "queue show pairs-poison"),
-    ("message put pairs --content text", "message peek pairs"),
+    ("queue create pairs", "queue metadata get pairs"),
+    ("queue create pairs-poison", "queue metadata get pairs-poison"),
+    ("message put pairs --content text", "queue exists pairs"),
     ("share create pairs", "share show pairs"),
     ("file put pairs/source.json", "file show pairs/source.json"),
     ("file put pairs/a.json", "file show pairs/a.json"),
