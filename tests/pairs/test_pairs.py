@@ -6,11 +6,10 @@ import pytest
 
 from tests.pairs.play import Tally, choose, play
 from tests.pairs.stage import open_stage
-from tests.support import thorough
 
 _PARTS = 4
-# One line in so many: some seconds in all.
-_SHARE, _THOROUGH_SHARE = 0.05, 0.25
+# One line in twenty: half a minute of processor time.
+_SHARE = 0.05
 
 
 @pytest.mark.parametrize("part", range(_PARTS))
@@ -20,7 +19,7 @@ def test_what_the_rules_refuse_ends_2_and_what_they_allow_does_not(
     account = ";FileEndpoint=".join((connection_string, files_connection_string.rpartition("FileEndpoint=")[2]))
     tally = Tally()
     with open_stage(tmp_path, account) as stage:
-        for number, (_, lines) in enumerate(choose([], 1, _THOROUGH_SHARE if thorough.is_on() else _SHARE)):
+        for number, (_, lines) in enumerate(choose([], 1, _SHARE)):
             if number % _PARTS == part:
                 play(stage, lines, tally)
     assert (tally.wrong, tally.lines > 0) == ([], True)
