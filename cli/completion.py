@@ -211,7 +211,7 @@ def _options(typed: PartialLine) -> list[Candidate]:
 
 
 def _list_excluded(typed: PartialLine) -> set[str]:
-    """Return what does not go together with what was typed, by the names that rules have for it."""
+    """Return the options that a rule excludes beside those that were typed, by their names in rules."""
     if isinstance(typed.command, Group):
         return set()
     places = [row.metavar.strip("[]") for row in typed.command.rows if row.is_argument]

@@ -53,7 +53,7 @@ def delete(
 
 
 def preview(target: Target, conditions: Conditions, deadline: Deadline) -> Written:
-    """Return what a delete would do. Not guaranteed: snapshots and fences are not looked at.
+    """Return the result of a delete without sending it. Not guaranteed: snapshots and fences are not checked.
 
     Raises:
         Changed: it is no longer the version the condition names.

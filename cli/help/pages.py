@@ -76,7 +76,7 @@ def build_all(node: Group | Command, path: str = ROOT) -> Iterator[HelpPage]:
 
 
 def usage(node: TreeNode) -> str:
-    """Return what may stand behind the name of a command or a group."""
+    """Return the words that may follow the name of a command or a group."""
     places = [row.place for row in node.rows if row.is_argument and not row.is_hidden]
     return " ".join(["[OPTIONS]", *places, *(["COMMAND [ARGS]..."] if isinstance(node, Group) else [])])
 

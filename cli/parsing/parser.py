@@ -243,7 +243,7 @@ _SETTINGS = {"help_option_names": ["--help", "-h"]}
 
 @cache
 def build(node: Command | Group) -> "ParsedCommand | ParsedGroup":
-    """Return what Typer reads a command or a group with."""
+    """Return the Typer object that reads the line of a command or a group."""
     return ParsedGroup(node) if isinstance(node, Group) else ParsedCommand(node)
 
 

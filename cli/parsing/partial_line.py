@@ -30,7 +30,7 @@ class PartialLine:
 
 
 def walk(words: Sequence[str]) -> PartialLine:
-    """Return what the words of a line are, up to ``--``."""
+    """Read the words of a line, up to ``--``, by the rows of its command."""
     typed = PartialLine(root)
     for word in words:
         if typed.pending is not None:

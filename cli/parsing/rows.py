@@ -85,7 +85,7 @@ class Row:
 
     @property
     def place_name(self) -> str:
-        """Return what rules call an argument: its metavar without brackets, and without the ``--`` before a command."""
+        """Return the name of an argument in rules: its metavar without brackets, without the ``--`` of a command."""
         return self.metavar.strip("[]").removeprefix("-- ")
 
     @property
@@ -98,7 +98,7 @@ class Row:
         return names if self.is_flag else f"{names} {self.metavar}"
 
     def explain(self, goes_with: str) -> str:
-        """Return what it is for, what it goes with, and its default."""
+        """Return its help: its purpose, the options that it excludes or needs, and its default."""
         default = self.written_default
         return f"{self.help}{goes_with}  [default: {default}]" if default else f"{self.help}{goes_with}"
 
@@ -245,7 +245,7 @@ def _list_within(kind: Any) -> "Iterator[Rule]":
 
 
 def list_typed(rows: Iterable[Row], values: Mapping[str, Any], names: Collection[str]) -> list[str]:
-    """Return what was typed, each by the name that rules have for it.
+    """Return the options and arguments that were typed, by their names in rules.
 
     ``names`` are those of the parameters that were typed.
     """
