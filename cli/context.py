@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from azguard.cache.copies import Copy
     from azguard.cache.etag_cache import EtagCache
     from azguard.cache.reads import Reads
-    from azguard.guards.operations import Operation
     from azguard.guards.resolve import Conditions
     from azguard.guards.versions import SeenVersion
+    from azguard.wire.rows import Operation
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from azguard.errors import AzguardError, Changed, ConfigError, Gone, Interrupted
 
 if TYPE_CHECKING:
     from azguard.cli.parsing.tree import Group, TreeNode
-    from azguard.guards.operations import Operation
+    from azguard.wire.rows import Operation
 
 _CLOSED_PIPE = 141  # 128 + SIGPIPE, what any program gets whose reader has gone
 

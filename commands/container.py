@@ -9,11 +9,18 @@ from azguard.cli.options import common, resources
 from azguard.cli.options.resources import Noun, declare_exists, declare_list
 from azguard.cli.parsing.rows import option
 from azguard.cli.parsing.tree import Group
-from azguard.guards import operations
-from azguard.guards.operations import Part
 from azguard.guards.resolve import Conditions
 from azguard.requests.results import Written
 from azguard.resources.existence import require_empty
+from azguard.wire.operations.containers import (
+    CONTAINER_CREATE,
+    CONTAINER_DELETE,
+    CONTAINER_GET_ACL,
+    CONTAINER_GET_PROPERTIES,
+    CONTAINER_SET_ACL,
+    CONTAINER_SET_METADATA,
+)
+from azguard.wire.rows import Part
 
 
 def _read_metadata(*asked: Any) -> Any:
@@ -30,13 +37,11 @@ def _read_policies(*asked: Any) -> Any:
 
 app = Group("Containers: create, show, exists, list, delete, metadata, acl.")
 _CONTAINER = Noun(Kind.CONTAINER, "container", common.Container, "site", "conditions")
-metadata_app = resources.declare_part(
-    app, _CONTAINER, Part.METADATA, operations.CONTAINER_GET_PROPERTIES, _read_metadata
-)
-acl_app = resources.declare_part(app, _CONTAINER, Part.ACL, operations.CONTAINER_GET_ACL, _read_policies)
+metadata_app = resources.declare_part(app, _CONTAINER, Part.METADATA, CONTAINER_GET_PROPERTIES, _read_metadata)
+acl_app = resources.declare_part(app, _CONTAINER, Part.ACL, CONTAINER_GET_ACL, _read_policies)
 
 
-@app.command(spec=common.operation(operations.CONTAINER_CREATE))
+@app.command(spec=common.operation(CONTAINER_CREATE))
 def create(
     env: Environment,
     container: common.Container,
@@ -67,7 +72,7 @@ def create(
     env.out.show(result)
 
 
-@app.command(spec=common.operation(operations.CONTAINER_GET_PROPERTIES))
+@app.command(spec=common.operation(CONTAINER_GET_PROPERTIES))
 def show(env: Environment, container: common.Container) -> None:
     """Show a container's properties and metadata.
 
@@ -79,11 +84,11 @@ def show(env: Environment, container: common.Container) -> None:
     env.out.show(containers.show(target, env.conditions(target), env.deadline))
 
 
-declare_exists(app, _CONTAINER, operations.CONTAINER_GET_PROPERTIES, containers.show)
+declare_exists(app, _CONTAINER, CONTAINER_GET_PROPERTIES, containers.show)
 declare_list(app, _CONTAINER, common.remote("List Containers honours no conditions"), containers.list_containers)
 
 
-@app.command(spec=common.operation(operations.CONTAINER_DELETE))
+@app.command(spec=common.operation(CONTAINER_DELETE))
 def delete(
     env: Environment,
     container: common.Container,
@@ -124,7 +129,7 @@ def delete(
     env.out.show(env.reads.delete(target, conditions, send))
 
 
-@metadata_app.command(name="set", spec=common.operation(operations.CONTAINER_SET_METADATA))
+@metadata_app.command(name="set", spec=common.operation(CONTAINER_SET_METADATA))
 def set_metadata(
     env: Environment,
     container: common.Container,
@@ -152,7 +157,7 @@ def set_metadata(
     resources.record_replaced(env, target, Part.METADATA, done)
 
 
-@acl_app.command(name="set", spec=common.operation(operations.CONTAINER_SET_ACL))
+@acl_app.command(name="set", spec=common.operation(CONTAINER_SET_ACL))
 def set_policies(
     env: Environment,
     container: common.Container,

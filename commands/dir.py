@@ -12,17 +12,22 @@ from azguard.cli.options.resources import Noun, declare_exists
 from azguard.cli.parsing.rows import argument
 from azguard.cli.parsing.tree import Group
 from azguard.files import directories, entries, writes
-from azguard.guards import operations
-from azguard.guards.operations import Part
+from azguard.wire.operations.shares import (
+    DIRECTORY_CREATE,
+    DIRECTORY_DELETE,
+    DIRECTORY_GET_PROPERTIES,
+    DIRECTORY_RENAME,
+    DIRECTORY_SET_METADATA,
+    DIRECTORY_SET_PROPERTIES,
+)
+from azguard.wire.rows import Part
 
 app = Group("Directories: create, show, exists, list, delete, rename, set-properties, metadata.")
 _DIRECTORY = Noun(Kind.DIR, "dir", addresses.Directory, "team/reports", "files", "directory")
-metadata_app = resources.declare_part(
-    app, _DIRECTORY, Part.METADATA, operations.DIRECTORY_GET_PROPERTIES, addresses.read_metadata
-)
+metadata_app = resources.declare_part(app, _DIRECTORY, Part.METADATA, DIRECTORY_GET_PROPERTIES, addresses.read_metadata)
 
 
-@app.command(spec=common.operation(operations.DIRECTORY_CREATE))
+@app.command(spec=common.operation(DIRECTORY_CREATE))
 def create(
     env: Environment,
     directory: addresses.Directory,
@@ -52,7 +57,7 @@ def create(
     env.out.show(result)
 
 
-@app.command(spec=common.operation(operations.DIRECTORY_GET_PROPERTIES))
+@app.command(spec=common.operation(DIRECTORY_GET_PROPERTIES))
 def show(env: Environment, directory: addresses.Directory) -> None:
     """Show a directory's properties and metadata.
 
@@ -68,7 +73,7 @@ def show(env: Environment, directory: addresses.Directory) -> None:
 
 
 declare_exists(
-    app, _DIRECTORY, operations.DIRECTORY_GET_PROPERTIES, lambda target, _, deadline: directories.show(target, deadline)
+    app, _DIRECTORY, DIRECTORY_GET_PROPERTIES, lambda target, _, deadline: directories.show(target, deadline)
 )
 
 
@@ -91,7 +96,7 @@ def list_(
     env.out.show_each(entries.list_entries(target, env.deadline, prefix=prefix, limit=num_results, kind=Kind.DIR))
 
 
-@app.command(spec=common.operation(operations.DIRECTORY_DELETE))
+@app.command(spec=common.operation(DIRECTORY_DELETE))
 def delete(env: Environment, directory: addresses.Directory, dry_run: resources.DryRun = False) -> None:
     """Delete a directory, if it is empty.
 
@@ -113,7 +118,7 @@ def delete(env: Environment, directory: addresses.Directory, dry_run: resources.
     env.out.show(env.reads.delete(target, conditions, lambda: directories.delete(target, conditions, env.deadline)))
 
 
-@app.command(spec=common.operation(operations.DIRECTORY_RENAME))
+@app.command(spec=common.operation(DIRECTORY_RENAME))
 def rename(
     env: Environment,
     directory: Annotated[str, argument("OLD", "The directory: SHARE/PATH, or its URL.", completer=completers.files)],
@@ -146,7 +151,7 @@ def rename(
 
 @app.command(
     name="set-properties",
-    spec=common.operation(operations.DIRECTORY_SET_PROPERTIES),
+    spec=common.operation(DIRECTORY_SET_PROPERTIES),
     rules=(SOME_SMB_PROPERTY,),
 )
 def set_properties(env: Environment, directory: addresses.Directory, given: SmbPropertyOptions) -> None:
@@ -170,7 +175,7 @@ def set_properties(env: Environment, directory: addresses.Directory, given: SmbP
     env.out.show(done)
 
 
-@metadata_app.command(name="set", spec=common.operation(operations.DIRECTORY_SET_METADATA))
+@metadata_app.command(name="set", spec=common.operation(DIRECTORY_SET_METADATA))
 def set_metadata(
     env: Environment,
     directory: addresses.Directory,

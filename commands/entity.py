@@ -19,7 +19,6 @@ from azguard.cli.output.results import Output
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.rows import checked
-from azguard.guards import operations
 from azguard.requests.lineage import fresh_op
 from azguard.resources import existence
 from azguard.tables import edm, entities, entity_json, filters, transactions, writes
@@ -27,12 +26,22 @@ from azguard.tables.entities import Stored
 from azguard.tables.entity_json import EntityCopy
 from azguard.tables.transaction_lines import LineReader
 from azguard.tables.writes import EntityWrite, Verb, find_existing
+from azguard.wire.operations.tables import (
+    TABLE_BATCH,
+    TABLE_ENTITY_DELETE,
+    TABLE_ENTITY_GET,
+    TABLE_ENTITY_INSERT,
+    TABLE_ENTITY_INSERT_OR_REPLACE,
+    TABLE_ENTITY_MERGE,
+    TABLE_ENTITY_QUERY,
+    TABLE_ENTITY_UPDATE,
+)
 
 app = Group("Entities of tables: get, query, insert, replace, merge, upsert, delete, transaction.")
 _Row = Mapping[str, object]
 
 
-@app.command(spec=common.operation(operations.TABLE_ENTITY_GET))
+@app.command(spec=common.operation(TABLE_ENTITY_GET))
 def get(env: Environment, entity: Entity, select: Select = None) -> None:
     """Read an entity and remember its version, which guards the next write.
 
@@ -55,7 +64,7 @@ def get(env: Environment, entity: Entity, select: Select = None) -> None:
 
 
 @app.command(
-    spec=common.operation(operations.TABLE_ENTITY_QUERY),
+    spec=common.operation(TABLE_ENTITY_QUERY),
     rules=(checked("--filter --param", "each @NAME has one value", "filters.bind_parameters"),),
 )
 def query(
@@ -90,7 +99,7 @@ def query(
     deliver(env, target, pages, names)
 
 
-@app.command(spec=common.operation(operations.TABLE_ENTITY_INSERT))
+@app.command(spec=common.operation(TABLE_ENTITY_INSERT))
 def insert(env: Environment, entity: Entity, given: EntityOptions, if_exists: common.IfExists = None) -> None:
     """Create an entity; if it exists, it stays as it is (exit 45, or 0 with --if-exists skip).
 
@@ -106,7 +115,7 @@ def insert(env: Environment, entity: Entity, given: EntityOptions, if_exists: co
     _write(env, entity, Verb.INSERT, given, skip=resources.skips(env, if_exists))
 
 
-@app.command(spec=common.operation(operations.TABLE_ENTITY_UPDATE))
+@app.command(spec=common.operation(TABLE_ENTITY_UPDATE))
 def replace(env: Environment, entity: Entity, given: EntityOptions) -> None:
     """Replace an entity, but only the version you have seen; properties that you do not name are removed.
 
@@ -125,7 +134,7 @@ def replace(env: Environment, entity: Entity, given: EntityOptions) -> None:
     _write(env, entity, Verb.REPLACE, given)
 
 
-@app.command(spec=common.operation(operations.TABLE_ENTITY_MERGE))
+@app.command(spec=common.operation(TABLE_ENTITY_MERGE))
 def merge(env: Environment, entity: Entity, given: EntityOptions) -> None:
     """Set properties of an entity, but only of the version you have seen; the others stay as they are.
 
@@ -142,7 +151,7 @@ def merge(env: Environment, entity: Entity, given: EntityOptions) -> None:
     _write(env, entity, Verb.MERGE, given)
 
 
-@app.command(spec=common.operation(operations.TABLE_ENTITY_INSERT_OR_REPLACE))
+@app.command(spec=common.operation(TABLE_ENTITY_INSERT_OR_REPLACE))
 def upsert(
     env: Environment,
     entity: Entity,
@@ -173,7 +182,7 @@ def upsert(
 
 
 @app.command(
-    spec=common.operation(operations.TABLE_ENTITY_DELETE),
+    spec=common.operation(TABLE_ENTITY_DELETE),
     rules=(checked("--version-of", "the copy names its version", "entity_json.for_delete"),),
 )
 def delete(
@@ -202,7 +211,7 @@ def delete(
     _write(env, entity, Verb.DELETE, EntityOptions(file=version_of, lock=lock))
 
 
-@app.command(spec=common.operation(operations.TABLE_BATCH))
+@app.command(spec=common.operation(TABLE_BATCH))
 def transaction(
     env: Environment,
     file: Annotated[str, argument("FILE|-", "The file: JSON lines, one write on each.")],

@@ -15,7 +15,6 @@ from azguard.cli.output import holdings
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.rows import at_most_one, checked, excludes, needs, one_of
-from azguard.guards import operations
 from azguard.leases import own as held_leases
 from azguard.leases import shown
 from azguard.leases import state as lease_state
@@ -23,6 +22,15 @@ from azguard.leases.actions import DEFAULT_SECONDS
 from azguard.leases.kinds import Action
 from azguard.leases.own import CheckedLease, OwnLeaseStatus, Standing
 from azguard.leases.recorded import LeaseRequest
+from azguard.wire.operations.blobs import (
+    BLOB_GET_PROPERTIES,
+    BLOB_LEASE_ACQUIRE,
+    BLOB_LEASE_BREAK,
+    BLOB_LEASE_CHANGE,
+    BLOB_LEASE_RELEASE,
+    BLOB_LEASE_RENEW,
+)
+from azguard.wire.operations.containers import CONTAINER_LIST_BLOBS
 
 _Leasable = Annotated[
     str,
@@ -88,7 +96,7 @@ app = Group("Leases of blobs, containers, shares and files: acquire, renew, chan
 
 
 @app.command(
-    spec=common.operation(operations.BLOB_LEASE_ACQUIRE),
+    spec=common.operation(BLOB_LEASE_ACQUIRE),
     rules=(excludes("--infinite", "--lease-duration"), at_most_one("--wait --no-wait")),
 )
 def acquire(
@@ -138,7 +146,7 @@ def acquire(
     env.out.show(done, alone="lease_id")
 
 
-@app.command(spec=common.operation(operations.BLOB_LEASE_RENEW))
+@app.command(spec=common.operation(BLOB_LEASE_RENEW))
 def renew(env: Environment, address: _Leasable, lease_id: _HeldLease = "@held") -> None:
     """Renew a lease for its own term from now.
 
@@ -151,7 +159,7 @@ def renew(env: Environment, address: _Leasable, lease_id: _HeldLease = "@held") 
     env.out.show(leases.build_kept_lease(env, target).renew(conditions))
 
 
-@app.command(spec=common.operation(operations.BLOB_LEASE_CHANGE))
+@app.command(spec=common.operation(BLOB_LEASE_CHANGE))
 def change(
     env: Environment,
     address: _Leasable,
@@ -169,7 +177,7 @@ def change(
     env.out.show(leases.build_kept_lease(env, target).change(conditions, proposed), alone="lease_id")
 
 
-@app.command(spec=common.operation(operations.BLOB_LEASE_RELEASE))
+@app.command(spec=common.operation(BLOB_LEASE_RELEASE))
 def release(env: Environment, address: _Leasable, lease_id: _HeldLease = "@held") -> None:
     """Release a lease, so that others can acquire it at once.
 
@@ -187,7 +195,7 @@ def release(env: Environment, address: _Leasable, lease_id: _HeldLease = "@held"
     env.out.show(leases.release(env, target, lease_id))
 
 
-@app.command(name="break", spec=common.operation(operations.BLOB_LEASE_BREAK))
+@app.command(name="break", spec=common.operation(BLOB_LEASE_BREAK))
 def break_(env: Environment, address: _Leasable, given: BreakOptions) -> None:
     """Break the lease of another holder, after showing who that is.
 
@@ -210,7 +218,7 @@ def break_(env: Environment, address: _Leasable, given: BreakOptions) -> None:
     env.out.show(leases.break_lease(env, leases.locate(env, address), given))
 
 
-@app.command(spec=common.operation(operations.BLOB_GET_PROPERTIES))
+@app.command(spec=common.operation(BLOB_GET_PROPERTIES))
 def show(env: Environment, address: _Leasable) -> None:
     """Show the state of a lease, who holds it and since when, as azguard's owner record or Terraform's lock info says.
 
@@ -227,7 +235,7 @@ def show(env: Environment, address: _Leasable) -> None:
     env.out.show(shown.summarize(lease_state.look(target, env.deadline, asked.lease_id, asked)))
 
 
-@app.command(name="list", spec=common.operation(operations.CONTAINER_LIST_BLOBS))
+@app.command(name="list", spec=common.operation(CONTAINER_LIST_BLOBS))
 def list_(env: Environment, container: _Container = None, *, given: _ListOptions) -> None:
     """List the leased blobs of a container, or with --mine the leases that this scope has not released.
 

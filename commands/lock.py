@@ -15,8 +15,8 @@ from azguard.cli.output import holdings
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.rows import needs
-from azguard.guards import operations
 from azguard.locks import run as core
+from azguard.wire.operations.blobs import BLOB_LEASE_BREAK
 
 _OwnLock = Annotated[
     str | None,
@@ -304,7 +304,7 @@ def list_(
     view.watch() if watch else view.show()
 
 
-@app.command(name="break", spec=common.operation(operations.BLOB_LEASE_BREAK))
+@app.command(name="break", spec=common.operation(BLOB_LEASE_BREAK))
 def break_(
     env: Environment,
     address: Lock,

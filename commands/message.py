@@ -25,14 +25,21 @@ from azguard.cli.options.messages import (
 )
 from azguard.cli.parsing.rows import option
 from azguard.cli.parsing.tree import Group
-from azguard.guards import operations
 from azguard.queues import message_results, messages, queues
 from azguard.resources.existence import require_empty
+from azguard.wire.operations.queues import (
+    QUEUE_CLEAR_MESSAGES,
+    QUEUE_DELETE_MESSAGE,
+    QUEUE_GET_MESSAGES,
+    QUEUE_PEEK_MESSAGES,
+    QUEUE_PUT_MESSAGE,
+    QUEUE_UPDATE_MESSAGE,
+)
 
 app = Group("Messages of queues: put, get, peek, update, delete, clear.")
 
 
-@app.command(spec=common.operation(operations.QUEUE_PUT_MESSAGE))
+@app.command(spec=common.operation(QUEUE_PUT_MESSAGE))
 def put(env: Environment, queue: common.Queue, given: MessagePutOptions) -> None:
     """Put a message at the end of a queue: the text behind it, or the content of a file or of stdin.
 
@@ -61,7 +68,7 @@ def put(env: Environment, queue: common.Queue, given: MessagePutOptions) -> None
     env.out.show(done)
 
 
-@app.command(spec=common.operation(operations.QUEUE_GET_MESSAGES))
+@app.command(spec=common.operation(QUEUE_GET_MESSAGES))
 def get(
     env: Environment,
     queue: common.Queue,
@@ -98,7 +105,7 @@ def get(
     deliver_received(env, received, encoding, body)
 
 
-@app.command(spec=common.operation(operations.QUEUE_PEEK_MESSAGES))
+@app.command(spec=common.operation(QUEUE_PEEK_MESSAGES))
 def peek(env: Environment, queue: common.Queue, num_messages: Number = 1) -> None:
     """Show the next messages without receiving them, as text and decoded from base64.
 
@@ -113,7 +120,7 @@ def peek(env: Environment, queue: common.Queue, num_messages: Number = 1) -> Non
     env.out.show_each(messages.peek(target, num_messages, env.deadline))
 
 
-@app.command(spec=common.operation(operations.QUEUE_UPDATE_MESSAGE))
+@app.command(spec=common.operation(QUEUE_UPDATE_MESSAGE))
 def update(env: Environment, message: Message, given: ChangeOptions) -> None:
     """Change a message that you received: how long it stays hidden, and its content.
 
@@ -141,7 +148,7 @@ def update(env: Environment, message: Message, given: ChangeOptions) -> None:
     env.out.show(done)
 
 
-@app.command(spec=common.operation(operations.QUEUE_DELETE_MESSAGE))
+@app.command(spec=common.operation(QUEUE_DELETE_MESSAGE))
 def delete(env: Environment, message: Message, pop_receipt: PopReceipt = None) -> None:
     """Delete a message that you received, if no one received it since.
 
@@ -167,7 +174,7 @@ def delete(env: Environment, message: Message, pop_receipt: PopReceipt = None) -
     env.out.show(done)
 
 
-@app.command(spec=common.operation(operations.QUEUE_CLEAR_MESSAGES))
+@app.command(spec=common.operation(QUEUE_CLEAR_MESSAGES))
 def clear(
     env: Environment,
     queue: common.Queue,

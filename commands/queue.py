@@ -15,12 +15,20 @@ from azguard.cli.options.types import COUNT, FILE
 from azguard.cli.output import terminal
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.guards import operations
-from azguard.guards.operations import Part
 from azguard.queues import queues
 from azguard.queues.queues import find_existing
 from azguard.requests.deadline import Deadline
 from azguard.resources.existence import require_empty
+from azguard.wire.operations.queues import (
+    QUEUE_CREATE,
+    QUEUE_DELETE,
+    QUEUE_GET_ACL,
+    QUEUE_GET_METADATA,
+    QUEUE_PEEK_MESSAGES,
+    QUEUE_SET_ACL,
+    QUEUE_SET_METADATA,
+)
+from azguard.wire.rows import Part
 
 if TYPE_CHECKING:
     from azguard.queues.moving import QueueMoved
@@ -45,13 +53,11 @@ poison_app = Group("The messages that could not be handled: list.")
 app.add("poison", poison_app)
 _QUEUE = Noun(Kind.QUEUE, "queue", common.Queue, "jobs", "queues")
 _NO_ETAG = "The service gives them no ETag; azguard makes the one it shows from their content."
-metadata_app = resources.declare_part(
-    app, _QUEUE, Part.METADATA, operations.QUEUE_GET_METADATA, _read_metadata, _NO_ETAG
-)
-acl_app = resources.declare_part(app, _QUEUE, Part.ACL, operations.QUEUE_GET_ACL, _read_policies, _NO_ETAG)
+metadata_app = resources.declare_part(app, _QUEUE, Part.METADATA, QUEUE_GET_METADATA, _read_metadata, _NO_ETAG)
+acl_app = resources.declare_part(app, _QUEUE, Part.ACL, QUEUE_GET_ACL, _read_policies, _NO_ETAG)
 
 
-@app.command(spec=common.operation(operations.QUEUE_CREATE))
+@app.command(spec=common.operation(QUEUE_CREATE))
 def create(
     env: Environment,
     queue: common.Queue,
@@ -82,7 +88,7 @@ def create(
     env.out.show(result)
 
 
-@app.command(spec=common.operation(operations.QUEUE_GET_METADATA))
+@app.command(spec=common.operation(QUEUE_GET_METADATA))
 def show(env: Environment, queue: common.Queue) -> None:
     """Show a queue's metadata and about how many messages are in it.
 
@@ -99,11 +105,11 @@ def show(env: Environment, queue: common.Queue) -> None:
     env.out.show(queues.show(target, env.deadline))
 
 
-declare_exists(app, _QUEUE, operations.QUEUE_GET_METADATA, lambda target, _, deadline: queues.fetch(target, deadline))
+declare_exists(app, _QUEUE, QUEUE_GET_METADATA, lambda target, _, deadline: queues.fetch(target, deadline))
 declare_list(app, _QUEUE, common.remote("List Queues honours no conditions"), queues.list_queues)
 
 
-@app.command(spec=common.operation(operations.QUEUE_DELETE))
+@app.command(spec=common.operation(QUEUE_DELETE))
 def delete(
     env: Environment,
     queue: common.Queue,
@@ -254,7 +260,7 @@ def _show_failure(env: Environment, done: "Done") -> None:
         env.out.warn(hints.in_words(done.error).message)
 
 
-@poison_app.command(name="list", spec=common.operation(operations.QUEUE_PEEK_MESSAGES))
+@poison_app.command(name="list", spec=common.operation(QUEUE_PEEK_MESSAGES))
 def list_poison(
     env: Environment,
     queue: common.Queue,
@@ -301,7 +307,7 @@ def list_poison(
     env.out.show_each(found.messages[:num_results])
 
 
-@metadata_app.command(name="set", spec=common.operation(operations.QUEUE_SET_METADATA))
+@metadata_app.command(name="set", spec=common.operation(QUEUE_SET_METADATA))
 def set_metadata(
     env: Environment,
     queue: common.Queue,
@@ -327,7 +333,7 @@ def set_metadata(
     env.out.show(done)
 
 
-@acl_app.command(name="set", spec=common.operation(operations.QUEUE_SET_ACL))
+@acl_app.command(name="set", spec=common.operation(QUEUE_SET_ACL))
 def set_policies(env: Environment, queue: common.Queue, file: resources.File = None) -> None:
     """Replace all access policies of a queue by those of a JSON file, as acl get prints them.
 

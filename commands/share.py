@@ -11,23 +11,31 @@ from azguard.cli.options.types import COUNT, choice, whole
 from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group
 from azguard.files import shares, writes
-from azguard.guards import operations
-from azguard.guards.operations import Part
 from azguard.requests.results import Written
 from azguard.resources.existence import require_empty
+from azguard.wire.operations.shares import (
+    SHARE_CREATE,
+    SHARE_DELETE,
+    SHARE_GET_ACL,
+    SHARE_GET_PROPERTIES,
+    SHARE_GET_STATS,
+    SHARE_SET_ACL,
+    SHARE_SET_METADATA,
+    SHARE_SET_PROPERTIES,
+    SHARE_SNAPSHOT,
+)
+from azguard.wire.rows import Part
 
 _TIERS = ("TransactionOptimized", "Hot", "Cool", "Premium")
 _MOST_GIBIBYTES = 262_144
 
 app = Group("File shares: create, show, exists, list, delete, snapshot, stats, quota, metadata, acl.")
 _SHARE = Noun(Kind.SHARE, "share", addresses.Share, "team", "files")
-metadata_app = resources.declare_part(
-    app, _SHARE, Part.METADATA, operations.SHARE_GET_PROPERTIES, addresses.read_metadata
-)
-acl_app = resources.declare_part(app, _SHARE, Part.ACL, operations.SHARE_GET_ACL, shares.get_policies)
+metadata_app = resources.declare_part(app, _SHARE, Part.METADATA, SHARE_GET_PROPERTIES, addresses.read_metadata)
+acl_app = resources.declare_part(app, _SHARE, Part.ACL, SHARE_GET_ACL, shares.get_policies)
 
 
-@app.command(spec=common.operation(operations.SHARE_CREATE))
+@app.command(spec=common.operation(SHARE_CREATE))
 def create(
     env: Environment,
     share: addresses.Share,
@@ -60,7 +68,7 @@ def create(
     env.out.show(result)
 
 
-@app.command(spec=common.operation(operations.SHARE_GET_PROPERTIES))
+@app.command(spec=common.operation(SHARE_GET_PROPERTIES))
 def show(env: Environment, share: addresses.Share) -> None:
     """Show a share's properties and metadata.
 
@@ -74,7 +82,7 @@ def show(env: Environment, share: addresses.Share) -> None:
     env.out.show(shares.show(target, env.conditions(target), env.deadline))
 
 
-declare_exists(app, _SHARE, operations.SHARE_GET_PROPERTIES, shares.show)
+declare_exists(app, _SHARE, SHARE_GET_PROPERTIES, shares.show)
 
 
 @app.command(name="list", spec=common.remote("List Shares honours no conditions"))
@@ -99,7 +107,7 @@ def list_(
     )
 
 
-@app.command(spec=common.operation(operations.SHARE_DELETE))
+@app.command(spec=common.operation(SHARE_DELETE))
 def delete(
     env: Environment,
     share: addresses.Share,
@@ -142,7 +150,7 @@ def delete(
     env.out.show(env.reads.delete(target, conditions, send))
 
 
-@app.command(spec=common.operation(operations.SHARE_SNAPSHOT))
+@app.command(spec=common.operation(SHARE_SNAPSHOT))
 def snapshot(env: Environment, share: addresses.Share, metadata: common.Metadata = None) -> None:
     """Keep all that is in a share as it is now, as a snapshot that never changes.
 
@@ -160,7 +168,7 @@ def snapshot(env: Environment, share: addresses.Share, metadata: common.Metadata
     env.out.show(shares.take_snapshot(target, metadata or {}, env.deadline))
 
 
-@app.command(spec=common.operation(operations.SHARE_GET_STATS))
+@app.command(spec=common.operation(SHARE_GET_STATS))
 def stats(env: Environment, share: addresses.Share) -> None:
     """Show about how many bytes a share holds.
 
@@ -174,7 +182,7 @@ def stats(env: Environment, share: addresses.Share) -> None:
     env.out.show(properties.count_bytes(target, env.conditions(target), env.deadline))
 
 
-@app.command(spec=common.operation(operations.SHARE_SET_PROPERTIES))
+@app.command(spec=common.operation(SHARE_SET_PROPERTIES))
 def quota(
     env: Environment,
     share: addresses.Share,
@@ -198,7 +206,7 @@ def quota(
     env.out.show(done)
 
 
-@metadata_app.command(name="set", spec=common.operation(operations.SHARE_SET_METADATA))
+@metadata_app.command(name="set", spec=common.operation(SHARE_SET_METADATA))
 def set_metadata(
     env: Environment,
     share: addresses.Share,
@@ -220,7 +228,7 @@ def set_metadata(
     addresses.replace_metadata(env, target, metadata, file_)
 
 
-@acl_app.command(name="set", spec=common.operation(operations.SHARE_SET_ACL))
+@acl_app.command(name="set", spec=common.operation(SHARE_SET_ACL))
 def set_policies(env: Environment, share: addresses.Share, file: resources.File = None) -> None:
     """Replace all access policies of a share by those of a JSON file, as acl get prints them.
 

@@ -12,10 +12,10 @@ from azguard.cli.output import delivery
 from azguard.cli.parsing.rows import option
 from azguard.cli.parsing.tree import Group
 from azguard.documents.policies import parse as parse_policies
-from azguard.guards import operations
 from azguard.resources import existence
 from azguard.resources.existence import require_empty
 from azguard.tables import tables
+from azguard.wire.operations.tables import TABLE_CREATE, TABLE_DELETE, TABLE_GET_ACL, TABLE_QUERY_TABLES, TABLE_SET_ACL
 
 app = Group("Tables: create, list, delete, and their access policies.")
 _TABLE = Noun(Kind.TABLE, "table", common.Table, "Orders", "tables")
@@ -23,7 +23,7 @@ policies = Group("The access policies of a table: get, set.")
 app.add("acl", policies)
 
 
-@app.command(spec=common.operation(operations.TABLE_CREATE))
+@app.command(spec=common.operation(TABLE_CREATE))
 def create(env: Environment, table: common.Table, if_exists: common.IfExists = None) -> None:
     """Create a table; one that exists is left alone (exit 45, or 0 with --if-exists skip).
 
@@ -44,10 +44,10 @@ def create(env: Environment, table: common.Table, if_exists: common.IfExists = N
     )
 
 
-declare_list(app, _TABLE, common.operation(operations.TABLE_QUERY_TABLES), tables.list_tables)
+declare_list(app, _TABLE, common.operation(TABLE_QUERY_TABLES), tables.list_tables)
 
 
-@app.command(spec=common.operation(operations.TABLE_DELETE))
+@app.command(spec=common.operation(TABLE_DELETE))
 def delete(
     env: Environment,
     table: common.Table,
@@ -81,7 +81,7 @@ def delete(
     env.reads.forget(target)
 
 
-@policies.command(spec=common.operation(operations.TABLE_GET_ACL))
+@policies.command(spec=common.operation(TABLE_GET_ACL))
 def get(env: Environment, table: common.Table) -> None:
     """Read a table's access policies and remember their version.
 
@@ -101,7 +101,7 @@ def get(env: Environment, table: common.Table) -> None:
         env.reads.record(target, found)
 
 
-@policies.command(name="set", spec=common.operation(operations.TABLE_SET_ACL))
+@policies.command(name="set", spec=common.operation(TABLE_SET_ACL))
 def set_(
     env: Environment,
     table: common.Table,

@@ -19,7 +19,7 @@ from azguard.cli.parsing.rows import ACCOUNT, ARGUMENTS, CONDITIONS, GENERAL, OP
 from azguard.cli.parsing.tree import Command, root
 from azguard.cli.registry import COMMANDS
 from azguard.folders import KEPT, Keeping
-from azguard.guards.operations import FULL, Condition, Guard, Lease, Operation, Write
+from azguard.wire.rows import FULL, Condition, Guard, Lease, Operation, Write
 from docs import manual
 from tests.faults import table as fault_table
 

@@ -16,7 +16,6 @@ from azguard.blobs.headers import Rewritten
 from azguard.documents import policies as rules
 from azguard.documents.policies import Policies, PolicyRules
 from azguard.errors import Changed, NotFound, OutcomeUnknown
-from azguard.guards.operations import Condition
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import build_changed, require_version
 from azguard.requests.calls import write_timeouts
@@ -26,6 +25,7 @@ from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteReques
 from azguard.resources import access_policies
 from azguard.resources.access_policies import VersionedPolicies
 from azguard.times import http_date
+from azguard.wire.rows import Condition
 
 #: Who may read without a signature: none, those who know the name of a blob, or all.
 ACCESS = ("off", "blob", "container")

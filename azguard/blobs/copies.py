@@ -19,7 +19,6 @@ from azguard.blobs import copy_sources, fenced_writes, properties, write_checks
 from azguard.blobs.copy_sources import PinnedSource, SourceMovedError
 from azguard.errors import AzguardError, Changed, Exists, GaveUp, NotFound, UsageError
 from azguard.guards import fences
-from azguard.guards.operations import Condition
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
 from azguard.requests.calls import write_timeouts
@@ -29,6 +28,7 @@ from azguard.requests.lineage import KEY, UNSEEN, Lineage, verdict_from_lineage,
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources import copies
 from azguard.resources.copies import PENDING, SUCCESS, Copied, CopyAborted, CopyDestination
+from azguard.wire.rows import Condition
 
 # What stands in the place of the source's lineage where the copy has no other metadata: it is no history.
 _NO_HISTORY = "none"

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from azguard.accounts.account import Auth, Target
 from azguard.blobs import properties
 from azguard.errors import AzguardError, Changed, Exists, Forbidden, NotFound, NotModified, Unauthenticated, UsageError
-from azguard.guards.operations import Condition
 from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, drop_lineage
 from azguard.resources import copies
+from azguard.wire.rows import Condition
 
 # What every service version takes from a source in one request.
 _PIECE_BYTES = 4 * 1024 * 1024

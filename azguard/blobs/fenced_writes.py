@@ -17,10 +17,10 @@ from azguard.accounts.account import Target
 from azguard.blobs import properties
 from azguard.errors import AzguardError, BadRequest, Changed, Exists, Forbidden, GaveUp, NotFound
 from azguard.guards import fences
-from azguard.guards.operations import Condition
 from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Settled
+from azguard.wire.rows import Condition
 
 T = TypeVar("T")
 # A write by a holder of a fence never needs a second read: the tag is there then. So each further read means one more

@@ -15,7 +15,6 @@ from azguard.accounts.account import Target
 from azguard.blobs import properties, write_checks
 from azguard.blobs.content.upload import ContentHeaders
 from azguard.errors import BadRequest, Changed, Gone, NotFound
-from azguard.guards.operations import Condition
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag, require_version
 from azguard.leases import guard
@@ -26,6 +25,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.results import Written
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
+from azguard.wire.rows import Condition
 
 #: Writes over the version that was read, under these conditions.
 Attempt = Callable[[Any, Conditions], Settled[Any]]

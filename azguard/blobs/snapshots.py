@@ -19,7 +19,6 @@ from azguard.accounts.account import Target
 from azguard.blobs import properties, write_checks
 from azguard.blobs.content.upload import BlobPut, Upload
 from azguard.errors import AzguardError, Changed, NotFound, NotModified, OutcomeUnknown, Unavailable, UsageError
-from azguard.guards.operations import Condition
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
 from azguard.requests import commits
@@ -31,6 +30,7 @@ from azguard.requests.results import SnapshotMade
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
 from azguard.updates import recording
 from azguard.updates.recording import LocalRecords, UpdateReport, UpdateRequest
+from azguard.wire.rows import Condition
 
 _Answer = Mapping[str, Any]
 

@@ -23,7 +23,6 @@ from azguard.blobs.content.upload import ContentHeaders
 from azguard.documents import metadata as rules
 from azguard.errors import AzguardError, BadRequest, Changed, Forbidden, NotFound, OutcomeUnknown, UsageError
 from azguard.guards import fences
-from azguard.guards.operations import Condition
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag, require_version
 from azguard.leases import guard
@@ -35,6 +34,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
 from azguard.requests.results import Shown, Written, without_time
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
+from azguard.wire.rows import Condition
 
 # Stands between the blob's ETag and the digest of the tags.
 _MARK = "+"

@@ -23,7 +23,6 @@ from azguard.blobs.listing import BlobShown, ListedBlob
 from azguard.blobs.properties import explain_stale_read
 from azguard.blobs.write_checks import find_blob
 from azguard.errors import Forbidden, NotFound
-from azguard.guards.operations import BLOB_DELETE, BLOB_GET, BLOB_PUT_BLOCK_BLOB, Operation
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
 from azguard.requests import calls, delivery
@@ -32,6 +31,8 @@ from azguard.requests.delivery import AT_ONCE, Shares
 from azguard.requests.lineage import KEY, drop_lineage
 from azguard.requests.results import Written
 from azguard.resources import existence
+from azguard.wire.operations.blobs import BLOB_DELETE, BLOB_GET, BLOB_PUT_BLOCK_BLOB
+from azguard.wire.rows import Operation
 
 # What all blobs together have in memory that are read at the same time: the first range of one, and AT_ONCE others.
 _CONTENT = Shares(1 + AT_ONCE)

@@ -11,7 +11,6 @@ from azguard.accounts.account import Target
 from azguard.blobs import properties
 from azguard.errors import GaveUp, NotFound, NotModified, UsageError
 from azguard.guards import versions
-from azguard.guards.operations import Part
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import SeenVersion, quote_etag
 from azguard.leases import recorded as lease_waiting
@@ -19,6 +18,7 @@ from azguard.leases.state import LeaseState
 from azguard.requests.deadline import Deadline, poll
 from azguard.resources.existence import is_nowhere
 from azguard.times import span
+from azguard.wire.rows import Part
 
 # A file of another job is often waited for longer than a lease, which seldom lasts for more than a minute.
 _LONGEST_PAUSE_SECONDS = 5.0

@@ -10,11 +10,11 @@ from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import AzguardError, Changed, Gone, NotFound
 from azguard.guards import resolve, versions
-from azguard.guards.operations import Guard, Lease, Operation, Part
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import Remembered, SeenVersion
 from azguard.times import iso
+from azguard.wire.rows import Guard, Lease, Operation, Part
 
 if TYPE_CHECKING:
     from azguard.cache.copies import Copy

@@ -20,7 +20,6 @@ from azguard.files.entries import EntryListed
 from azguard.files.guarding import Guarding
 from azguard.files.properties import FileHeaders, SmbProperties
 from azguard.files.temporary import PREFIX
-from azguard.guards.operations import FILE_DELETE, FILE_GET, FILE_RENAME, Operation
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
 from azguard.requests import commits
@@ -31,6 +30,8 @@ from azguard.requests.delivery import WHOLE
 from azguard.requests.results import Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import existence
+from azguard.wire.operations.shares import FILE_DELETE, FILE_GET, FILE_RENAME
+from azguard.wire.rows import Operation
 
 # So many directories are remembered as made: a tree may have more of them than fit the memory.
 _MOST_FOLDERS = 10_000

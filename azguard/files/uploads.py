@@ -15,7 +15,6 @@ from azguard.files.guarding import Guarding
 from azguard.files.placing import NewVersion
 from azguard.files.properties import FileHeaders, SmbProperties
 from azguard.files.temporary import PIECE_BYTES, TemporaryFile
-from azguard.guards.operations import FILE_RENAME
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions, resolve
 from azguard.guards.versions import quote_etag
@@ -24,6 +23,7 @@ from azguard.requests.lineage import KEY
 from azguard.requests.results import ContentPut
 from azguard.requests.settle import Settled
 from azguard.requests.sources import read_up_to
+from azguard.wire.operations.shares import FILE_RENAME
 
 _PIECE_BYTES = 4 * 1024 * 1024
 

@@ -1,6 +1,5 @@
 """What a request may send: which condition the service honours where, and what guards a write.
 
-``operations``  one row for each operation of the four services
 ``resolve``     the conditions as requested → the headers of this operation, or a refusal
 ``requested``   the conditions that a caller names, and which of them an operation would ignore
 ``versions``    ETags; the versions that a scope has seen, and which of them guards a write

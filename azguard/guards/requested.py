@@ -6,17 +6,8 @@ from functools import cached_property
 from typing import Any
 
 from azguard.errors import UsageError
-from azguard.guards.operations import (
-    Condition,
-    Guard,
-    Lease,
-    Operation,
-    Write,
-    find_rejected_pair,
-    why_no_race,
-    why_not,
-    why_not_overwriting,
-)
+from azguard.wire.catalogue import find_rejected_pair, why_no_race, why_not, why_not_overwriting
+from azguard.wire.rows import Condition, Guard, Lease, Operation, Write
 
 
 @dataclass(frozen=True)

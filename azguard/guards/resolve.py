@@ -11,16 +11,11 @@ from azguard.accounts.account import Target
 from azguard.errors import Changed, UsageError
 from azguard.guards import requested, versions
 from azguard.guards import values as condition_values
-from azguard.guards.operations import (
-    BLOB_SET_TIER,
-    TABLE_ENTITY_UPDATE,
-    Condition,
-    Guard,
-    Operation,
-    Write,
-)
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.versions import Remembered
+from azguard.wire.operations.blobs import BLOB_SET_TIER
+from azguard.wire.operations.tables import TABLE_ENTITY_UPDATE
+from azguard.wire.rows import Condition, Guard, Operation, Write
 
 #: The guard of an append where nothing was read: the end of the blob, which the writer looks up.
 POSITION = "position"

@@ -5,9 +5,9 @@ import re
 from azguard.accounts.account import Target
 from azguard.errors import UsageError
 from azguard.guards import versions
-from azguard.guards.operations import Condition, Operation
 from azguard.guards.versions import Remembered
 from azguard.times import parse_http_date
+from azguard.wire.rows import Condition, Operation
 
 _LAST = "@last"
 # Conditions by what their value is; the others are tags conditions.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import AzguardError, Changed, NotFound, UsageError
-from azguard.guards.operations import Part
+from azguard.wire.rows import Part
 
 _QUOTE = '"'
 _BLOB = re.compile(r'"[!#-&(-)+\--?A-~][!#-&(-)+\--~]*"')

@@ -5,7 +5,6 @@ from dataclasses import dataclass, fields
 
 from azguard.accounts.account import Target
 from azguard.errors import Changed, Locked, NotFound, UsageError
-from azguard.guards.operations import Condition
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions
 from azguard.leases import state as lease_age
@@ -17,6 +16,7 @@ from azguard.leases.shown import BrokenLease, describe, summarize_broken
 from azguard.leases.state import LeaseState, look
 from azguard.requests.deadline import Deadline
 from azguard.times import http_date, span
+from azguard.wire.rows import Condition
 
 # The holder may write between our read and our break: each time we read again, but only so often.
 _TRIES = 5

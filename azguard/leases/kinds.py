@@ -9,8 +9,36 @@ from typing import Any
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import UsageError
-from azguard.guards import operations
-from azguard.guards.operations import Operation
+from azguard.wire.operations.blobs import (
+    BLOB_GET_PROPERTIES,
+    BLOB_LEASE_ACQUIRE,
+    BLOB_LEASE_BREAK,
+    BLOB_LEASE_CHANGE,
+    BLOB_LEASE_RELEASE,
+    BLOB_LEASE_RENEW,
+)
+from azguard.wire.operations.containers import (
+    CONTAINER_GET_PROPERTIES,
+    CONTAINER_LEASE_ACQUIRE,
+    CONTAINER_LEASE_BREAK,
+    CONTAINER_LEASE_CHANGE,
+    CONTAINER_LEASE_RELEASE,
+    CONTAINER_LEASE_RENEW,
+)
+from azguard.wire.operations.shares import (
+    FILE_GET_PROPERTIES,
+    FILE_LEASE_ACQUIRE,
+    FILE_LEASE_BREAK,
+    FILE_LEASE_CHANGE,
+    FILE_LEASE_RELEASE,
+    SHARE_GET_PROPERTIES,
+    SHARE_LEASE_ACQUIRE,
+    SHARE_LEASE_BREAK,
+    SHARE_LEASE_CHANGE,
+    SHARE_LEASE_RELEASE,
+    SHARE_LEASE_RENEW,
+)
+from azguard.wire.rows import Operation
 
 
 class FileLease:
@@ -89,39 +117,39 @@ def _blob_lease(client: Any, lease_id: str | None) -> Any:
 KINDS = {
     Kind.BLOB: LeaseKind(
         actions={
-            Action.ACQUIRE: operations.BLOB_LEASE_ACQUIRE,
-            Action.RENEW: operations.BLOB_LEASE_RENEW,
-            Action.CHANGE: operations.BLOB_LEASE_CHANGE,
-            Action.RELEASE: operations.BLOB_LEASE_RELEASE,
-            Action.BREAK: operations.BLOB_LEASE_BREAK,
+            Action.ACQUIRE: BLOB_LEASE_ACQUIRE,
+            Action.RENEW: BLOB_LEASE_RENEW,
+            Action.CHANGE: BLOB_LEASE_CHANGE,
+            Action.RELEASE: BLOB_LEASE_RELEASE,
+            Action.BREAK: BLOB_LEASE_BREAK,
         },
-        read=operations.BLOB_GET_PROPERTIES,
+        read=BLOB_GET_PROPERTIES,
         client=lambda target: target.account.blob(target.address),
         properties=lambda client: client.get_blob_properties,
         lease=_blob_lease,
     ),
     Kind.CONTAINER: LeaseKind(
         actions={
-            Action.ACQUIRE: operations.CONTAINER_LEASE_ACQUIRE,
-            Action.RENEW: operations.CONTAINER_LEASE_RENEW,
-            Action.CHANGE: operations.CONTAINER_LEASE_CHANGE,
-            Action.RELEASE: operations.CONTAINER_LEASE_RELEASE,
-            Action.BREAK: operations.CONTAINER_LEASE_BREAK,
+            Action.ACQUIRE: CONTAINER_LEASE_ACQUIRE,
+            Action.RENEW: CONTAINER_LEASE_RENEW,
+            Action.CHANGE: CONTAINER_LEASE_CHANGE,
+            Action.RELEASE: CONTAINER_LEASE_RELEASE,
+            Action.BREAK: CONTAINER_LEASE_BREAK,
         },
-        read=operations.CONTAINER_GET_PROPERTIES,
+        read=CONTAINER_GET_PROPERTIES,
         client=lambda target: target.account.container(target.address),
         properties=lambda client: client.get_container_properties,
         lease=_blob_lease,
     ),
     Kind.SHARE: LeaseKind(
         actions={
-            Action.ACQUIRE: operations.SHARE_LEASE_ACQUIRE,
-            Action.RENEW: operations.SHARE_LEASE_RENEW,
-            Action.CHANGE: operations.SHARE_LEASE_CHANGE,
-            Action.RELEASE: operations.SHARE_LEASE_RELEASE,
-            Action.BREAK: operations.SHARE_LEASE_BREAK,
+            Action.ACQUIRE: SHARE_LEASE_ACQUIRE,
+            Action.RENEW: SHARE_LEASE_RENEW,
+            Action.CHANGE: SHARE_LEASE_CHANGE,
+            Action.RELEASE: SHARE_LEASE_RELEASE,
+            Action.BREAK: SHARE_LEASE_BREAK,
         },
-        read=operations.SHARE_GET_PROPERTIES,
+        read=SHARE_GET_PROPERTIES,
         client=lambda target: target.account.share(target.address),
         properties=lambda client: client.get_share_properties,
         lease=FileLease,
@@ -129,12 +157,12 @@ KINDS = {
     # The lease of a file has no term, so that it cannot be renewed.
     Kind.FILE: LeaseKind(
         actions={
-            Action.ACQUIRE: operations.FILE_LEASE_ACQUIRE,
-            Action.CHANGE: operations.FILE_LEASE_CHANGE,
-            Action.RELEASE: operations.FILE_LEASE_RELEASE,
-            Action.BREAK: operations.FILE_LEASE_BREAK,
+            Action.ACQUIRE: FILE_LEASE_ACQUIRE,
+            Action.CHANGE: FILE_LEASE_CHANGE,
+            Action.RELEASE: FILE_LEASE_RELEASE,
+            Action.BREAK: FILE_LEASE_BREAK,
         },
-        read=operations.FILE_GET_PROPERTIES,
+        read=FILE_GET_PROPERTIES,
         client=lambda target: target.account.file(target.address),
         properties=lambda client: client.get_file_properties,
         lease=FileLease,

@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, ConfigError, Locked, NotFound, Unavailable, UsageError
-from azguard.guards.operations import Condition
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions, owner_records
 from azguard.leases import state as lease_state
@@ -28,6 +27,7 @@ from azguard.processes.signals import ignore_ending, raise_at_end
 from azguard.requests import calls, commits
 from azguard.requests.deadline import Deadline
 from azguard.times import iso
+from azguard.wire.rows import Condition
 
 # Bounded: an infinite lease that is not given back here has its record, and is released by its id.
 _RELEASE_SECONDS = 5.0

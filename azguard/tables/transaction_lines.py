@@ -8,12 +8,12 @@ from typing import Any
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, UsageError
 from azguard.guards import resolve
-from azguard.guards.operations import Operation
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.versions import Remembered, SeenVersion
 from azguard.tables import entity_json, transactions, writes
 from azguard.tables.transactions import Item
 from azguard.tables.writes import EntityWrite, Verb
+from azguard.wire.rows import Operation
 
 _TEXTS = ("etag", "if_match")
 _FLAGS = ("last_writer_wins",)

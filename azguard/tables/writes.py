@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, Exists, NotFound, UsageError
-from azguard.guards import operations
-from azguard.guards.operations import Condition, Operation
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
@@ -28,6 +26,15 @@ from azguard.resources.existence import judge_version, leave_alone, look_before
 from azguard.tables import edm, entities
 from azguard.tables.edm import ANNOTATION, Entity
 from azguard.tables.entities import Stored
+from azguard.wire.operations.tables import (
+    TABLE_ENTITY_DELETE,
+    TABLE_ENTITY_INSERT,
+    TABLE_ENTITY_INSERT_OR_MERGE,
+    TABLE_ENTITY_INSERT_OR_REPLACE,
+    TABLE_ENTITY_MERGE,
+    TABLE_ENTITY_UPDATE,
+)
+from azguard.wire.rows import Condition, Operation
 
 if TYPE_CHECKING:
     from azguard.cache.reads import Reads
@@ -48,16 +55,16 @@ class Verb(StrEnum):
     def operation(self, *, merges: bool = False) -> Operation:
         """Return its row in the table of operations; ``merges`` is about an upsert."""
         if self is Verb.UPSERT and merges:
-            return operations.TABLE_ENTITY_INSERT_OR_MERGE
+            return TABLE_ENTITY_INSERT_OR_MERGE
         return _OPERATIONS[self]
 
 
 _OPERATIONS = {
-    Verb.INSERT: operations.TABLE_ENTITY_INSERT,
-    Verb.REPLACE: operations.TABLE_ENTITY_UPDATE,
-    Verb.MERGE: operations.TABLE_ENTITY_MERGE,
-    Verb.UPSERT: operations.TABLE_ENTITY_INSERT_OR_REPLACE,
-    Verb.DELETE: operations.TABLE_ENTITY_DELETE,
+    Verb.INSERT: TABLE_ENTITY_INSERT,
+    Verb.REPLACE: TABLE_ENTITY_UPDATE,
+    Verb.MERGE: TABLE_ENTITY_MERGE,
+    Verb.UPSERT: TABLE_ENTITY_INSERT_OR_REPLACE,
+    Verb.DELETE: TABLE_ENTITY_DELETE,
 }
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from azguard.accounts.account import Target
-from azguard.guards.operations import Operation
 from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written
+from azguard.wire.rows import Operation
 
 
 class ListedItem(Protocol):

@@ -29,7 +29,6 @@ from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.documents import json_text
 from azguard.errors import Changed, ConfigError, Exists, NotFound, OutcomeUnknown, Unavailable, UsageError
-from azguard.guards.operations import Condition
 from azguard.guards.resolve import Conditions
 from azguard.queues.moving import POISON_SUFFIX
 from azguard.requests.calls import ServiceClock
@@ -40,6 +39,7 @@ from azguard.tables import entities, writes
 from azguard.tables.edm import PARTITION_KEY, ROW_KEY, Entity
 from azguard.tables.entities import Stored
 from azguard.tables.writes import EntityWrite, Verb
+from azguard.wire.rows import Condition
 from azguard.worker.settings import Claimed, DoneBefore, HeldByAnother, MessageFacts
 
 CLAIMED = "claimed"

@@ -7,8 +7,9 @@ from collections.abc import Collection
 
 from azguard import errors
 from azguard.cli.parsing.tree import Command
-from azguard.guards import operations
-from azguard.guards.operations import Condition, Lease, Operation, Write
+from azguard.wire.operations.shares import FILE_FORCE_CLOSE_HANDLES
+from azguard.wire.operations.tables import TABLE_BATCH
+from azguard.wire.rows import Condition, Lease, Operation, Write
 
 # 1 is a bug, and 143 the end by SIGTERM.
 _EVERY = {0, 1, 143} | {
@@ -36,7 +37,7 @@ _BY_OPTION = {
 }
 # What takes several requests, and reads records that azguard wrote.
 _OF_STEPS = (errors.Exists, errors.OutcomeUnknown, errors.LockLost, errors.TransformFailed)
-_OF_MANY = (operations.FILE_FORCE_CLOSE_HANDLES,)
+_OF_MANY = (FILE_FORCE_CLOSE_HANDLES,)
 _OF_COMMAND = (errors.Partial, errors.TransformFailed, errors.GaveUp, errors.LockLost, errors.NotExecutable,
                errors.CommandNotFound)  # fmt: skip
 
@@ -73,7 +74,7 @@ def _list_of_operation(operation: Operation, names: Collection[str]) -> set[int]
     elif operation.honours & _UNCHANGED:
         found.add(errors.NotModified)
     # A transaction creates what its lines say.
-    if operation.creates or operation is operations.TABLE_BATCH:
+    if operation.creates or operation is TABLE_BATCH:
         found.add(errors.Exists)
     if operation.fences or operation.lease is Lease.SUBJECT:
         found.add(errors.LockLost)

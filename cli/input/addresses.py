@@ -13,10 +13,10 @@ from azguard.cli.input import values
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import argument
 from azguard.errors import ConfigError, UsageError
-from azguard.guards.operations import Part
 from azguard.guards.resolve import Conditions
 from azguard.locks import lock_blobs, log
 from azguard.naming import same_host
+from azguard.wire.rows import Part
 
 if TYPE_CHECKING:
     from azguard.blobs.trees import BlobTree

@@ -16,7 +16,7 @@ from azguard.cli.parsing.rows import ACCOUNT, CONDITIONS, GENERAL, CommandSpec, 
 from azguard.cli.rules.rows import checked, excludes
 
 if TYPE_CHECKING:
-    from azguard.guards.operations import Operation
+    from azguard.wire.rows import Operation
 
 
 Blob = Annotated[str, argument("BLOB", "The blob: CONTAINER/NAME, or its URL.", completer=completers.blobs)]

@@ -12,10 +12,11 @@ from azguard.cli.options.types import DURATION, HEADER, MD5, SIZE, TEXT, ValueTy
 from azguard.cli.parsing.rows import flag, option
 from azguard.cli.rules.rows import Rule, any_of, at_most_one, checked, excludes, needs
 from azguard.errors import UsageError
-from azguard.guards.operations import BLOB_GET, Operation
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions
 from azguard.times import span
+from azguard.wire.operations.blobs import BLOB_GET
+from azguard.wire.rows import Operation
 
 if TYPE_CHECKING:
     from collections.abc import Callable

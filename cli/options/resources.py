@@ -15,10 +15,10 @@ from azguard.cli.parsing.rows import CommandSpec, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.rows import checked, excludes
 from azguard.errors import NotFound, UsageError
-from azguard.guards.operations import Operation, Part
 from azguard.guards.requested import CREATE_ONLY, RequestedConditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
+from azguard.wire.rows import Operation, Part
 
 if TYPE_CHECKING:
     from azguard.documents.policies import Policies, PolicyRules

@@ -17,10 +17,10 @@ from azguard.guards.requested import RequestedConditions
 from azguard.requests.pool import Done, Job
 
 if TYPE_CHECKING:
-    from azguard.guards.operations import Operation
     from azguard.trees.items import TreeSummary
     from azguard.trees.runs import Control
     from azguard.trees.store import TreeStore
+    from azguard.wire.rows import Operation
 
 
 # Options of a put that say nothing of what a file is to be besides its content.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 if TYPE_CHECKING:
     from azguard.cli.options.types import ValueType
     from azguard.cli.rules.rows import Rule
-    from azguard.guards.operations import Operation
+    from azguard.wire.rows import Operation
 
 # The heading an option stands under in --help.
 ARGUMENTS, OPTIONS, CONDITIONS, ACCOUNT, GENERAL, TREES = (

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Callable, Mapping
 
 from azguard.cli.words.rows import Words
-from azguard.guards.operations import Condition
+from azguard.wire.rows import Condition
 
 # A condition in a sentence of the core, where the command line has its option.
 _CONDITION = re.compile(rf"(?<![\w-])({'|'.join(sorted(Condition, key=len, reverse=True))})(?![\w-])")

@@ -13,7 +13,7 @@ from azguard.cli.options.types import TEXT
 from azguard.cli.output.delivery import Overwrite, check_overwrite, to_file, to_stream
 from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group
-from azguard.guards import operations
+from azguard.wire.operations.blobs import BLOB_GET, BLOB_PUT_BLOCK_BLOB
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 app = Group("The content of a blob: get, put.")
 
 
-@app.command(spec=common.operation(operations.BLOB_GET))
+@app.command(spec=common.operation(BLOB_GET))
 def get(
     env: Environment,
     blob: common.Blob,
@@ -93,7 +93,7 @@ def get(
         env.out.show(got)
 
 
-@app.command(spec=common.operation(operations.BLOB_PUT_BLOCK_BLOB))
+@app.command(spec=common.operation(BLOB_PUT_BLOCK_BLOB))
 def put(
     env: Environment,
     blob: common.Blob,

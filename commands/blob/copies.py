@@ -12,9 +12,9 @@ from azguard.cli.options.copies import CopyOptions, find_ends, locate_source, re
 from azguard.cli.options.types import TEXT
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.guards import operations
 from azguard.requests.lineage import fresh_op
 from azguard.resources import existence
+from azguard.wire.operations.blobs import BLOB_ABORT_COPY, BLOB_COPY, BLOB_SNAPSHOT, BLOB_UNDELETE
 
 if TYPE_CHECKING:
     from azguard.blobs.copies import BlobCopy
@@ -27,7 +27,7 @@ _Destination = Annotated[
 app = Group("Copies and kept versions of a blob: copy, abort-copy, snapshot, restore, undelete.")
 
 
-@app.command(spec=common.operation(operations.BLOB_COPY))
+@app.command(spec=common.operation(BLOB_COPY))
 def copy(
     env: Environment,
     blob: Annotated[
@@ -91,7 +91,7 @@ def copy(
     env.out.show(copied)
 
 
-@app.command("abort-copy", spec=common.operation(operations.BLOB_ABORT_COPY))
+@app.command("abort-copy", spec=common.operation(BLOB_ABORT_COPY))
 def abort_copy(
     env: Environment,
     blob: _Destination,
@@ -118,7 +118,7 @@ def abort_copy(
     env.out.show(done)
 
 
-@app.command(spec=common.operation(operations.BLOB_SNAPSHOT))
+@app.command(spec=common.operation(BLOB_SNAPSHOT))
 def snapshot(
     env: Environment, blob: common.Blob, metadata: common.Metadata = None, no_lineage: common.NoLineage = False
 ) -> None:
@@ -151,7 +151,7 @@ def snapshot(
     env.out.show(snapshots.take_snapshot(given))
 
 
-@app.command(spec=common.operation(operations.BLOB_COPY))
+@app.command(spec=common.operation(BLOB_COPY))
 def restore(
     env: Environment,
     blob: common.Blob,
@@ -217,7 +217,7 @@ def _show_preview(env: Environment, plan: "BlobCopy") -> None:
         env.out.info(f"the restore would be refused now: {found.reason}")
 
 
-@app.command(spec=common.operation(operations.BLOB_UNDELETE))
+@app.command(spec=common.operation(BLOB_UNDELETE))
 def undelete(env: Environment, blob: common.Blob) -> None:
     """Bring back a deleted blob and its snapshots, while the account still keeps them.
 

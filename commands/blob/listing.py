@@ -16,8 +16,9 @@ from azguard.cli.parsing.rows import option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.rows import at_most_one, excludes, needs, one_of
 from azguard.errors import NotFound
-from azguard.guards import operations
 from azguard.requests.results import Written
+from azguard.wire.operations.blobs import BLOB_DELETE, BLOB_GET_PROPERTIES
+from azguard.wire.operations.containers import CONTAINER_LIST_BLOBS
 
 _UNTIL = ("exists", "absent", "changed", "unleased")
 _KINDS = ValueType("kinds", lambda text, _: values.parse_included(text))
@@ -25,7 +26,7 @@ _KINDS = ValueType("kinds", lambda text, _: values.parse_included(text))
 app = Group("Blobs: show, exists, list, delete, wait.")
 
 
-@app.command(spec=common.operation(operations.BLOB_GET_PROPERTIES))
+@app.command(spec=common.operation(BLOB_GET_PROPERTIES))
 def show(env: Environment, blob: common.Blob) -> None:
     """Show a blob's properties, without its content.
 
@@ -42,7 +43,7 @@ def show(env: Environment, blob: common.Blob) -> None:
     env.out.show(listing.show(target, env.conditions(target), env.deadline))
 
 
-@app.command(spec=common.operation(operations.BLOB_GET_PROPERTIES))
+@app.command(spec=common.operation(BLOB_GET_PROPERTIES))
 def exists(env: Environment, blob: common.Blob) -> int:
     """Exit 0 if the blob exists, 44 if not. Where its container does not exist, an error says so (44).
 
@@ -61,7 +62,7 @@ def exists(env: Environment, blob: common.Blob) -> int:
     return env.out.answer(found, 0 if found.exists else NotFound.exit_code)
 
 
-@app.command(name="list", spec=common.operation(operations.CONTAINER_LIST_BLOBS))
+@app.command(name="list", spec=common.operation(CONTAINER_LIST_BLOBS))
 def list_(
     env: Environment,
     container: common.Container,
@@ -102,7 +103,7 @@ def list_(
 
 
 @app.command(
-    spec=common.operation(operations.BLOB_DELETE),
+    spec=common.operation(BLOB_DELETE),
     rules=(excludes("--version-of", "--if-match"),),
 )
 def delete(
@@ -215,7 +216,7 @@ def wait_for_blob(
     target = env.locate(blob, Kind.BLOB)
     conditions = Conditions()
     if which is waiting.Until.CHANGED:
-        conditions = content.resolve_change(env, target, operations.BLOB_GET_PROPERTIES, if_none_match)
+        conditions = content.resolve_change(env, target, BLOB_GET_PROPERTIES, if_none_match)
     env.out.show(
         waiting.wait(target, which, conditions, content.describe_wait(env, target, which, 0.0 if no_wait else wait))
     )

@@ -19,7 +19,18 @@ from azguard.cli.options.types import SIZE, SNAPSHOT, TEXT, choice, size
 from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.rows import at_most_one, one_of
-from azguard.guards import operations
+from azguard.wire.operations.blobs import (
+    BLOB_APPEND_BLOCK,
+    BLOB_APPEND_BLOCK_FROM_URL,
+    BLOB_CLEAR_PAGE,
+    BLOB_GET_BLOCK_LIST,
+    BLOB_GET_PAGE_RANGES,
+    BLOB_PUT_BLOCK,
+    BLOB_PUT_BLOCK_LIST,
+    BLOB_PUT_PAGE,
+    BLOB_PUT_PAGE_FROM_URL,
+    BLOB_SEAL_APPEND_BLOB,
+)
 
 _AppendBlob = Annotated[
     str, argument("BLOB", "The append blob: CONTAINER/NAME, or its URL.", completer=completers.blobs)
@@ -36,7 +47,7 @@ block_app = Group("Blocks of a block blob: stage, commit, list.")
 app.add("block", block_app)
 
 
-@app.command(spec=common.operation(operations.BLOB_APPEND_BLOCK_FROM_URL, operations.BLOB_APPEND_BLOCK))
+@app.command(spec=common.operation(BLOB_APPEND_BLOCK_FROM_URL, BLOB_APPEND_BLOCK))
 def append(env: Environment, blob: _AppendBlob, given: AppendOptions) -> None:
     """Add content, or a line, to the end of an append blob, exactly once.
 
@@ -79,7 +90,7 @@ def append(env: Environment, blob: _AppendBlob, given: AppendOptions) -> None:
     env.out.show(done)
 
 
-@app.command(name="append seal", spec=common.operation(operations.BLOB_SEAL_APPEND_BLOB))
+@app.command(name="append seal", spec=common.operation(BLOB_SEAL_APPEND_BLOB))
 def seal(env: Environment, blob: _AppendBlob) -> None:
     """Seal an append blob, so that nothing can be appended any more.
 
@@ -100,7 +111,7 @@ def seal(env: Environment, blob: _AppendBlob) -> None:
     env.out.show(done)
 
 
-@page_app.command("put", spec=common.operation(operations.BLOB_PUT_PAGE_FROM_URL, operations.BLOB_PUT_PAGE))
+@page_app.command("put", spec=common.operation(BLOB_PUT_PAGE_FROM_URL, BLOB_PUT_PAGE))
 def put_pages(env: Environment, blob: _PageBlob, given: PagePutOptions) -> None:
     """Write content over pages, but only of the version you have seen.
 
@@ -135,7 +146,7 @@ def put_pages(env: Environment, blob: _PageBlob, given: PagePutOptions) -> None:
 
 @page_app.command(
     "clear",
-    spec=common.operation(operations.BLOB_CLEAR_PAGE),
+    spec=common.operation(BLOB_CLEAR_PAGE),
     rules=(one_of("--length", "how many bytes to clear", "--length 512"),),
 )
 def clear_pages(
@@ -165,7 +176,7 @@ def clear_pages(
     env.out.show(done)
 
 
-@page_app.command("ranges", spec=common.operation(operations.BLOB_GET_PAGE_RANGES))
+@page_app.command("ranges", spec=common.operation(BLOB_GET_PAGE_RANGES))
 def list_pages(
     env: Environment,
     blob: _PageBlob,
@@ -199,7 +210,7 @@ def list_pages(
     env.out.show_each(found)
 
 
-@block_app.command("stage", spec=common.operation(operations.BLOB_PUT_BLOCK), rules=(at_most_one("--file --content"),))
+@block_app.command("stage", spec=common.operation(BLOB_PUT_BLOCK), rules=(at_most_one("--file --content"),))
 def stage_blocks(
     env: Environment,
     blob: common.Blob,
@@ -231,7 +242,7 @@ def stage_blocks(
     env.out.show(staged)
 
 
-@block_app.command("commit", spec=common.operation(operations.BLOB_PUT_BLOCK_LIST))
+@block_app.command("commit", spec=common.operation(BLOB_PUT_BLOCK_LIST))
 def commit_blocks(env: Environment, blob: common.Blob, given: CommitOptions) -> None:
     """Make a blob of staged or committed blocks, but only of the version you have seen.
 
@@ -258,7 +269,7 @@ def commit_blocks(env: Environment, blob: common.Blob, given: CommitOptions) -> 
     env.out.show(done)
 
 
-@block_app.command(name="list", spec=common.operation(operations.BLOB_GET_BLOCK_LIST))
+@block_app.command(name="list", spec=common.operation(BLOB_GET_BLOCK_LIST))
 def list_blocks(
     env: Environment,
     blob: common.Blob,

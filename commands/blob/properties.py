@@ -13,9 +13,16 @@ from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.rows import checked, one_of
 from azguard.errors import UsageError
-from azguard.guards import operations
-from azguard.guards.operations import Part
 from azguard.guards.requested import RequestedConditions
+from azguard.wire.operations.blobs import (
+    BLOB_GET_PROPERTIES,
+    BLOB_GET_TAGS,
+    BLOB_SET_METADATA,
+    BLOB_SET_PROPERTIES,
+    BLOB_SET_TAGS,
+    BLOB_SET_TIER,
+)
+from azguard.wire.rows import Part
 
 
 def _read_metadata(*asked: Any) -> Any:
@@ -37,7 +44,7 @@ metadata_app = resources.declare_part(
     app,
     _BLOB,
     Part.METADATA,
-    operations.BLOB_GET_PROPERTIES,
+    BLOB_GET_PROPERTIES,
     _read_metadata,
     "What you read of the content still guards the next put.",
 )
@@ -45,13 +52,13 @@ tags_app = resources.declare_part(
     app,
     _BLOB,
     Part.TAGS,
-    operations.BLOB_GET_TAGS,
+    BLOB_GET_TAGS,
     _read_tags,
     "The service gives tags no version. azguard makes the ETag that it shows from the ETag of the blob and the tags.",
 )
 
 
-@metadata_app.command(name="set", spec=common.operation(operations.BLOB_SET_METADATA))
+@metadata_app.command(name="set", spec=common.operation(BLOB_SET_METADATA))
 def set_metadata(
     env: Environment,
     blob: common.Blob,
@@ -86,7 +93,7 @@ def set_metadata(
 
 @tags_app.command(
     name="set",
-    spec=common.operation(operations.BLOB_SET_TAGS),
+    spec=common.operation(BLOB_SET_TAGS),
     rules=(checked("BLOB", "no snapshot, whose tags stay", "properties.set_tags"),),
 )
 def set_tags(env: Environment, blob: common.Blob, tags: common.Tags = None, file: resources.TagsFile = None) -> None:
@@ -128,7 +135,7 @@ def set_tags(env: Environment, blob: common.Blob, tags: common.Tags = None, file
     env.out.show(written)
 
 
-@app.command(name="set-properties", spec=common.operation(operations.BLOB_SET_PROPERTIES))
+@app.command(name="set-properties", spec=common.operation(BLOB_SET_PROPERTIES))
 def set_properties(env: Environment, blob: common.Blob, given: PropertyOptions) -> None:
     """Change content headers of a blob, but only of the version you have seen. The others stay.
 
@@ -164,9 +171,7 @@ def set_properties(env: Environment, blob: common.Blob, given: PropertyOptions) 
     env.out.show(done.written)
 
 
-@app.command(
-    spec=common.operation(operations.BLOB_SET_TIER), rules=(one_of("TIER --tier", hint="Hot, Cool, Cold or Archive"),)
-)
+@app.command(spec=common.operation(BLOB_SET_TIER), rules=(one_of("TIER --tier", hint="Hot, Cool, Cold or Archive"),))
 def tier(
     env: Environment,
     blob: common.Blob,

@@ -15,7 +15,7 @@ from azguard.cli.output.delivery import Overwrite, check_overwrite, to_file, to_
 from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.rows import one_of
-from azguard.guards import operations
+from azguard.wire.operations.shares import FILE_GET, FILE_LIST_RANGES, FILE_PUT_RANGE, FILE_RENAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +30,7 @@ range_app = Group("Ranges of a file: put, clear, list.")
 app.add("range", range_app)
 
 
-@app.command(spec=common.operation(operations.FILE_GET))
+@app.command(spec=common.operation(FILE_GET))
 def get(
     env: Environment,
     file: addresses.File,
@@ -97,7 +97,7 @@ def get(
         env.out.show(got)
 
 
-@app.command(spec=common.operation(operations.FILE_RENAME))
+@app.command(spec=common.operation(FILE_RENAME))
 def put(
     env: Environment,
     path: addresses.File,
@@ -188,7 +188,7 @@ def _write(upload: "FileUpload", write: "Callable[[], Any]", *, skip: bool) -> A
     return existence.create(write, lambda: writes.find_existing(upload.target, upload.op, upload.deadline), skip=skip)
 
 
-@range_app.command("put", spec=common.operation(operations.FILE_PUT_RANGE))
+@range_app.command("put", spec=common.operation(FILE_PUT_RANGE))
 def put_range(
     env: Environment,
     path: addresses.File,
@@ -219,7 +219,7 @@ def put_range(
 
 @range_app.command(
     "clear",
-    spec=common.operation(operations.FILE_PUT_RANGE),
+    spec=common.operation(FILE_PUT_RANGE),
     rules=(one_of("--length", "how many bytes to clear", "--length 512"),),
 )
 def clear_range(
@@ -248,7 +248,7 @@ def clear_range(
     env.out.show(done)
 
 
-@range_app.command(name="list", spec=common.operation(operations.FILE_LIST_RANGES))
+@range_app.command(name="list", spec=common.operation(FILE_LIST_RANGES))
 def list_ranges(
     env: Environment,
     file: addresses.File,

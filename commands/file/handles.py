@@ -12,7 +12,7 @@ from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.rows import needs, one_of
 from azguard.errors import Partial, UsageError
-from azguard.guards import operations
+from azguard.wire.operations.shares import FILE_FORCE_CLOSE_HANDLES, FILE_LIST_HANDLES
 
 _Recursive = Annotated[bool, flag("--recursive, -r", "Include all files and directories below it.")]
 
@@ -32,7 +32,7 @@ lock_app = Group("Files that are locked through SMB: run, list, break.")
 app.add("lock", lock_app)
 
 
-@handle_app.command(name="list", spec=common.operation(operations.FILE_LIST_HANDLES))
+@handle_app.command(name="list", spec=common.operation(FILE_LIST_HANDLES))
 def list_handles(
     env: Environment,
     path: addresses.Path,
@@ -58,7 +58,7 @@ def list_handles(
 
 @handle_app.command(
     "close",
-    spec=common.operation(operations.FILE_FORCE_CLOSE_HANDLES),
+    spec=common.operation(FILE_FORCE_CLOSE_HANDLES),
     rules=(
         one_of(
             "--handle-id --close-all",
@@ -150,7 +150,7 @@ def run_locked(
     return core.run_locked(file_locks.plan_file_lock(env, words, given))
 
 
-@lock_app.command(name="list", spec=common.operation(operations.FILE_LIST_HANDLES))
+@lock_app.command(name="list", spec=common.operation(FILE_LIST_HANDLES))
 def list_holders(env: Environment, path: addresses.Path, num_results: common.Limit = None) -> None:
     """List who has the files of a share open through SMB: from which machine, for what, and since when.
 
@@ -169,7 +169,7 @@ def list_holders(env: Environment, path: addresses.Path, num_results: common.Lim
     env.out.show_each(holders.list_holders(addresses.locate_path(env, path), env.deadline, num_results))
 
 
-@lock_app.command(name="break", spec=common.operation(operations.FILE_FORCE_CLOSE_HANDLES))
+@lock_app.command(name="break", spec=common.operation(FILE_FORCE_CLOSE_HANDLES))
 def break_lock(
     env: Environment,
     file: addresses.File,

@@ -18,9 +18,16 @@ from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.rows import one_of
 from azguard.files import entries, files
-from azguard.guards import operations
-from azguard.guards.operations import Part
 from azguard.guards.resolve import Conditions
+from azguard.wire.operations.shares import (
+    FILE_ABORT_COPY,
+    FILE_DELETE,
+    FILE_GET_PROPERTIES,
+    FILE_RENAME,
+    FILE_SET_METADATA,
+    FILE_SET_PROPERTIES,
+)
+from azguard.wire.rows import Part
 
 _Destination = Annotated[str, argument("SHARE/PATH", "The destination, or its URL.", completer=completers.files)]
 
@@ -31,12 +38,10 @@ app = Group(
     "A file in its directory: show, exists, list, delete, prune, copy, rename, resize, set-properties, metadata."
 )
 _FILE = Noun(Kind.FILE, "file", addresses.File, "team/plan.txt", "files")
-metadata_app = resources.declare_part(
-    app, _FILE, Part.METADATA, operations.FILE_GET_PROPERTIES, addresses.read_metadata
-)
+metadata_app = resources.declare_part(app, _FILE, Part.METADATA, FILE_GET_PROPERTIES, addresses.read_metadata)
 
 
-@app.command(spec=common.operation(operations.FILE_GET_PROPERTIES))
+@app.command(spec=common.operation(FILE_GET_PROPERTIES))
 def show(env: Environment, file: addresses.File) -> None:
     """Show a file's properties and metadata.
 
@@ -50,9 +55,7 @@ def show(env: Environment, file: addresses.File) -> None:
     env.out.show(files.show(target, env.conditions(target), env.deadline))
 
 
-declare_exists(
-    app, _FILE, operations.FILE_GET_PROPERTIES, files.show, " Where its share does not exist, an error says so (44)."
-)
+declare_exists(app, _FILE, FILE_GET_PROPERTIES, files.show, " Where its share does not exist, an error says so (44).")
 
 
 @app.command(name="list", spec=common.remote("List Directories and Files honours no conditions"))
@@ -75,7 +78,7 @@ def list_(
     env.out.show_each(entries.list_entries(target, env.deadline, prefix=prefix, limit=num_results))
 
 
-@app.command(spec=common.operation(operations.FILE_DELETE))
+@app.command(spec=common.operation(FILE_DELETE))
 def delete(
     env: Environment,
     file: addresses.File,
@@ -150,7 +153,7 @@ def prune(
     env.out.show_each(leftovers.prune(target, pruning, recursive=recursive))
 
 
-@app.command(spec=common.operation(operations.FILE_RENAME))
+@app.command(spec=common.operation(FILE_RENAME))
 def copy(
     env: Environment,
     path: Annotated[
@@ -225,7 +228,7 @@ def copy(
     env.out.show(copied)
 
 
-@app.command("abort-copy", spec=common.operation(operations.FILE_ABORT_COPY))
+@app.command("abort-copy", spec=common.operation(FILE_ABORT_COPY))
 def abort_copy(
     env: Environment,
     path: _Destination,
@@ -256,7 +259,7 @@ def abort_copy(
     env.out.show(done)
 
 
-@app.command(spec=common.operation(operations.FILE_RENAME))
+@app.command(spec=common.operation(FILE_RENAME))
 def rename(
     env: Environment,
     file: Annotated[str, argument("OLD", "The file: SHARE/PATH, or its URL.", completer=completers.files)],
@@ -301,7 +304,7 @@ def rename(
 
 
 @app.command(
-    spec=common.operation(operations.FILE_SET_PROPERTIES),
+    spec=common.operation(FILE_SET_PROPERTIES),
     rules=(one_of("SIZE --size", "how long the file is to be", "write it behind the file, as in: team/plan.txt 1MiB"),),
 )
 def resize(
@@ -330,7 +333,7 @@ def resize(
     env.out.show(done)
 
 
-@app.command(name="set-properties", spec=common.operation(operations.FILE_SET_PROPERTIES))
+@app.command(name="set-properties", spec=common.operation(FILE_SET_PROPERTIES))
 def set_properties(env: Environment, file: addresses.File, given: FilePropertyOptions) -> None:
     """Change content headers, attributes and times of a file, but only of the version you have seen.
 
@@ -353,7 +356,7 @@ def set_properties(env: Environment, file: addresses.File, given: FilePropertyOp
     env.out.show(done)
 
 
-@metadata_app.command(name="set", spec=common.operation(operations.FILE_SET_METADATA))
+@metadata_app.command(name="set", spec=common.operation(FILE_SET_METADATA))
 def set_metadata(
     env: Environment,
     file: addresses.File,

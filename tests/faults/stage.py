@@ -21,7 +21,6 @@ from azguard.blobs.content.upload import Settings, Upload
 from azguard.blobs.snapshots import Snapshot
 from azguard.cache.etag_cache import EtagCache
 from azguard.cache.reads import Reads
-from azguard.guards.operations import BLOB_PUT_BLOCK_BLOB, Part
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import POSITION, Conditions, resolve
 from azguard.guards.versions import SeenVersion
@@ -32,6 +31,8 @@ from azguard.requests.lineage import fresh_op
 from azguard.tables.updates import VersionedEntity
 from azguard.updates import update
 from azguard.updates.plan import UpdatePlan
+from azguard.wire.operations.blobs import BLOB_PUT_BLOCK_BLOB
+from azguard.wire.rows import Part
 from tests.support.no_records import NoRecords
 
 _HIDDEN_SECONDS = 30

@@ -82,7 +82,7 @@ def imported_by_each(
 
 @pytest.mark.parametrize("line", ["--help", "--version", "help", "help conditions", "help options"])
 def test_help_and_version_import_no_sdk_and_nothing_slow(line: str, tmp_path: Path) -> None:
-    unused = (*_FOR_ERRORS, "azguard.guards.operations")
+    unused = (*_FOR_ERRORS, "azguard.wire")
     assert imported(line, (*_SDKS, *_SLOW, *unused), tmp_path) == "status 0 loaded "
 
 
@@ -171,7 +171,7 @@ def test_reading_an_entity_imports_the_tables_sdk_only(tmp_path: Path, connectio
 def test_the_table_of_operations_needs_nothing_but_the_smallest_modules(tmp_path: Path) -> None:
     code = (
         "import sys, enum, functools, typing; before = set(sys.modules)\n"
-        "import azguard.guards.operations; print(*sorted(set(sys.modules) - before))"
+        "import azguard.wire.operations.blobs; print(*sorted(set(sys.modules) - before))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -183,7 +183,8 @@ def test_the_table_of_operations_needs_nothing_but_the_smallest_modules(tmp_path
     )
     # With what Python 3.14 reads annotations.
     found = [name for name in done.stdout.split() if name not in ("_ast", "annotationlib", "ast")]
-    assert found == ["azguard", "azguard.guards", "azguard.guards.operations"]
+    names = ("wire", "wire.operations", "wire.operations.blobs", "wire.rows")
+    assert found == ["azguard", *(f"azguard.{name}" for name in names)]
 
 
 def test_importing_the_cache_does_not_import_sqlite(tmp_path: Path) -> None:

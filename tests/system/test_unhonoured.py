@@ -7,7 +7,7 @@ import pytest
 
 from azguard.cli.options import common
 from azguard.cli.parsing.tree import Command
-from azguard.guards.operations import Condition, Operation
+from azguard.wire.rows import Condition, Operation
 from tests.support import thorough
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld

@@ -20,7 +20,7 @@ FLOORS = (
     ("errors", "address", "urls", "naming", "times", "columns", "ci_jobs", "folders", "atomic_files", "faultproxy"),
     ("documents", "processes"),
     ("accounts",),
-    ("emulators",),
+    ("emulators", "wire"),
     ("requests",),
     ("guards",),
     ("cache",),

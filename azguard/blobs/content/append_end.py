@@ -17,13 +17,13 @@ from azguard.blobs.content.append_request import APPEND_BLOB, MOST_BLOCKS, Appen
 from azguard.blobs.content.upload import ContentHeaders
 from azguard.blobs.copy_sources import SourcePiece
 from azguard.errors import AzguardError, BadRequest, Changed, Forbidden, NotFound
-from azguard.guards.operations import Condition
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
+from azguard.wire.rows import Condition
 
 Answer = Mapping[str, Any]
 

@@ -13,11 +13,11 @@ from azguard.accounts.account import Target
 from azguard.blobs import properties
 from azguard.blobs.content.upload import Settings
 from azguard.errors import AzguardError, BadRequest, Changed, GaveUp, Interrupted, OutcomeUnknown, Partial
-from azguard.guards.operations import DATES, Condition
 from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written
 from azguard.requests.sources import read_up_to
+from azguard.wire.rows import DATES, Condition
 
 APPEND_BLOB = "AppendBlob"
 #: The most that one Append Block takes, since service version 2022-11-02.

@@ -9,13 +9,13 @@ from azguard.accounts.account import Target
 from azguard.blobs import properties, write_checks
 from azguard.blobs.content.upload import Settings
 from azguard.errors import BadRequest, Changed, Exists, GaveUp, NotFound, UsageError
-from azguard.guards.operations import SEQUENCE
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op, verdict_from_lineage
 from azguard.requests.results import Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
+from azguard.wire.rows import SEQUENCE
 
 PAGE_BLOB = "PageBlob"
 #: The length of a page.

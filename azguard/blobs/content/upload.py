@@ -15,7 +15,6 @@ from azguard.accounts.account import Target
 from azguard.accounts.direct import DirectAnswer
 from azguard.blobs import properties
 from azguard.errors import NotFound
-from azguard.guards.operations import BLOB_PUT_BLOCK_BLOB
 from azguard.guards.requested import CREATE_ONLY
 from azguard.guards.resolve import Conditions, resolve
 from azguard.guards.versions import quote_etag
@@ -23,6 +22,7 @@ from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, UNSEEN, Lineage, with_lineage
 from azguard.requests.results import ContentPut
+from azguard.wire.operations.blobs import BLOB_PUT_BLOCK_BLOB
 
 if TYPE_CHECKING:
     from azguard.requests.settle import Finding

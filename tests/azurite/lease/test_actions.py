@@ -22,12 +22,12 @@ from azguard.blobs.content import put_blob
 from azguard.blobs.content.upload import Settings, Upload
 from azguard.emulators.state import Azurite
 from azguard.errors import AzguardError, Changed, Locked, UsageError
-from azguard.guards.operations import FILE_GET_PROPERTIES, FILE_LEASE_ACQUIRE, FILE_LEASE_RELEASE
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions as lease_actions
 from azguard.leases.kinds import KINDS, Action, LeaseKind, operation_of
 from azguard.leases.state import client, look
 from azguard.requests.deadline import Deadline
+from azguard.wire.operations.shares import FILE_GET_PROPERTIES, FILE_LEASE_ACQUIRE, FILE_LEASE_RELEASE
 from tests.support import evidence
 from tests.support.cases import cases
 from tests.support.lease_script import Answer, now_is, scripted

@@ -14,9 +14,10 @@ from azguard.cache.etag_cache import EtagCache
 from azguard.cache.reads import Reads
 from azguard.cache.records import Key
 from azguard.errors import Changed
-from azguard.guards.operations import BLOB_GET, BLOB_PUT_BLOCK_BLOB, Part
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.versions import Remembered, SeenVersion
+from azguard.wire.operations.blobs import BLOB_GET, BLOB_PUT_BLOCK_BLOB
+from azguard.wire.rows import Part
 from tests.support.caches import ACCOUNT, NOON, Clock, never
 
 FIRST, SECOND, OURS = '"0x1"', '"0x2"', '"0x3"'

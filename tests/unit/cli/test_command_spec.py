@@ -3,12 +3,12 @@
 import re
 from fnmatch import fnmatch
 
-from azguard.guards import operations
-from azguard.guards.operations import ALL
 from azguard.leases.kinds import KINDS
+from azguard.wire import catalogue
+from azguard.wire.catalogue import ALL
 from tests.support.command_tree import COMMANDS
 
-_WITHOUT = re.findall(r"``([a-z]+\.[a-z_*]+)``", (operations.__doc__ or "").partition(" Some of them ")[0])
+_WITHOUT = re.findall(r"``([a-z]+\.[a-z_*]+)``", (catalogue.__doc__ or "").partition(" Some of them ")[0])
 
 
 def _commanded() -> set[str]:

@@ -11,11 +11,14 @@ from azguard.accounts.account import Target, emulator
 from azguard.address import Address, Kind
 from azguard.cli.words.hints import in_words
 from azguard.errors import AzguardError, Changed, UsageError
-from azguard.guards import operations, requested, resolve
-from azguard.guards.operations import ALL, Condition, Operation
+from azguard.guards import requested, resolve
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import Remembered, SeenVersion
+from azguard.wire.catalogue import ALL
+from azguard.wire.operations.blobs import BLOB_APPEND_BLOCK, BLOB_COPY, BLOB_DELETE, BLOB_GET, BLOB_PUT_BLOCK_BLOB
+from azguard.wire.operations.tables import TABLE_ENTITY_UPDATE, TABLE_SET_ACL
+from azguard.wire.rows import FULL, Condition, Operation
 from tests.support.cases import cases
 from tests.support.evidence import EXPECTED, FENCED, HEADERS, Expected
 
@@ -279,7 +282,7 @@ def test_what_was_never_read_is_refused_with_a_lease_id_too_and_the_hint_says_ho
     held: str | None,
 ) -> None:
     with pytest.raises(Changed) as caught:
-        resolved(operations.BLOB_DELETE, asked(lease_id=held), BLOB)
+        resolved(BLOB_DELETE, asked(lease_id=held), BLOB)
     assert ("--lease-id" in str(caught.value.hint), "only the lease" in str(caught.value.hint)) == (
         False,
         held is not None,
@@ -290,18 +293,18 @@ def test_what_was_never_read_is_refused_with_a_lease_id_too_and_the_hint_says_ho
 def test_the_portable_guard_and_a_condition_do_not_go_together(flag: Condition) -> None:
     wanted = asked(etag=ETAG, **{flag: ETAG})
     with pytest.raises(UsageError, match=f"--etag and --{flag}"):
-        resolved(operations.BLOB_PUT_BLOCK_BLOB, wanted, BLOB)
+        resolved(BLOB_PUT_BLOCK_BLOB, wanted, BLOB)
 
 
 @cases("given", [{"etag": ETAG}, {"if_match": ETAG}, {"if_none_match": "*"}, {"if_tags": "a"}])
 def test_last_writer_wins_contradicts_every_guard(given: dict[str, str]) -> None:
     with pytest.raises(UsageError, match="--last-writer-wins and --"):
-        resolved(operations.BLOB_PUT_BLOCK_BLOB, asked(last_writer_wins=True, **given), BLOB)
+        resolved(BLOB_PUT_BLOCK_BLOB, asked(last_writer_wins=True, **given), BLOB)
 
 
 def test_the_default_guard_is_the_version_of_the_file_and_last_is_the_last_read() -> None:
     known = Remembered(last=SeenVersion(NEWER, "newer"), copy=SeenVersion(ETAG, "older"))
-    put = operations.BLOB_PUT_BLOCK_BLOB
+    put = BLOB_PUT_BLOCK_BLOB
     assert resolved(put, asked(), BLOB, known) == Conditions({"If-Match": ETAG}, "if-match", ETAG, None, "older")
     newer = Conditions({"If-Match": NEWER}, "if-match", NEWER, None, "newer")
     assert resolved(put, asked(etag="@last"), BLOB, known) == newer
@@ -311,7 +314,7 @@ def test_the_default_guard_is_the_version_of_the_file_and_last_is_the_last_read(
 @cases("given", [{"etag": "@last"}, {"if_match": "@last"}, {"if_none_match": "@last"}])
 def test_last_of_something_never_read_is_refused_before_any_request(given: dict[str, str]) -> None:
     with pytest.raises(Changed) as caught:
-        resolved(operations.BLOB_PUT_BLOCK_BLOB, asked(**given), BLOB)
+        resolved(BLOB_PUT_BLOCK_BLOB, asked(**given), BLOB)
     assert (caught.value.exit_code, caught.value.http_status) == (42, None)
 
 
@@ -322,8 +325,8 @@ def test_a_condition_on_the_source_stands_beside_every_guard_of_the_destination(
         "last": {"last_writer_wins": True},
         "fence": {"fence": "7"},
     }
-    found = {name: resolved(operations.BLOB_COPY, asked(**each, **source), BLOB) for name, each in given.items()}
-    without = {name: resolved(operations.BLOB_COPY, asked(**each), BLOB) for name, each in given.items()}
+    found = {name: resolved(BLOB_COPY, asked(**each, **source), BLOB) for name, each in given.items()}
+    without = {name: resolved(BLOB_COPY, asked(**each), BLOB) for name, each in given.items()}
     assert {name: (each.source_headers, each.without_source()) for name, each in found.items()} == {
         name: (sent, each) for name, each in without.items()
     }
@@ -331,34 +334,34 @@ def test_a_condition_on_the_source_stands_beside_every_guard_of_the_destination(
 
 def test_last_is_no_version_of_a_source() -> None:
     with pytest.raises(UsageError, match="--source-if-match"):
-        resolved(operations.BLOB_COPY, asked(source_if_match="@last"), BLOB, Remembered(SeenVersion(ETAG)))
+        resolved(BLOB_COPY, asked(source_if_match="@last"), BLOB, Remembered(SeenVersion(ETAG)))
 
 
 def test_held_is_the_lease_of_this_scope() -> None:
     known = Remembered(SeenVersion(ETAG), lease=LEASE)
-    found = resolved(operations.BLOB_PUT_BLOCK_BLOB, asked(lease_id="@held"), BLOB, known)
+    found = resolved(BLOB_PUT_BLOCK_BLOB, asked(lease_id="@held"), BLOB, known)
     assert found == Conditions({"If-Match": ETAG}, "if-match", ETAG, LEASE)
 
 
 def test_held_without_a_lease_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="@held"):
-        resolved(operations.BLOB_PUT_BLOCK_BLOB, asked(lease_id="@held"), BLOB)
+        resolved(BLOB_PUT_BLOCK_BLOB, asked(lease_id="@held"), BLOB)
 
 
 @cases("lease_id", ["mine", LEASE[:-1], LEASE + "0", "@last", "{" + LEASE + "}"])
 def test_a_lease_id_that_is_no_guid_is_a_usage_error(lease_id: str) -> None:
     with pytest.raises(UsageError, match="--lease-id"):
-        resolved(operations.BLOB_PUT_BLOCK_BLOB, asked(lease_id=lease_id), BLOB)
+        resolved(BLOB_PUT_BLOCK_BLOB, asked(lease_id=lease_id), BLOB)
 
 
 def test_a_lease_and_an_etag_are_both_sent() -> None:
-    found = resolved(operations.BLOB_PUT_BLOCK_BLOB, asked(lease_id=LEASE, etag=ETAG), BLOB)
+    found = resolved(BLOB_PUT_BLOCK_BLOB, asked(lease_id=LEASE, etag=ETAG), BLOB)
     assert found == Conditions({"If-Match": ETAG}, "if-match", ETAG, LEASE)
 
 
 @cases("typed", [ETAG, ETAG.strip('"'), f" {ETAG} "])
 def test_a_blob_etag_is_taken_quoted_or_bare_and_sent_quoted(typed: str) -> None:
-    found = resolved(operations.BLOB_PUT_BLOCK_BLOB, asked(etag=typed), BLOB)
+    found = resolved(BLOB_PUT_BLOCK_BLOB, asked(etag=typed), BLOB)
     assert found.headers == {"If-Match": ETAG}
 
 
@@ -370,16 +373,16 @@ def test_what_is_no_etag_is_a_usage_error(typed: str, name: str) -> None:
     if typed == "0x1\n":
         typed = "0x1\n2"
     with pytest.raises(UsageError, match=f"--{name.replace('_', '-')}"):
-        resolved(operations.BLOB_PUT_BLOCK_BLOB, asked(**{name: typed}), BLOB)
+        resolved(BLOB_PUT_BLOCK_BLOB, asked(**{name: typed}), BLOB)
 
 
 def test_a_wildcard_is_no_version_for_the_portable_guard() -> None:
     with pytest.raises(UsageError, match="--etag"):
-        resolved(operations.BLOB_PUT_BLOCK_BLOB, asked(etag="*"), BLOB)
+        resolved(BLOB_PUT_BLOCK_BLOB, asked(etag="*"), BLOB)
 
 
 def test_an_entity_etag_is_sent_byte_for_byte() -> None:
-    operation = operations.TABLE_ENTITY_UPDATE
+    operation = TABLE_ENTITY_UPDATE
     found = resolved(operation, asked(etag=ENTITY_ETAG), ENTITY)
     assert found.headers == {"If-Match": ENTITY_ETAG}
 
@@ -387,44 +390,44 @@ def test_an_entity_etag_is_sent_byte_for_byte() -> None:
 @cases("typed", ["0x1", ENTITY_ETAG.strip('"'), f" {ENTITY_ETAG}", "W/''", "*", 'W/"*"', '"*"', '"0x1"'])
 def test_what_is_no_entity_etag_is_a_usage_error(typed: str) -> None:
     with pytest.raises(UsageError, match="entity"):
-        resolved(operations.TABLE_ENTITY_UPDATE, asked(etag=typed), ENTITY)
+        resolved(TABLE_ENTITY_UPDATE, asked(etag=typed), ENTITY)
 
 
 def test_the_version_of_a_tables_policies_is_told_from_that_of_an_entity() -> None:
     table, policies = Target(emulator(), Address(Kind.TABLE, ("Orders",))), '"acl-4f53cda18c2baa0c0354bb5f9a3ecbe5"'
-    found = resolved(operations.TABLE_SET_ACL, asked(etag=policies, allow_race=True), table)
+    found = resolved(TABLE_SET_ACL, asked(etag=policies, allow_race=True), table)
     assert found.expected_etag == policies
     with pytest.raises(UsageError, match="policies"):
-        resolved(operations.TABLE_SET_ACL, asked(etag=ENTITY_ETAG, allow_race=True), table)
+        resolved(TABLE_SET_ACL, asked(etag=ENTITY_ETAG, allow_race=True), table)
 
 
 @cases("typed", [DATE, "2026-11-21T12:00:00+02:00", "2026-11-21 10:00", HTTP_DATE])
 def test_times_are_iso_or_http_dates_and_sent_as_http_dates(typed: str) -> None:
-    found = resolved(operations.BLOB_GET, asked(if_modified_since=typed), BLOB)
+    found = resolved(BLOB_GET, asked(if_modified_since=typed), BLOB)
     assert found.headers == {"If-Modified-Since": HTTP_DATE}
 
 
 @cases("typed", ["yesterday", "2026-13-01", "12:00", "0"])
 def test_what_is_no_time_is_a_usage_error(typed: str) -> None:
     with pytest.raises(UsageError, match="--if-modified-since"):
-        resolved(operations.BLOB_GET, asked(if_modified_since=typed), BLOB)
+        resolved(BLOB_GET, asked(if_modified_since=typed), BLOB)
 
 
 @cases(("typed", "sent"), [("12", "12"), ("4KiB", "4096"), ("1GB", "1000000000")])
 def test_sizes_are_typed_with_units_and_sent_in_bytes(typed: str, sent: str) -> None:
-    found = resolved(operations.BLOB_APPEND_BLOCK, asked(append_position=typed, max_size=typed), BLOB)
+    found = resolved(BLOB_APPEND_BLOCK, asked(append_position=typed, max_size=typed), BLOB)
     assert found.headers == {"x-ms-blob-condition-appendpos": sent, "x-ms-blob-condition-maxsize": sent}
 
 
 @cases("typed", ["-1", "1.5", "many", "1" * 20, "9000000TiB"])
 def test_what_is_no_position_is_a_usage_error(typed: str) -> None:
     with pytest.raises(UsageError, match="--append-position"):
-        resolved(operations.BLOB_APPEND_BLOCK, asked(append_position=typed), BLOB)
+        resolved(BLOB_APPEND_BLOCK, asked(append_position=typed), BLOB)
 
 
 def test_the_lineage_goes_with_the_version_it_was_read_with_and_no_other() -> None:
     known = Remembered(SeenVersion(ETAG, "op.parent"))
-    put = operations.BLOB_PUT_BLOCK_BLOB
+    put = BLOB_PUT_BLOCK_BLOB
     assert [resolved(put, asked(etag=each), BLOB, known).lineage for each in (ETAG, NEWER)] == [
         "op.parent",
         None,
@@ -433,7 +436,7 @@ def test_the_lineage_goes_with_the_version_it_was_read_with_and_no_other() -> No
 
 def test_a_file_that_two_versions_go_with_guards_nothing_and_both_are_named() -> None:
     known = Remembered(last=SeenVersion(NEWER), copy=SeenVersion(NEWER), other=SeenVersion(ETAG, "op.parent"))
-    put = operations.BLOB_PUT_BLOCK_BLOB
+    put = BLOB_PUT_BLOCK_BLOB
     with pytest.raises(Changed) as caught:
         resolved(put, asked(), BLOB, known)
     said = " ".join(caught.value.detail)
@@ -447,13 +450,13 @@ def test_a_file_that_two_versions_go_with_guards_nothing_and_both_are_named() ->
 def test_what_is_remembered_and_is_no_etag_is_never_sent(remembered: str, given: dict[str, str]) -> None:
     for known in (Remembered(SeenVersion(remembered)), Remembered(SeenVersion(remembered), SeenVersion(remembered))):
         with pytest.raises(Changed, match="is no ETag") as caught:
-            resolved(operations.BLOB_PUT_BLOCK_BLOB, asked(**given), BLOB, known)
+            resolved(BLOB_PUT_BLOCK_BLOB, asked(**given), BLOB, known)
         assert "azguard cache forget blob:site/a" in str(caught.value.hint)
 
 
 @cases("remembered", ["*", ETAG, 'W/"*"', "W/\"datetime'*'\"", ENTITY_ETAG.strip('"')])
 def test_what_is_remembered_and_is_no_etag_of_an_entity_is_never_sent(remembered: str) -> None:
-    operation = operations.TABLE_ENTITY_UPDATE
+    operation = TABLE_ENTITY_UPDATE
     with pytest.raises(Changed, match="is no ETag"):
         resolved(operation, asked(), ENTITY, Remembered(SeenVersion(remembered)))
 
@@ -481,25 +484,25 @@ def test_a_fence_is_refused_where_it_is_not_kept() -> None:
 
 
 @fenced
-@cases("name", [*sorted(operations.FULL), "etag", "last-writer-wins"])
+@cases("name", [*sorted(FULL), "etag", "last-writer-wins"])
 def test_a_fence_stands_beside_no_other_condition(operation: Operation, name: str) -> None:
     special: dict[str, Any] = {"last-writer-wins": True, "etag": ETAG}
     other = special[name] if name in special else value(EXPECTED[operation.name], Condition(name))[0]
     with pytest.raises(UsageError) as caught:
         resolved(operation, asked(**{"fence": "42", name: other}), BLOB, Remembered(SeenVersion(ETAG)))
     # One that is not honoured at all is refused for that.
-    named = (f"--{name}",) if name in operations.FULL - operation.honours else ("--fence", f"--{name}")
+    named = (f"--{name}",) if name in FULL - operation.honours else ("--fence", f"--{name}")
     assert [flag for flag in named if flag not in caught.value.message] == []
 
 
 def test_a_snapshot_has_no_fence_to_compare() -> None:
     snapshot = Target(emulator(), Address(Kind.BLOB, ("site", "a"), snapshot="2026-11-21T10:00:00.0000000Z"))
     with pytest.raises(UsageError, match="--fence"):
-        resolved(operations.BLOB_DELETE, asked(fence="42"), snapshot)
+        resolved(BLOB_DELETE, asked(fence="42"), snapshot)
 
 
 @cases("text", ["\"städt\" = '1'", "\"a\" =\n'1'", " \"a\" = '1'"])
 def test_a_tags_condition_that_no_header_can_carry_is_refused(text: str) -> None:
     with pytest.raises(UsageError) as caught:
-        resolved(operations.BLOB_DELETE, asked(if_tags=text), BLOB)
+        resolved(BLOB_DELETE, asked(if_tags=text), BLOB)
     assert (caught.value.exit_code, caught.value.message.startswith("--if-tags: ")) == (2, True)

@@ -10,8 +10,8 @@ from azguard.address import parse
 from azguard.cache.etag_cache import EtagCache
 from azguard.cache.records import Key
 from azguard.errors import NotFound
-from azguard.guards.operations import Part
 from azguard.status import Read
+from azguard.wire.rows import Part
 from tests.support.caches import ACCOUNT, CONFIG, OTHER, Clock, never
 
 EMULATOR = Account("devstoreaccount1", {"blob": ACCOUNT}, Auth.ANONYMOUS)

@@ -9,12 +9,12 @@ from azguard.accounts.account import Target, emulator
 from azguard.address import Kind, parse
 from azguard.cli.words.hints import in_words
 from azguard.errors import AzguardError, UsageError
-from azguard.guards.operations import Operation
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.versions import Remembered, SeenVersion
 from azguard.tables import entity_json
 from azguard.tables.transaction_lines import LineReader
 from azguard.tables.writes import Verb
+from azguard.wire.rows import Operation
 from tests.support.cases import cases
 
 ETAG = "W/\"datetime'2026-11-21T10%3A00%3A00.1234567Z'\""

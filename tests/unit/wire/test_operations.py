@@ -2,8 +2,17 @@
 
 from itertools import combinations
 
-from azguard.guards import operations
-from azguard.guards.operations import ALL, Condition, Guard, Lease, Operation, Write, find_rejected_pair, why_not
+from azguard.wire.catalogue import ALL, find_rejected_pair, why_not
+from azguard.wire.operations import blobs, containers, queues, shares, tables
+from azguard.wire.operations.blobs import (
+    BLOB_APPEND_BLOCK,
+    BLOB_COPY,
+    BLOB_GET,
+    BLOB_GET_PAGE_RANGES,
+    BLOB_PUT_BLOCK_BLOB,
+    BLOB_PUT_PAGE,
+)
+from azguard.wire.rows import FULL, Condition, Guard, Lease, Operation, Write
 from tests.support.cases import cases
 from tests.support.evidence import EVIDENCE, EXPECTED, HEADERS, LEFT_OUT, ROWS, Expected, failures
 
@@ -17,7 +26,9 @@ def test_the_evidence_knows_one_operation_that_does_not_exist() -> None:
 
 
 def test_every_constant_is_named_after_its_operation() -> None:
-    constants = {name: row.name for name, row in vars(operations).items() if isinstance(row, Operation)}
+    services = (blobs, containers, queues, shares, tables)
+    rows = [item for table in services for item in vars(table).items()]
+    constants = {name: row.name for name, row in rows if isinstance(row, Operation)}
     assert constants == {name.upper().replace(".", "_"): name for name in ALL}
 
 
@@ -144,25 +155,25 @@ def test_only_the_two_reads_that_are_documented_to_combine_do() -> None:
 
 
 def test_two_standard_conditions_never_stand_together_on_a_write() -> None:
-    pairs = list(combinations([each for each in Condition if each in operations.FULL], 2))
-    assert [find_rejected_pair(operations.BLOB_PUT_BLOCK_BLOB, set(pair)) for pair in pairs] == pairs
+    pairs = list(combinations([each for each in Condition if each in FULL], 2))
+    assert [find_rejected_pair(BLOB_PUT_BLOCK_BLOB, set(pair)) for pair in pairs] == pairs
 
 
 def test_a_read_that_combines_takes_them_all() -> None:
-    assert find_rejected_pair(operations.BLOB_GET, operations.FULL) is None
+    assert find_rejected_pair(BLOB_GET, FULL) is None
 
 
 def test_a_read_that_is_not_documented_to_combine_takes_one() -> None:
     both = {Condition.IF_UNMODIFIED_SINCE, Condition.IF_MATCH}
     expected = (Condition.IF_MATCH, Condition.IF_UNMODIFIED_SINCE)
-    assert find_rejected_pair(operations.BLOB_GET_PAGE_RANGES, both) == expected
+    assert find_rejected_pair(BLOB_GET_PAGE_RANGES, both) == expected
 
 
 def test_source_and_destination_each_take_one_condition() -> None:
     one_each = {Condition.IF_NONE_MATCH, Condition.SOURCE_IF_MATCH}
     two = one_each | {Condition.SOURCE_IF_TAGS}
-    assert find_rejected_pair(operations.BLOB_COPY, one_each) is None
-    assert find_rejected_pair(operations.BLOB_COPY, two) == (
+    assert find_rejected_pair(BLOB_COPY, one_each) is None
+    assert find_rejected_pair(BLOB_COPY, two) == (
         Condition.SOURCE_IF_MATCH,
         Condition.SOURCE_IF_TAGS,
     )
@@ -171,8 +182,8 @@ def test_source_and_destination_each_take_one_condition() -> None:
 def test_append_position_and_sequence_number_stand_beside_an_etag() -> None:
     append = {Condition.IF_MATCH, Condition.APPEND_POSITION, Condition.MAX_SIZE}
     page = {Condition.IF_MATCH, Condition.SEQUENCE_NUMBER_LE, Condition.SEQUENCE_NUMBER_EQ}
-    assert find_rejected_pair(operations.BLOB_APPEND_BLOCK, append) is None
-    assert find_rejected_pair(operations.BLOB_PUT_PAGE, page) is None
+    assert find_rejected_pair(BLOB_APPEND_BLOCK, append) is None
+    assert find_rejected_pair(BLOB_PUT_PAGE, page) is None
 
 
 def test_flags_and_headers_are_those_of_the_contract_and_the_service() -> None:

@@ -1,0 +1,82 @@
+"""All operations by their names; and why one of them does not honour a condition.
+
+No command stands for these: ``blob.put_append_blob``, ``blob.put_page_blob``, ``file.create``, ``file.copy``;
+``container.get_metadata``, ``blob.get_metadata``, ``share.get_metadata``, ``directory.get_metadata``,
+``file.get_metadata``. Some of them are steps of a command: ``metadata get`` reads the properties.
+"""
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from types import MappingProxyType
+
+from azguard.wire.operations import blobs, containers, queues, shares, tables
+from azguard.wire.rows import FULL, SOURCE_FULL, Condition, Guard, Operation, Write
+
+ALL: Mapping[str, Operation] = MappingProxyType(
+    {
+        row.name: row
+        for service in (blobs, containers, tables, queues, shares)
+        for row in vars(service).values()
+        if isinstance(row, Operation)
+    }
+)
+
+
+def find_rejected_pair(operation: Operation, conditions: AbstractSet[Condition]) -> tuple[Condition, Condition] | None:
+    """Return the first two conditions that must not stand together on this operation, or None.
+
+    Of two standard ones the service refuses both (400 MultipleConditionHeadersNotSupported) or evaluates
+    one. What it makes of a tags condition beside another is unknown on writes, and the emulator then ignores
+    the tags. Conditions on a source follow the same rule among themselves. Append position, size and sequence
+    number are evaluated beside the others.
+
+    https://learn.microsoft.com/rest/api/storageservices/specifying-conditional-headers-for-blob-service-operations
+    """
+    if operation.combines:
+        return None
+    for family in (FULL, SOURCE_FULL):
+        together = [condition for condition in Condition if condition in family and condition in conditions]
+        if len(together) > 1:
+            return together[0], together[1]
+    return None
+
+
+def why_not(operation: Operation, condition: Condition) -> str:
+    """Return, in one sentence without its full stop, why the operation does not honour the condition."""
+    service = operation.name.partition(".")[0]
+    if service in ("share", "directory", "file"):
+        return "Azure Files evaluates no conditions, neither on reads nor on writes"
+    if service == "queue":
+        return _with_remark(operation, "the Queue service has no ETags and evaluates no conditions")
+    if operation.write is Write.CREATES and condition is Condition.IF_NONE_MATCH:
+        return f"{operation.title} never replaces anything, so it needs no create-only condition"
+    if condition not in FULL:
+        honouring = {row.title for row in ALL.values() if condition in row.honours}
+        return f"only {_list(sorted(honouring))} {'honours' if len(honouring) == 1 else 'honour'} it"
+    names = [str(each) for each in Condition if each in operation.honours]
+    honours = f"only {_list(names)}" if names else "no conditions"
+    return _with_remark(operation, f"{operation.title} honours {honours}")
+
+
+def why_not_overwriting(operation: Operation) -> str:
+    """Return, in one sentence without its full stop, why ``last_writer_wins`` changes nothing here."""
+    if not operation.writes:
+        return f"{operation.title} writes nothing"
+    return _with_remark(operation, f"{operation.title} overwrites nothing")
+
+
+def why_no_race(operation: Operation) -> str:
+    """Return, in one sentence without its full stop, why ``allow_race`` changes nothing here."""
+    if operation.guard is Guard.IF_MATCH:
+        return "the service itself compares, so there is no race to allow"
+    if operation.guard is Guard.LEASE:
+        return "a lease keeps others out meanwhile, so there is no race to allow"
+    return f"with {operation.title} no version is compared"
+
+
+def _with_remark(operation: Operation, sentence: str) -> str:
+    return f"{sentence}; {operation.remark}" if operation.remark else sentence
+
+
+def _list(words: list[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -1,0 +1,8 @@
+"""One row for each operation of a service, in the order of the REST reference.
+
+``blobs``       blobs of all types
+``containers``  containers
+``tables``      tables, entities and transactions
+``queues``      queues and messages
+``shares``      shares, directories and files
+"""

@@ -1,0 +1,75 @@
+"""Operations on blobs."""
+
+from azguard.wire.rows import (
+    APPEND,
+    FULL,
+    POSITION,
+    SEQUENCE,
+    SOURCE,
+    SOURCE_FULL,
+    STANDARD,
+    TAGS,
+    Guard,
+    Lease,
+    Part,
+    appends,
+    changes,
+    free,
+    puts,
+    reads,
+)
+
+# Blobs. Only Get Blob and Get Blob Properties are documented to combine conditions; the rule of writes is
+# kept for other reads.
+BLOB_PUT_BLOCK_BLOB = puts("blob.put_block_blob", "put-blob", FULL, Lease.REQUIRED, Guard.IF_MATCH, fences=True)
+BLOB_PUT_APPEND_BLOB = puts("blob.put_append_blob", "put-blob", FULL, Lease.REQUIRED, Guard.IF_MATCH)
+BLOB_PUT_PAGE_BLOB = puts("blob.put_page_blob", "put-blob", FULL, Lease.REQUIRED, Guard.IF_MATCH)
+BLOB_GET = reads("blob.get", "get-blob", FULL, Lease.OPTIONAL, combines=True)
+BLOB_GET_PROPERTIES = reads("blob.get_properties", "get-blob-properties", FULL, Lease.OPTIONAL, combines=True)
+BLOB_SET_PROPERTIES = changes("blob.set_properties", "set-blob-properties", FULL, Lease.REQUIRED, Guard.IF_MATCH)
+BLOB_GET_METADATA = reads("blob.get_metadata", "get-blob-metadata", FULL, Lease.OPTIONAL)
+BLOB_SET_METADATA = changes(
+    "blob.set_metadata", "set-blob-metadata", FULL, Lease.REQUIRED, Guard.IF_MATCH, part=Part.METADATA
+)
+# Whether a leased blob refuses a tier without the id is unverified; a wrong id is refused. A lease held over
+# compare and write keeps --etag all the same: everything that changes the ETag requires its id.
+BLOB_SET_TIER = changes("blob.set_tier", "set-blob-tier", TAGS, Lease.OPTIONAL, Guard.LEASE)
+# The x-ms-blob-if-* headers (service version 2026-02-06) are known from the specification only, the emulator
+# ignores them, and tags move no ETag: they could not stop a second writer of tags. The lease does.
+BLOB_GET_TAGS = reads("blob.get_tags", "get-blob-tags", TAGS, Lease.OPTIONAL)
+BLOB_SET_TAGS = changes(
+    "blob.set_tags", "set-blob-tags", TAGS, Lease.REQUIRED, Guard.LEASE, fences=True, part=Part.TAGS
+)
+BLOB_LEASE_ACQUIRE = free("blob.lease_acquire", "lease-blob", FULL, Lease.SUBJECT, Guard.IF_MATCH)
+BLOB_LEASE_RENEW = free("blob.lease_renew", "lease-blob", FULL, Lease.SUBJECT, Guard.IF_MATCH)
+BLOB_LEASE_CHANGE = free("blob.lease_change", "lease-blob", FULL, Lease.SUBJECT, Guard.IF_MATCH)
+BLOB_LEASE_RELEASE = free("blob.lease_release", "lease-blob", FULL, Lease.SUBJECT, Guard.IF_MATCH)
+BLOB_LEASE_BREAK = free("blob.lease_break", "lease-blob", FULL, Lease.SUBJECT, Guard.IF_MATCH)
+# The documentation calls it a read; recordings of the service answer 412, not 304: a write.
+BLOB_SNAPSHOT = free("blob.snapshot", "snapshot-blob", FULL, Lease.OPTIONAL, Guard.IF_MATCH)
+# x-ms-source-lease-id has not been supported since 2012, whatever the SDK sends.
+BLOB_COPY = puts("blob.copy", "copy-blob", FULL | SOURCE_FULL, Lease.REQUIRED, Guard.IF_MATCH, fences=True)
+BLOB_ABORT_COPY = free(
+    "blob.abort_copy", "abort-copy-blob", lease=Lease.REQUIRED, remark="the copy id names the one copy it may stop"
+)
+# Its x-ms-access-tier-if-* conditions have no flag: they watch the tier, not the content.
+BLOB_DELETE = changes("blob.delete", "delete-blob", FULL, Lease.REQUIRED, Guard.IF_MATCH, fences=True)
+BLOB_UNDELETE = free("blob.undelete", "undelete-blob")
+BLOB_PUT_BLOCK = free("blob.put_block", "put-block", lease=Lease.REQUIRED, remark="Put Block List evaluates them")
+BLOB_PUT_BLOCK_LIST = puts("blob.put_block_list", "put-block-list", FULL, Lease.REQUIRED, Guard.IF_MATCH, fences=True)
+BLOB_GET_BLOCK_LIST = reads("blob.get_block_list", "get-block-list", TAGS, Lease.OPTIONAL)
+# An append overwrites nothing, but where it lands matters to a writer who has read: guarded by that version. Where
+# nothing was read, the end at which it begins is its guard.
+BLOB_APPEND_BLOCK = appends("blob.append_block", "append-block", FULL | APPEND, Lease.REQUIRED, Guard.IF_MATCH)
+BLOB_APPEND_BLOCK_FROM_URL = appends(
+    "blob.append_block_from_url", "append-block-from-url", FULL | APPEND | SOURCE, Lease.REQUIRED, Guard.IF_MATCH
+)
+BLOB_SEAL_APPEND_BLOB = changes(
+    "blob.seal_append_blob", "append-blob-seal", STANDARD | POSITION, Lease.REQUIRED, Guard.IF_MATCH
+)
+BLOB_PUT_PAGE = changes("blob.put_page", "put-page", FULL | SEQUENCE, Lease.REQUIRED, Guard.IF_MATCH)
+BLOB_CLEAR_PAGE = changes("blob.clear_page", "put-page", FULL | SEQUENCE, Lease.REQUIRED, Guard.IF_MATCH)
+BLOB_PUT_PAGE_FROM_URL = changes(
+    "blob.put_page_from_url", "put-page-from-url", FULL | SEQUENCE | SOURCE, Lease.REQUIRED, Guard.IF_MATCH
+)
+BLOB_GET_PAGE_RANGES = reads("blob.get_page_ranges", "get-page-ranges", FULL, Lease.OPTIONAL)

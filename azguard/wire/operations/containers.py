@@ -1,0 +1,26 @@
+"""Operations on containers."""
+
+from azguard.wire.rows import CHANGED_SINCE, DATES, Guard, Lease, Part, changes, creates, free, reads
+
+# Containers have ETags and honour them nowhere.
+CONTAINER_CREATE = creates("container.create", "create-container")
+CONTAINER_GET_PROPERTIES = reads("container.get_properties", "get-container-properties", lease=Lease.OPTIONAL)
+CONTAINER_GET_METADATA = reads("container.get_metadata", "get-container-metadata", lease=Lease.OPTIONAL)
+# A leased container takes metadata and ACLs from anyone, so a lease cannot keep --etag for these two; and
+# --if-unmodified-since on the ACL sees whole seconds only.
+CONTAINER_SET_METADATA = changes(
+    "container.set_metadata", "set-container-metadata", CHANGED_SINCE, Lease.OPTIONAL, Guard.COMPARE, part=Part.METADATA
+)
+CONTAINER_GET_ACL = reads("container.get_acl", "get-container-acl", lease=Lease.OPTIONAL)
+CONTAINER_SET_ACL = changes(
+    "container.set_acl", "set-container-acl", DATES, Lease.OPTIONAL, Guard.COMPARE, part=Part.ACL
+)
+# The lease keeps other deleters out, and a container made anew does not have it. Writers of metadata and ACL
+# need no lease: against them If-Unmodified-Since has to go along, once the second of the last change is over.
+CONTAINER_DELETE = changes("container.delete", "delete-container", DATES, Lease.REQUIRED, Guard.LEASE)
+CONTAINER_LEASE_ACQUIRE = free("container.lease_acquire", "lease-container", DATES, Lease.SUBJECT)
+CONTAINER_LEASE_RENEW = free("container.lease_renew", "lease-container", DATES, Lease.SUBJECT)
+CONTAINER_LEASE_CHANGE = free("container.lease_change", "lease-container", DATES, Lease.SUBJECT)
+CONTAINER_LEASE_RELEASE = free("container.lease_release", "lease-container", DATES, Lease.SUBJECT)
+CONTAINER_LEASE_BREAK = free("container.lease_break", "lease-container", DATES, Lease.SUBJECT)
+CONTAINER_LIST_BLOBS = reads("container.list_blobs", "list-blobs")

@@ -1,0 +1,191 @@
+"""What a row of the table of operations says, and the words for it.
+
+The evidence for the conditions is tests/data/semantics.yaml; tests/unit/wire/test_operations.py holds the two together
+row by row. Where the evidence is open, or at odds with what azguard promises, the reason stands beside the row.
+
+A row reads: what it does, its name in the evidence, its page in the REST reference, the conditions honoured,
+what a lease means to it, and what keeps ``--etag``.
+"""
+
+from enum import StrEnum
+from functools import partial
+from typing import NamedTuple
+
+_REFERENCE = "https://learn.microsoft.com/rest/api/storageservices/"
+
+
+class Condition(StrEnum):
+    """A condition the service evaluates; the value is its name, such as ``if-match``."""
+
+    IF_MATCH = "if-match"
+    IF_NONE_MATCH = "if-none-match"
+    IF_MODIFIED_SINCE = "if-modified-since"
+    IF_UNMODIFIED_SINCE = "if-unmodified-since"
+    IF_TAGS = "if-tags"
+    SOURCE_IF_MATCH = "source-if-match"
+    SOURCE_IF_NONE_MATCH = "source-if-none-match"
+    SOURCE_IF_MODIFIED_SINCE = "source-if-modified-since"
+    SOURCE_IF_UNMODIFIED_SINCE = "source-if-unmodified-since"
+    SOURCE_IF_TAGS = "source-if-tags"
+    APPEND_POSITION = "append-position"
+    MAX_SIZE = "max-size"
+    SEQUENCE_NUMBER_LE = "if-sequence-number-le"
+    SEQUENCE_NUMBER_LT = "if-sequence-number-lt"
+    SEQUENCE_NUMBER_EQ = "if-sequence-number-eq"
+
+    @property
+    def argument(self) -> str:
+        """Return the name of the argument that asks for it, such as ``if_match``."""
+        return self.replace("-", "_")
+
+    @property
+    def header(self) -> str:
+        """Return the HTTP header that carries it."""
+        return _HEADERS.get(self, f"x-ms-{self}")
+
+    @property
+    def of_source(self) -> bool:
+        """Return whether it is about the source of a copy, and so no guard of what is written."""
+        return self.startswith("source-")
+
+
+class Lease(StrEnum):
+    """What a lease on the resource means to an operation."""
+
+    NONE = "none"  # there is no lease header; leases are not checked
+    OPTIONAL = "optional"  # succeeds without the id; an id that is sent must be that of the active lease
+    REQUIRED = "required"  # refused without the id while the resource is leased
+    SUBJECT = "subject"  # the operations on the lease itself
+
+
+class Guard(StrEnum):
+    """What keeps ``etag``, the portable guard, on an operation."""
+
+    IF_MATCH = "if-match"  # the service compares
+    LEASE = "lease"  # azguard holds a lease, compares, writes, releases: others cannot write in between
+    COMPARE = "compare"  # azguard compares, then writes: others can, so only with ``allow_race``
+    NONE = "none"  # there is no version to compare, or nothing that could be overwritten
+
+
+class Write(StrEnum):
+    """What an operation does to what is there, and so what it needs when no condition was named."""
+
+    NO = "no"  # reads
+    FREE = "free"  # overwrites nothing, or is tied down by an argument (pop receipt, copy id): needs no guard
+    APPENDS = "appends"  # overwrites nothing; where it lands matters, which a version or the position ties down
+    CREATES = "creates"  # fails by itself if the resource exists
+    PUTS = "puts"  # creates or replaces; If-None-Match: * makes it create only
+    CHANGES = "changes"  # overwrites or deletes what is there: refused for something never read
+
+
+class Part(StrEnum):
+    """What an operation reads or writes of a resource, where a scope remembers its version apart from the content's."""
+
+    WHOLE = ""
+    METADATA = "metadata"
+    TAGS = "tags"
+    ACL = "acl"
+
+
+class Operation(NamedTuple):
+    """One operation of the REST interface."""
+
+    write: Write
+    name: str
+    page: str
+    honours: frozenset[Condition] = frozenset()
+    lease: Lease = Lease.NONE
+    guard: Guard = Guard.NONE
+    #: Whether several conditions may stand together.
+    combines: bool = False
+    #: What ``--lease-id`` goes into.
+    lease_header: str = "x-ms-lease-id"
+    #: Whether a lease id of the source is honoured too.
+    source_lease: bool = False
+    #: Whether ``--fence`` is kept on it, which takes a condition on tags and, unless it deletes, tags to set.
+    fences: bool = False
+    #: What to know if a condition is not honoured.
+    remark: str = ""
+    #: What it reads or writes.
+    part: Part = Part.WHOLE
+
+    @property
+    def writes(self) -> bool:
+        """Return whether it changes the state of the service, so that it must never be repeated blindly."""
+        return self.write is not Write.NO
+
+    @property
+    def guarded(self) -> bool:
+        """Return whether the write can undo another writer's work, so that it never goes out without a guard."""
+        return self.write not in (Write.NO, Write.FREE)
+
+    @property
+    def overwrites(self) -> bool:
+        """Return whether it can follow or overwrite what others wrote, so that ``last_writer_wins`` changes something.
+
+        A rename creates only, unless it is told to replace what is at its destination.
+        """
+        return self.write in (Write.PUTS, Write.CHANGES, Write.APPENDS) or (
+            self.write is Write.CREATES and self.guard is not Guard.NONE
+        )
+
+    @property
+    def creates(self) -> bool:
+        """Return whether it can be told to create only: by If-None-Match: *, or by itself."""
+        return self.write in (Write.CREATES, Write.PUTS)
+
+    @property
+    def names_lease(self) -> bool:
+        """Return whether ``lease_id`` means something: acquiring and breaking a lease go without its id."""
+        return self.lease is not Lease.NONE and not self.name.endswith(("lease_acquire", "lease_break"))
+
+    @property
+    def wildcards(self) -> frozenset[Condition]:
+        """Return the conditions whose value may be ``*``.
+
+        If-Match: * is "must exist" wherever If-Match is honoured. If-None-Match: * is "must not exist", which
+        only a write that creates can fulfil; elsewhere the live service's answer is unknown, and the emulator
+        ignores it or answers 400. For sources ``*`` is not documented.
+        """
+        meant = {Condition.IF_MATCH, Condition.IF_NONE_MATCH} if self.write is Write.PUTS else {Condition.IF_MATCH}
+        return self.honours & meant
+
+    @property
+    def rest(self) -> str:
+        """Return the address of its page in the REST reference."""
+        return _REFERENCE + self.page
+
+    @property
+    def title(self) -> str:
+        """Return its name in the REST reference, for messages."""
+        words = self.page.removeprefix("performing-").rstrip("0123456789").split("-")
+        return " ".join(word.upper() if word in ("acl", "url") else word.capitalize() for word in words)
+
+
+_HEADERS = {
+    Condition.IF_MATCH: "If-Match",
+    Condition.IF_NONE_MATCH: "If-None-Match",
+    Condition.IF_MODIFIED_SINCE: "If-Modified-Since",
+    Condition.IF_UNMODIFIED_SINCE: "If-Unmodified-Since",
+    Condition.APPEND_POSITION: "x-ms-blob-condition-appendpos",
+    Condition.MAX_SIZE: "x-ms-blob-condition-maxsize",
+}
+
+ETAG = frozenset({Condition.IF_MATCH})
+TAGS = frozenset({Condition.IF_TAGS})
+CHANGED_SINCE = frozenset({Condition.IF_MODIFIED_SINCE})
+DATES = CHANGED_SINCE | {Condition.IF_UNMODIFIED_SINCE}
+STANDARD = frozenset({Condition.IF_MATCH, Condition.IF_NONE_MATCH}) | DATES
+FULL = STANDARD | TAGS
+SOURCE_FULL = frozenset(each for each in Condition if each.of_source)
+SOURCE = SOURCE_FULL - {Condition.SOURCE_IF_TAGS}
+POSITION = frozenset({Condition.APPEND_POSITION})
+APPEND = POSITION | {Condition.MAX_SIZE}
+SEQUENCE = frozenset(each for each in Condition if each.startswith("if-sequence-number-"))
+
+reads = partial(Operation, Write.NO)
+free = partial(Operation, Write.FREE)
+creates = partial(Operation, Write.CREATES)
+puts = partial(Operation, Write.PUTS)
+changes = partial(Operation, Write.CHANGES)
+appends = partial(Operation, Write.APPENDS)
