@@ -16,7 +16,7 @@ from azguard.cli.parsing.command_line import TypedLine
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Command, Group, TreeNode, root
 from azguard.cli.registry import ROOT
-from azguard.cli.rules.rows import checked
+from azguard.cli.rules.engine import checked
 from azguard.errors import UsageError
 
 _WRITERS, _INCREMENTS = 8, 25

@@ -7,7 +7,7 @@ from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import addresses
 from azguard.cli.options import common, resources
-from azguard.cli.options.content import SOME_SMB_PROPERTY, SmbPropertyOptions
+from azguard.cli.options.content_headers import SOME_SMB_PROPERTY, SmbPropertyOptions
 from azguard.cli.options.resources import Noun, declare_exists
 from azguard.cli.parsing.rows import argument
 from azguard.cli.parsing.tree import Group

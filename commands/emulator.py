@@ -10,8 +10,8 @@ from azguard.cli.options.types import DURATION, PORT, TEXT
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import CommandSpec, argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.rows import checked
-from azguard.cli.words.leases import NEED_OF_FILES, USE_OF_EXPORT
+from azguard.cli.rules.engine import checked
+from azguard.cli.words.files import NEED_OF_FILES, USE_OF_EXPORT
 from azguard.emulators import background, state
 from azguard.emulators.azurite_install import check_system
 from azguard.errors import NotFound, UsageError

@@ -14,11 +14,11 @@ from azguard.cli.options import common, resources
 from azguard.cli.options.entities import Entity, EntityOptions, Select, TableLock, around_write
 from azguard.cli.options.types import TEXT, choice
 from azguard.cli.output import delivery
-from azguard.cli.output.plain import plain
+from azguard.cli.output.json_form import to_json_form
 from azguard.cli.output.results import Output
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.rows import checked
+from azguard.cli.rules.engine import checked
 from azguard.requests.lineage import fresh_op
 from azguard.resources import existence
 from azguard.tables import edm, entities, entity_json, filters, transactions, writes
@@ -352,7 +352,7 @@ def _shows_whole(out: Output, rows: Sequence[_Row]) -> list[bool]:
     """Return of each entity whether all of it is printed; --query can choose some and leave them whole."""
     if out.format == "none":
         return [False] * len(rows)
-    values = [plain(row) for row in rows]
+    values = [to_json_form(row) for row in rows]
     if out.query is not None:
         found = out.pick(values)
         printed = {id(each) for each in found} if isinstance(found, list) else {id(found)}

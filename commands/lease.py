@@ -14,7 +14,7 @@ from azguard.cli.options.types import DURATION
 from azguard.cli.output import holdings
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.rows import at_most_one, checked, excludes, needs, one_of
+from azguard.cli.rules.engine import at_most_one, checked, excludes, needs, one_of
 from azguard.leases import own as held_leases
 from azguard.leases import shown
 from azguard.leases import state as lease_state

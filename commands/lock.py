@@ -14,7 +14,7 @@ from azguard.cli.options.types import COUNT, TEXT
 from azguard.cli.output import holdings
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.rows import needs
+from azguard.cli.rules.engine import needs
 from azguard.locks import run as core
 from azguard.wire.operations.blobs import BLOB_LEASE_BREAK
 

@@ -9,7 +9,7 @@ from azguard.cli.input import accounts
 from azguard.cli.options import common
 from azguard.cli.parsing.rows import argument, flag
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.rows import checked
+from azguard.cli.rules.engine import checked
 from azguard.errors import NotFound, UsageError
 
 app = Group("Named accounts in the configuration file.")

@@ -21,9 +21,9 @@ _LONGEST_SLEEP_SECONDS = 2.0
 # What is to be done after the end of all is tried once, and briefly.
 _LAST_SECONDS = 0.5
 T = TypeVar("T")
-# Short enough to notice a change soon, long enough for many waiters.
-_FIRST_PAUSE_SECONDS = 1.0
-_GROWTH = 1.3
+# Of polling: short enough to notice a change soon, long enough for many waiters.
+_FIRST_POLL_PAUSE_SECONDS = 1.0
+_POLL_PAUSE_GROWTH = 1.3
 # The pause is random between this part of the longest and the longest, so that waiters do not ask all at once.
 _SHORTEST_PART = 0.25
 
@@ -116,17 +116,17 @@ def poll(
     patience: Deadline,
     uniform: Callable[[float, float], float],
     *,
-    longest_pause_seconds: float = _FIRST_PAUSE_SECONDS,
+    longest_pause_seconds: float = _FIRST_POLL_PAUSE_SECONDS,
 ) -> T | None:
     """Return the first finding of ``look``, or None if the time is up before ``look`` finds anything.
 
     ``look`` takes the deadline of one look, which has all the time that is left: transient errors are tolerated until
     then. The pauses between two looks grow. ``uniform`` draws a random number between two others.
     """
-    pause = min(_FIRST_PAUSE_SECONDS, longest_pause_seconds)
+    pause = min(_FIRST_POLL_PAUSE_SECONDS, longest_pause_seconds)
     while True:
         found = look(patience.restart(seconds=max(patience.settle_seconds, patience.remaining)))
         if found is not None or patience.passed:
             return found
         patience.pause(uniform(_SHORTEST_PART * pause, pause))
-        pause = min(longest_pause_seconds, _GROWTH * pause)
+        pause = min(longest_pause_seconds, _POLL_PAUSE_GROWTH * pause)

@@ -167,10 +167,10 @@ def write_json(path: Path, result: object) -> None:
     """
     import json
 
-    from azguard.cli.output.plain import plain
+    from azguard.cli.output.json_form import to_json_form
     from azguard.cli.output.stream import build_output_failed
 
-    text = json.dumps(plain(result), indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps(to_json_form(result), indent=2, ensure_ascii=False) + "\n"
     try:
         with open_in_place(path) as stream:
             stream.write(text.encode())

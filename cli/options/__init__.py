@@ -9,7 +9,7 @@ Of many commands:
 
 By what a command is about:
 
-``content``         of ``put``, ``set-properties`` and waiting reads, in blobs and files
+``content_headers`` of ``put``, ``set-properties`` and waiting reads, in blobs and files
 ``partial_writes``  of ``blob append``, ``blob page`` and ``blob block``
 ``copies``          of ``blob copy`` and ``file copy``
 ``trees``           of trees of files

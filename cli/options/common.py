@@ -13,7 +13,7 @@ from azguard.cache import scope
 from azguard.cli import completers
 from azguard.cli.options.types import COUNT, HEADER, METADATA, TAGS, choice, spelt
 from azguard.cli.parsing.rows import ACCOUNT, CONDITIONS, GENERAL, CommandSpec, Row, argument, flag, in_panel, option
-from azguard.cli.rules.rows import checked, excludes
+from azguard.cli.rules.engine import checked, excludes
 
 if TYPE_CHECKING:
     from azguard.wire.rows import Operation

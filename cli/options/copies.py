@@ -8,11 +8,11 @@ from azguard.address import Kind
 from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.options import common
-from azguard.cli.options.content import SmbPropertyOptions
+from azguard.cli.options.content_headers import SmbPropertyOptions
 from azguard.cli.options.types import DURATION, TEXT
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import flag, option
-from azguard.cli.rules.rows import at_most_one, checked, excludes
+from azguard.cli.rules.engine import at_most_one, checked, excludes
 from azguard.errors import UsageError
 from azguard.naming import same_host
 

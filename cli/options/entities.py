@@ -13,7 +13,7 @@ from azguard.cli.input.addresses import locate_designated
 from azguard.cli.options import common, guarded_runs, leases, locks
 from azguard.cli.options.types import NAMES
 from azguard.cli.parsing.rows import argument, flag, option
-from azguard.cli.rules.rows import at_most_one, checked, excludes, needs
+from azguard.cli.rules.engine import at_most_one, checked, excludes, needs
 from azguard.leases.actions import DEFAULT_SECONDS
 from azguard.locks.run import hold_lock
 

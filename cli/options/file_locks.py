@@ -13,7 +13,7 @@ from azguard.cli.options import guarded_runs
 from azguard.cli.options.guarded_runs import GuardedRunOptions
 from azguard.cli.options.types import DURATION, ValueType, choice, whole
 from azguard.cli.parsing.rows import flag, option
-from azguard.cli.rules.rows import checked, excludes
+from azguard.cli.rules.engine import checked, excludes
 from azguard.errors import UsageError
 from azguard.locks.environment import is_under_lock
 from azguard.locks.guarded_run import GuardedCommand

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 from azguard.cli.options.types import DURATION, TEXT, ValueType, choice, whole
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import flag, option
-from azguard.cli.rules.rows import at_most_one, checked
+from azguard.cli.rules.engine import at_most_one, checked
 from azguard.errors import GaveUp, LockLost, UsageError
 
 # As everything in azguard waits; by then a crashed holder's lease has ended.

@@ -16,7 +16,7 @@ from azguard.cli.options.locks import LockOptions
 from azguard.cli.options.steps import StepVariables
 from azguard.cli.options.types import DURATION, ValueType, whole
 from azguard.cli.parsing.rows import flag, option
-from azguard.cli.rules.rows import at_most_one, checked, excludes, needs, only_for
+from azguard.cli.rules.engine import at_most_one, checked, excludes, needs, only_for
 from azguard.errors import AzguardError, GaveUp, LockLost, UsageError
 from azguard.guards.values import parse_guid
 from azguard.locks import background_holder, environment, job_locks, queue, readers

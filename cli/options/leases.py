@@ -16,7 +16,7 @@ from azguard.cli.options import common
 from azguard.cli.options.types import DURATION, TEXT, ValueType, seconds
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import flag, option
-from azguard.cli.rules.rows import at_most_one
+from azguard.cli.rules.engine import at_most_one
 from azguard.errors import UsageError
 from azguard.guards.resolve import Conditions
 from azguard.guards.values import HELD, parse_guid

@@ -17,7 +17,7 @@ from azguard.cli.options import common, leases
 from azguard.cli.options.guarded_runs import GuardedRunOptions
 from azguard.cli.options.types import whole
 from azguard.cli.parsing.rows import flag, option
-from azguard.cli.rules.rows import excludes, only_for
+from azguard.cli.rules.engine import excludes, only_for
 from azguard.leases.actions import DEFAULT_SECONDS
 from azguard.leases.owner_records import ProcessLeases
 from azguard.leases.owners import Owner

@@ -17,7 +17,7 @@ from azguard.cli.input import streams, values
 from azguard.cli.options.types import TEXT, ValueType, choice, seconds, whole
 from azguard.cli.output.delivery import to_stream
 from azguard.cli.parsing.rows import argument, flag, option
-from azguard.cli.rules.rows import at_most_one, checked, needs, one_of
+from azguard.cli.rules.engine import at_most_one, checked, needs, one_of
 from azguard.errors import NotFound, OutputFailed, UsageError
 from azguard.guards.versions import SeenVersion
 from azguard.queues import message_results

@@ -13,7 +13,7 @@ from azguard.cli.input import streams, values
 from azguard.cli.options import common, copies
 from azguard.cli.options.types import HEADER, METADATA, SIZE, TEXT, ValueType, choice, size
 from azguard.cli.parsing.rows import flag, option
-from azguard.cli.rules.rows import at_most_one, checked, excludes, needs
+from azguard.cli.rules.engine import at_most_one, checked, excludes, needs
 from azguard.errors import UsageError
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions

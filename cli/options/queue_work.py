@@ -19,7 +19,7 @@ from azguard.cli.options.messages import HIDING, HIDING_OF_RECEIVED, Encoding, P
 from azguard.cli.options.types import COUNT, DURATION, FILE, TEXT, ValueType, lasting, whole
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import flag, option
-from azguard.cli.rules.rows import checked, needs
+from azguard.cli.rules.engine import checked, needs
 from azguard.errors import UsageError
 from azguard.queues import message_results
 from azguard.worker.settings import (

@@ -13,7 +13,7 @@ from azguard.cli.options import common
 from azguard.cli.options.types import TEXT, choice
 from azguard.cli.parsing.rows import CommandSpec, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.rows import checked, excludes
+from azguard.cli.rules.engine import checked, excludes
 from azguard.errors import NotFound, UsageError
 from azguard.guards.requested import CREATE_ONLY, RequestedConditions
 from azguard.requests.deadline import Deadline

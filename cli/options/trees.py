@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from azguard.cli.options.types import TEXT, choice, whole
 from azguard.cli.parsing.rows import TREES, argument, flag, option
-from azguard.cli.rules.rows import Rule, checked, excludes, needs
+from azguard.cli.rules.engine import Rule, checked, excludes, needs
 from azguard.errors import UsageError
 from azguard.requests import pool
 

@@ -14,7 +14,7 @@ from azguard.cli.options import typed_edits, updates
 from azguard.cli.options.types import TEXT
 from azguard.cli.options.updates import TypedEdit, UpdateOptions, WriteOptions
 from azguard.cli.parsing.rows import option
-from azguard.cli.rules.rows import Rule, checked, only_for
+from azguard.cli.rules.engine import Rule, checked, only_for
 from azguard.documents import formats
 from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
 from azguard.updates.plan import RAW_OP, UpdatePlan, choose_op

@@ -9,7 +9,7 @@
 ``stream``     stdout, and what if it cannot be written
 ``delivery``   where content that a command delivers goes
 ``query``      ``--query`` of results that come line by line
-``plain``      results as what JSON knows
+``json_form``  results as what JSON knows
 ``trees``      what a run over a tree shows, and how far it is
 ``holdings``   who holds what: once, or again and again
 ``demo``       the demonstration as people see it

@@ -10,7 +10,7 @@ from azguard.atomic_files import find_descriptor, remove_left
 from azguard.cache import copies
 from azguard.cache.copies import Copy
 from azguard.cli.parsing.rows import flag
-from azguard.cli.rules.rows import checked
+from azguard.cli.rules.engine import checked
 from azguard.errors import UsageError
 
 #: Of a get into a file or a folder.

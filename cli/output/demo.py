@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from azguard.cli.context import Environment
 from azguard.cli.output import rendering, terminal
-from azguard.cli.words.leases import USE_OF_EXPORT
+from azguard.cli.words.files import USE_OF_EXPORT
 from azguard.demo.race import CountVerdict, DemoPlan, DemoResult, StrategyProgress, StrategyResult
 from azguard.demo.worker import RETRY_WAIT_SECONDS, Strategy
 from azguard.emulators import state

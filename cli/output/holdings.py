@@ -13,9 +13,9 @@ from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.cli.options.types import DURATION
 from azguard.cli.output import query, terminal
-from azguard.cli.output.plain import plain
+from azguard.cli.output.json_form import to_json_form
 from azguard.cli.parsing.rows import flag, option
-from azguard.cli.rules.rows import Rule, excludes
+from azguard.cli.rules.engine import Rule, excludes
 from azguard.errors import AzguardError
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class HoldingsView:
                 screen.draw(self._render(found))
             elif before is not None:
                 for each in holdings.compare(before, now):
-                    self.env.out.show_picked(query.pick(self.env.out, plain(each)), each)
+                    self.env.out.show_picked(query.pick(self.env.out, to_json_form(each)), each)
             before = now
             sleep(max(_PAUSE_SECONDS, monotonic() - began))
 
@@ -117,7 +117,7 @@ class HoldingsView:
         from azguard.cli.output import rendering
 
         out, rows = self.env.out, list(found)
-        return rendering.render(out.pick(plain(rows)), rendering.of(rows), color=out.color)
+        return rendering.render(out.pick(to_json_form(rows)), rendering.of(rows), color=out.color)
 
 
 class Screen:

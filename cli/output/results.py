@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 from azguard.accounts import transport
 from azguard.cli.output import terminal
-from azguard.cli.output.plain import plain
+from azguard.cli.output.json_form import to_json_form
 from azguard.cli.output.progress import Progress
 from azguard.cli.output.stream import HINT, build_output_failed
 from azguard.documents import controls, json_text
@@ -94,7 +94,7 @@ class Output:
 
     def _show(self, result: object, alone: str | None = None) -> None:
         if self.format != "none":
-            value = plain(result)
+            value = to_json_form(result)
             alone = alone if self.format == "tsv" and not self.query else None
             try:
                 picked = value[alone] if alone else self.pick(value)
@@ -140,9 +140,9 @@ class Output:
             self.show(list(results))
         elif self.format == "tsv":
             for result in results:
-                _line(_tsv(plain(result)))
+                _line(_tsv(to_json_form(result)))
         else:
-            _json_array(plain(result) for result in results)
+            _json_array(to_json_form(result) for result in results)
 
     def show_picked(self, values: list[Any], sample: object) -> None:
         """Print some of many results as they come, each picked already: JSON in a line each, and a table of them.
@@ -164,7 +164,7 @@ class Output:
 
     def shows_whole(self, result: object) -> bool:
         """Return whether all of a result is printed: not in part, and not at all with ``-o none``."""
-        value = plain(result)
+        value = to_json_form(result)
         return self.format != "none" and self.pick(value) is value
 
     def pick(self, value: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from azguard.address import Kind
 from azguard.cli.output import progress, query, stream, terminal
-from azguard.cli.output.plain import plain
+from azguard.cli.output.json_form import to_json_form
 from azguard.cli.output.progress import ERASE
 from azguard.cli.output.results import Output
 from azguard.errors import OutputFailed
@@ -63,7 +63,7 @@ class Lines:
         #: What to tell again at the end, and how much more there is.
         self._wrong: list[str] = []
         self._wrong_untold = 0
-        query.check(out.query, plain(self._sample))
+        query.check(out.query, to_json_form(self._sample))
 
     def print(self, done: Done) -> None:
         """Print how one file ended.
@@ -167,7 +167,7 @@ def tell(out: Output, summary: "TreeSummary", progress: "TreeProgress") -> None:
 
 def _describe(done: Done) -> dict[str, Any]:
     if done.error is None:
-        value: dict[str, Any] = plain(done.result)
+        value: dict[str, Any] = to_json_form(done.result)
         return value
     from azguard.cli.words import hints
 

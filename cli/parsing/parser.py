@@ -29,7 +29,7 @@ from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import Row, list_typed
 from azguard.cli.parsing.tree import Command, Group, root
 from azguard.cli.registry import ROOT
-from azguard.cli.rules import rows as rules
+from azguard.cli.rules import engine as rules
 from azguard.errors import AzguardError, UsageError
 
 # How Typer tells words that no argument takes.

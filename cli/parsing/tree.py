@@ -9,7 +9,7 @@ from typing import Any
 from azguard.cli.options import common
 from azguard.cli.parsing.rows import LOCAL, CommandSpec, Row, fill, flag, list_rows, list_rules
 from azguard.cli.registry import COMMANDS, ROOT, find_module, list_modules
-from azguard.cli.rules.rows import Rule, describe
+from azguard.cli.rules.engine import Rule, describe
 
 # A command by its name in another order, as in `metadata set`.
 _SPELLINGS = {"properties set": "set-properties"}

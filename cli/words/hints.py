@@ -7,8 +7,8 @@ from typing import Any
 from azguard.address import Kind, parse
 from azguard.cli.parsing import command_line
 from azguard.cli.registry import COMMANDS
-from azguard.cli.words.rows import Words
 from azguard.cli.words.table import HINTS, WORDS
+from azguard.cli.words.templates import fill
 from azguard.errors import AzguardError, Changed, Gone, Locked, NotFound, OutcomeUnknown, UsageError
 
 _READS = ("blob get", "blob show", "blob exists", "lease show")
@@ -39,19 +39,13 @@ def in_words(error: AzguardError, argv: Sequence[str] = ()) -> AzguardError:
     if error.reason is None:
         return error if next_step == error.hint else error.but(hint=next_step)
     facts = {**error.facts, **error.values, **_facts(error)}
-    message = _fill(WORDS.get(error.reason), facts)
+    message = fill(WORDS.get(error.reason), facts)
     if message is not None:
         message = _line_of(error) + message
     return error.but(
         message=error.message if message is None else message,
-        hint=_fill(HINTS.get(error.reason), _as_typed(facts, argv)) if next_step is None else next_step,
+        hint=fill(HINTS.get(error.reason), _as_typed(facts, argv)) if next_step is None else next_step,
     )
-
-
-def _fill(words: Words | None, facts: Mapping[str, object]) -> str | None:
-    if words is None:
-        return None
-    return words.format_map(facts) if isinstance(words, str) else words(facts)
 
 
 def _facts(error: AzguardError) -> dict[str, object]:

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Mapping
 
-from azguard.cli.words.rows import Words
+from azguard.cli.words.templates import Words
 
 
 def _how_to_go_on(facts: Mapping[str, object]) -> str:
@@ -243,6 +243,8 @@ HINTS: Mapping[str, Words] = {
     "worker_stopped": "correct the cause, then start the worker again; messages that were not handled come again",
     "work_file_not_writable": "choose a file in a folder that is there and that you may write",
 }
+
+
 #: What happened, where the core's own sentence would have to name an option.
 WORDS: Mapping[str, Words] = {
     # Blobs.

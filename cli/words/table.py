@@ -8,11 +8,11 @@ on the facts, a row is a function of them.
 
 from collections.abc import Mapping
 
-from azguard.cli.words import leases, requests, services, writes
-from azguard.cli.words.rows import Words
+from azguard.cli.words import accounts, conditions, files, leases, services
+from azguard.cli.words.templates import Words
 
 #: The tables, by subject.
-PAGES = (leases, requests, services, writes)
+PAGES = (accounts, conditions, files, leases, services)
 #: What to type next.
 HINTS: Mapping[str, Words] = {reason: words for page in PAGES for reason, words in page.HINTS.items()}
 #: What happened, where the core's own sentence would have to name an option.

@@ -1,27 +1,123 @@
 """``azguard blob``: get, put."""
 
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
+from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.cli.options import common, resources
-from azguard.cli.options.content import BlobPutOptions, ReadOptions
+from azguard.cli.options.content_headers import (
+    WAIT_SECONDS,
+    NoWait,
+    PutContentOptions,
+    SpanOptions,
+    Wait,
+    describe_wait,
+    resolve_change,
+)
 from azguard.cli.options.trees import Folder, TreeGetOptions, TreePutOptions, refuse_second
-from azguard.cli.options.types import TEXT
+from azguard.cli.options.types import TEXT, choice
 from azguard.cli.output.delivery import Overwrite, check_overwrite, to_file, to_stream
-from azguard.cli.parsing.rows import argument, option
+from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
+from azguard.cli.rules.engine import Rule, at_most_one, excludes, needs
+from azguard.guards.resolve import Conditions
 from azguard.wire.operations.blobs import BLOB_GET, BLOB_PUT_BLOCK_BLOB
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from azguard.blobs.content.upload import Upload
+    from azguard.blobs.content.upload import Settings, Upload
 
 
 app = Group("The content of a blob: get, put.")
+
+
+@dataclass(frozen=True)
+class BlobPutOptions(PutContentOptions):
+    """The options of blob put."""
+
+    tier: common.Tier = None
+    metadata: common.Metadata = None
+    tags: common.Tags = None
+    allow_empty: Annotated[
+        bool,
+        flag("--allow-empty", "Write an empty blob if the input is empty; let --mirror delete all."),
+    ] = False
+    if_exists: common.IfExists = None
+    blob_type: Annotated[
+        str | None,
+        option("--blob-type", "block", "Replace also a blob of another type.", choice("block")),
+    ] = None
+    no_lineage: common.NoLineage = False
+    snapshot_first: common.SnapshotFirst = False
+
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        excludes("--recursive", "--snapshot-first", hint="azguard blob snapshot keeps one blob"),
+    )
+
+    def build_settings(self, name: str) -> "Settings":
+        """Return the settings of a blob of this name, besides its content."""
+        from azguard.blobs.content.upload import Settings
+
+        headers = self.read_headers_of(name)
+        return Settings(**headers, tier=self.tier, metadata=self.metadata or {}, tags=self.tags or {})
+
+    @property
+    def takes_empty(self) -> bool:
+        """Return whether empty content may be meant."""
+        return self.may_be_empty(self.allow_empty)
+
+    def write_keeping_snapshot(self, upload: "Upload", write: "Callable[[Upload], Any]") -> Any:
+        """Return the result of the write; with --snapshot-first, keep a snapshot of the replaced version before."""
+        if not self.snapshot_first:
+            return write(upload)
+        from azguard.blobs import snapshots
+
+        return snapshots.write_keeping(upload, write)
+
+
+@dataclass(frozen=True)
+class BlobGetOptions(SpanOptions):
+    """What a get of one blob takes."""
+
+    wait_changed: Annotated[
+        bool,
+        flag("--wait-changed", "Wait until the version differs from the one you last read, then read it."),
+    ] = False
+    wait: Wait = WAIT_SECONDS
+    no_wait: NoWait = False
+    validate_content: Annotated[
+        bool,
+        flag("--validate-content", "Ask the service for the MD5 of each range, and compare it."),
+    ] = False
+
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        needs("--wait --no-wait", "--wait-changed"),
+        at_most_one("--wait --no-wait"),
+        excludes("--recursive", "--wait-changed --validate-content", "it is for one blob"),
+    )
+
+    def conditions(self, env: "Environment", target: Target) -> Conditions:
+        """Return the conditions of a get, after waiting for a change if that is asked for.
+
+        The get carries them too, so that it never delivers the version that was to be waited past.
+        """
+        if not self.wait_changed:
+            return env.conditions(target)
+        from azguard.blobs.waiting import Until, wait
+
+        conditions = resolve_change(env, target, BLOB_GET)
+        wait(
+            target,
+            Until.CHANGED,
+            conditions,
+            describe_wait(env, target, Until.CHANGED, 0.0 if self.no_wait else self.wait),
+        )
+        return conditions
 
 
 @app.command(spec=common.operation(BLOB_GET))
@@ -35,7 +131,7 @@ def get(
     result: Annotated[str | None, option("--result", "FILE", "Write the result here as JSON.", TEXT)] = None,
     *,
     overwrite: Overwrite = False,
-    given: ReadOptions,
+    given: BlobGetOptions,
     tree: TreeGetOptions,
 ) -> None:
     """Read a blob and remember its version, which guards the next put.

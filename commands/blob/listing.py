@@ -8,13 +8,13 @@ from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import values
 from azguard.cli.options import common, resources
-from azguard.cli.options.content import WAIT_SECONDS, NoWait, Wait
+from azguard.cli.options.content_headers import WAIT_SECONDS, NoWait, Wait
 from azguard.cli.options.guarded_runs import NoTimeout
 from azguard.cli.options.trees import TreeOptions
 from azguard.cli.options.types import TEXT, ValueType, choice
 from azguard.cli.parsing.rows import option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.rows import at_most_one, excludes, needs, one_of
+from azguard.cli.rules.engine import at_most_one, excludes, needs, one_of
 from azguard.errors import NotFound
 from azguard.requests.results import Written
 from azguard.wire.operations.blobs import BLOB_DELETE, BLOB_GET_PROPERTIES
@@ -208,7 +208,7 @@ def wait_for_blob(
     Topics: conditions, leases
     """
     from azguard.blobs import waiting
-    from azguard.cli.options import content
+    from azguard.cli.options import content_headers
     from azguard.guards.resolve import Conditions
 
     assert until is not None  # says the rule
@@ -216,7 +216,9 @@ def wait_for_blob(
     target = env.locate(blob, Kind.BLOB)
     conditions = Conditions()
     if which is waiting.Until.CHANGED:
-        conditions = content.resolve_change(env, target, BLOB_GET_PROPERTIES, if_none_match)
+        conditions = content_headers.resolve_change(env, target, BLOB_GET_PROPERTIES, if_none_match)
     env.out.show(
-        waiting.wait(target, which, conditions, content.describe_wait(env, target, which, 0.0 if no_wait else wait))
+        waiting.wait(
+            target, which, conditions, content_headers.describe_wait(env, target, which, 0.0 if no_wait else wait)
+        )
     )

@@ -18,7 +18,7 @@ from azguard.cli.options.partial_writes import (
 from azguard.cli.options.types import SIZE, SNAPSHOT, TEXT, choice, size
 from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.rows import at_most_one, one_of
+from azguard.cli.rules.engine import at_most_one, one_of
 from azguard.wire.operations.blobs import (
     BLOB_APPEND_BLOCK,
     BLOB_APPEND_BLOCK_FROM_URL,

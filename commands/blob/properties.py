@@ -1,17 +1,18 @@
 """``azguard blob``: metadata, tags, set-properties, tier."""
 
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
 from azguard.address import Kind
 from azguard.blobs.headers import TIERS
 from azguard.cli.context import Environment
 from azguard.cli.options import common, resources
-from azguard.cli.options.content import PropertyOptions
+from azguard.cli.options.content_headers import HEADERS, NAME_HEADER, NOTHING_TO_SET, HeaderOptions
 from azguard.cli.options.resources import Noun
 from azguard.cli.options.types import spelt
-from azguard.cli.parsing.rows import argument, option
+from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.rows import checked, one_of
+from azguard.cli.rules.engine import Rule, any_of, checked, one_of
 from azguard.errors import UsageError
 from azguard.guards.requested import RequestedConditions
 from azguard.wire.operations.blobs import (
@@ -56,6 +57,17 @@ tags_app = resources.declare_part(
     _read_tags,
     "The service gives tags no version. azguard makes the ETag that it shows from the ETag of the blob and the tags.",
 )
+
+
+@dataclass(frozen=True)
+class PropertyOptions(HeaderOptions):
+    """The content headers, and whether the others are cleared."""
+
+    clear_content_settings: Annotated[
+        bool, flag("--clear-content-settings", "Clear the headers that you do not set.")
+    ] = False
+
+    RULES: ClassVar[tuple[Rule, ...]] = (any_of(f"{HEADERS} --clear-content-settings", NOTHING_TO_SET, NAME_HEADER),)
 
 
 @metadata_app.command(name="set", spec=common.operation(BLOB_SET_METADATA))

@@ -1,5 +1,6 @@
 """``azguard file``: get, put, range."""
 
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,18 +9,19 @@ from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.cli.input import addresses, streams
 from azguard.cli.options import common, resources
-from azguard.cli.options.content import FilePutOptions, SpanOptions
+from azguard.cli.options.content_headers import PutContentOptions, SmbPropertyOptions, SpanOptions
 from azguard.cli.options.trees import FileTreePutOptions, Folder, TreeGetOptions, refuse_second
 from azguard.cli.options.types import SIZE, SNAPSHOT, size
 from azguard.cli.output.delivery import Overwrite, check_overwrite, to_file, to_stream
-from azguard.cli.parsing.rows import argument, option
+from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.rows import one_of
+from azguard.cli.rules.engine import one_of
 from azguard.wire.operations.shares import FILE_GET, FILE_LIST_RANGES, FILE_PUT_RANGE, FILE_RENAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from azguard.files.properties import FileHeaders, SmbProperties
     from azguard.files.ranges import RangeWrite
     from azguard.files.uploads import FileUpload
 
@@ -28,6 +30,30 @@ _Offset = Annotated[int, option("--offset", "SIZE", "Begin at this byte.", SIZE)
 app = Group("The content of a file: get, put, range.")
 range_app = Group("Ranges of a file: put, clear, list.")
 app.add("range", range_app)
+
+
+@dataclass(frozen=True)
+class FilePutOptions(PutContentOptions):
+    """The options of file put."""
+
+    smb: SmbPropertyOptions = field(kw_only=True)
+    metadata: common.Metadata = None
+    allow_empty: Annotated[
+        bool,
+        flag("--allow-empty", "Write an empty file if the input is empty; let --mirror delete all."),
+    ] = False
+    if_exists: common.IfExists = None
+
+    def build_properties(self, name: str) -> "tuple[FileHeaders, SmbProperties]":
+        """Return the properties of a file of this name, besides its content."""
+        from azguard.files.properties import FileHeaders
+
+        return FileHeaders(**self.read_headers_of(name)), self.smb.build()
+
+    @property
+    def takes_empty(self) -> bool:
+        """Return whether empty content may be meant."""
+        return self.may_be_empty(self.allow_empty)
 
 
 @app.command(spec=common.operation(FILE_GET))

@@ -10,7 +10,7 @@ from azguard.cli.options.file_locks import FileLockOptions
 from azguard.cli.options.types import ValueType
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.rows import needs, one_of
+from azguard.cli.rules.engine import needs, one_of
 from azguard.errors import Partial, UsageError
 from azguard.wire.operations.shares import FILE_FORCE_CLOSE_HANDLES, FILE_LIST_HANDLES
 

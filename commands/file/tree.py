@@ -1,14 +1,22 @@
 """``azguard file``: show, exists, list, delete, prune, copy, abort-copy, rename, resize, set-properties, metadata."""
 
+from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from azguard.address import Kind
 from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import addresses
 from azguard.cli.options import common, resources
-from azguard.cli.options.content import FilePropertyOptions
+from azguard.cli.options.content_headers import (
+    HEADERS,
+    NAME_HEADER,
+    NOTHING_TO_SET,
+    SMB,
+    HeaderOptions,
+    SmbPropertyOptions,
+)
 from azguard.cli.options.copies import WAIT_SECONDS, FileCopyOptions, find_ends, locate_file_source
 from azguard.cli.options.resources import Noun, declare_exists
 from azguard.cli.options.trees import FileTreeDeleteOptions
@@ -16,7 +24,7 @@ from azguard.cli.options.types import DURATION, TEXT
 from azguard.cli.options.types import size as size_type
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.rows import one_of
+from azguard.cli.rules.engine import Rule, any_of, one_of
 from azguard.files import entries, files
 from azguard.guards.resolve import Conditions
 from azguard.wire.operations.shares import (
@@ -39,6 +47,17 @@ app = Group(
 )
 _FILE = Noun(Kind.FILE, "file", addresses.File, "team/plan.txt", "files")
 metadata_app = resources.declare_part(app, _FILE, Part.METADATA, FILE_GET_PROPERTIES, addresses.read_metadata)
+
+
+@dataclass(frozen=True)
+class FilePropertyOptions(HeaderOptions):
+    """The content headers, and what SMB clients see."""
+
+    smb: SmbPropertyOptions = field(kw_only=True)
+
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        any_of(f"{HEADERS} {SMB}", NOTHING_TO_SET, NAME_HEADER.replace("header", "property")),
+    )
 
 
 @app.command(spec=common.operation(FILE_GET_PROPERTIES))

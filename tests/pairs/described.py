@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from azguard.cli.rules.rows import Rule
+from azguard.cli.rules.engine import Rule
 
 #: Commands that wait for a person or another program, start servers, or tell of azguard itself.
 NOT_PLAYED = ("demo", "edit", "emulator", "completion", "help", "version", "lock hold", "queue work", "cache import")

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from azguard.cli.rules.rows import Rule
+from azguard.cli.rules.engine import Rule
 from azguard.errors import UsageError
 from tests.pairs.described import Described, Typed
 

@@ -3,7 +3,7 @@
 from azguard.blobs.container_acl import ContainerAcl
 from azguard.blobs.copies import BlobCopied
 from azguard.blobs.snapshots import BlobSnapshot, UpdateReportKept
-from azguard.cli.output.plain import _list_printed
+from azguard.cli.output.json_form import _list_printed
 from azguard.files.copies import FileCopied
 from azguard.files.entries import DirectoryShown
 from azguard.files.files import FileRenamed

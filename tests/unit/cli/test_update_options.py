@@ -4,7 +4,7 @@ import pytest
 
 from azguard.cli.options.updates import UpdateOptions
 from azguard.cli.parsing.tree import Command, root
-from azguard.cli.rules import rows
+from azguard.cli.rules import engine
 from azguard.errors import UsageError
 from tests.support.cases import cases
 
@@ -25,13 +25,13 @@ EDIT = "ADDRESS --increment"
     ],
 )
 def test_what_goes_together_is_not_refused(kind: str, typed: str) -> None:
-    rows.check(_find_command().rules, typed.split(), lambda: kind)
+    engine.check(_find_command().rules, typed.split(), lambda: kind)
 
 
 @cases(("kind", "typed"), [("entity", f"{EDIT} --no-lineage --op-id"), ("queue", f"{EDIT} --metadata")])
 def test_what_needs_another_option_is_refused_without(kind: str, typed: str) -> None:
     with pytest.raises(UsageError):
-        rows.check(_find_command().rules, typed.split(), lambda: kind)
+        engine.check(_find_command().rules, typed.split(), lambda: kind)
 
 
 def test_edits_are_in_the_order_in_which_they_were_typed() -> None:

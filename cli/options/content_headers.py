@@ -1,30 +1,26 @@
 """The options of content and its headers: what puts it, sets its properties, or waits for it."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from azguard.accounts.account import Target
 from azguard.cli import context
 from azguard.cli.input import values
 from azguard.cli.options import common
-from azguard.cli.options.types import DURATION, HEADER, MD5, SIZE, TEXT, ValueType, choice, size, whole
+from azguard.cli.options.types import DURATION, HEADER, MD5, SIZE, TEXT, ValueType, size, whole
 from azguard.cli.parsing.rows import flag, option
-from azguard.cli.rules.rows import Rule, any_of, at_most_one, checked, excludes, needs
+from azguard.cli.rules.engine import Rule, any_of, at_most_one, checked, excludes
 from azguard.errors import UsageError
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions
 from azguard.times import span
-from azguard.wire.operations.blobs import BLOB_GET
 from azguard.wire.rows import Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from azguard.blobs.content.upload import Settings, Upload
     from azguard.blobs.waiting import Waiting
     from azguard.cli.context import Environment
-    from azguard.files.properties import FileHeaders, SmbProperties
+    from azguard.files.properties import SmbProperties
     from azguard.requests.delivery import Span
 
 
@@ -64,10 +60,10 @@ def _read_time(text: str, name: str) -> str:
 _ATTRIBUTES = ValueType("attributes", _read_attributes)
 _TIME = ValueType("time", _read_time)
 # The options of content headers.
-_HEADERS = "--content-type --content-encoding --content-language --content-disposition --content-cache --content-md5"
-_SMB = "--attributes --created --written --changed --permission-key"
-_NOTHING = "nothing to set"
-_NAME_HEADER = "name a header: --content-type text/html"
+HEADERS = "--content-type --content-encoding --content-language --content-disposition --content-cache --content-md5"
+SMB = "--attributes --created --written --changed --permission-key"
+NOTHING_TO_SET = "nothing to set"
+NAME_HEADER = "name a header: --content-type text/html"
 
 
 #: How long a change of a blob is waited for.
@@ -139,61 +135,6 @@ class PutContentOptions(HeaderOptions, _SourceOptions):
 
 
 @dataclass(frozen=True)
-class PropertyOptions(HeaderOptions):
-    """The content headers, and whether the others are cleared."""
-
-    clear_content_settings: Annotated[
-        bool, flag("--clear-content-settings", "Clear the headers that you do not set.")
-    ] = False
-
-    RULES: ClassVar[tuple[Rule, ...]] = (any_of(f"{_HEADERS} --clear-content-settings", _NOTHING, _NAME_HEADER),)
-
-
-@dataclass(frozen=True)
-class BlobPutOptions(PutContentOptions):
-    """The options of blob put."""
-
-    tier: common.Tier = None
-    metadata: common.Metadata = None
-    tags: common.Tags = None
-    allow_empty: Annotated[
-        bool,
-        flag("--allow-empty", "Write an empty blob if the input is empty; let --mirror delete all."),
-    ] = False
-    if_exists: common.IfExists = None
-    blob_type: Annotated[
-        str | None,
-        option("--blob-type", "block", "Replace also a blob of another type.", choice("block")),
-    ] = None
-    no_lineage: common.NoLineage = False
-    snapshot_first: common.SnapshotFirst = False
-
-    RULES: ClassVar[tuple[Rule, ...]] = (
-        excludes("--recursive", "--snapshot-first", hint="azguard blob snapshot keeps one blob"),
-    )
-
-    def build_settings(self, name: str) -> "Settings":
-        """Return the settings of a blob of this name, besides its content."""
-        from azguard.blobs.content.upload import Settings
-
-        headers = self.read_headers_of(name)
-        return Settings(**headers, tier=self.tier, metadata=self.metadata or {}, tags=self.tags or {})
-
-    @property
-    def takes_empty(self) -> bool:
-        """Return whether empty content may be meant."""
-        return self.may_be_empty(self.allow_empty)
-
-    def write_keeping_snapshot(self, upload: "Upload", write: "Callable[[Upload], Any]") -> Any:
-        """Return the result of the write; with --snapshot-first, keep a snapshot of the replaced version before."""
-        if not self.snapshot_first:
-            return write(upload)
-        from azguard.blobs import snapshots
-
-        return snapshots.write_keeping(upload, write)
-
-
-@dataclass(frozen=True)
 class SmbPropertyOptions:
     """What SMB clients see."""
 
@@ -222,42 +163,7 @@ class SmbPropertyOptions:
 
 
 #: Of a command that sets nothing else.
-SOME_SMB_PROPERTY = any_of(_SMB, _NOTHING, "name a property: --attributes Hidden")
-
-
-@dataclass(frozen=True)
-class FilePropertyOptions(HeaderOptions):
-    """The content headers, and what SMB clients see."""
-
-    smb: SmbPropertyOptions = field(kw_only=True)
-
-    RULES: ClassVar[tuple[Rule, ...]] = (
-        any_of(f"{_HEADERS} {_SMB}", _NOTHING, _NAME_HEADER.replace("header", "property")),
-    )
-
-
-@dataclass(frozen=True)
-class FilePutOptions(PutContentOptions):
-    """The options of file put."""
-
-    smb: SmbPropertyOptions = field(kw_only=True)
-    metadata: common.Metadata = None
-    allow_empty: Annotated[
-        bool,
-        flag("--allow-empty", "Write an empty file if the input is empty; let --mirror delete all."),
-    ] = False
-    if_exists: common.IfExists = None
-
-    def build_properties(self, name: str) -> "tuple[FileHeaders, SmbProperties]":
-        """Return the properties of a file of this name, besides its content."""
-        from azguard.files.properties import FileHeaders
-
-        return FileHeaders(**self.read_headers_of(name)), self.smb.build()
-
-    @property
-    def takes_empty(self) -> bool:
-        """Return whether empty content may be meant."""
-        return self.may_be_empty(self.allow_empty)
+SOME_SMB_PROPERTY = any_of(SMB, NOTHING_TO_SET, "name a property: --attributes Hidden")
 
 
 # What az counts in: the service's own numbers of bytes have 63 bits.
@@ -277,7 +183,7 @@ class SpanOptions:
     RULES: ClassVar[tuple[Rule, ...]] = (
         at_most_one("--length --end-range"),
         excludes("--recursive", "--offset --length --end-range", "it is for one file"),
-        checked("--end-range", "not before --offset", "content.build_span"),
+        checked("--end-range", "not before --offset", "content_headers.build_span"),
     )
 
     def build_span(self) -> "Span":
@@ -293,46 +199,6 @@ class SpanOptions:
         if self.end_range < self.offset:
             raise UsageError("--end-range is before --offset", hint="both are counted from 0, and included")
         return Span(self.offset, self.end_range + 1)
-
-
-@dataclass(frozen=True)
-class ReadOptions(SpanOptions):
-    """What a get of one blob takes."""
-
-    wait_changed: Annotated[
-        bool,
-        flag("--wait-changed", "Wait until the version differs from the one you last read, then read it."),
-    ] = False
-    wait: Wait = WAIT_SECONDS
-    no_wait: NoWait = False
-    validate_content: Annotated[
-        bool,
-        flag("--validate-content", "Ask the service for the MD5 of each range, and compare it."),
-    ] = False
-
-    RULES: ClassVar[tuple[Rule, ...]] = (
-        needs("--wait --no-wait", "--wait-changed"),
-        at_most_one("--wait --no-wait"),
-        excludes("--recursive", "--wait-changed --validate-content", "it is for one blob"),
-    )
-
-    def conditions(self, env: "Environment", target: Target) -> Conditions:
-        """Return the conditions of a get, after waiting for a change if that is asked for.
-
-        The get carries them too, so that it never delivers the version that was to be waited past.
-        """
-        if not self.wait_changed:
-            return env.conditions(target)
-        from azguard.blobs.waiting import Until, wait
-
-        conditions = resolve_change(env, target, BLOB_GET)
-        wait(
-            target,
-            Until.CHANGED,
-            conditions,
-            describe_wait(env, target, Until.CHANGED, 0.0 if self.no_wait else self.wait),
-        )
-        return conditions
 
 
 def describe_wait(env: "Environment", target: Target, until: str, seconds: float) -> "Waiting":

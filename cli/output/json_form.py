@@ -13,21 +13,21 @@ from azguard.times import iso
 _AS_IT_IS = (str, int, float, bool, type(None))
 
 
-def plain(value: object) -> Any:
+def to_json_form(value: object) -> Any:
     """Return a result as what JSON knows: dataclasses as objects, times as ISO 8601, enums as their value."""
     kind = type(value)
     if kind in _AS_IT_IS:
         return value
     if is_dataclass(kind):
-        return {name: plain(getattr(value, name)) for name in _list_printed(kind)}
+        return {name: to_json_form(getattr(value, name)) for name in _list_printed(kind)}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, datetime):
         return iso(value)
     if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
+        return {str(key): to_json_form(each) for key, each in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [plain(each) for each in value]
+        return [to_json_form(each) for each in value]
     if isinstance(value, (str, int, float, bool)) or value is None:
         return value
     return str(value)

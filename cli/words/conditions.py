@@ -1,14 +1,19 @@
-"""The words for conditions, updates, trees and the cache: see ``table``."""
+"""The words for conditions, what was read, updates and documents: see ``table``."""
 
 import re
 import shlex
 from collections.abc import Callable, Mapping
 
-from azguard.cli.words.rows import Words
+from azguard.cli.words.templates import Words
 from azguard.wire.rows import Condition
+
+_PATHS = "write replicas, a.b.c, items[0], items[-1], a\\.b or a JSON Pointer, /a/b"
+
 
 # A condition in a sentence of the core, where the command line has its option.
 _CONDITION = re.compile(rf"(?<![\w-])({'|'.join(sorted(Condition, key=len, reverse=True))})(?![\w-])")
+
+
 _UNSET = "an unset shell variable looks like this"
 
 
@@ -90,10 +95,6 @@ def _how_to_update_another_type(facts: Mapping[str, object]) -> str:
     )
 
 
-def _how_to_read_alone(facts: Mapping[str, object]) -> str:
-    return f"read it alone, under another name: azguard {facts['noun']} get {facts['target']} -f FILE"
-
-
 def _as_typed(facts: Mapping[str, object]) -> str:
     """Return the message, which speaks of the option where the scope was typed, else of the variable."""
     message, option = str(facts["message"]), facts["option"]
@@ -102,6 +103,22 @@ def _as_typed(facts: Mapping[str, object]) -> str:
 
 #: What to type next.
 HINTS: Mapping[str, Words] = {
+    # Documents.
+    "metadata_name_malformed": "use letters, digits and _; the first is no digit",
+    "metadata_name_reserved": "leave it out; azguard keeps it",
+    "metadata_too_large": "keep large values in a blob, and its name here",
+    "metadata_value_malformed": (
+        "use visible ASCII, without spaces at either end; encode other text, for example in base64"
+    ),
+    "metadata_value_nested": "quote it to store its JSON as text",
+    "path_escape_unknown": "only {escaped} are escaped",
+    "path_index_too_large": "[-] appends",
+    "path_malformed": _PATHS,
+    "path_name_malformed": f"{_PATHS}; an empty name only as a JSON Pointer, special characters as in a\\.b",
+    "path_names_array": "write [0], [-1] or, to append, [-]",
+    "pointer_malformed": "write ~ as ~0, / in a name as ~1",
+    "yaml_not_editable": "a command can edit it: -- yq -i '.a = 1' {{}}",
+    "yaml_way_is_shared": "change it where it stands ({anchor}), or set the whole value above it",
     # Conditions.
     "allow_race_without_effect": "leave it out",
     "cannot_be_guarded": _how_to_overwrite,
@@ -190,34 +207,6 @@ HINTS: Mapping[str, Words] = {
     "update_gave_up": "run it again, or allow more time: --timeout 5m; for a lease of others: --wait 5m",
     "update_meets_lease": "wait for its holder with --wait, or work inside that lease with --lease-id",
     "update_of_nothing": "add --create to make it",
-    # Trees.
-    "file_changed_while_read": "nothing was written; try again when its writer is done",
-    "copies_changed_here": "--overwrite takes theirs; --if-exists skip leaves alone what is in the folder",
-    "some_files_busy": "run it again; a get with --unchanged skip reads only the rest",
-    "some_files_failed": "the line of each file says why; correct that, then run it again",
-    "tree_conflicts": (
-        "these files changed since you read them, or you never read them, so another run fails, too; "
-        "read theirs beside yours: azguard {noun} get ADDRESS -f THEIRS"
-    ),
-    "tree_file_leased": (
-        "wait until it is free: azguard lease wait {address}\n"
-        "      or, if its holder is gone, break it: azguard lease break {address}"
-    ),
-    "tree_folder_fails": "name another folder with -f DIR",
-    "tree_has_no_file": "check the address; if there may be no file: --allow-empty",
-    "tree_is_no_folder": "to put one file, leave --recursive out: -f FILE",
-    "tree_last_missing": (
-        "name it as it is below the folder, such as css/site.css; links and excluded files do not count"
-    ),
-    "tree_mirror_is_empty": "check that it is the right one, and complete; to delete all: --allow-empty",
-    "tree_name_refused": _how_to_read_alone,
-    "tree_name_twice": "give one of them another name, or leave it out: --exclude",
-    "tree_pattern_malformed": (
-        "a pattern is like '*.css' or 'drafts/', below the folder; to leave files out, use --exclude; "
-        r"for a name that begins with # or ! write '\#…' or '\!…'"
-    ),
-    "tree_service_gone": "run it again when the service answers; a get with --unchanged skip reads only the rest",
-    "tree_stopped": "run it again: it begins with what is missing",
     # Cache.
     "address_not_in_account": "see what was read: azguard cache list",
     "address_not_in_scope": "see what was read: azguard cache list --all-scopes",
@@ -230,6 +219,8 @@ HINTS: Mapping[str, Words] = {
     "scope_malformed": "use letters and digits",
     "temporary_folder_fails": "make room there, or name another one: TMPDIR",
 }
+
+
 #: What happened, where the core's own sentence would have to name an option.
 WORDS: Mapping[str, Words] = {
     # Conditions.

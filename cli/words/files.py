@@ -1,0 +1,172 @@
+"""The words for files, SMB, trees and programs: see ``table``."""
+
+from collections.abc import Mapping
+
+from azguard.cli.words.templates import Words
+
+_OTHER_LOCKS = "where all users run azguard, a lock by lease needs HTTPS only: azguard lock run share:NAME -- CMD"
+
+
+#: How each shell takes over what azguard emulator env prints, as typed.
+USE_OF_EXPORT = {
+    "sh": 'eval "$(azguard emulator env)"',
+    "fish": "azguard emulator env | source",
+    "powershell": "azguard emulator env | Out-String | Invoke-Expression",
+}
+
+
+_EMULATOR = "in the clone of azguard: pipx install --force '.[emulator]', or pip install '.[emulator]'"
+
+
+#: How file shares come to the emulator.
+NEED_OF_FILES = f"for file shares install it again, {_EMULATOR}"
+
+
+def _show_again(facts: Mapping[str, object]) -> str:
+    return f"look, then decide: azguard {facts['noun']} show {facts['target']}"
+
+
+def _close_handles(facts: Mapping[str, object]) -> str:
+    """Return how to see who has a file open, and how to close a handle that is known."""
+    target, found = facts["target"], facts.get("handles")
+    if not isinstance(found, list) or not found:
+        return f"see who has it open: azguard file handle list {target}"
+    close = f"--handle-id {found[0]['handle_id']}" if len(found) == 1 else "--close-all"
+    return (
+        "close it there and try again\n      "
+        f"or by force, and what that program has not written yet is lost: azguard file handle close {target} {close}"
+    )
+
+
+def _how_to_read_alone(facts: Mapping[str, object]) -> str:
+    return f"read it alone, under another name: azguard {facts['noun']} get {facts['target']} -f FILE"
+
+
+#: What to type next.
+HINTS: Mapping[str, Words] = {
+    # Files.
+    "directory_not_empty": "a directory is deleted when it is empty; see azguard file list {target}",
+    "file_delete_pending": _close_handles,
+    "file_exists": "read it, then decide: azguard file get {target} -f FILE; or leave it alone: --if-exists skip",
+    "file_is_open": _close_handles,
+    "file_is_read_only": "remove the attribute: azguard file set-properties {target} --attributes None",
+    "parent_not_found": "create it first: azguard dir create {parent}",
+    "path_of_other_type": "choose another name; see what is there: azguard file list {container}",
+    "range_beyond_end": "choose bytes inside the file; they are counted from 0",
+    "temporary_file_failed": "the file itself is as it was; try again",
+    "rename_to_other_share": "name a directory of the same share",
+    "file_keeps_changing": "try again when its writers pause",
+    "not_whole_blocks": "to clear other bytes, write zeros with azguard file range put",
+    "range_behind_end": "make it longer first: azguard file resize {target} {needed}",
+    "range_incomplete": "look at what is there, then go on from {next_offset}: --offset {next_offset}",
+    "range_is_empty": "did the command before the pipe fail?",
+    "share_being_deleted": "wait 30 seconds or more, then try again",
+    "share_is_full": "delete what is not needed, or let it hold more: azguard share quota {container} GIB",
+    "share_has_snapshots": "--delete-snapshots include deletes them too",
+    "share_or_file_changed": _show_again,
+    "share_not_found": "check the name: azguard share list; to create it: azguard share create {container}",
+    "share_snapshot_not_found": "see what there is: azguard share list --include snapshots --prefix {container}",
+    # Smb.
+    "file_break_not_confirmed": "confirm with --yes; or close it only if this client has it open: --if-owner CLIENT",
+    "file_held_elsewhere": "nothing was closed; look: azguard file lock list {target}",
+    "file_in_use": "wait longer with --wait 10m, or look who has it open: azguard file lock list {share}",
+    "file_locked_around": "give the same --share and --range as around it, or lock another file",
+    "outer_file_lock_lost": "the command was not run; if the lock was released on purpose: unset AZGUARD_FILE_LOCKS",
+    "smb_access_denied": "check that the account allows SMB from this network, with NTLMv2; is the file read-only?",
+    "smb_directory_missing": "leave out --no-create: then azguard creates it; or: azguard dir create {directory}",
+    "smb_file_missing": "leave out --no-create: then azguard creates it",
+    "smb_is_directory": "name a file in it, such as {target}/.lock",
+    "smb_logon_failed": "the key may have been rotated, or the account may refuse NTLMv2 or keys: --account-key @FILE",
+    "smb_needs_key": "give --account-name NAME --account-key @FILE, or a connection string with AccountKey",
+    "smb_no_answer": "if that is not the port of SMB, name it: --smb-port N, or AZGUARD_SMB_PORT=N",
+    "smb_no_room": "try again later",
+    "smb_not_encrypted": "use a server with SMB 3.1.1 and AES, as Azure Files has",
+    "smb_not_installed": (
+        "install it again, in the clone of azguard: pipx install --force '.[smb]', or pip install '.[smb]'"
+    ),
+    "smb_path_malformed": "write it as SHARE/PATH, with / between directories",
+    "smb_port_blocked": (
+        "many networks block port {port}; test it: nc -zv {host} {port}; a VPN or a private endpoint opens a way; "
+        + _OTHER_LOCKS
+    ),
+    "smb_port_malformed": "set AZGUARD_SMB_PORT=445, or unset it",
+    "smb_refused": "azguard does not know this status: please report it",
+    "smb_share_is_nfs": "use a lock that is a blob: azguard lock run NAME; or mount the share, and use flock",
+    "smb_share_missing": "check the name: azguard share list; to create it: azguard share create {share}",
+    "smb_unreachable": "check that {host} is the host of the file service, and {port} its port for SMB; "
+    + _OTHER_LOCKS,
+    # Programs.
+    "azurite_not_installed": (
+        "check the network and `npm config get registry`, then run this again; "
+        "or put that version on PATH: npm install -g azurite@{version}"
+    ),
+    "command_needs_shell": "no shell runs the command; for shell syntax write -- sh -c '...'",
+    "command_not_executable": "make it executable: chmod +x {program}",
+    "command_not_found": "is it installed, and on the PATH?",
+    "command_missing": "write it after --, as in: -- jq '.replicas += 1'",
+    "command_without_room": "make room on this machine; TMPDIR names another folder for the files of commands",
+    "data_folder_not_writable": "choose another with --data",
+    "demo_writer_failed": "run it again; if it happens again, please report it",
+    "emulator_did_not_last": "run it again",
+    "emulator_differs": "stop it: azguard emulator stop; then start it again",
+    "emulator_folder_not_writable": "set AZGUARD_CACHE_DIR",
+    "emulator_not_running": "start it: azguard emulator start",
+    "emulator_of_another": "is it another user's? Set AZGUARD_CACHE_DIR to a folder of your own",
+    "emulator_on_windows": "start Azurite yourself: npx azurite@3.35.0 --skipApiVersionCheck; then use --emulator",
+    "emulator_slow": "allow more time: --wait 3m",
+    "filter_not_run": "does a script lack its first line, such as #!/bin/sh?",
+    "filter_not_executable": "make it executable: chmod +x {program}; or name its interpreter first",
+    "interpreter_missing": "correct the script's first line, or install that interpreter",
+    "lock_file_not_writable": "set AZGUARD_CACHE_DIR",
+    "node_missing": f"install TreeNode.js 20 or later with npm; or let pip bring one (206 MB), {_EMULATOR}",
+    "npm_distrusts_registry": (
+        "your network has certificates of its own; name their file to TreeNode.js, then run this again, such as: "
+        "export NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt"
+    ),
+    "output_held_open": "let the command wait for the processes it starts, or redirect their output",
+    "own_is_link": "if it is your own, name the real folder: AZGUARD_CACHE_DIR={real}; else remove the link",
+    "own_of_another": "set AZGUARD_CACHE_DIR to a folder of your own; under sudo: sudo -H azguard",
+    "own_of_sudo": "sudo -H azguard keeps its files in root's own folder; else set AZGUARD_CACHE_DIR",
+    "own_open_to_others": "remove what others have put there, then: chmod go-w {path}",
+    "port_privileged": "choose one above 1023",
+    "port_taken": "choose another, or leave the option out for a free one",
+    "scratch_gone": "a command that edits a file must leave it, or another of the same name",
+    "scratch_not_readable": "the command must leave a regular file that you may read",
+    "scratch_not_written": "is the temporary folder full? Choose another: TMPDIR=FOLDER",
+    "shell_unknown": "choose one of: {shells}",
+    # Trees.
+    "file_changed_while_read": "nothing was written; try again when its writer is done",
+    "copies_changed_here": "--overwrite takes theirs; --if-exists skip leaves alone what is in the folder",
+    "some_files_busy": "run it again; a get with --unchanged skip reads only the rest",
+    "some_files_failed": "the line of each file says why; correct that, then run it again",
+    "tree_conflicts": (
+        "these files changed since you read them, or you never read them, so another run fails, too; "
+        "read theirs beside yours: azguard {noun} get ADDRESS -f THEIRS"
+    ),
+    "tree_file_leased": (
+        "wait until it is free: azguard lease wait {address}\n"
+        "      or, if its holder is gone, break it: azguard lease break {address}"
+    ),
+    "tree_folder_fails": "name another folder with -f DIR",
+    "tree_has_no_file": "check the address; if there may be no file: --allow-empty",
+    "tree_is_no_folder": "to put one file, leave --recursive out: -f FILE",
+    "tree_last_missing": (
+        "name it as it is below the folder, such as css/site.css; links and excluded files do not count"
+    ),
+    "tree_mirror_is_empty": "check that it is the right one, and complete; to delete all: --allow-empty",
+    "tree_name_refused": _how_to_read_alone,
+    "tree_name_twice": "give one of them another name, or leave it out: --exclude",
+    "tree_pattern_malformed": (
+        "a pattern is like '*.css' or 'drafts/', below the folder; to leave files out, use --exclude; "
+        r"for a name that begins with # or ! write '\#…' or '\!…'"
+    ),
+    "tree_service_gone": "run it again when the service answers; a get with --unchanged skip reads only the rest",
+    "tree_stopped": "run it again: it begins with what is missing",
+}
+
+
+#: What happened, where the core's own sentence would have to name an option.
+WORDS: Mapping[str, Words] = {
+    # Programs.
+    "shell_unknown": "--shell {shell!r} is not known",
+}
