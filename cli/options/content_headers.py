@@ -1,4 +1,4 @@
-"""The options of content and its headers: what puts it, sets its properties, or waits for it."""
+"""The options of content: its headers and SMB properties, which bytes of it, and the wait for a change of it."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
