@@ -23,6 +23,7 @@ from azguard.errors import AzguardError, Changed, Locked, NotFound, OutcomeUnkno
 from azguard.guards.resolve import Conditions
 from azguard.leases.kinds import Action, kind_of
 from azguard.leases.state import LeaseState, client, look
+from azguard.requests import trace
 from azguard.requests.calls import CallOutcome, send_once, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
@@ -62,6 +63,10 @@ class LeaseOperation:
     look: Callable[[Deadline], Finding[Facts]]
     #: Returns what a refusal proves after a transmission in doubt, given what ``look`` found.
     judge_refusal: Callable[[AzguardError, Finding[Facts]], Finding[Facts]]
+    #: The id that an acquire or a change gives the lease; None if its id stays.
+    new_id: str | None = None
+    #: The term that is asked for, in seconds; None for no term, or the term that it has.
+    seconds: int | None = None
 
     def perform(self, deadline: Deadline) -> Settled[Facts]:
         """Send it until it is done, refused, or known to be neither.
@@ -83,8 +88,10 @@ class LeaseOperation:
             # The caller releases the lease of an interrupted acquire, granted or not.
             is_undone_by_caller=self.action is Action.ACQUIRE,
         )
+        lease_id = self.new_id or self.conditions.lease_id
         try:
-            return send_until_settled(request, deadline)
+            with trace.note_lease(self.action, self.target, lease_id, self.seconds):
+                return send_until_settled(request, deadline)
         except (Locked, Changed) as error:
             raise _explain(self.target, error, deadline) from error.__cause__
 
@@ -194,6 +201,8 @@ def acquire(
         send=lambda: _send_once(client(target, lease_id), "acquire", term, conditions=conditions, deadline=deadline),
         look=lambda patience: find_held(target, lease_id, patience, for_ever=seconds is None),
         judge_refusal=judge_refusal,
+        new_id=lease_id,
+        seconds=seconds,
     )
     return _build_result(operation, operation.perform(deadline), lease_id, "infinite" if seconds is None else seconds)
 
@@ -227,6 +236,7 @@ def change(target: Target, proposed: str, conditions: Conditions, deadline: Dead
         send=lambda: _send_once(client(target, lease_id), "change", proposed, conditions=conditions, deadline=deadline),
         look=lambda patience: find_held(target, proposed, patience),
         judge_refusal=lambda error, found: _never_if_not_yet(found),
+        new_id=proposed,
     )
     return _build_result(operation, operation.perform(deadline), proposed)
 
@@ -305,9 +315,11 @@ def give_back(
     It takes at most so many seconds. Without ``was_acquired`` a refusal tells nothing: the acquire may come after it.
     """
     patience = deadline.afterwards(seconds)
+    trace.note("asking", target, action=Action.RELEASE.value, lease=lease_id)
     while True:
         sent = send_once(lambda: client(target, lease_id).release(**write_timeouts(patience, _RELEASE_PAUSE)))
         if sent.error is None or is_lease_problem(sent.error):
+            trace.note("released", target, lease=lease_id, code=sent.error)
             return sent.error is None or was_acquired
         if status(sent.error) == HTTPStatus.NOT_FOUND or service_code(sent.error) == TYPE_MISMATCH:  # a directory
             return was_acquired
@@ -324,17 +336,19 @@ def acquire_once(target: Target, lease_id: str, seconds: int, timeouts: Mapping[
     """
     answers = Answers()
     term = seconds if kind_of(target).finite else INFINITE
-    client(target, lease_id).acquire(term, raw_response_hook=answers.hear, **timeouts)
+    with trace.note_lease(Action.ACQUIRE, target, lease_id, None if term == INFINITE else term):
+        client(target, lease_id).acquire(term, raw_response_hook=answers.hear, **timeouts)
     return answers.date
 
 
 def renew_once(target: Target, lease_id: str, timeouts: Mapping[str, Any]) -> None:
     """Renew a lease in one transmission; one without a term is looked at. The SDK's errors pass through."""
     kind = kind_of(target)
-    if kind.finite:
-        client(target, lease_id).renew(**timeouts)
-    else:
-        kind.properties(kind.client(target))(headers={"x-ms-lease-id": lease_id}, **timeouts)
+    with trace.note_lease(Action.RENEW, target, lease_id):
+        if kind.finite:
+            client(target, lease_id).renew(**timeouts)
+        else:
+            kind.properties(kind.client(target))(headers={"x-ms-lease-id": lease_id}, **timeouts)
 
 
 def _require_lease_id(conditions: Conditions) -> str:

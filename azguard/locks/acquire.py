@@ -27,6 +27,7 @@ from azguard.locks.lock_blobs import LEAST_SECONDS, AcquireSettings, LockRequest
 from azguard.locks.readers import Draining, ReaderLease
 from azguard.locks.slot_leases import SlotLeases, explain_not_acquired
 from azguard.locks.waiter import QueuePlace
+from azguard.requests import trace
 from azguard.requests.calls import ServiceClock
 from azguard.requests.deadline import Deadline
 from azguard.times import span
@@ -94,6 +95,7 @@ class LockAcquisition:
             self._leave_queue()
             self._note_given_up()
             raise
+        trace.note("held", held.target, lease=held.lease_id, fence=held.fence, seconds=held.seconds)
         return held
 
     def _note_given_up(self) -> None:

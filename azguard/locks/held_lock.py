@@ -28,7 +28,7 @@ from azguard.leases.owner_records import Version
 from azguard.leases.owners import FENCE, Owner
 from azguard.leases.recorded import LeaseRecords
 from azguard.leases.state import LeaseState
-from azguard.requests import commits
+from azguard.requests import commits, trace
 from azguard.requests.calls import ServiceClock, describe, send_once
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import is_lease_problem, status, translate
@@ -146,6 +146,7 @@ class Renewer:
                 self._on_renewal(sent_at + self._held.seconds)
             elif _is_definite(sent.error):
                 self._is_lost = True
+                trace.note("lost", self._held.target, lease=self._held.lease_id, code=sent.error)
                 self._on_loss(translate(sent.error, self._held.target).message)
                 self._count_answer()
                 return

@@ -10,6 +10,7 @@
 ``denials``         why the service refused these credentials
 ``deadline``        the time that is left, and looking again until then
 ``pool``            writes, a few at a time, and how they ended
+``trace``           the steps of the protocol, for people and tests to check
 ``sources``         the content of a write, read in pieces
 ``delivery``        content to a stream, or atomically to a file
 """

@@ -6,13 +6,13 @@ does nothing more when it is repeated.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from azguard.accounts import unreachable
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, Forbidden, OutcomeUnknown, Unauthenticated
-from azguard.requests import commits, service_errors
+from azguard.requests import commits, service_errors, trace
 from azguard.requests.calls import CallOutcome, CallResult, hold_back, send_once
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
@@ -85,6 +85,8 @@ def send_until_settled(request: WriteRequest[T], deadline: Deadline) -> Settled[
         return under_way.settle()
     except KeyboardInterrupt as interruption:
         return under_way.leave(interruption)
+    finally:
+        under_way.note("settled", outcome=under_way.outcome)
 
 
 @dataclass
@@ -101,6 +103,7 @@ class _Write(Generic[T]):
     open: bool = False
     #: The end of the write, once it is known to be committed.
     done: Settled[T] | None = None
+    number: int = field(default_factory=trace.new_write)
 
     def settle(self) -> Settled[T]:
         target = self.request.target
@@ -108,7 +111,9 @@ class _Write(Generic[T]):
         while True:
             self.open = True
             self.attempts += 1
+            self.note("sending")
             sent = send_once(self.request.send)
+            self.note("sent", outcome=sent.outcome.value, code=sent.error)
             if sent.outcome is CallOutcome.COMMITTED:
                 return self._finish(sent.answer)
             error: Any = sent.error
@@ -144,6 +149,18 @@ class _Write(Generic[T]):
         if found.verdict is Verdict.NEVER or (self.refused and not found.may_be_ours):
             raise interruption
         raise self._build_unknown(interruption) from interruption
+
+    @property
+    def outcome(self) -> str:
+        """Return how it ended, as the trace names it."""
+        if self.done is not None:
+            return Verdict.COMMITTED.value
+        return Verdict.UNKNOWN.value if self.open else "not applied"
+
+    def note(self, step: str, **facts: Any) -> None:
+        """Note a step in the trace."""
+        over = {} if self.request.expected_etag is None else {"over": self.request.expected_etag}
+        trace.note(step, self.request.target, write=self.number, **over, **facts)
 
     def _count(self, outcome: CallOutcome) -> None:
         if outcome is CallOutcome.NOT_SENT:
@@ -216,7 +233,7 @@ class _Write(Generic[T]):
     def _ask(self, look: Callable[[Deadline], Finding[T]], error: BaseException) -> Finding[T]:
         patience = self.deadline.restart(seconds=max(self.deadline.settle_seconds, self.deadline.remaining))
         try:
-            return look(patience)
+            found = look(patience)
         except KeyboardInterrupt as interruption:
             if self.request.is_undone_by_caller:
                 raise
@@ -224,6 +241,8 @@ class _Write(Generic[T]):
         # Whatever the reason for which it cannot be asked, the caller must learn that a write was sent.
         except AzguardError as failure:
             raise self._build_unknown(error) from failure
+        self.note("looked", found=found.verdict.value)
+        return found
 
     def _build_unknown(self, error: BaseException) -> OutcomeUnknown:
         """Return the error that it was sent, and that it cannot be known whether it was applied."""

@@ -60,6 +60,7 @@ def settle(run: UpdateRun, lease: UpdateLease, state: CurrentVersion, deadline: 
         verdict = _ask_kept_versions(run, parent, deadline)
     if verdict is Verdict.UNKNOWN and (proved := prove_by_lease(run, lease, run.doubted)) is not None:
         return proved
+    run.note("looked", over=parent, version=state.etag, found=verdict.value)
     if verdict is Verdict.COMMITTED:
         return _end_by_kept_version(run)
     if verdict is Verdict.UNKNOWN:
@@ -117,6 +118,7 @@ def prove_by_lease(run: UpdateRun, lease: UpdateLease, over: CurrentVersion | No
     etag = None if over is None else lease.new_etag(over)
     if over is None or etag is None:
         return None
+    run.note("looked", over=over.etag, version=etag, found=Verdict.COMMITTED.value, where="lease")
     lineage = run.extend_lineage(over, b"" if run.work is None else run.work.content)
     run.tell(f"settled: no other writer could write under our lease, so {etag} is ours")
     return run.end_written(CommittedVersion(etag), lineage)
@@ -133,6 +135,7 @@ def supersede(run: UpdateRun, lease: UpdateLease) -> UpdateResult | None:
     while True:
         # The caller's lease may have ended, which is no reason to learn nothing.
         state = run.resource.read_unleased(patience)
+        run.note("read", version=state.etag)
         ended = settle(run, lease, state, patience)
         if ended is None and run.refused is not None:
             raise run.build_unknown(PERHAPS_OURS)
@@ -142,7 +145,9 @@ def supersede(run: UpdateRun, lease: UpdateLease) -> UpdateResult | None:
         if obstacle is not None:
             raise run.build_unknown(obstacle)
         lineage = state.lineage.after(abort, state.etag) if run.plan.stamps else None
+        run.note("fencing", over=state.etag)
         sent = send_once(run.resource.fence(state, lineage, lease_id, patience))
+        run.note("fenced", over=state.etag, outcome=sent.outcome.value, code=sent.error)
         if sent.outcome is CallOutcome.COMMITTED:
             run.tell(f"settled: {state.label} is fenced off, so our write over it can never land")
             run.doubted = None
@@ -192,6 +197,7 @@ def judge_by_versions(history: Sequence[KeptVersion], op: str, parent: str | Non
 def _end_by_own_op(run: UpdateRun, state: CurrentVersion, applied: Applied) -> UpdateResult:
     where = "ledger" if state.in_ledger else "lineage"
     _check_change(run, state, applied)
+    run.note("looked", version=state.etag, found=Verdict.COMMITTED.value, where=where)
     if not run.attempts:
         run.tell(f"the {where} has this op: it was done before")
         _warn_of_earlier_run(run, applied)

@@ -92,8 +92,10 @@ class UpdateLease:
         seconds = min(_LONGEST_SECONDS, max(shortest, round(2 * run.work_time)) + round(sending))
         run.tell(f"lease: acquiring it on {state.label} for {seconds} s")
         self._ends = run.deadline.clock() + seconds
+        run.note("asking", action="acquire", lease=lease_id, seconds=seconds)
         sent = send_once(lambda: self._leases.acquire(state, lease_id, seconds, run.deadline))
         self.held, self._over = sent.outcome is CallOutcome.COMMITTED, state.etag
+        run.note("acquired" if self.held else "not acquired", lease=lease_id, code=sent.error)
         run.tell("lease: ours" if self.held else f"lease: {describe(sent)}")
         return sent
 
@@ -125,10 +127,12 @@ class UpdateLease:
         self._id = None
         self.held = False
         patience = run.deadline.afterwards(_RELEASE_SECONDS)
+        run.note("asking", action="release", lease=lease_id)
         try:
             for _ in range(_RELEASE_TRIES):
                 sent = send_once(lambda: self._leases.release(lease_id, patience))
                 if sent.outcome in (CallOutcome.COMMITTED, CallOutcome.REFUSED):
+                    run.note("released", lease=lease_id, code=sent.error)
                     run.tell("lease: released" if sent.outcome is CallOutcome.COMMITTED else "lease: not ours any more")
                     return
         except KeyboardInterrupt:

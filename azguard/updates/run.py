@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from azguard.errors import AzguardError, GaveUp, NotFound, OutcomeUnknown, TransformFailed, Unavailable, UsageError
-from azguard.requests import commits
+from azguard.requests import commits, trace
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import ABSENT, Lineage
 from azguard.requests.service_errors import translate
@@ -124,6 +125,7 @@ class UpdateRun:
 
     def close(self) -> None:
         """Record for the next run of this op what is still in doubt, and delete what is settled."""
+        self._note_end()
         journal = self.tools.journal
         if journal is None:
             return
@@ -145,6 +147,16 @@ class UpdateRun:
     def unsettled(self) -> bool:
         """Return whether a write of ours may have been committed, or may still be."""
         return self.doubted is not None or self.refused is not None
+
+    def _note_end(self) -> None:
+        if self.result is None:
+            self.note("settled", outcome="unknown" if self.unsettled else "not applied")
+        else:
+            self.note("settled", outcome=self.result.outcome, etag=self.result.committed.etag)
+
+    def note(self, step: str, **facts: Any) -> None:
+        """Note a step in the trace."""
+        trace.note(step, self.resource.target, op=self.plan.op, **facts)
 
     def tell(self, text: str) -> None:
         """Tell what happens, for --verbose."""

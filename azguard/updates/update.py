@@ -115,6 +115,7 @@ class Loop:
         except Changed:  # Other writers overwrite it faster than it can be read.
             raise run.build_gave_up() from None
         run.round_trip = run.deadline.clock() - began
+        run.note("read", version=state.etag)
         run.tell(f"read {state.label}" + (", leased" if state.lease_duration else ""))
         return state
 
@@ -218,7 +219,9 @@ class Loop:
         before = run.doubted
         run.note_sending(state)
         run.attempts += 1
+        run.note("sending", over=state.etag, guard=run.guard)
         sent = send_once(lambda: commit(lease_id))
+        run.note("sent", over=state.etag, outcome=sent.outcome.value, code=sent.error)
         attempt = run.attempts
         if sent.outcome is CallOutcome.NOT_SENT:
             run.attempts -= 1

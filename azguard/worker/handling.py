@@ -12,6 +12,7 @@ from dataclasses import replace
 from azguard import times
 from azguard.errors import AzguardError, Changed, LockLost, UsageError
 from azguard.processes.command_place import GUARDIAN_KILLED, PLACE_KILLED, CommandEnd
+from azguard.requests import trace
 from azguard.requests.deadline import Deadline
 from azguard.times import iso
 from azguard.worker.order import CommandRunner, Inbox, Taken, build_order, find_facts
@@ -238,6 +239,7 @@ class MessageHandling:
             return HandledMessage(Outcome.LOST, _STALE, status)
         except AzguardError as error:
             return _leave_unsettled("not_deleted", status, error)
+        trace.note("deleted", self._settings.queue, message=self._taken.id, key=self._hold.key)
         return HandledMessage(outcome, reason, status)
 
     def _poison(self, reason: str, status: int | None) -> HandledMessage:
@@ -245,6 +247,7 @@ class MessageHandling:
         try:
             self._require_own()
             copy = self._inbox.send_to_poison(self._taken)
+            trace.note("copied", self._settings.poison, message=self._taken.id)
         except Changed:
             return self._settle(MessageVerdict(Outcome.LOST, _STALE), status)
         except AzguardError as error:

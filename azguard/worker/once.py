@@ -31,6 +31,7 @@ from azguard.documents import json_text
 from azguard.errors import Changed, ConfigError, Exists, NotFound, OutcomeUnknown, Unavailable, UsageError
 from azguard.guards.resolve import Conditions
 from azguard.queues.moving import POISON_SUFFIX
+from azguard.requests import trace
 from azguard.requests.calls import ServiceClock
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op
@@ -73,6 +74,10 @@ class OnceClaim(Claimed):
     lineage: str | None
 
 
+# How the trace names what a claim found.
+_STEPS = {OnceClaim: CLAIMED, DoneBefore: "done before", HeldByAnother: "held by another"}
+
+
 @dataclass(frozen=True)
 class OnceTable:
     """Claims in one table."""
@@ -106,6 +111,7 @@ class OnceTable:
         """Claim a key for so many seconds; see ``Claims``."""
         target = self._locate(message.queue, key)
         claim = fresh_op()
+        trace.note("claiming", target, message=message.id, claim=claim, seconds=ceil(seconds))
         row: Entity = {
             PARTITION_KEY: target.address.parts[1],
             ROW_KEY: target.address.parts[2],
@@ -121,34 +127,35 @@ class OnceTable:
         if message.digest is not None:
             row["body"] = message.digest
         try:
-            return self._insert(key, target, row, deadline)
+            found: OnceClaim | DoneBefore | HeldByAnother = self._insert(key, target, row, deadline)
         except NotFound as error:
             raise self._missing(error) from error
         except Exists:
-            pass
+            found = self._take_over(key, target, row, deadline)
         except OutcomeUnknown:
             self._unused[target.address.name] = claim
             raise
-        return self._take_over(key, target, row, deadline)
+        trace.note(_STEPS[type(found)], target, message=message.id, claim=claim)
+        return found
 
     def extend(self, claimed: Claimed, seconds: float, deadline: Deadline) -> OnceClaim:
         """Let a claim last so many seconds from now; see ``Claims``."""
-        return self._write_own(_own(claimed), {"seconds": ceil(seconds)}, deadline)
+        return self._change_own(claimed, {"seconds": ceil(seconds)}, deadline)
 
     def finish(self, claimed: Claimed, deadline: Deadline) -> None:
         """Note that the key is done; see ``Claims``."""
-        self._write_own(_own(claimed), {"state": DONE}, deadline)
+        self._change_own(claimed, {"state": DONE}, deadline)
 
     def give_up(self, claimed: Claimed, reason: str, status: int | None, deadline: Deadline) -> None:
         """Let the key be claimed again; see ``Claims``."""
-        self._write_own(_own(claimed), {"state": FAILED, "reason": reason, "status": status}, deadline)
+        self._change_own(claimed, {"state": FAILED, "reason": reason, "status": status}, deadline)
 
     def poison(
         self, claimed: Claimed, reason: str, status: int | None, deadline: Deadline, copy_id: str | None = None
     ) -> None:
         """Note that the message was moved to the poison queue; see ``Claims``."""
         changes = {"state": POISONED, "reason": reason, "status": status, "poison_message": copy_id}
-        self._write_own(_own(claimed), changes, deadline)
+        self._change_own(claimed, changes, deadline)
 
     def _missing(self, error: NotFound) -> NotFound:
         return error.but(address=str(self.table.address), reason="once_table_missing")
@@ -221,6 +228,13 @@ class OnceTable:
         return ConfigError(
             f"{target} is a row that no worker wrote", address=str(target.address), reason="once_row_foreign"
         )
+
+    def _change_own(self, claimed: Claimed, changes: Entity, deadline: Deadline) -> OnceClaim:
+        own = _own(claimed)
+        written = self._write_own(own, changes, deadline)
+        step, seconds = str(changes.get("state", "extended")), changes.get("seconds")
+        trace.note(step, own.target, claim=own.claim, seconds=seconds)
+        return written
 
     def _write_own(self, own: OnceClaim, changes: Entity, deadline: Deadline) -> OnceClaim:
         """Write the row of a claim that is ours, also if a write of ours of unknown outcome has moved its version."""

@@ -19,6 +19,7 @@ from azguard.processes.channel import ENDING
 from azguard.processes.command_place import CommandPlace
 from azguard.processes.signals import handle_unless_ignored
 from azguard.queues.messages import MOST_MESSAGES
+from azguard.requests import trace
 from azguard.times import iso
 from azguard.worker.events import Events, MetricsFile
 from azguard.worker.handling import MessageHandling
@@ -302,6 +303,7 @@ class Worker:
         self._counts.note_received(len(received))
         for taken in received:
             shown = taken.received.shown
+            trace.note("received", self._settings.queue, message=taken.id, dequeue_count=taken.dequeue_count)
             self._note(taken, "received", insertion_time=iso(shown.insertion_time))
             self._crew.give(taken)
         return len(received)
@@ -331,6 +333,7 @@ class Worker:
             )
             settled = handling.handle()
             outcome = settled.outcome
+            trace.note("handled", self._settings.queue, message=taken.id, outcome=outcome.value)
             self._breaker.note(settled)
             self._error = self._error or settled.error
             facts = {"reason": settled.reason, "status": settled.status, "seconds": round(self._now() - began, 3)}

@@ -9,7 +9,7 @@ are text; and whether a command follows a group (``_protected_args``).
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from inspect import Parameter, Signature
 from typing import Annotated, Any
@@ -177,7 +177,7 @@ class ParsedCommand(_Reader, TyperCommand):
 
     def _call(self, env: Environment, ctx: Any) -> int:
         # A wrong --output is said before anything is done.
-        with trace_to(env.out, env.shared, env.environ) if env.out.is_verbose else nullcontext():
+        with trace_to(env.out, env.shared, env.environ) if env.out.is_verbose else nullcontext(), _note_steps(env):
             try:
                 return self.node.call(env, ctx.params)
             except AzguardError as error:
@@ -236,6 +236,16 @@ class ParsedGroup(_Reader, TyperGroup):
             path = ctx.command_path.split()[1:]
             raise UsageError(f"no such command {args[0]!r}", hint=guesses.hint_for_command(path, args))
         return name, self.get_command(ctx, name), args[length:]
+
+
+def _note_steps(env: Environment) -> AbstractContextManager[None]:
+    """Note the steps of a command in the file of ``AZGUARD_TRACE``, if that is set."""
+    path = env.environ.get("AZGUARD_TRACE")
+    if not path:
+        return nullcontext()
+    from azguard.requests import trace
+
+    return trace.into(path, env.command, env.out.warn)
 
 
 _SETTINGS = {"help_option_names": ["--help", "-h"]}
