@@ -24,6 +24,7 @@ from tests.races.slots import Board, Command, Place, Slot, Worker, queues_in
 from tests.races.trouble import Trouble
 from tests.races.weather import Weather
 from tests.support import forked
+from tests.traces import records, rules
 
 # The emulator's garbage collector freezes it, quadratically in the writes it has seen.
 MOST_WRITES = 1800
@@ -98,16 +99,20 @@ def run(
             lasted = time.monotonic() - began
             # Zombies: whatever is still held arrives now, when all callers have long been told.
             settled = weather.settled(_SETTLE_SECONDS)
+        steps = records.read(slots[0].place.trace)
         # The proxy has ended: nothing can arrive any more.
         finals = _finals(port, board, wiped=bool(foreigner and foreigner.counts[WIPES]))
     written = log.writes(weather.log)
     findings = history.check(History(written, board.told, finals, frozenset(board.issued), settings.hosts == 1))
     tally = Tally(findings, faults=weather.faults, ends=_ends(board), violations=list(findings.violations))
-    tally.story = sorted([*log.story(weather.log), *(str(told) for told in board.told)])
+    broken = rules.Checker(steps, records.to_events(weather.log)).check()
+    tally.violations += [Violation(each.rule, rules.RULES[each.rule], each.neighbours) for each in broken]
+    tally.story = sorted([*log.story(weather.log), *map(str, board.told), *map(str, steps)])
     tally.counts.update(
         **trouble.summary(),
         seconds=round(lasted),
         emulators=1,
+        steps=len(steps),
         ops=len(board.issued),
         requests=len(weather.log),
         doubts=sum(told.doubts for told in board.told),

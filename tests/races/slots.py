@@ -19,6 +19,7 @@ from typing import Any
 
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME, plain
 from azguard.requests.lineage import op_of_key
+from azguard.requests.trace import VARIABLE
 from tests.races.history import End, Told
 from tests.races.job import Job, Jobs
 from tests.races.worker import READY
@@ -57,6 +58,11 @@ class Place:
     number: int
     port: int
     cache: Path
+
+    @property
+    def trace(self) -> Path:
+        """Return the file into which all processes of a race write their steps."""
+        return self.cache.parent / "trace.jsonl"
 
     @property
     def endpoint(self) -> str:
@@ -128,6 +134,7 @@ class Slot:
             "AZURE_HTTP_USER_AGENT": f"race/{self.run}",
             "AZGUARD_CACHE_DIR": str(self.place.cache),
             "AZGUARD_CONFIG_DIR": str(self.place.cache),
+            VARIABLE: str(self.place.trace),
             "AZGUARD_SCOPE": f"slot-{self.place.number}",
         }
 

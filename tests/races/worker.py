@@ -23,6 +23,7 @@ from azguard.documents import edits
 from azguard.errors import AzguardError
 from azguard.folders import Folders
 from azguard.processes import filter_command
+from azguard.requests import trace
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, op_of_key
 from azguard.updates import update
@@ -45,8 +46,9 @@ def main(folders: Folders) -> None:
     import azure.storage.blob  # noqa: F401  # so that no first job pays for it
 
     _say(READY.decode())
-    while line := sys.stdin.readline():
-        _say(json.dumps(_told(json.loads(line), folders)))
+    with trace.into(os.environ[trace.VARIABLE], "safe-update", _say):
+        while line := sys.stdin.readline():
+            _say(json.dumps(_told(json.loads(line), folders)))
 
 
 def _told(job: dict[str, Any], folders: Folders) -> dict[str, Any]:

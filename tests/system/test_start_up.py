@@ -110,6 +110,7 @@ def test_showing_a_blob_imports_the_blob_sdk_only(tmp_path: Path, connection_str
         "azguard.blobs.content.put_blob",
         "azguard.leases",
         "azguard.requests.settle",
+        "azguard.requests.trace",
     )
     unused = (*_FOR_ERRORS, *_RARE, *_CACHE, *writing)
     packages = ("azure.storage.blob", *others, *slow, *unused)

@@ -1,0 +1,137 @@
+"""A step of a trace, and an answer of the service, as the rules see them: in one spelling."""
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from azguard.faultproxy.faults import Answer, Request
+from azguard.requests.lineage import ABSENT, KEY, Lineage, bare
+from azguard.requests.trace import digest
+from tests.faults.rules import operation
+
+_ENTITY = re.compile(r"(\w+)\(PartitionKey='(.*)',RowKey='(.*)'\)")
+
+
+@dataclass(frozen=True)
+class Step:
+    """A line of a trace."""
+
+    at: float
+    process: str
+    n: int
+    command: str
+    step: str
+    address: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a field, None where the step has none."""
+        return self.facts.get(name)
+
+    def __str__(self) -> str:
+        """Return it as a line of a report."""
+        shown = " ".join(f"{name}={value}" for name, value in self.facts.items() if name != "endpoint")
+        return f"{self.at:.3f} {self.process} {self.n} {self.command}: {self.step} {self.address} {shown}"
+
+
+def read(*paths: Path) -> list[Step]:
+    """Return the steps of traces, in the order of their times."""
+    lines = [line for path in paths if path.exists() for line in path.read_text(encoding="utf-8").splitlines()]
+    return sorted((to_step(json.loads(line)) for line in lines), key=lambda step: (step.at, step.n))
+
+
+def to_step(line: dict[str, Any]) -> Step:
+    """Return the step of a line."""
+    own = {name: line.pop(name) for name in ("at", "process", "n", "command", "step")}
+    return Step(**own, address=line.pop("address", ""), facts=line)
+
+
+@dataclass(frozen=True)
+class Event:
+    """What the service did for one request, whatever its client received."""
+
+    sent: float
+    answered: float
+    address: str
+    #: Such as ``PUT blob``, ``PUT lease:acquire``, ``GET blob``.
+    what: str
+    committed: bool
+    status: int | None = None
+    #: The version that it made, or that was read.
+    etag: str = ""
+    #: The version that it depends on: ``-`` is nothing there, None is no condition.
+    over: str | None = None
+    #: The newest op of the lineage that was written.
+    op: str | None = None
+    #: The lineage that was written, or that was found by a read.
+    lineage: Lineage = field(default_factory=Lineage)
+    #: The digest of the lease id that was sent, and of the one that was proposed.
+    lease: str | None = None
+    proposed: str | None = None
+    #: The id of the transmission: a proxy that sends a request again has two answers of one.
+    transmission: str = ""
+    fault: str = "none"
+
+    def __str__(self) -> str:
+        """Return it as a line of a report."""
+        facts = {"over": self.over, "op": self.op, "lease": self.lease, "proposed": self.proposed, "made": self.etag}
+        shown = " ".join(f"{name}={value}" for name, value in facts.items() if value)
+        return f"{self.answered:.3f} service {self.what} {self.address}: {self.status} {shown} ({self.fault})"
+
+
+def to_events(log: Iterable[Answer], service: str = "blob") -> list[Event]:
+    """Return what a service did, in the order of its answers."""
+    found = [_to_event(answer, service) for answer in log if answer.sent is not None and answer.status is not None]
+    return sorted(found, key=lambda event: event.answered)
+
+
+def _to_event(answer: Answer, service: str) -> Event:
+    headers = answer.request.headers
+    # Of a write what it stamps, of a read what it found.
+    stamped = (headers if answer.request.writes else answer.headers).get(f"x-ms-meta-{KEY}")
+    lineage, over = Lineage.parse(stamped), _find_parent(answer.request)
+    op, parent = (*lineage.entries, ("", ""))[0]
+    # Another writer who keeps the metadata leaves the newest entry as it is, over another version.
+    is_own = answer.request.writes and lineage.entries and over in (None, parent)
+    return Event(
+        sent=answer.sent or 0.0,
+        answered=answer.answered or 0.0,
+        address=_find_address(answer.request, service),
+        what=operation(answer.request),
+        committed=answer.committed,
+        status=answer.status,
+        etag=bare(answer.etag) if answer.etag else "",
+        over=over,
+        op=op if is_own else None,
+        lineage=lineage,
+        lease=digest(headers.get("x-ms-lease-id")),
+        proposed=digest(headers.get("x-ms-proposed-lease-id")),
+        transmission=headers.get("x-ms-client-request-id", str(id(answer.request))),
+        fault=answer.fault.value,
+    )
+
+
+def _find_parent(request: Request) -> str | None:
+    if request.headers.get("if-none-match") == "*":
+        return ABSENT
+    condition = request.headers.get("if-match")
+    return None if condition in (None, "*") else bare(condition)
+
+
+def _find_address(request: Request, service: str) -> str:
+    url = urlsplit(request.path)
+    _, _, path = unquote(url.path).removeprefix("/").partition("/")
+    if service == "table":
+        entity = _ENTITY.fullmatch(path)
+        return (
+            f"table:{path}" if entity is None else f"entity:{entity[1].lower()}/#{digest(f'{entity[2]}/{entity[3]}')}"
+        )
+    if service == "queue":
+        return f"queue:{path.partition('/')[0]}"
+    top, leaf = ("share", "file") if service == "file" else ("container", "blob")
+    is_whole = "/" not in path or parse_qs(url.query).get("restype") == [top]
+    return f"{top}:{path}" if is_whole else f"{leaf}:{path}"
