@@ -5,15 +5,13 @@ pairs of a value and what that is. What it cannot find in time, it leaves out.
 """
 
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from azguard.cli.parsing.command_line import TypedLine
+from typing import Any
 
 #: A value, and what it is.
 Candidate = tuple[str, str]
@@ -27,41 +25,54 @@ _NAMED = {
     **_LEASABLE, "table": "NAME", "entity": "TABLE/PARTITION/ROW", "queue": "NAME", "dir": "SHARE/PATH",
 }  # fmt: skip
 
+
+@dataclass(frozen=True)
+class TypedLine:
+    """The line up to the cursor, as far as a completer needs it."""
+
+    #: The values of the options that were typed, by name.
+    options: Mapping[str, Any]
+    environ: Mapping[str, str]
+    #: The words of the command, and its arguments.
+    path: Sequence[str] = ()
+    arguments: Sequence[str] = ()
+
+
 #: Asks an account for what begins with the unfinished word.
-Listing = Callable[[Any, str, "TypedLine"], Iterator[Candidate]]
+Listing = Callable[[Any, str, TypedLine], Iterator[Candidate]]
 
 
-def blobs(line: "TypedLine", incomplete: str) -> list[Candidate]:
+def blobs(line: TypedLine, incomplete: str) -> list[Candidate]:
     """Return containers, then the folders and blobs in one of them."""
     return _in_time(_list_blobs, line, incomplete)
 
 
-def containers(line: "TypedLine", incomplete: str) -> list[Candidate]:
+def containers(line: TypedLine, incomplete: str) -> list[Candidate]:
     """Return containers."""
     return _in_time(_list_containers, line, incomplete)
 
 
-def tables(line: "TypedLine", incomplete: str) -> list[Candidate]:
+def tables(line: TypedLine, incomplete: str) -> list[Candidate]:
     """Return tables."""
     return _in_time(_list_tables, line, incomplete)
 
 
-def queues(line: "TypedLine", incomplete: str) -> list[Candidate]:
+def queues(line: TypedLine, incomplete: str) -> list[Candidate]:
     """Return queues."""
     return _in_time(_list_queues, line, incomplete)
 
 
-def shares(line: "TypedLine", incomplete: str) -> list[Candidate]:
+def shares(line: TypedLine, incomplete: str) -> list[Candidate]:
     """Return shares."""
     return _in_time(_list_shares, line, incomplete)
 
 
-def files(line: "TypedLine", incomplete: str) -> list[Candidate]:
+def files(line: TypedLine, incomplete: str) -> list[Candidate]:
     """Return shares, then the directories and files in one of them."""
     return _in_time(_list_files, line, incomplete)
 
 
-def file_sources(line: "TypedLine", incomplete: str) -> list[Candidate]:
+def file_sources(line: TypedLine, incomplete: str) -> list[Candidate]:
     """Return the sources that a file can be copied from: files, and blobs with their prefix."""
     if incomplete.startswith("blob:"):
         return _complete_prefixed(_NAMED, line, incomplete)
@@ -69,43 +80,43 @@ def file_sources(line: "TypedLine", incomplete: str) -> list[Candidate]:
     return found if "/" in incomplete else [*found, ("blob:", "a blob of the same account")]
 
 
-def entities(line: "TypedLine", incomplete: str) -> list[Candidate]:
+def entities(line: TypedLine, incomplete: str) -> list[Candidate]:
     """Return tables, as the beginning of an entity."""
     return [(f"{name}/", meaning) for name, meaning in tables(line, incomplete)]
 
 
-def messages(line: "TypedLine", incomplete: str) -> list[Candidate]:
+def messages(line: TypedLine, incomplete: str) -> list[Candidate]:
     """Return queues, as the beginning of a message."""
     return [(f"{name}/", meaning) for name, meaning in queues(line, incomplete)]
 
 
-def addresses(line: "TypedLine", incomplete: str) -> list[Candidate]:
+def addresses(line: TypedLine, incomplete: str) -> list[Candidate]:
     """Return addresses of whatever kind."""
     return _complete_prefixed(_NAMED, line, incomplete)
 
 
-def locks(line: "TypedLine", incomplete: str) -> list[Candidate]:
+def locks(line: TypedLine, incomplete: str) -> list[Candidate]:
     """Return addresses of whatever kind, and the bare names of the locks in the container of locks."""
     found = addresses(line, incomplete)
     return found if ":" in incomplete or "/" in incomplete else [*found, *_in_time(_list_locks, line, incomplete)]
 
 
-def etags(line: "TypedLine", _incomplete: str) -> list[Candidate]:
+def etags(line: TypedLine, _incomplete: str) -> list[Candidate]:
     """Return the ETag that this scope last read of the resource on the line, and the name for it."""
     return [("@last", "what this scope last read"), *_in_time(_list_etags, line, "")]
 
 
-def kept_versions(line: "TypedLine", _incomplete: str) -> list[Candidate]:
+def kept_versions(line: TypedLine, _incomplete: str) -> list[Candidate]:
     """Return the snapshots and earlier versions of the blob on the line."""
     return _in_time(_list_kept, line, "")
 
 
-def leasable_addresses(line: "TypedLine", incomplete: str) -> list[Candidate]:
+def leasable_addresses(line: TypedLine, incomplete: str) -> list[Candidate]:
     """Return addresses of what can be leased."""
     return _complete_prefixed(_LEASABLE, line, incomplete)
 
 
-def profiles(line: "TypedLine", _incomplete: str) -> list[Candidate]:
+def profiles(line: TypedLine, _incomplete: str) -> list[Candidate]:
     """Return the profiles of the configuration file."""
     from azguard.accounts.profiles import load
     from azguard.errors import AzguardError
@@ -123,7 +134,7 @@ _BY_KIND = {
 }  # fmt: skip
 
 
-def _complete_prefixed(kinds: Mapping[str, str], line: "TypedLine", incomplete: str) -> list[Candidate]:
+def _complete_prefixed(kinds: Mapping[str, str], line: TypedLine, incomplete: str) -> list[Candidate]:
     prefix, colon, rest = incomplete.partition(":")
     if not colon and "/" in incomplete:
         return blobs(line, incomplete)
@@ -134,7 +145,7 @@ def _complete_prefixed(kinds: Mapping[str, str], line: "TypedLine", incomplete: 
     return [(f"{prefix}:{name}", meaning) for name, meaning in _BY_KIND[prefix](line, rest)]
 
 
-def _in_time(listing: Listing, line: "TypedLine", incomplete: str) -> list[Candidate]:
+def _in_time(listing: Listing, line: TypedLine, incomplete: str) -> list[Candidate]:
     """Return names that the service lists, in time or not at all."""
     try:
         with _at_most(SECONDS):
@@ -144,7 +155,7 @@ def _in_time(listing: Listing, line: "TypedLine", incomplete: str) -> list[Candi
         return []
 
 
-def _account(line: "TypedLine") -> Any:
+def _account(line: TypedLine) -> Any:
     from azguard.cli.input import accounts
     from azguard.folders import Folders
 
@@ -152,7 +163,7 @@ def _account(line: "TypedLine") -> Any:
     return accounts.choose(line.options, line.environ, Path(folders.profiles), lambda: accounts.local_emulator(folders))
 
 
-def _list_tables(account: Any, incomplete: str, _line: "TypedLine") -> Iterator[Candidate]:
+def _list_tables(account: Any, incomplete: str, _line: TypedLine) -> Iterator[Candidate]:
     from azguard.requests.deadline import Deadline
     from azguard.tables.tables import list_tables
 
@@ -160,7 +171,7 @@ def _list_tables(account: Any, incomplete: str, _line: "TypedLine") -> Iterator[
         yield table.name, "table"
 
 
-def _list_shares(account: Any, incomplete: str, _line: "TypedLine") -> Iterator[Candidate]:
+def _list_shares(account: Any, incomplete: str, _line: TypedLine) -> Iterator[Candidate]:
     from azguard.files.shares import list_shares
     from azguard.requests.deadline import Deadline
 
@@ -168,7 +179,7 @@ def _list_shares(account: Any, incomplete: str, _line: "TypedLine") -> Iterator[
         yield share.name, "share"
 
 
-def _list_files(account: Any, incomplete: str, line: "TypedLine") -> Iterator[Candidate]:
+def _list_files(account: Any, incomplete: str, line: TypedLine) -> Iterator[Candidate]:
     from azguard.accounts.account import Target
     from azguard.address import Address, Kind
     from azguard.files.entries import list_entries
@@ -185,7 +196,7 @@ def _list_files(account: Any, incomplete: str, line: "TypedLine") -> Iterator[Ca
         yield (f"{name}/", "dir") if entry.type == Kind.DIR else (name, "file")
 
 
-def _list_queues(account: Any, incomplete: str, _line: "TypedLine") -> Iterator[Candidate]:
+def _list_queues(account: Any, incomplete: str, _line: TypedLine) -> Iterator[Candidate]:
     from azguard.queues.queues import list_queues
     from azguard.requests.deadline import Deadline
 
@@ -193,7 +204,7 @@ def _list_queues(account: Any, incomplete: str, _line: "TypedLine") -> Iterator[
         yield queue.name, "queue"
 
 
-def _list_containers(account: Any, incomplete: str, _line: "TypedLine") -> Iterator[Candidate]:
+def _list_containers(account: Any, incomplete: str, _line: TypedLine) -> Iterator[Candidate]:
     from azguard.blobs.containers import list_containers
     from azguard.requests.deadline import Deadline
 
@@ -201,7 +212,7 @@ def _list_containers(account: Any, incomplete: str, _line: "TypedLine") -> Itera
         yield each.name, "container"
 
 
-def _list_blobs(account: Any, incomplete: str, line: "TypedLine") -> Iterator[Candidate]:
+def _list_blobs(account: Any, incomplete: str, line: TypedLine) -> Iterator[Candidate]:
     from azguard.accounts.account import Target
     from azguard.address import Kind, parse
     from azguard.blobs.listing import BlobPrefix, list_blobs
@@ -216,7 +227,7 @@ def _list_blobs(account: Any, incomplete: str, line: "TypedLine") -> Iterator[Ca
         yield f"{container}/{item.name}", "folder" if isinstance(item, BlobPrefix) else "blob"
 
 
-def _list_kept(account: Any, _incomplete: str, line: "TypedLine") -> Iterator[Candidate]:
+def _list_kept(account: Any, _incomplete: str, line: TypedLine) -> Iterator[Candidate]:
     from azguard.accounts.account import Target
     from azguard.address import Address, Kind, parse
     from azguard.blobs.listing import list_blobs
@@ -233,7 +244,7 @@ def _list_kept(account: Any, _incomplete: str, line: "TypedLine") -> Iterator[Ca
             yield f"versionid={address.version}", "version"
 
 
-def _list_locks(account: Any, incomplete: str, line: "TypedLine") -> Iterator[Candidate]:
+def _list_locks(account: Any, incomplete: str, line: TypedLine) -> Iterator[Candidate]:
     from azguard.locks.lock_blobs import choose_container
 
     container = choose_container(line.options.get("lock_container"), line.environ)
@@ -243,7 +254,7 @@ def _list_locks(account: Any, incomplete: str, line: "TypedLine") -> Iterator[Ca
             yield value.removeprefix(f"{container}/"), "lock"
 
 
-def _list_etags(account: Any, _incomplete: str, line: "TypedLine") -> Iterator[Candidate]:
+def _list_etags(account: Any, _incomplete: str, line: TypedLine) -> Iterator[Candidate]:
     from datetime import UTC, datetime
 
     from azguard.accounts.account import Target

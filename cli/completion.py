@@ -8,8 +8,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from azguard.cli.completers import Candidate
-from azguard.cli.parsing.command_line import TypedLine
+from azguard.cli.completers import Candidate, TypedLine
 from azguard.cli.parsing.partial_line import PartialLine, find_option, list_second_words, walk
 from azguard.cli.parsing.rows import Row
 from azguard.cli.parsing.tree import Group

@@ -12,12 +12,11 @@ from azguard import address
 from azguard.accounts.account import Account, Auth, Target
 from azguard.address import Kind, Location
 from azguard.cli.errors import Facts
-from azguard.cli.input import values
 from azguard.cli.output.results import Output
-from azguard.errors import AzguardError, UsageError
+from azguard.errors import AzguardError, ConfigError, UsageError
 from azguard.folders import Folders
-from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
-from azguard.times import iso, span
+from azguard.requests.deadline import ANSWER_SECONDS, PATIENCE_SECONDS, Deadline
+from azguard.times import iso, parse_duration, span
 
 if TYPE_CHECKING:
     from azguard.cache.copies import Copy
@@ -138,11 +137,19 @@ class Environment:
     @cached_property
     def deadline(self) -> Deadline:
         """Return how long this run keeps trying."""
-        return self.patience(self.shared.get("timeout"), PATIENCE_SECONDS)
+        return self.patience(self.timeout, PATIENCE_SECONDS)
 
-    def patience(self, timeout: str | float | None, otherwise: float) -> Deadline:
+    @property
+    def timeout(self) -> float | None:
+        """Return the seconds of --timeout; None if it was not typed."""
+        typed: float | None = self.shared.get("timeout")
+        return typed
+
+    def patience(self, timeout: float | None, otherwise: float) -> Deadline:
         """Return a deadline that begins now, of so many seconds or as long as --timeout says."""
-        deadline = values.deadline(self.environ, timeout, otherwise)
+        answer_seconds = _read_answer_seconds(self.environ)
+        made = Deadline(otherwise, answer_seconds=answer_seconds)
+        deadline = made if timeout is None else Deadline.strict(timeout, answer_seconds)
         if timeout is not None and (account := self.account_if_known) is not None:
             account.limit_login(deadline.seconds)
         return deadline
@@ -210,6 +217,23 @@ class Environment:
         assert which is not None
         asked = RequestedConditions.of(self.shared if lease_id is None else {**self.shared, "lease_id": lease_id})
         return self.reads.resolve_conditions(which, asked, target, copy)
+
+
+def _read_answer_seconds(environ: Mapping[str, str]) -> float:
+    """Return how long a request that was sent may go unanswered, in seconds."""
+    name = "AZGUARD_WRITE_TIMEOUT"
+    if name not in environ:
+        return ANSWER_SECONDS
+    try:
+        seconds = parse_duration(environ[name], name)
+    except UsageError as error:
+        from azguard.cli.words.hints import in_words  # hundreds of words, for errors alone
+
+        known = in_words(error)
+        raise known.as_kind(ConfigError, hint=f"{known.hint}; 20s is the default", reason=None) from None
+    if seconds <= 0:
+        raise ConfigError(f"{name} must be more than nothing", hint="unset it: 20s is the default")
+    return seconds
 
 
 def warn_of_end(target: Target, seconds: float, tell: Callable[[str], None]) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from azguard.accounts import endpoints
+from azguard.cli.options.common import SECRET_ROWS
 from azguard.cli.parsing import command_line
 
 STARS = "***"
@@ -84,9 +84,8 @@ _SECRET_OPTION = rf"(?=-){_SECRET_NAME}"
 _SECRET_ASSIGNED = rf"(?s)(\W{{0,2}}{_SECRET_NAME}=).+"
 _SECRET_IN_TEXT = rf"({_SECRET_NAME}[\"']?\s*(?:=|:(?!//))\s*|{_SECRET_OPTION}\s+)(?:{_QUOTED}|[^\s;&|]+)"
 _INSIDE = rf"(?i)(?:account_?key|sig|shared_?access_?key)=({_VALUE})"
-_SHARED = tuple(key.replace("-", "_") for key in endpoints.SECRETS)
 _VARIABLES = (
-    *(endpoints.VARIABLES[key] for key in endpoints.SECRETS),
+    *(row.variable for row in SECRET_ROWS if row.variable),
     *("AZURE_CLIENT_SECRET", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "SYSTEM_ACCESSTOKEN"),
 )
 
@@ -138,9 +137,10 @@ def find_secrets(shared: Mapping[str, Any], environ: Mapping[str, str], argv: It
 
     ``argv`` counts where the command line could not be read to its end, so that ``shared`` is empty.
     """
-    given = [str(value) for value in (*map(shared.get, _SHARED), *map(environ.get, _VARIABLES)) if value]
+    typed = (shared.get(row.name) for row in SECRET_ROWS)
+    given = [str(value) for value in (*typed, *map(environ.get, _VARIABLES)) if value]
     words = list(argv)
-    given += command_line.find_values(words, command_line.SECRETS)
+    given += command_line.find_values(words, [row.flags[0] for row in SECRET_ROWS])
     inside = [found for text in (*given, *words) for found in re.findall(_INSIDE, text)]
     # A key in the place of an address is read as names with slashes between them, and one of them may be told.
     inside += [piece for text in words for key in re.findall(_KEY, text) for piece in (key, *key.split("/"))]

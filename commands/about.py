@@ -8,11 +8,10 @@ from typing import Annotated
 
 from azguard import __version__
 from azguard.cli import completion
-from azguard.cli.completers import Candidate
+from azguard.cli.completers import Candidate, TypedLine
 from azguard.cli.context import Environment
 from azguard.cli.help import layout, pages, topics
 from azguard.cli.options.types import whole
-from azguard.cli.parsing.command_line import TypedLine
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Command, Group, TreeNode, root
 from azguard.cli.registry import ROOT

@@ -7,6 +7,7 @@ from azguard.blobs import containers
 from azguard.cli.context import Environment
 from azguard.cli.options import common, resources
 from azguard.cli.options.resources import Noun, declare_exists, declare_list
+from azguard.cli.options.types import choice
 from azguard.cli.parsing.rows import option
 from azguard.cli.parsing.tree import Group
 from azguard.guards.resolve import Conditions
@@ -47,7 +48,7 @@ def create(
     container: common.Container,
     metadata: common.Metadata = None,
     public_access: Annotated[
-        str, option("--public-access", "off|blob|container", "Let others read it.", resources.PublicAccess)
+        str, option("--public-access", "off|blob|container", "Let others read it.", choice)
     ] = "off",
     if_exists: common.IfExists = None,
 ) -> None:
@@ -164,9 +165,7 @@ def set_policies(
     file: resources.File = None,
     public_access: Annotated[
         str | None,
-        option(
-            "--public-access", "off|blob|container", "Choose who may read it without a SAS.", resources.PublicAccess
-        ),
+        option("--public-access", "off|blob|container", "Choose who may read it without a SAS.", choice),
     ] = None,
 ) -> None:
     """Replace all access policies of a container by those of a JSON file, as acl get prints them.

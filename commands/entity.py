@@ -162,7 +162,7 @@ def upsert(
             "--mode",
             "merge|replace",
             "Keep (merge) or remove the other properties.",
-            choice("merge", "replace"),
+            choice,
         ),
     ] = "merge",
 ) -> None:

@@ -42,7 +42,8 @@ def create(
     metadata: common.Metadata = None,
     quota: Annotated[int | None, option("--quota", "GIB", "Limit the share to this many GiB.", COUNT)] = None,
     access_tier: Annotated[
-        str | None, option("--access-tier", "TIER", "TransactionOptimized, Hot, Cool or Premium.", choice(*_TIERS))
+        str | None,
+        option("--access-tier", "TIER", "TransactionOptimized, Hot, Cool or Premium.", choice("|".join(_TIERS))),
     ] = None,
     if_exists: common.IfExists = None,
 ) -> None:
@@ -90,9 +91,7 @@ def list_(
     env: Environment,
     prefix: common.Prefix = None,
     num_results: common.Limit = None,
-    include: Annotated[
-        str | None, option("--include", "snapshots", "Show their snapshots too.", choice("snapshots"))
-    ] = None,
+    include: Annotated[str | None, option("--include", "snapshots", "Show their snapshots too.", choice)] = None,
 ) -> None:
     """List the account's shares.
 
@@ -113,7 +112,7 @@ def delete(
     share: addresses.Share,
     with_contents: common.WithContents = False,
     delete_snapshots: Annotated[
-        str | None, option("--delete-snapshots", "include", "Delete its snapshots too.", choice("include"))
+        str | None, option("--delete-snapshots", "include", "Delete its snapshots too.", choice)
     ] = None,
     dry_run: resources.DryRun = False,
 ) -> None:

@@ -119,11 +119,6 @@ def options(shared: Mapping[str, Any]) -> dict[str, str]:
     given: dict[str, str] = {}
     for name in _TYPED:
         value = shared.get(name.replace("-", "_"))
-        if value is not None and not value.strip():
-            raise UsageError(
-                f"--{name} is empty",
-                hint="an unset shell variable looks like this; leave the option out or set it",
-            )
         if value is not None:
             given[name] = value
     if shared.get("emulator"):

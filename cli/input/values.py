@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from math import ceil
 
-from azguard.errors import ConfigError, UsageError
-from azguard.requests.deadline import ANSWER_SECONDS, Deadline
+from azguard.errors import UsageError
 from azguard.times import parse_duration
 
 _INCLUDED = ("metadata", "snapshots", "versions", "deleted", "tags", "uncommittedblobs", "copy")
@@ -38,7 +37,7 @@ def header(text: str | None, option: str) -> str | None:
 
 def choice(text: str | None, option: str, known: Sequence[str]) -> str | None:
     """Return the text if it is one of the known words."""
-    if text is not None and text not in known:
+    if not_empty(text, option) is not None and text not in known:
         raise UsageError(f"{option} {text!r} is not known", hint=" or ".join(known))
     return text
 
@@ -219,29 +218,3 @@ def content_type(given: str | None, name: str, file: str | None) -> str:
 
     guessed = mimetypes.guess_type(name)[0] or mimetypes.guess_type(file or "")[0]
     return guessed or "application/octet-stream"
-
-
-def _answer_seconds(environ: Mapping[str, str]) -> float:
-    """Return how long a request that was sent may go unanswered, in seconds."""
-    name = "AZGUARD_WRITE_TIMEOUT"
-    if name not in environ:
-        return ANSWER_SECONDS
-    try:
-        seconds = parse_duration(environ[name], name)
-    except UsageError as error:
-        from azguard.cli.words.hints import in_words  # hundreds of words, for errors alone
-
-        known = in_words(error)
-        raise known.as_kind(ConfigError, hint=f"{known.hint}; 20s is the default", reason=None) from None
-    if seconds <= 0:
-        raise ConfigError(f"{name} must be more than nothing", hint="unset it: 20s is the default")
-    return seconds
-
-
-def deadline(environ: Mapping[str, str], timeout: str | float | None, otherwise: float) -> Deadline:
-    """Return a deadline that begins now, of so many seconds or as long as --timeout says."""
-    seconds = _answer_seconds(environ)
-    if timeout is None:
-        return Deadline(otherwise, answer_seconds=seconds)
-    limit = duration(timeout, "--timeout") if isinstance(timeout, str) else timeout
-    return Deadline.strict(limit, seconds)

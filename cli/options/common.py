@@ -11,9 +11,28 @@ from typing import TYPE_CHECKING, Annotated
 from azguard.accounts import endpoints
 from azguard.cache import scope
 from azguard.cli import completers
-from azguard.cli.options.types import COUNT, HEADER, METADATA, TAGS, choice, spelt
+from azguard.cli.options.types import (
+    COUNT,
+    DURATION,
+    ETAG,
+    EXPRESSION,
+    HEADER,
+    JMESPATH,
+    LEASE_ID,
+    METADATA,
+    NUMBER,
+    POSITION,
+    SCOPE,
+    TAGS,
+    TEXT,
+    TIME,
+    URL,
+    choice,
+    spelt,
+)
 from azguard.cli.parsing.rows import ACCOUNT, CONDITIONS, GENERAL, CommandSpec, Row, argument, flag, in_panel, option
 from azguard.cli.rules.engine import checked, excludes
+from azguard.requests.deadline import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from azguard.wire.rows import Operation
@@ -41,7 +60,7 @@ Tags = Annotated[
 ]
 Tier = Annotated[
     str | None,
-    option("--tier", "Hot|Cool|Cold|Archive", "Set the access tier.", spelt("Hot", "Cool", "Cold", "Archive")),
+    option("--tier", "Hot|Cool|Cold|Archive", "Set the access tier.", spelt),
 ]
 ContentEncoding = Annotated[
     str | None, option("--content-encoding", "TEXT", "Set Content-Encoding, such as gzip.", HEADER)
@@ -70,7 +89,7 @@ Reason = Annotated[
 _ALONE = checked("--if-exists", "no condition beside it: what exists is left alone, whatever it is", "resources.skips")
 IfExists = Annotated[
     str | None,
-    option("--if-exists", "skip", "If it exists, leave it alone and exit 0.", choice("skip"), rules=(_ALONE,)),
+    option("--if-exists", "skip", "If it exists, leave it alone and exit 0.", choice, rules=(_ALONE,)),
 ]
 WithContents = Annotated[bool, flag("--with-contents", "Delete it with all its contents; do not ask.")]
 NoLineage = Annotated[
@@ -96,16 +115,28 @@ def remote(reason: str) -> CommandSpec:
 _USUAL_CONDITIONS = in_panel(
     CONDITIONS,
     (
-        option("--if-match", "ETAG|*|@last", "Only if this is the version; * is any.", completer=completers.etags),
-        option("--if-none-match", "ETAG|*", "Only if the version differs; * only creates.", completer=completers.etags),
-        option("--if-modified-since", "TIME", "Only if it changed since TIME; a weak guard."),
-        option("--if-unmodified-since", "TIME", "Only if it has not changed since TIME; a weak guard."),
-        option("--if-tags", "EXPR", "Only if the index tags match; a weak guard."),
         option(
-            "--etag", "ETAG|@last", "Only if this is the version; works on every resource.", completer=completers.etags
+            "--if-match", "ETAG|*|@last", "Only if this is the version; * is any.", ETAG, completer=completers.etags
         ),
-        option("--lease-id", "ID|@held", "Use the lease that you hold."),
-        option("--fence", "N", "Your lock's number: refused if a later holder has written."),
+        option(
+            "--if-none-match",
+            "ETAG|*",
+            "Only if the version differs; * only creates.",
+            ETAG,
+            completer=completers.etags,
+        ),
+        option("--if-modified-since", "TIME", "Only if it changed since TIME; a weak guard.", TIME),
+        option("--if-unmodified-since", "TIME", "Only if it has not changed since TIME; a weak guard.", TIME),
+        option("--if-tags", "EXPR", "Only if the index tags match; a weak guard.", EXPRESSION),
+        option(
+            "--etag",
+            "ETAG|@last",
+            "Only if this is the version; works on every resource.",
+            ETAG,
+            completer=completers.etags,
+        ),
+        option("--lease-id", "ID|@held", "Use the lease that you hold.", LEASE_ID),
+        option("--fence", "N", "Your lock's number: refused if a later holder has written.", NUMBER),
         flag("--last-writer-wins", "Write even if another writer was first."),
         flag("--allow-race", "Accept a gap between comparing and writing."),
     ),
@@ -116,17 +147,17 @@ _USUAL_CONDITIONS = in_panel(
 _RARE_CONDITIONS = in_panel(
     CONDITIONS,
     (
-        option("--source-if-match", "ETAG", "Only if the source's ETag is this."),
-        option("--source-if-none-match", "ETAG", "Only if the source's ETag differs."),
-        option("--source-if-modified-since", "TIME", "Only if the source was modified since TIME."),
-        option("--source-if-unmodified-since", "TIME", "Only if the source was not modified since TIME."),
-        option("--source-if-tags", "EXPR", "Only if the source's index tags match."),
-        option("--append-position", "SIZE", "Only if the blob has this many bytes before the append."),
-        option("--max-size", "SIZE", "Only if the blob has at most this many bytes afterwards."),
-        option("--if-sequence-number-le", "N", "Only if the sequence number is at most this."),
-        option("--if-sequence-number-lt", "N", "Only if the sequence number is less than this."),
-        option("--if-sequence-number-eq", "N", "Only if the sequence number is this."),
-        option("--source-lease-id", "ID", "The lease of the source."),
+        option("--source-if-match", "ETAG", "Only if the source's ETag is this.", ETAG),
+        option("--source-if-none-match", "ETAG", "Only if the source's ETag differs.", ETAG),
+        option("--source-if-modified-since", "TIME", "Only if the source was modified since TIME.", TIME),
+        option("--source-if-unmodified-since", "TIME", "Only if the source was not modified since TIME.", TIME),
+        option("--source-if-tags", "EXPR", "Only if the source's index tags match.", EXPRESSION),
+        option("--append-position", "SIZE", "Only if the blob has this many bytes before the append.", POSITION),
+        option("--max-size", "SIZE", "Only if the blob has at most this many bytes afterwards.", POSITION),
+        option("--if-sequence-number-le", "N", "Only if the sequence number is at most this.", NUMBER),
+        option("--if-sequence-number-lt", "N", "Only if the sequence number is less than this.", NUMBER),
+        option("--if-sequence-number-eq", "N", "Only if the sequence number is this.", NUMBER),
+        option("--source-lease-id", "ID", "The lease of the source.", LEASE_ID),
     ),
 )
 
@@ -143,40 +174,55 @@ ACCOUNT_ROWS = in_panel(
     map(
         _with_facts,
         (
-            option("--connection-string", "TEXT|@FILE", "Use this connection string."),
-            option("--account-name", "NAME", "Use this storage account."),
-            option("--account-key", "KEY|@FILE", "Use this key of the account."),
-            option("--sas-token", "SAS|@FILE", "Use this shared access signature."),
-            option("--auth-mode", "login|key|anonymous", "Choose how to authenticate."),
+            option("--connection-string", "TEXT|@FILE", "Use this connection string.", TEXT),
+            option("--account-name", "NAME", "Use this storage account.", TEXT),
+            option("--account-key", "KEY|@FILE", "Use this key of the account.", TEXT),
+            option("--sas-token", "SAS|@FILE", "Use this shared access signature.", TEXT),
+            option("--auth-mode", "login|key|anonymous", "Choose how to authenticate.", spelt),
             option(
                 "--profile",
                 "NAME",
                 "Use this profile of the configuration file.",
+                TEXT,
                 completer=completers.profiles,
                 variable="AZGUARD_PROFILE",
             ),
-            option("--blob-endpoint", "URL", "Set the URL of the blobs."),
-            option("--table-endpoint", "URL", "Set the URL of the tables."),
-            option("--queue-endpoint", "URL", "Set the URL of the queues."),
-            option("--file-endpoint", "URL", "Set the URL of the files."),
-            option("--endpoint-suffix", "SUFFIX", "Use this cloud, such as core.chinacloudapi.cn."),
+            option("--blob-endpoint", "URL", "Set the URL of the blobs.", URL),
+            option("--table-endpoint", "URL", "Set the URL of the tables.", URL),
+            option("--queue-endpoint", "URL", "Set the URL of the queues.", URL),
+            option("--file-endpoint", "URL", "Set the URL of the files.", URL),
+            option("--endpoint-suffix", "SUFFIX", "Use this cloud, such as core.chinacloudapi.cn.", TEXT),
             flag("--emulator", "Use the emulator on this machine."),
             flag("--allow-http", "Do not warn of a key or SAS that goes over http to another machine."),
             flag("--trust-endpoint", "Log in to the tenant that an endpoint outside Azure names."),
-            option("--timeout", "DURATION", "Try for this long; by default, 5s."),
         ),
     ),
 )
+#: How long a command keeps trying. It stands with the account, but some commands have one of their own.
+TIMEOUT = option("--timeout", "DURATION", "Try for this long.", DURATION, default=PATIENCE_SECONDS, panel=ACCOUNT)
+_SOURCE_SAS = option("--source-sas", "SAS|@FILE", "Read the source with this SAS.", TEXT, is_secret=True)
+SourceSas = Annotated[str | None, _SOURCE_SAS]
+#: The options whose value is a secret, unless it names a file.
+SECRET_ROWS = tuple(row for row in (*ACCOUNT_ROWS, _SOURCE_SAS) if row.is_secret)
 
 
 #: The options of every command.
 GENERAL_ROWS = in_panel(
     GENERAL,
     (
-        option("--output, -o", "json|table|tsv|yaml|none", "Choose the format."),
-        option("--query", "JMESPATH", "Show only this part of the result."),
         option(
-            "--scope", "NAME", "Whose reads guard your writes; by default, this session's.", variable=scope.VARIABLE
+            "--output, -o",
+            "json|table|tsv|yaml|none",
+            "Choose the format.",
+            choice,
+        ),
+        option("--query", "JMESPATH", "Show only this part of the result.", JMESPATH),
+        option(
+            "--scope",
+            "NAME",
+            "Whose reads guard your writes; by default, this session's.",
+            SCOPE,
+            variable=scope.VARIABLE,
         ),
         flag("--quiet, -q", "Show no hints, warnings or progress.", rules=(excludes("--quiet", "--verbose"),)),
         flag("--verbose, -v", "Show what azguard does."),

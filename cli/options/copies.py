@@ -32,9 +32,6 @@ _OF_AZ = {
 # How long file copy waits unless --timeout says otherwise.
 WAIT_SECONDS = 3600.0
 
-SourceSas = Annotated[
-    str | None, option("--source-sas", "SAS|@FILE", "Read the source with this SAS.", TEXT, is_secret=True)
-]
 _LAST = "@last"
 
 
@@ -52,7 +49,7 @@ class CopyOptions:
             completer=completers.blobs,
         ),
     ] = None
-    source_sas: SourceSas = None
+    source_sas: common.SourceSas = None
     wait: Annotated[
         float | None,
         option(
@@ -166,7 +163,7 @@ class FileCopyOptions:
             completer=completers.file_sources,
         ),
     ] = None
-    source_sas: SourceSas = None
+    source_sas: common.SourceSas = None
     source_etag: Annotated[
         str | None,
         option("--source-etag", "ETAG|@last", "Copy only this version of the source.", TEXT),

@@ -57,9 +57,7 @@ class FileLockOptions:
     """The options of file lock run as typed."""
 
     run: GuardedRunOptions = field(default_factory=GuardedRunOptions)
-    share: Annotated[
-        str, option("--share", "none|read", "What others may do with the file.", choice("none", "read"))
-    ] = "none"
+    share: Annotated[str, option("--share", "none|read", "What others may do with the file.", choice)] = "none"
     byte_range: Annotated[
         ByteRange | None, option("--range", "OFFSET:LENGTH", "Lock only these bytes; they need not exist.", RANGE)
     ] = None

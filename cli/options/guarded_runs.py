@@ -52,7 +52,7 @@ class GuardedRunOptions:
             "--on-lost",
             "term|kill|continue",
             "Choose how the command ends if a lock is lost.",
-            choice("term", "kill", "continue"),
+            choice,
         ),
     ] = "term"
     heartbeat_file: Annotated[

@@ -43,9 +43,7 @@ HIDING = seconds(0, _LONGEST_SECONDS)
 HIDING_OF_RECEIVED = seconds(1, _LONGEST_SECONDS)
 
 Message = Annotated[str, argument("QUEUE/ID", "The message, or its URL.", completer=completers.messages)]
-Encoding = Annotated[
-    str, option("--encoding", "text|base64|raw", "How the content is encoded.", choice(*message_results.ENCODINGS))
-]
+Encoding = Annotated[str, option("--encoding", "text|base64|raw", "How the content is encoded.", choice)]
 Number = Annotated[
     int, option("--num-messages, --num-results", "N", "At most this many: 1 to 32.", whole(1, MOST_MESSAGES))
 ]

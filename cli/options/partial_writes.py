@@ -92,14 +92,14 @@ class AppendOptions:
         flag("--lines", "Let lines of other writers come between the lines of the input."),
     ] = False
     source_url: SourceUrl = None
-    source_sas: copies.SourceSas = None
+    source_sas: common.SourceSas = None
     guard: Annotated[
         str | None,
         option(
             "--guard",
             "position|content|lease",
             "Choose the guard; see azguard help appends.",
-            choice("position", "content", "lease"),
+            choice,
         ),
     ] = None
     create: Annotated[bool, flag("--create", "Create the append blob if it is missing.")] = False
@@ -130,7 +130,7 @@ class AppendOptions:
         from azguard.blobs.content.append_request import Append
 
         asked = RequestedConditions.of(env.shared)
-        typed = env.shared.get("timeout")
+        typed = env.timeout
         return Append(
             target=target,
             conditions=self._find_conditions(env, target, asked),
@@ -204,7 +204,7 @@ class PagePutOptions:
     content: common.Content = None
     offset: Annotated[int, option("--offset", "SIZE", "Begin at this byte, a multiple of 512.", SIZE)] = 0
     source_url: SourceUrl = None
-    source_sas: copies.SourceSas = None
+    source_sas: common.SourceSas = None
     create: Annotated[
         int | None,
         option("--create", "SIZE", "Create it with this length if it is missing.", size(_LEAST_BYTES)),

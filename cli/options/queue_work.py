@@ -188,7 +188,7 @@ def plan(env: Environment, words: list[str], given: WorkOptions) -> WorkSettings
     found = given.build_settings(target, _find_poison(target, messages.locate_poison(env, target, given.poison_queue)))
     child.check(command, env.environ)
     context.warn_of_end(target, max(found.visibility, found.max_time or 0.0), env.out.warn_once)
-    patience = None if env.shared.get("timeout") is None else env.deadline.seconds
+    patience = None if env.timeout is None else env.deadline.seconds
     told = replace(found, patience=patience, say=env.out.say, warn=env.out.warn)
     settings = replace(told, command=command, environ=dict(env.environ))
     return settings if given.once_table is None else _claim_in(env, settings, given.once_table, given.once_key)

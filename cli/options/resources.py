@@ -10,7 +10,7 @@ from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.cli.options import common
-from azguard.cli.options.types import TEXT, choice
+from azguard.cli.options.types import TEXT
 from azguard.cli.parsing.rows import CommandSpec, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import checked, excludes
@@ -47,7 +47,6 @@ VersionOf = Annotated[
         ),
     ),
 ]
-PublicAccess = choice("off", "blob", "container")
 # What a part is called, and its command.
 _WORDS = {
     Part.METADATA: ("metadata", "metadata"),

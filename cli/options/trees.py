@@ -75,7 +75,7 @@ class TreeCopyOptions(TreeOptions):
             "--unchanged",
             "skip",
             "Skip files whose content is there already, also those never read here.",
-            choice("skip"),
+            choice,
             panel=TREES,
         ),
     ] = None
@@ -137,7 +137,7 @@ class TreeGetOptions(TreeCopyOptions):
 
     if_exists: Annotated[
         str | None,
-        option("--if-exists", "skip", "Leave alone what is in the folder.", choice("skip"), panel=TREES),
+        option("--if-exists", "skip", "Leave alone what is in the folder.", choice, panel=TREES),
     ] = None
 
     allow_empty: Annotated[

@@ -10,6 +10,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from azguard.cache import scope
 from azguard.cli.input import values
 from azguard.errors import UsageError
 
@@ -65,13 +66,15 @@ def lasting(least: float) -> ValueType:
     return ValueType("duration", read, _write_seconds, bounds=(least, inf))
 
 
-def choice(*words: str) -> ValueType:
-    """Return the type of some words."""
+def choice(metavar: str) -> ValueType:
+    """Return the type of some words, such as ``on|off``."""
+    words = tuple(metavar.split("|"))
     return ValueType("choice", lambda text, name: values.choice(text, name, words), choices=words)
 
 
-def spelt(*words: str) -> ValueType:
+def spelt(metavar: str) -> ValueType:
     """Return the type of some words, whatever the case in which they are typed."""
+    words = tuple(metavar.split("|"))
     return ValueType("choice", lambda text, name: values.chosen(text, name, words), choices=words)
 
 
@@ -85,6 +88,29 @@ def size(least: int, most: float = inf) -> ValueType:
         return found
 
     return ValueType("size", read, _write_size, bounds=(least, most))
+
+
+def _read_query(text: str, name: str) -> str:
+    """Return a query, which is JMESPath; that it means something to the result is seen later."""
+    import jmespath
+    from jmespath.exceptions import JMESPathTypeError
+
+    try:
+        compiled = jmespath.compile(text)
+        try:
+            compiled.search({})
+        except (ArithmeticError, JMESPathTypeError, TypeError):
+            pass  # of this empty result; the real one will have what the query is about
+    except RecursionError:
+        raise UsageError(f"{name} is nested too deeply", hint="https://jmespath.org") from None
+    except ValueError as error:
+        why = str(error).splitlines()[0].removesuffix(":").removesuffix(", for expression")
+        raise UsageError(f"{name} is not JMESPath: {why}", hint="https://jmespath.org") from None
+    return text
+
+
+def _keep(text: str, _: str) -> str:
+    return text
 
 
 def _read_initial(text: str, name: str) -> str:
@@ -136,6 +162,18 @@ NAMES = ValueType("names", lambda texts, _: values.parse_names(texts), of_many=T
 HEADER = ValueType("text", values.header)
 #: An MD5 in base64.
 MD5 = ValueType("md5", lambda text, _: values.md5(text))
+# Of conditions the type tells people and programs alone: the core reads the value, in a line of a transaction as well.
+ETAG = ValueType("etag", _keep)
+TIME = ValueType("time", _keep)
+EXPRESSION = ValueType("expression", _keep)
+LEASE_ID = ValueType("lease_id", _keep)
+POSITION = ValueType("size", _keep)
+NUMBER = ValueType("integer", _keep)
+#: The address of a service.
+URL = ValueType("url", values.not_empty)
+#: What of a result is shown.
+JMESPATH = ValueType("jmespath", _read_query)
+SCOPE = ValueType("scope", lambda text, _: scope.find_named(text, {}))
 #: A port of this machine.
 PORT = whole(1, 65_535)
 #: A whole number above zero; ``*`` of az is None: no limit.

@@ -60,7 +60,7 @@ class WriteOptions:
             "--guard",
             "lineage|lease|ledger",
             "Choose the guard; see azguard help updates.",
-            choice("lineage", "lease", "ledger"),
+            choice,
         ),
     ] = None
     lease_id: Annotated[str | None, option("--lease-id", "ID|@held", "Use the lease that you hold.")] = None

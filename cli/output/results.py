@@ -14,9 +14,8 @@ from azguard.cli.output.json_form import to_json_form
 from azguard.cli.output.progress import Progress
 from azguard.cli.output.stream import HINT, build_output_failed
 from azguard.documents import controls, json_text
-from azguard.errors import OutputFailed, UsageError
+from azguard.errors import OutputFailed
 
-FORMATS = ("json", "table", "tsv", "yaml", "none")
 # Of the second line of a message.
 _INDENT = 2
 # json.dumps makes another one for each line.
@@ -44,21 +43,15 @@ class Output:
 
     @classmethod
     def of(cls, shared: Mapping[str, Any], environ: Mapping[str, str], command: str = "") -> "Output":
-        """Read the shared options of a command.
-
-        Raises:
-            UsageError: the format is not known, or the query is not JMESPath.
-        """
+        """Return how the shared options of a command say that it answers."""
         is_watched = terminal.is_terminal(sys.stdout)
         chosen = shared.get("output") or ("table" if is_watched else "json")
-        if shared.get("output") == "" or chosen not in FORMATS:
-            raise UsageError(f"--output {shared.get('output')!r} is not known", hint=" ".join(FORMATS))
         quiet = bool(shared.get("quiet"))
         is_verbose = bool(shared.get("verbose") or shared.get("debug"))
         wants_all = shared.get("output") or shared.get("query") or is_verbose
         return cls(
             format=chosen,
-            query=_check_query(shared.get("query")),
+            query=shared.get("query"),
             quiet=quiet,
             is_verbose=is_verbose,
             is_chosen=bool(shared.get("output") or shared.get("query")),
@@ -268,26 +261,6 @@ class Output:
 def _is_of_write(result: object) -> bool:
     """Return whether a result, or the first of several, tells the outcome of a write."""
     return hasattr(result[0] if isinstance(result, list) and result else result, "outcome")
-
-
-def _check_query(query: str | None) -> str | None:
-    if query is None:
-        return None
-    import jmespath
-    from jmespath.exceptions import JMESPathTypeError
-
-    try:
-        compiled = jmespath.compile(query)
-        try:
-            compiled.search({})
-        except (ArithmeticError, JMESPathTypeError, TypeError):
-            pass  # of this empty result; the real one will have what the query is about
-    except RecursionError:
-        raise UsageError("--query is nested too deeply", hint="https://jmespath.org") from None
-    except ValueError as error:
-        why = str(error).splitlines()[0].removesuffix(":").removesuffix(", for expression")
-        raise UsageError(f"--query is not JMESPath: {why}", hint="https://jmespath.org") from None
-    return query
 
 
 def _json_array(values: Iterator[Any]) -> None:

@@ -4,37 +4,23 @@ An error may come before Typer has read the line to its end, and a hint shows th
 """
 
 import shlex
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from azguard.accounts import endpoints
+from azguard.cli.options import common
 from azguard.documents import controls
 from azguard.errors import UsageError
 
-#: The options whose value is a secret, unless it names a file.
-SECRETS = (*(f"--{key}" for key in endpoints.SECRETS), "--source-sas")
 #: The options that say which version a command is about.
 GUARDS = ("--etag", "--if-match", "--if-none-match", "--if-modified-since", "--if-unmodified-since", "--if-tags")
 _LAST_OF_FOUR_DIGITS = 0xFFFF
-_ENDPOINTS = ("--blob-endpoint", "--table-endpoint", "--queue-endpoint", "--file-endpoint", "--endpoint-suffix")
-#: The options that say which account it is about, and whose reads guard it.
-ACCOUNT = (
-    *(f"--{key}" for key in endpoints.SECRETS),
-    *_ENDPOINTS,
-    "--account-name",
-    "--auth-mode",
-    "--profile",
-    "--emulator",
-    "--allow-http",
-    "--trust-endpoint",
-    "--scope",
-)
-_WITHOUT_VALUE = ("--emulator", "--allow-http", "--trust-endpoint")
 _STDIN = (["-f", "-"], ["--file", "-"], ["-f-"], ["--file=-"])
 _OTHERS_WITH_VALUE = ("-f", "--file", "--lease-id", "--source-lease-id", "--resume")
-_WITH_VALUE = frozenset((*GUARDS, *ACCOUNT, *SECRETS, *_OTHERS_WITH_VALUE)) - {*_WITHOUT_VALUE}
+_SHARED = (*common.ACCOUNT_ROWS, *common.SECRET_ROWS, *common.GENERAL_ROWS)
+_SHARED_WITH_VALUE = (name for row in _SHARED if not row.is_flag for name in row.flags)
+_WITH_VALUE = frozenset((*GUARDS, *_OTHERS_WITH_VALUE, *_SHARED_WITH_VALUE))
+_SECRETS = frozenset(row.flags[0] for row in common.SECRET_ROWS)
 
 
 def split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -144,9 +130,9 @@ def _spell(character: str) -> str:
 def hide_secret(word: str, before: str = "") -> str:
     """Return a word that was typed behind another one; where a secret stood, it names what to fill in."""
     name, equals, value = word.partition("=")
-    if before in SECRETS:
+    if before in _SECRETS:
         return word if word.startswith("@") else "@FILE"
-    if equals and name in SECRETS:
+    if equals and name in _SECRETS:
         return word if value.startswith("@") else f"{name}=@FILE"
     url, _, query = word.partition("?")
     return f"{url}?SAS" if url.startswith(("http://", "https://")) and "sig=" in query else word
@@ -166,15 +152,3 @@ def _group(argv: Sequence[str]) -> list[list[str]]:
 
 def _name(group: Sequence[str]) -> str:
     return group[0].partition("=")[0]
-
-
-@dataclass(frozen=True)
-class TypedLine:
-    """The line up to the cursor, as far as a completer needs it."""
-
-    #: The values of the options that were typed, by name.
-    options: Mapping[str, Any]
-    environ: Mapping[str, str]
-    #: The words of the command, and its arguments.
-    path: Sequence[str] = ()
-    arguments: Sequence[str] = ()

@@ -142,6 +142,10 @@ class ParsedCommand(_Reader, TyperCommand):
         typed = list_typed(self.node.rows, ctx.params, facts.order)
         for row in self.node.shared:
             self._share(facts, row, ctx.params.pop(row.name))
+        # All of them are known to who tells of an error in one.
+        for row in self.node.shared:
+            if row.name in facts.shared:
+                facts.shared[row.name] = row.read(facts.shared[row.name])
         if spec.is_remote:
             # Before any request, also where a command asks for its scope when it is done, or never.
             scope.find_named(facts.shared.get("scope"), os.environ)
@@ -169,11 +173,11 @@ class ParsedCommand(_Reader, TyperCommand):
 
     def _share(self, facts: Facts, row: Row, value: Any) -> None:
         """Keep the value of a shared option: one before the command's name holds unless it is given again behind it."""
-        is_given = value not in (None, False)
-        if is_given and row.name in common.CONDITION_NAMES:
+        if row.name not in facts.order:
+            return
+        if row.name in common.CONDITION_NAMES:
             self._check_condition(row.name)
-        if is_given or row.name not in facts.shared:
-            facts.shared[row.name] = value
+        facts.shared[row.name] = value
 
     def _call(self, env: Environment, ctx: Any) -> int:
         # A wrong --output is said before anything is done.
@@ -222,7 +226,7 @@ class ParsedGroup(_Reader, TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         for row in self.node.rows:
             value = ctx.params.pop(row.name)
-            if value not in (None, False) or row.name not in ctx.obj.shared:
+            if value not in (None, False):
                 ctx.obj.shared[row.name] = value
         if not ctx._protected_args:  # noqa: SLF001  # Typer offers no other way
             raise CommandMissing.of(self.node, ctx.command_path)

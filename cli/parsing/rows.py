@@ -126,9 +126,15 @@ class Row:
         return self.type.read(value, name) if isinstance(value, str) else [self.type.read(each, name) for each in value]
 
 
-def option(flags: str, metavar: str, text: str, kind: "ValueType | None" = None, **settings: Any) -> Row:
-    """Return the row of an option with a value; ``flags`` is such as ``--file, -f``."""
-    return _named(Row(tuple(flags.split(", ")), metavar, text, kind, **settings))
+def option(
+    flags: str, metavar: str, text: str, kind: "ValueType | Callable[[str], ValueType] | None" = None, **settings: Any
+) -> Row:
+    """Return the row of an option with a value; ``flags`` is such as ``--file, -f``.
+
+    ``kind`` is its type, or makes it of the metavar, such as ``choice`` of ``on|off``.
+    """
+    made = kind(metavar) if callable(kind) else kind
+    return _named(Row(tuple(flags.split(", ")), metavar, text, made, **settings))
 
 
 def flag(flags: str, text: str, **settings: Any) -> Row:

@@ -70,7 +70,7 @@ class Command(TreeNode):
         """Return the rows that it shares with others; its own of the same name wins, with its own default and help."""
         rows = common.GENERAL_ROWS
         if self.spec.is_remote:
-            rows = (*common.list_conditions(self.spec.operation), *common.ACCOUNT_ROWS, *rows)
+            rows = (*common.list_conditions(self.spec.operation), *common.ACCOUNT_ROWS, common.TIMEOUT, *rows)
         own = {row.name for row in self.own}
         return tuple(row for row in rows if row.name not in own)
 
@@ -128,9 +128,8 @@ class Group(TreeNode):
     @property
     def rows(self) -> tuple[Row, ...]:
         """Return the options that may stand before the name of a command: those of all commands."""
-        # Some commands have a --timeout of their own, which means another thing.
-        account = (row for row in common.ACCOUNT_ROWS if row.name != "timeout")
-        return (*((_VERSION,) if self.name == ROOT else ()), *account, *common.GENERAL_ROWS)
+        # Not --timeout: some commands have one of their own, which means another thing.
+        return (*((_VERSION,) if self.name == ROOT else ()), *common.ACCOUNT_ROWS, *common.GENERAL_ROWS)
 
     def summarize(self, name: str) -> str:
         """Return what a command or group in it is for; of a noun, nothing is imported for that."""

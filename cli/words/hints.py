@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from azguard.address import Kind, parse
+from azguard.cli.options.common import ACCOUNT_ROWS
 from azguard.cli.parsing import command_line
 from azguard.cli.registry import COMMANDS
 from azguard.cli.words.table import HINTS, WORDS
@@ -270,7 +271,8 @@ def keep(hint: str | None, argv: Sequence[str]) -> str | None:
     if hint is None:
         return None
     own, _ = command_line.split(argv)
-    options, scope = (command_line.keep(own, names) for names in (command_line.ACCOUNT, ("--scope",)))
+    account = [row.flags[0] for row in ACCOUNT_ROWS]
+    options, scope = (command_line.keep(own, names) for names in ((*account, "--scope"), ("--scope",)))
     return "\n".join(_add(line, options, scope) for line in hint.split("\n")) if options else hint
 
 

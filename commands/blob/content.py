@@ -50,7 +50,7 @@ class BlobPutOptions(PutContentOptions):
     if_exists: common.IfExists = None
     blob_type: Annotated[
         str | None,
-        option("--blob-type", "block", "Replace also a blob of another type.", choice("block")),
+        option("--blob-type", "block", "Replace also a blob of another type.", choice),
     ] = None
     no_lineage: common.NoLineage = False
     snapshot_first: common.SnapshotFirst = False

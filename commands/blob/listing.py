@@ -115,7 +115,7 @@ def delete(
             "--delete-snapshots",
             "include|only",
             "Delete its snapshots too, or only those.",
-            choice("include", "only"),
+            choice,
         ),
     ] = None,
     version_of: resources.VersionOf = None,
@@ -175,7 +175,7 @@ def wait_for_blob(
     blob: common.Blob,
     until: Annotated[
         str | None,
-        option("--until", "|".join(_UNTIL), "Say what to wait for.", choice(*_UNTIL)),
+        option("--until", "|".join(_UNTIL), "Say what to wait for.", choice),
     ] = None,
     if_none_match: Annotated[
         str | None,

@@ -275,7 +275,7 @@ def list_blocks(
     blob: common.Blob,
     state: Annotated[
         str,
-        option("--state", "|".join(_STATES), "Show the blocks in this state.", choice(*_STATES)),
+        option("--state", "|".join(_STATES), "Show the blocks in this state.", choice),
     ] = "all",
 ) -> None:
     """List the blocks of a blob: the committed ones in their order, then those that are staged.

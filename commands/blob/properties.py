@@ -38,7 +38,7 @@ def _read_tags(*asked: Any) -> Any:
     return tags.get(*asked)
 
 
-_TIER = spelt(*TIERS)
+_TIER = spelt("|".join(TIERS))
 app = Group("Properties of a blob: metadata, tags, set-properties, tier.")
 _BLOB = Noun(Kind.BLOB, "blob", common.Blob, "site/config.json", "conditions")
 metadata_app = resources.declare_part(
@@ -197,7 +197,7 @@ def tier(
             "--rehydrate-priority",
             "Standard|High",
             "Choose how fast it leaves the archive.",
-            spelt("Standard", "High"),
+            spelt,
         ),
     ] = None,
 ) -> None:

@@ -222,7 +222,7 @@ def copy(
     target = env.locate(destination, Kind.FILE, writable=True)
     skip = resources.skips(env, given.if_exists)
     source = locate_file_source(env, target, origin, given.source_sas)
-    timeout = env.shared.get("timeout")
+    timeout = env.timeout
     plan = FileCopy(
         target=target,
         source=source,

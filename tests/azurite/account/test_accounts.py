@@ -11,6 +11,7 @@ import pytest
 from azguard.accounts.account import Account, Auth, emulator
 from azguard.accounts.endpoints import EMULATOR_NAME
 from azguard.cli.input import accounts
+from azguard.cli.options.common import ACCOUNT_ROWS
 from azguard.cli.words.hints import in_words
 from azguard.errors import AzguardError, ConfigError, UsageError
 from tests.support.cases import cases
@@ -211,26 +212,11 @@ def test_contradictions_and_gaps_are_refused_by_name(
     assert named in caught.value.message
 
 
-@cases(
-    "name",
-    [
-        "connection_string",
-        "account_name",
-        "account_key",
-        "sas_token",
-        "auth_mode",
-        "profile",
-        "blob_endpoint",
-        "table_endpoint",
-        "queue_endpoint",
-        "file_endpoint",
-        "endpoint_suffix",
-    ],
-)
 @cases("value", ["", "  "])
-def test_an_empty_option_is_a_usage_error(file: Path, name: str, value: str) -> None:
-    with pytest.raises(UsageError, match=f"--{name.replace('_', '-')} is empty"):
-        choose(file, {name: value}, AZURE_STORAGE_CONNECTION_STRING=TEXT)
+def test_an_empty_option_is_a_usage_error(value: str) -> None:
+    for row in (row for row in ACCOUNT_ROWS if not row.is_flag):
+        with pytest.raises(UsageError, match=f"{row.flags[0]} is empty"):
+            row.read(value)
 
 
 @pytest.mark.parametrize(

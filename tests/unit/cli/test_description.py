@@ -6,7 +6,7 @@ from typing import Any
 import jsonschema
 
 from azguard.cli.help import description
-from azguard.cli.parsing import command_line
+from azguard.cli.options.common import SECRET_ROWS
 from azguard.cli.parsing.tree import root
 from azguard.cli.rules.__main__ import list_unlisted
 from tests.faults.matrix import ROWS, Column
@@ -63,7 +63,12 @@ def test_a_command_or_all_of_a_noun_is_described(offline: CliWorld, words: tuple
 
 def test_what_holds_a_secret_is_in_the_one_list_of_secrets() -> None:
     found = {each["names"][0] for command in ALL.values() for each in command["options"] if each["secret"]}
-    assert found == set(command_line.SECRETS)
+    assert found == {row.flags[0] for row in SECRET_ROWS}
+
+
+def test_every_value_of_a_shared_option_has_a_type() -> None:
+    shared = {row.flags[0]: row.type for _, command in root.walk() for row in command.shared if not row.is_flag}
+    assert [name for name, kind in shared.items() if kind is None] == []
 
 
 def test_every_refusal_stands_in_a_rule_or_a_type() -> None:
