@@ -22,11 +22,12 @@ from azguard.requests.calls import page_timeouts, pages, read, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage
-from azguard.requests.results import MetadataShown, Written, without_time
+from azguard.requests.results import Shown, Written, without_time
 from azguard.requests.service_errors import build_unreadable
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import existence
 from azguard.resources.existence import Contents, count_first_page
+from azguard.resources.properties import LeaseShown, describe_lease
 from azguard.times import http_date
 
 # The most that one page holds.
@@ -34,16 +35,14 @@ _PAGE = 5000
 
 
 @dataclass(frozen=True, kw_only=True)
-class ContainerShown(MetadataShown):
+class ContainerShown(LeaseShown):
     """A container's properties."""
 
     COLUMNS: ClassVar = (columns.NAME, columns.ADDRESS, columns.LAST_MODIFIED, columns.ETAG, columns.LEASE_STATE)
+    FIRST: ClassVar = (*Shown.FIRST, "public_access")
 
     name: str
     public_access: str | None
-    lease_status: str | None
-    lease_state: str | None
-    lease_duration: str | None
     has_immutability_policy: bool | None
     has_legal_hold: bool | None
 
@@ -209,9 +208,7 @@ def _describe(target: Target, found: Any) -> ContainerShown:
         etag=quote_etag(found.etag),
         last_modified=found.last_modified,
         public_access=found.public_access,
-        lease_status=found.lease.status,
-        lease_state=found.lease.state,
-        lease_duration=found.lease.duration,
+        **describe_lease(found),
         has_immutability_policy=found.has_immutability_policy,
         has_legal_hold=found.has_legal_hold,
         metadata=drop_lineage(found.metadata),

@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Self
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.blobs import properties, write_checks
-from azguard.blobs.content.upload import ContentHeaders
 from azguard.errors import BadRequest, Changed, Gone, NotFound
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag, require_version
@@ -25,6 +24,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.results import Written
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
+from azguard.resources.properties import ContentHeaders
 from azguard.wire.rows import Condition
 
 #: Writes over the version that was read, under these conditions.
@@ -156,7 +156,7 @@ def change_headers(
     """
 
     def attempt(found: Any, under: Conditions) -> Settled[Any]:
-        wanted = headers if clear_others else ContentHeaders(**{**ContentHeaders.of(found).given, **headers.given})
+        wanted = headers if clear_others else headers.over(found)
         client = target.account.blob(target.address)
 
         def look(patience: Deadline) -> Finding[Any]:
@@ -167,7 +167,7 @@ def change_headers(
         request = WriteRequest(
             target=target,
             send=lambda: client.set_http_headers(
-                wanted.for_sdk(), headers=under.request_headers, **write_timeouts(deadline)
+                properties.to_content_settings(wanted), headers=under.request_headers, **write_timeouts(deadline)
             ),
             look=look,
             expected_etag=under.expected_etag,

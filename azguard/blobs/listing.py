@@ -1,6 +1,6 @@
 """Blobs as commands show them: one, or those of a container page by page; and their names alone, for trees."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
@@ -14,13 +14,15 @@ from azguard import columns
 from azguard.accounts import direct
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
-from azguard.blobs.properties import encode_base64, explain_stale_read, fetch, name_of, type_of
+from azguard.blobs.properties import explain_stale_read, fetch, type_of
 from azguard.errors import NotFound
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
 from azguard.requests.calls import Markers, page_timeouts, pages, read
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import drop_lineage
+from azguard.requests.results import Shown
+from azguard.resources.properties import ContentShown, CopyShown, LeaseShown, describe_content, name_of
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -30,8 +32,8 @@ if TYPE_CHECKING:
 _OF_ONE_NAME = frozenset({"snapshots", "versions", "deleted"})
 
 
-@dataclass(frozen=True)
-class BlobShown:
+@dataclass(frozen=True, kw_only=True)
+class BlobShown(CopyShown, LeaseShown, ContentShown):
     """A blob's properties."""
 
     COLUMNS: ClassVar = (
@@ -45,36 +47,21 @@ class BlobShown:
         columns.CONTENT_TYPE,
         columns.LEASE_STATE,
     )
+    FIRST: ClassVar = (*Shown.FIRST, "created")
+    LAST: ClassVar = (
+        *("lease_status", "lease_state", "lease_duration", "snapshot", "version_id", "deleted"),
+        *("copy_id", "copy_status", "copy_progress", "metadata"),
+    )
 
-    address: str
     name: str
     container: str
-    #: None where there are only uncommitted blocks.
-    etag: str | None
-    last_modified: datetime | None
     created: datetime | None
-    content_length: int
-    content_type: str | None
-    content_encoding: str | None
-    content_language: str | None
-    content_disposition: str | None
-    cache_control: str | None
-    content_md5: str | None
     blob_type: str | None
     tier: str | None
     tag_count: int | None
-    lease_status: str | None
-    lease_state: str | None
-    lease_duration: str | None
     snapshot: str | None
     version_id: str | None
     deleted: bool
-    #: Of the copy that wrote it, or is writing it; None where no copy did, or a later write has replaced it.
-    copy_id: str | None
-    copy_status: str | None
-    #: The bytes copied, and how many there are, such as ``12/40``.
-    copy_progress: str | None
-    metadata: Mapping[str, str]
 
 
 def show(target: Target, conditions: Conditions, deadline: Deadline) -> BlobShown:
@@ -89,7 +76,6 @@ def show(target: Target, conditions: Conditions, deadline: Deadline) -> BlobShow
 
 
 def _describe_blob(address: Address, found: Any) -> BlobShown:
-    settings = found.content_settings
     return BlobShown(
         address=str(address),
         name=address.name,
@@ -97,25 +83,13 @@ def _describe_blob(address: Address, found: Any) -> BlobShown:
         etag=quote_etag(found.etag) if found.etag else None,
         last_modified=found.last_modified,
         created=found.creation_time,
-        content_length=found.size,
-        content_type=settings.content_type,
-        content_encoding=settings.content_encoding or None,
-        content_language=settings.content_language or None,
-        content_disposition=settings.content_disposition or None,
-        cache_control=settings.cache_control or None,
-        content_md5=encode_base64(settings.content_md5),
+        **describe_content(found),
         blob_type=type_of(found),
         tier=name_of(found.blob_tier),
         tag_count=found.tag_count,
-        lease_status=found.lease.status,
-        lease_state=found.lease.state,
-        lease_duration=found.lease.duration,
         snapshot=found.snapshot,
         version_id=found.version_id,
         deleted=bool(found.deleted),
-        copy_id=found.copy.id,
-        copy_status=name_of(found.copy.status),
-        copy_progress=found.copy.progress,
         metadata=drop_lineage(found.metadata),
     )
 

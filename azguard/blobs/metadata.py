@@ -11,7 +11,6 @@ from typing import Any
 
 from azguard.accounts.account import Target
 from azguard.blobs import containers, headers, properties
-from azguard.blobs.content.upload import ContentHeaders
 from azguard.blobs.headers import Rewritten
 from azguard.documents import metadata as rules
 from azguard.errors import NotFound
@@ -25,6 +24,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, verdict_from_lineage, with_lineage
 from azguard.requests.results import MetadataShown
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
+from azguard.resources.properties import ContentHeaders
 
 
 def get(target: Target, conditions: Conditions, deadline: Deadline) -> tuple[MetadataShown, str | None]:

@@ -9,6 +9,7 @@ from azguard.errors import AzguardError, Changed, Gone, NotFound
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
+from azguard.resources.properties import ContentHeaders, name_of
 
 
 def fetch(target: Target, conditions: Conditions, deadline: Deadline) -> Any:
@@ -129,18 +130,11 @@ def has_metadata(found: Any, wanted: Mapping[str, str]) -> bool:
     return lower == theirs
 
 
-def encode_base64(digest: bytes | bytearray | None) -> str | None:
-    """Return a digest as the service writes it."""
-    if not digest:
-        return None
-    import base64
+def to_content_settings(headers: ContentHeaders) -> Any:
+    """Return the SDK's value of content headers."""
+    from azure.storage.blob import ContentSettings
 
-    return base64.b64encode(bytes(digest)).decode()
-
-
-def name_of(member: Any) -> str | None:
-    """Return a member of an enumeration of the SDK as the service writes it; None is not told."""
-    return None if member is None else str(getattr(member, "value", member))
+    return headers.for_sdk(ContentSettings)
 
 
 def find_chosen_tier(found: Any) -> str | None:

@@ -19,7 +19,6 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.blobs import properties
-from azguard.blobs.content.upload import ContentHeaders
 from azguard.documents import metadata as rules
 from azguard.errors import AzguardError, BadRequest, Changed, Forbidden, NotFound, OutcomeUnknown, UsageError
 from azguard.guards import fences
@@ -34,6 +33,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
 from azguard.requests.results import Shown, Written, without_time
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
+from azguard.resources.properties import ContentHeaders
 from azguard.wire.rows import Condition
 
 # Stands between the blob's ETag and the digest of the tags.
@@ -47,6 +47,7 @@ class TagsRead(Shown):
 
     COLUMNS: ClassVar = (columns.ADDRESS, columns.ETAG)
 
+    etag: str
     tags: Mapping[str, str]
     #: The blob's own, which tags do not move.
     blob_etag: str
@@ -228,7 +229,7 @@ def move_version(target: Target, lease_id: str | None, deadline: Deadline) -> Mo
     under = Conditions(lease_id=lease_id)
     found = properties.fetch(target, under, deadline)
     tied = replace(under, headers={Condition.IF_MATCH.header: found.etag}).request_headers
-    client, same = target.account.blob(target.address), ContentHeaders.of(found).for_sdk()
+    client, same = target.account.blob(target.address), properties.to_content_settings(ContentHeaders.of(found))
 
     def look(patience: Deadline) -> Finding[Mapping[str, Any]]:
         current, is_held = properties.fetch_whatever_lease(target, lease_id, patience)

@@ -1,8 +1,7 @@
 """Content headers, attributes and times of files and directories, and the quota of a share."""
 
-import base64
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from azguard.accounts.account import Target
@@ -20,6 +19,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op, with_lineage
 from azguard.requests.results import MetadataShown, Written
 from azguard.requests.service_errors import build_unreadable
+from azguard.resources.properties import ContentHeaders
 
 
 @dataclass(frozen=True)
@@ -42,43 +42,17 @@ class SmbProperties:
             "file_change_time": self.changed,
         }
 
-    @property
-    def is_given(self) -> bool:
-        """Return whether there is anything to set."""
-        return any(value is not None for value in asdict(self).values())
 
+def to_content_settings(headers: ContentHeaders) -> Any:
+    """Return the SDK's value of content headers."""
+    from azure.storage.fileshare import ContentSettings
 
-@dataclass(frozen=True)
-class FileHeaders:
-    """The content headers of a file; None stays as it is."""
-
-    content_type: str | None = None
-    content_encoding: str | None = None
-    content_language: str | None = None
-    content_disposition: str | None = None
-    cache_control: str | None = None
-    #: In base64.
-    content_md5: str | None = None
-
-    def for_sdk(self, found: Any | None = None) -> Any:
-        """Return the SDK's value, with the headers that it found where none is given."""
-        from azure.storage.fileshare import ContentSettings
-
-        kept = None if found is None else found.content_settings
-        values = {name: value or getattr(kept, name, None) or None for name, value in asdict(self).items()}
-        if self.content_md5 is not None:
-            values["content_md5"] = bytearray(base64.b64decode(self.content_md5))
-        return ContentSettings(**values)
-
-    @property
-    def is_given(self) -> bool:
-        """Return whether there is anything to set."""
-        return any(value is not None for value in asdict(self).values())
+    return headers.for_sdk(ContentSettings)
 
 
 def change_file(
     target: Target,
-    wanted: tuple[FileHeaders, SmbProperties],
+    wanted: tuple[ContentHeaders, SmbProperties],
     conditions: Conditions,
     guarding_by: Guarding,
     deadline: Deadline,
@@ -98,7 +72,7 @@ def change_file(
         guarding_by = replace(guarding_by, owner=None)
     # The service clears each content header that is not sent.
     found = writes.fetch(target, conditions.lease_id, deadline)
-    settings = headers.for_sdk(found)
+    settings = to_content_settings(headers.over(found))
 
     def send(under: Mapping[str, str], patience: Deadline) -> Any:
         return client.set_http_headers(settings, headers=dict(under), **smb.for_sdk(), **write_timeouts(patience))

@@ -26,12 +26,13 @@ from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op, with_lineage
-from azguard.requests.results import MetadataShown, SnapshotMade, Written
+from azguard.requests.results import SnapshotMade, Written
 from azguard.requests.service_codes import TYPE_MISMATCH
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import access_policies
 from azguard.resources.access_policies import AccessPolicies
 from azguard.resources.existence import Contents, count_first_page
+from azguard.resources.properties import LeaseShown, describe_lease
 
 _PAGE = 5000
 POLICY_RULES = PolicyRules(
@@ -40,7 +41,7 @@ POLICY_RULES = PolicyRules(
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShareShown(MetadataShown):
+class ShareShown(LeaseShown):
     """A share's properties."""
 
     COLUMNS: ClassVar = (
@@ -48,6 +49,7 @@ class ShareShown(MetadataShown):
         columns.LEASE_STATE, columns.QUOTA,
     )  # fmt: skip
     FIRST: ClassVar = ("address", "name", "snapshot", "etag", "last_modified")
+    LAST: ClassVar = ("lease_status", "lease_state", "lease_duration", "deleted", "metadata")
 
     name: str
     snapshot: str | None
@@ -56,9 +58,6 @@ class ShareShown(MetadataShown):
     access_tier: str | None
     protocols: tuple[str, ...]
     root_squash: str | None
-    lease_status: str | None
-    lease_state: str | None
-    lease_duration: str | None
     #: Whether it was deleted, and can be restored still.
     deleted: bool
 
@@ -175,7 +174,6 @@ def to_create_result(target: Target, answer: Mapping[str, Any], attempts: int) -
 
 
 def _describe(address: Address, found: Any) -> ShareShown:
-    lease = found.lease
     return ShareShown(
         address=str(address),
         name=address.container,
@@ -186,9 +184,7 @@ def _describe(address: Address, found: Any) -> ShareShown:
         access_tier=found.access_tier,
         protocols=tuple(found.protocols or ()),
         root_squash=found.root_squash,
-        lease_status=lease.status,
-        lease_state=lease.state,
-        lease_duration=lease.duration,
+        **describe_lease(found),
         deleted=bool(found.deleted),
         metadata=drop_own(found.metadata),
     )

@@ -18,7 +18,7 @@ from azguard.files import download, entries, files, uploads, writes
 from azguard.files import writes as found
 from azguard.files.entries import EntryListed
 from azguard.files.guarding import Guarding
-from azguard.files.properties import FileHeaders, SmbProperties
+from azguard.files.properties import SmbProperties
 from azguard.files.temporary import PREFIX
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
@@ -30,6 +30,7 @@ from azguard.requests.delivery import WHOLE
 from azguard.requests.results import Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import existence
+from azguard.resources.properties import ContentHeaders
 from azguard.wire.operations.shares import FILE_DELETE, FILE_GET, FILE_RENAME
 from azguard.wire.rows import Operation
 
@@ -224,13 +225,13 @@ def _to_walked(path: str, found: EntryListed) -> Walked:
 class FileSettings(NamedTuple):
     """What a file is to be besides its content."""
 
-    headers: FileHeaders
+    headers: ContentHeaders
     smb: SmbProperties
     metadata: Mapping[str, str]
 
 
 def _choose_no_settings(name: str) -> FileSettings:  # noqa: ARG001  # whatever its name
-    return FileSettings(FileHeaders(), SmbProperties(), {})
+    return FileSettings(ContentHeaders(), SmbProperties(), {})
 
 
 @dataclass(frozen=True, kw_only=True)

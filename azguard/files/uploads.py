@@ -13,7 +13,7 @@ from azguard.files import placing, temporary
 from azguard.files.download import FileDownload
 from azguard.files.guarding import Guarding
 from azguard.files.placing import NewVersion
-from azguard.files.properties import FileHeaders, SmbProperties
+from azguard.files.properties import SmbProperties, to_content_settings
 from azguard.files.temporary import PIECE_BYTES, TemporaryFile
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions, resolve
@@ -23,6 +23,7 @@ from azguard.requests.lineage import KEY
 from azguard.requests.results import ContentPut
 from azguard.requests.settle import Settled
 from azguard.requests.sources import read_up_to
+from azguard.resources.properties import ContentHeaders
 from azguard.wire.operations.shares import FILE_RENAME
 
 _PIECE_BYTES = 4 * 1024 * 1024
@@ -75,7 +76,7 @@ class FilePut(ContentPut):
 class FileUpload(NewVersion):
     """One put that is not sent yet."""
 
-    headers: FileHeaders
+    headers: ContentHeaders
     smb: SmbProperties
 
 
@@ -129,7 +130,7 @@ def _choose_settings(upload: FileUpload, found: Any | None) -> dict[str, Any]:
     smb = placing.choose_smb(upload.smb, found)
     return {
         "metadata": upload.stamp(found, keeps_locks=False),
-        "content_settings": upload.headers.for_sdk(),
+        "content_settings": to_content_settings(upload.headers),
         # The rename sets all that SMB clients see: the ranges move the times, and ReadOnly would refuse them.
         **({"permission_key": smb["permission_key"]} if "permission_key" in smb else {}),
     }

@@ -71,7 +71,7 @@ def build_changed(
 
 
 def require_version(
-    target: Target, expected: str | None, current: str, *, reason: str | None = None, what: str = ""
+    target: Target, expected: str | None, current: str | None, *, reason: str | None = None, what: str = ""
 ) -> None:
     """Compare an ETag with that of the version that a write is for; None is any version.
 

@@ -65,7 +65,7 @@ class LockAcquisition:
         self._check = check
         self._settings = settings
         self._deadline = deadline
-        self._time = RequestTime(deadline, settings.patience)
+        self._time = RequestTime(deadline, settings.patience.seconds)
         self._leases = SlotLeases(request, settings, self._time)
         self._shared = ReaderLease(request, settings, self._time)
         #: The lock that is held while its readers have not ended; None if none is.

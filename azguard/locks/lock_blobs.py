@@ -61,8 +61,8 @@ class AcquireSettings:
     seconds: int
     #: Whether to create a lock blob that is missing.
     create: bool
-    #: How many seconds the service may fail or be silent.
-    patience: float
+    #: How long the service may fail or be silent; it begins anew with each step.
+    patience: Deadline
     #: Where the lease is written down before it is asked for.
     records: LeaseRecords
     #: Called with each line that people must see.
@@ -83,7 +83,7 @@ class AcquireSettings:
     now: Callable[[], float] = times.read_boot_clock
 
     def patience_now(self) -> Deadline:
-        return Deadline(self.patience, answer_seconds=ANSWER_SECONDS)
+        return self.patience.fresh()
 
 
 class RequestTime:

@@ -26,7 +26,8 @@ class Shown:
     LAST: ClassVar[tuple[str, ...]] = ("policies", "metadata")
 
     address: str
-    etag: str
+    #: None of what a listing tells no version of, such as a blob of uncommitted blocks.
+    etag: str | None
     #: None where there is none, and where something on the way has removed it.
     last_modified: datetime | None
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from azguard.accounts.account import Target
 from azguard.errors import Changed, Exists, Forbidden, Locked, NotFound, OutcomeUnknown
+from azguard.guards.versions import quote_etag
 from azguard.requests.calls import walk
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
@@ -122,6 +123,7 @@ def find_existing(target: Target, op: str, look: Callable[[], Any]) -> Written:
     except NotFound:  # deleted since
         return leave_alone(target, None, None)
     etag = getattr(found, "etag", None)
+    etag = None if etag is None else quote_etag(etag)
     return judge_version(target, etag, found.last_modified if etag else None, Lineage.find(found.metadata), op)
 
 

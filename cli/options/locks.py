@@ -23,9 +23,10 @@ from azguard.leases.owner_records import ProcessLeases
 from azguard.leases.owners import Owner
 from azguard.locks.environment import is_under_lock
 from azguard.locks.guarded_run import GuardedCommand
-from azguard.locks.lock_blobs import AcquireSettings, LockRequest
+from azguard.locks.lock_blobs import ANSWER_SECONDS, AcquireSettings, LockRequest
 from azguard.locks.run import LockPlan
 from azguard.processes import child
+from azguard.requests.deadline import Deadline
 
 if TYPE_CHECKING:
     from azguard.locks.terraform import StateGuard
@@ -157,7 +158,7 @@ def acquire_settings(env: Environment, owner: Owner, seconds: int, *, create: bo
         owner=owner,
         seconds=seconds,
         create=create,
-        patience=env.deadline.seconds,
+        patience=Deadline(env.deadline.seconds, answer_seconds=ANSWER_SECONDS),
         records=leases.CacheRecords(env),
         processes=ProcessLeases(env.folders.process_leases),
         say=env.out.say,

@@ -166,8 +166,8 @@ def set_properties(env: Environment, blob: common.Blob, given: PropertyOptions) 
     Topics: conditions
     """
     from azguard.blobs import headers
-    from azguard.blobs.content.upload import ContentHeaders
     from azguard.cli.options.leases import CacheRecords
+    from azguard.resources.properties import ContentHeaders
 
     target = env.locate(blob, Kind.BLOB, writable=True)
     wanted = ContentHeaders(**given.read_headers())

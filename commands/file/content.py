@@ -21,9 +21,10 @@ from azguard.wire.operations.shares import FILE_GET, FILE_LIST_RANGES, FILE_PUT_
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from azguard.files.properties import FileHeaders, SmbProperties
+    from azguard.files.properties import SmbProperties
     from azguard.files.ranges import RangeWrite
     from azguard.files.uploads import FileUpload
+    from azguard.resources.properties import ContentHeaders
 
 _Offset = Annotated[int, option("--offset", "SIZE", "Begin at this byte.", SIZE)]
 
@@ -44,11 +45,11 @@ class FilePutOptions(PutContentOptions):
     ] = False
     if_exists: common.IfExists = None
 
-    def build_properties(self, name: str) -> "tuple[FileHeaders, SmbProperties]":
+    def build_properties(self, name: str) -> "tuple[ContentHeaders, SmbProperties]":
         """Return the properties of a file of this name, besides its content."""
-        from azguard.files.properties import FileHeaders
+        from azguard.resources.properties import ContentHeaders
 
-        return FileHeaders(**self.read_headers_of(name)), self.smb.build()
+        return ContentHeaders(**self.read_headers_of(name)), self.smb.build()
 
     @property
     def takes_empty(self) -> bool:

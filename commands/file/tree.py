@@ -365,10 +365,10 @@ def set_properties(env: Environment, file: addresses.File, given: FilePropertyOp
     Topics: files
     """
     from azguard.files import properties
-    from azguard.files.properties import FileHeaders
+    from azguard.resources.properties import ContentHeaders
 
     target = env.locate(file, Kind.FILE, writable=True)
-    wanted = FileHeaders(**given.read_headers()), given.smb.build()
+    wanted = ContentHeaders(**given.read_headers()), given.smb.build()
     conditions = env.conditions(target)
     done = properties.change_file(target, wanted, conditions, addresses.guarding(env), env.deadline)
     env.reads.follow(target, conditions.expected_etag, done.etag, None)

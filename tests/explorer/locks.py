@@ -83,7 +83,7 @@ def _runner(name: str, begins: float = 0.0, holds: float = _HOLD_SECONDS) -> Pro
             owner=Owner(name, "host", 1, "sh", None),
             seconds=_TERM_SECONDS,
             create=True,
-            patience=30.0,
+            patience=process.deadline(30.0),
             records=NoRecords(),
             say=lambda text: None,
             tell=lambda text: None,

@@ -204,7 +204,7 @@ class Simulation:
             owner=Owner(contender.name, "host", 1, "sh", None),
             seconds=TERM,
             create=True,
-            patience=60.0,
+            patience=Deadline(60.0, lambda: self.now, lambda seconds: self.sleep(contender, seconds)),
             records=NoRecords(),
             say=lambda text: None,
             tell=lambda text: None,

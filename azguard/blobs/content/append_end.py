@@ -14,7 +14,6 @@ from azguard.accounts.account import Target
 from azguard.blobs import properties, write_checks
 from azguard.blobs.content import append_request
 from azguard.blobs.content.append_request import APPEND_BLOB, MOST_BLOCKS, Append, End, Proof
-from azguard.blobs.content.upload import ContentHeaders
 from azguard.blobs.copy_sources import SourcePiece
 from azguard.errors import AzguardError, BadRequest, Changed, Forbidden, NotFound
 from azguard.guards.resolve import Conditions
@@ -23,6 +22,7 @@ from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
+from azguard.resources.properties import ContentHeaders
 from azguard.wire.rows import Condition
 
 Answer = Mapping[str, Any]
@@ -78,7 +78,7 @@ def _create(given: Append, deadline: Deadline) -> bool:
     """
     settings, client = given.create, given.target.account.blob(given.target.address)
     assert settings is not None
-    made = settings.for_sdk()
+    made = properties.to_content_settings(settings)
 
     def look(patience: Deadline) -> Finding[Any]:
         try:

@@ -25,6 +25,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.delivery import RANGE_BYTES, WHOLE, Piece, Ranges, Span
 from azguard.requests.lineage import KEY, drop_lineage
 from azguard.requests.results import Shown
+from azguard.resources.properties import encode_md5
 
 _ASKED_RANGE = re.compile(r"bytes=(\d+)-(\d+)")
 _ANSWERED_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
@@ -208,7 +209,7 @@ class Download:
         return b"".join(stream.chunks()), stream.properties
 
     def _check_md5(self, content: bytes, answer: Any) -> None:
-        found = blob_properties.encode_base64(hashlib.md5(content, usedforsecurity=False).digest())
+        found = encode_md5(hashlib.md5(content, usedforsecurity=False).digest())
         told = answer.http_response.headers.get("Content-MD5")
         if found != told:
             raise Unavailable(

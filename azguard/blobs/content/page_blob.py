@@ -166,7 +166,7 @@ def _create(given: PageWrite, length: int, deadline: Deadline) -> str:
         target=given.target,
         send=lambda: client.create_page_blob(
             length,
-            settings.for_sdk(),
+            properties.to_content_settings(settings),
             stamped,
             headers={"If-None-Match": "*"},
             **write_timeouts(deadline),

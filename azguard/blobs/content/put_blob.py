@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self
 
 from azguard.accounts.account import SINGLE_BYTES, Target
 from azguard.accounts.direct import ChallengeReceived
-from azguard.blobs import properties, write_checks
-from azguard.blobs.content.upload import BlobPut, Settings, Upload, decode_md5, find_outcome, is_plain, send_plain
+from azguard.blobs import write_checks
+from azguard.blobs.content.upload import BlobPut, Settings, Upload, find_outcome, is_plain, send_plain
 from azguard.errors import UsageError
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.sources import read_up_to
+from azguard.resources.properties import decode_md5, encode_md5
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -188,7 +189,7 @@ def _put_blocks(
             length += len(piece)
         sha256, md5 = digests.finish()
     _check_md5(upload.settings, md5)
-    stored = replace(upload, settings=replace(upload.settings, content_md5=properties.encode_base64(md5)))
+    stored = replace(upload, settings=replace(upload.settings, content_md5=encode_md5(md5)))
     return _write_under_fence(stored, lambda fresh: _commit(fresh, ids), ids), length, sha256
 
 
@@ -271,7 +272,7 @@ def _extend_deadline(upload: Upload) -> Deadline:
 def _check_md5(settings: Settings, digest: bytes) -> None:
     if settings.content_md5 is not None and bytes(decode_md5(settings.content_md5) or b"") != digest:
         raise UsageError(
-            f"the content's MD5 is {properties.encode_base64(digest)}, not {settings.content_md5}; nothing was written",
+            f"the content's MD5 is {encode_md5(digest)}, not {settings.content_md5}; nothing was written",
             reason="content_md5_differs",
         )
 

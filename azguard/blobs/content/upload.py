@@ -22,6 +22,7 @@ from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, UNSEEN, Lineage, with_lineage
 from azguard.requests.results import ContentPut
+from azguard.resources.properties import ContentHeaders, encode_md5
 from azguard.wire.operations.blobs import BLOB_PUT_BLOCK_BLOB
 
 if TYPE_CHECKING:
@@ -37,39 +38,6 @@ _SETTINGS = {
     "content_md5": "x-ms-blob-content-md5",
     "tier": "x-ms-access-tier",
 }
-
-
-@dataclass(frozen=True)
-class ContentHeaders:
-    """The content headers of a blob; None is not set."""
-
-    content_type: str | None = None
-    content_encoding: str | None = None
-    content_language: str | None = None
-    content_disposition: str | None = None
-    cache_control: str | None = None
-    #: In base64.
-    content_md5: str | None = None
-
-    @classmethod
-    def of(cls, found: Any) -> Self:
-        """Return those of the SDK's properties."""
-        settings = found.content_settings
-        texts = {each.name: getattr(settings, each.name) or None for each in fields(ContentHeaders)}
-        return cls(**{**texts, "content_md5": properties.encode_base64(settings.content_md5)})
-
-    @property
-    def given(self) -> Mapping[str, str]:
-        """Return those that are set."""
-        values = {each.name: getattr(self, each.name) for each in fields(ContentHeaders)}
-        return {name: value for name, value in values.items() if value is not None}
-
-    def for_sdk(self) -> Any:
-        """Return the SDK's value."""
-        from azure.storage.blob import ContentSettings
-
-        texts = {each.name: getattr(self, each.name) for each in fields(ContentHeaders)}
-        return ContentSettings(**{**texts, "content_md5": decode_md5(self.content_md5)})
 
 
 @dataclass(frozen=True)
@@ -97,7 +65,7 @@ class Settings(ContentHeaders):
         from azure.storage.blob import StandardBlobTier
 
         tier = None if self.tier is None else StandardBlobTier(self.tier)
-        return {"content_settings": self.for_sdk(), "standard_blob_tier": tier}
+        return {"content_settings": properties.to_content_settings(self), "standard_blob_tier": tier}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,13 +124,6 @@ class Upload:
 def create_only(target: Target) -> Conditions:
     """Return the conditions of a put that only creates, even if this scope has read a version."""
     return resolve(BLOB_PUT_BLOCK_BLOB, CREATE_ONLY, target)
-
-
-def decode_md5(md5: str | None) -> bytearray | None:
-    """Return the digest as the SDK takes it."""
-    import base64
-
-    return None if md5 is None else bytearray(base64.b64decode(md5))
 
 
 def is_plain(upload: Upload) -> bool:
@@ -236,7 +197,7 @@ def _is_as_sent(upload: Upload, found: Any) -> bool:
     wanted = {each.name: getattr(upload.settings, each.name) for each in fields(ContentHeaders)}
     # What the service sets where they are not given.
     wanted["content_type"] = wanted["content_type"] or "application/octet-stream"
-    wanted["content_md5"] = wanted["content_md5"] or properties.encode_base64(upload.md5)
+    wanted["content_md5"] = wanted["content_md5"] or encode_md5(upload.md5)
     return ContentHeaders.of(found) == ContentHeaders(**wanted) and properties.has_metadata(found, upload.metadata)
 
 

@@ -240,9 +240,15 @@ class Records:
 
 def settings_of(said: list[str], now: float = 0.0) -> AcquireSettings:
     owner = Owner("me", "here", 1, "test", "2026-11-21T10:00:00Z", None)
-    settings: dict[str, Any] = {"owner": owner, "seconds": 60, "create": True, "patience": 4.0, "records": Records()}
+    settings: dict[str, Any] = {"owner": owner, "seconds": 60, "create": True, "records": Records()}
+    patience = Deadline(4.0)
     return AcquireSettings(
-        **settings, say=said.append, tell=said.append, uniform=lambda low, high: low, now=lambda: now
+        **settings,
+        patience=patience,
+        say=said.append,
+        tell=said.append,
+        uniform=lambda low, _: low,
+        now=lambda: now,
     )
 
 

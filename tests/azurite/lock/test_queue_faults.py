@@ -75,7 +75,7 @@ class Run:
             owner=Owner(self.name, "host", 1, "sh", None),
             seconds=60,
             create=True,
-            patience=30.0,
+            patience=Deadline(30.0),
             records=NoRecords(),
             say=self.said.append,
             tell=lambda text: None,

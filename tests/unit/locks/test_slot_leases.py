@@ -49,7 +49,7 @@ class Service:
             owner=OWNER,
             seconds=TERM,
             create=False,
-            patience=10,
+            patience=self.clock.deadline(10),
             records=NoRecords(),
             say=lambda _: None,
             tell=lambda _: None,

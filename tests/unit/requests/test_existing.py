@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 
@@ -110,6 +111,11 @@ def test_a_create_that_something_equal_refused_leaves_it_alone() -> None:
 )
 def test_a_version_is_ours_only_if_its_lineage_has_our_op(lineage: Lineage, result: Written) -> None:
     assert existence.judge_version(TARGET, '"7"', WRITTEN, lineage, OURS) == result
+
+
+def test_the_etag_of_what_a_create_finds_is_in_quotes() -> None:
+    found = SimpleNamespace(etag="7", last_modified=WRITTEN, metadata={})
+    assert existence.find_existing(TARGET, OURS, lambda: found) == FOUND
 
 
 @cases(("look", "is_there"), [(lambda: None, True), (ending(NotFound("gone")), False)])

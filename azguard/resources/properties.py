@@ -1,0 +1,114 @@
+"""Properties that resources of several services have: content headers, the lease, the copy that wrote the content."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Self
+
+from azguard.requests.results import MetadataShown
+
+
+@dataclass(frozen=True)
+class ContentHeaders:
+    """The content headers of a blob or a file; None is not set."""
+
+    content_type: str | None = None
+    content_encoding: str | None = None
+    content_language: str | None = None
+    content_disposition: str | None = None
+    cache_control: str | None = None
+    #: In base64.
+    content_md5: str | None = None
+
+    @classmethod
+    def of(cls, found: Any) -> Self:
+        """Return those of the SDK's properties."""
+        settings = found.content_settings
+        texts = {each.name: getattr(settings, each.name) or None for each in fields(ContentHeaders)}
+        return cls(**{**texts, "content_md5": encode_md5(settings.content_md5)})
+
+    @property
+    def given(self) -> Mapping[str, str]:
+        """Return those that are set."""
+        values = {each.name: getattr(self, each.name) for each in fields(ContentHeaders)}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def over(self, found: Any) -> "ContentHeaders":
+        """Return these, and those of the SDK's properties that are not set here: what is not sent is cleared."""
+        return ContentHeaders(**{**ContentHeaders.of(found).given, **self.given})
+
+    def for_sdk(self, kind: Callable[..., Any]) -> Any:
+        """Return the ``ContentSettings`` of an SDK, each of which has a ``kind`` of its own."""
+        texts = {each.name: getattr(self, each.name) for each in fields(ContentHeaders)}
+        return kind(**{**texts, "content_md5": decode_md5(self.content_md5)})
+
+
+def encode_md5(digest: bytes | bytearray | None) -> str | None:
+    """Return a digest as the service writes it."""
+    if not digest:
+        return None
+    import base64
+
+    return base64.b64encode(bytes(digest)).decode()
+
+
+def decode_md5(md5: str | None) -> bytearray | None:
+    """Return the digest as the SDK takes it."""
+    import base64
+
+    return None if md5 is None else bytearray(base64.b64decode(md5))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContentShown(MetadataShown):
+    """Content, and its headers."""
+
+    content_length: int
+    content_type: str | None
+    content_encoding: str | None
+    content_language: str | None
+    content_disposition: str | None
+    cache_control: str | None
+    content_md5: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaseShown(MetadataShown):
+    """What can be leased."""
+
+    lease_status: str | None
+    lease_state: str | None
+    lease_duration: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopyShown(MetadataShown):
+    """What the service can copy into."""
+
+    #: Of the copy that wrote it, or is writing it; None where no copy did, or a later write has replaced it.
+    copy_id: str | None
+    copy_status: str | None
+    #: The bytes copied, and how many there are, such as ``12/40``.
+    copy_progress: str | None
+
+
+def describe_lease(found: Any) -> dict[str, str | None]:
+    """Return the fields of ``LeaseShown`` in the SDK's properties."""
+    lease = found.lease
+    return {"lease_status": lease.status, "lease_state": lease.state, "lease_duration": lease.duration}
+
+
+def describe_content(found: Any) -> dict[str, Any]:
+    """Return the content, the lease and the copy in the SDK's properties of a blob or a file."""
+    return {
+        "content_length": found.size,
+        **asdict(ContentHeaders.of(found)),
+        **describe_lease(found),
+        "copy_id": found.copy.id,
+        "copy_status": name_of(found.copy.status),
+        "copy_progress": found.copy.progress,
+    }
+
+
+def name_of(member: Any) -> str | None:
+    """Return a member of an enumeration of the SDK as the service writes it; None is not told."""
+    return None if member is None else str(getattr(member, "value", member))
