@@ -26,6 +26,7 @@ from azguard.guards.requested import RequestedConditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import DEFAULT_JOBS
 from azguard.requests.results import Written
+from azguard.resources.tree_store import TreeGet
 from azguard.trees.deletes import Deleting, TreeDelete
 from azguard.trees.downloads import TreeDownload
 from azguard.trees.names import Known, Patterns
@@ -53,10 +54,10 @@ class Simulated(BlobTree):
         for number in range(self.count):
             yield Known(f"assets/{number:07d}/some-file-name.bin", f'"0x{number:X}"', _MOMENT, 4096, None)
 
-    def get(self, target: Target, *_: Any, **__: Any) -> tuple[Any, str | None]:
+    def get(self, get: TreeGet) -> tuple[Any, str | None]:
         """Read nothing."""
         got = BlobGot(
-            address=str(target.address),
+            address=str(get.target.address),
             etag='"0x1"',
             last_modified=_MOMENT,
             content_length=0,
@@ -86,7 +87,7 @@ def run(command: str, count: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         cache = EtagCache.open(Path(folder), "bench", warn=sys.exit, now=lambda: _MOMENT)
         reads = Reads(open_cache=lambda: cache, command="blob put", outer_lease=lambda target: None)
-        store = Simulated(container=Target(emulator(), Address(Kind.CONTAINER, ("site",))), prefix="")
+        store = Simulated(root=Target(emulator(), Address(Kind.CONTAINER, ("site",))), prefix="")
         Simulated.count = count
         asked = RequestedConditions(last_writer_wins=True)
         control = Control(Deadline())

@@ -7,14 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from itertools import chain, islice
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-from azguard import naming
 from azguard.accounts import direct
 from azguard.accounts.account import SINGLE_BYTES, Target
 from azguard.accounts.direct import ChallengeReceived
-from azguard.address import Address, Kind
+from azguard.address import Kind
 from azguard.blobs import containers, deletes, listing, properties
 from azguard.blobs.content import download, put_blob
 from azguard.blobs.content.download import BlobGot
@@ -22,17 +20,15 @@ from azguard.blobs.content.upload import Settings, Upload
 from azguard.blobs.listing import BlobShown, ListedBlob
 from azguard.blobs.properties import explain_stale_read
 from azguard.blobs.write_checks import find_blob
-from azguard.errors import Forbidden, NotFound
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
 from azguard.requests import calls, delivery
 from azguard.requests.deadline import Deadline
 from azguard.requests.delivery import AT_ONCE, Shares
 from azguard.requests.lineage import KEY, drop_lineage
 from azguard.requests.results import Written
 from azguard.resources import existence
+from azguard.resources.tree_store import TreeGet, TreePut, TreeStore
 from azguard.wire.operations.blobs import BLOB_DELETE, BLOB_GET, BLOB_PUT_BLOCK_BLOB
-from azguard.wire.rows import Operation
 
 # What all blobs together have in memory that are read at the same time: the first range of one, and AT_ONCE others.
 _CONTENT = Shares(1 + AT_ONCE)
@@ -43,13 +39,14 @@ _RANGE = f"bytes=0-{_SMALL_BYTES - 1}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class BlobTree:
-    """The blobs of a container whose names begin with a prefix."""
+class BlobTree(TreeStore):
+    """The blobs of a container whose names begin with a prefix. Names that differ in anything are different blobs."""
 
-    container: Target
-    #: Empty, or with a slash at its end.
-    prefix: str
-    #: Returns the properties of a blob of this name; only a put needs them.
+    KIND = Kind.BLOB
+    PUT = BLOB_PUT_BLOCK_BLOB
+    GET = BLOB_GET
+    DELETE = BLOB_DELETE
+
     settings: Callable[[str], Settings] = lambda name: Settings()
     #: Whether a put stamps the lineage.
     stamps: bool = True
@@ -57,55 +54,15 @@ class BlobTree:
     any_type: bool = False
     #: Of a delete: None, ``include`` or ``only``.
     snapshots: str | None = None
-    put_operation: Operation = BLOB_PUT_BLOCK_BLOB
-    get_operation: Operation = BLOB_GET
-    delete_operation: Operation = BLOB_DELETE
-    #: A container has no directories.
-    folders: None = None
-    #: Names that differ in anything are different blobs.
-    fold: None = None
 
-    @property
-    def address(self) -> str:
-        """Return the address of the prefix."""
-        return f"blob:{self.container.address.container}/{self.prefix}"
-
-    def find_reason_to_skip(self, name: str) -> str | None:  # for other services
-        """Return None: every name may be a blob's."""
-        return None
-
-    def locate(self, name: str) -> Target:
-        """Return the blob of that name.
-
-        Raises:
-            UsageError: the service takes no such name.
-        """
-        parts = (self.container.address.container, name)
-        naming.check("blob", "blob", parts)
-        return Target(self.container.account, Address(Kind.BLOB, parts))
-
-    def locate_new(self, name: str) -> Target:
-        """Return the blob of that name, as ``locate`` does."""
-        return self.locate(name)
-
-    def describe_settings(self, target: Target) -> str:
-        """Return the properties that a put of this blob sets, as one text."""
-        return repr(self.settings(target.address.name))
-
-    def check(self, deadline: Deadline) -> None:
-        """Refuse to begin where there is no container; a caller who may not ask for it may begin.
-
-        Raises:
-            NotFound: there is none.
-        """
-        try:
-            containers.fetch(self.container, Conditions(), deadline)
-        except Forbidden:
-            pass
+    def fetch(self, target: Target, deadline: Deadline) -> Any:
+        """Return the properties of the container or a blob."""
+        look = containers.fetch if target.kind is Kind.CONTAINER else properties.fetch
+        return look(target, Conditions(), deadline)
 
     def list_items(self, deadline: Deadline) -> Iterator[ListedBlob | BlobShown]:
         """Yield the blobs under the prefix."""
-        found: Iterator[ListedBlob | BlobShown] = listing.list_names(self.container, deadline, self.prefix)
+        found: Iterator[ListedBlob | BlobShown] = listing.list_names(self.root, deadline, self.prefix)
         try:
             first = list(islice(found, 1))
         except ChallengeReceived:
@@ -113,64 +70,47 @@ class BlobTree:
         return chain(first, found)
 
     def _list_by_sdk(self, deadline: Deadline) -> Iterator[BlobShown]:
-        for each in listing.list_blobs(self.container, deadline, prefix=self.prefix or None):
+        for each in listing.list_blobs(self.root, deadline, prefix=self.prefix or None):
             assert isinstance(each, BlobShown)
             yield each
 
-    def find_etag(self, target: Target, deadline: Deadline) -> str | None:
-        """Return the version of a blob that is there."""
-        try:
-            return quote_etag(properties.fetch(target, Conditions(), deadline).etag)
-        except NotFound:
-            return None
-
-    def put(
-        self,
-        target: Target,
-        source: BinaryIO,
-        conditions: Conditions,
-        op: str,
-        deadline: Deadline,
-        progress: Callable[[int], None],
-        *,
-        skip: bool,
-    ) -> tuple[Any, str | None]:
+    def put(self, put: TreePut) -> tuple[Any, str | None]:
         """Write a blob; see ``put_blob.put``."""
+        target, op, deadline = put.target, put.op, put.deadline
         upload = Upload(
             target=target,
             settings=self.settings(target.address.name),
-            conditions=conditions,
+            conditions=put.conditions,
             deadline=deadline,
             op=op,
             any_type=self.any_type,
         )
         upload = upload.add_lineage() if self.stamps else upload
         written = existence.create(
-            lambda: put_blob.put(upload, source, progress), lambda: find_blob(target, op, deadline), skip=skip
+            lambda: put_blob.put(upload, put.source, put.progress),
+            lambda: find_blob(target, op, deadline),
+            skip=put.skip,
         )
         return written, upload.stamp
 
-    def get(
-        self,
-        target: Target,
-        conditions: Conditions,
-        file: Path,
-        deadline: Deadline,
-        progress: Callable[[int], None],
-        admit: Callable[[str], None],
-        *,
-        size: int | None,
-    ) -> tuple[Any, str | None]:
+    def get(self, get: TreeGet) -> tuple[Any, str | None]:
         """Read a blob into a file; see ``download.to_file``. A small one takes one request and no model of the SDK."""
+        size, progress = get.size, get.progress
         if size is not None and 0 < size <= _SMALL_BYTES:
-            found = _read_small_to_file(target, conditions, file, deadline, progress, admit)
+            found = _read_small_to_file(get)
             if found is not None:
                 return found
         with _CONTENT.hold(None if size is None else -(-size // SINGLE_BYTES)) as count:
             # The run may have been stopped meanwhile.
             progress(0)
             return download.to_file(
-                target, conditions, file, deadline, lambda done, _: progress(done), admit, at_once=max(1, count - 1)
+                get.target,
+                get.conditions,
+                get.file,
+                get.deadline,
+                lambda done, _: progress(done),
+                get.admit,
+                at_once=max(1, count - 1),
             )
 
     def delete(self, target: Target, conditions: Conditions, deadline: Deadline, *, listed: str | None) -> Written:
@@ -178,33 +118,27 @@ class BlobTree:
         return deletes.delete(target, conditions, self.snapshots, deadline, listed=listed)
 
 
-def _read_small_to_file(
-    target: Target,
-    conditions: Conditions,
-    file: Path,
-    deadline: Deadline,
-    progress: Callable[[int], None],
-    admit: delivery.Admit,
-) -> tuple[BlobGot, str | None] | None:
+def _read_small_to_file(get: TreeGet) -> tuple[BlobGot, str | None] | None:
     """Write a small blob's content to a file, whole or not at all, and return the result and the blob's lineage.
 
     Return None and write nothing if one request cannot read the whole blob, or if the file is a device.
     """
-    mode = delivery.find_mode(file)
+    target, deadline = get.target, get.deadline
+    mode = delivery.find_mode(get.file)
     if mode is not None and not stat.S_ISREG(mode):
         return None
-    headers = conditions.request_headers
-    with explain_stale_read(target, conditions, deadline):
+    headers = get.conditions.request_headers
+    with explain_stale_read(target, get.conditions, deadline):
         found = calls.read(lambda timeouts: _read(target, headers, timeouts), target, deadline)
     if found is None:
         return None
     content, got, lineage = found
-    progress(len(content))
-    with delivery.replace_file(file, mode) as stream:
+    get.progress(len(content))
+    with delivery.replace_file(get.file, mode) as stream:
         stream.write(content)
         inode = delivery.find_inode(stream)
-        admit(got.content_hash)
-    return replace(got, file=str(file), inode=inode), lineage
+        get.admit(got.content_hash)
+    return replace(got, file=str(get.file), inode=inode), lineage
 
 
 def _read(

@@ -7,21 +7,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from azguard import naming
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
-from azguard.errors import Exists, Forbidden, NotFound
+from azguard.errors import Exists, NotFound
 from azguard.files import download, entries, files, uploads, writes
-from azguard.files import writes as found
 from azguard.files.entries import EntryListed
 from azguard.files.guarding import Guarding
 from azguard.files.properties import SmbProperties
 from azguard.files.temporary import PREFIX
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
 from azguard.requests import commits
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
@@ -31,8 +28,8 @@ from azguard.requests.results import Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import existence
 from azguard.resources.properties import ContentHeaders
+from azguard.resources.tree_store import TreeGet, TreePut, TreeStore
 from azguard.wire.operations.shares import FILE_DELETE, FILE_GET, FILE_RENAME
-from azguard.wire.rows import Operation
 
 # So many directories are remembered as made: a tree may have more of them than fit the memory.
 _MOST_FOLDERS = 10_000
@@ -235,41 +232,26 @@ def _choose_no_settings(name: str) -> FileSettings:  # noqa: ARG001  # whatever 
 
 
 @dataclass(frozen=True, kw_only=True)
-class FileTree:
-    """The files of a share below a directory, or all of them."""
+class FileTree(TreeStore):
+    """The files of a share below a directory, or all of them. Of a snapshot nothing is written."""
 
-    #: It may be a snapshot, of which nothing is written.
-    share: Target
-    #: Empty, or the directory with a slash at its end.
-    prefix: str
-    guarding: Guarding
-    #: Returns the properties of a file of this name; only a put needs them.
+    KIND = Kind.FILE
+    #: A rename, which can create only.
+    PUT = FILE_RENAME
+    GET = FILE_GET
+    DELETE = FILE_DELETE
+
     settings: Callable[[str], FileSettings] = _choose_no_settings
+    guarding: Guarding
 
-    @property
-    def address(self) -> str:
-        """Return the address of the prefix."""
-        return f"file:{self.share.address.container}/{self.prefix}"
-
-    @property
-    def put_operation(self) -> Operation:
-        """Return the operation of a put: a rename, which can create only."""
-        return FILE_RENAME
-
-    @property
-    def get_operation(self) -> Operation:
-        """Return the operation of a get."""
-        return FILE_GET
-
-    @property
-    def delete_operation(self) -> Operation:
-        """Return the operation of a delete."""
-        return FILE_DELETE
+    def fetch(self, target: Target, deadline: Deadline) -> Any:
+        """Return the properties of the share or a file."""
+        return writes.fetch(target, None, deadline)
 
     @cached_property
     def folders(self) -> _FileFolders:
         """Return the directories."""
-        return _FileFolders(self.share, self.prefix)
+        return _FileFolders(self.root, self.prefix)
 
     @property
     def fold(self) -> Callable[[str], str]:
@@ -279,17 +261,6 @@ class FileTree:
     def find_reason_to_skip(self, name: str) -> str | None:
         """Return why a file is left out: it is the temporary file of another command."""
         return "a run that was killed left it" if _is_temporary(name) else None
-
-    def locate(self, name: str) -> Target:
-        """Return the file of that name.
-
-        Raises:
-            UsageError: the service takes no such name.
-        """
-        share = self.share.address
-        parts = (share.container, name)
-        naming.check("file", "file", parts)
-        return Target(self.share.account, Address(Kind.FILE, parts, share.snapshot))
 
     def locate_new(self, name: str) -> Target:
         """Return the file of that name, if programs can open it over SMB.
@@ -301,46 +272,15 @@ class FileTree:
         naming.check_new_path(name.removeprefix(self.prefix))
         return found
 
-    def describe_settings(self, target: Target) -> str:
-        """Return the properties that a put of this file sets, as one text."""
-        return repr(self.settings(target.address.name))
-
-    def check(self, deadline: Deadline) -> None:
-        """Refuse to begin where there is no share; a caller who may not ask for it may begin.
-
-        Raises:
-            NotFound: there is none.
-        """
-        try:
-            writes.fetch(self.share, None, deadline)
-        except Forbidden:
-            pass
-
     def list_items(self, deadline: Deadline) -> Iterator[Walked]:
         """Yield the files below the directory, but no temporary ones of other commands."""
         for each in self.folders.walk(deadline):
             if not each.is_folder and not _is_temporary(each.name):
                 yield each
 
-    def find_etag(self, target: Target, deadline: Deadline) -> str | None:
-        """Return the version of a file that is there."""
-        try:
-            return quote_etag(writes.fetch(target, None, deadline).etag)
-        except NotFound:
-            return None
-
-    def put(
-        self,
-        target: Target,
-        source: BinaryIO,
-        conditions: Conditions,
-        op: str,
-        deadline: Deadline,
-        progress: Callable[[int], None],
-        *,
-        skip: bool,
-    ) -> tuple[Any, str | None]:
+    def put(self, put: TreePut) -> tuple[Any, str | None]:
         """Write a file; see ``uploads.put``. The directories that it is in are made where they are missing."""
+        target, op, deadline, source = put.target, put.op, put.deadline, put.source
         folder = target.address.path.rpartition("/")[0]
         self.folders.ensure(folder, deadline.fresh())
         headers, smb, metadata = self.settings(target.address.name)
@@ -349,16 +289,16 @@ class FileTree:
             headers=headers,
             smb=smb,
             metadata=metadata,
-            conditions=conditions,
+            conditions=put.conditions,
             deadline=deadline,
             op=op,
         )
         size = os.fstat(source.fileno()).st_size
         try:
             written = existence.create(
-                lambda: uploads.put(upload, source, size, self.guarding, progress),
-                lambda: found.find_existing(target, op, deadline),
-                skip=skip,
+                lambda: uploads.put(upload, source, size, self.guarding, put.progress),
+                lambda: writes.find_existing(target, op, deadline),
+                skip=put.skip,
             )
         except NotFound:
             # Another has deleted the directory: for the next file it is made again.
@@ -366,19 +306,17 @@ class FileTree:
             raise
         return written, getattr(written, "lineage", None)
 
-    def get(
-        self,
-        target: Target,
-        conditions: Conditions,
-        file: Path,
-        deadline: Deadline,
-        progress: Callable[[int], None],
-        admit: Callable[[str], None],
-        *,
-        size: int | None,  # one way to read is good for all sizes
-    ) -> tuple[Any, str | None]:
-        """Read a file into a local one; see ``download.to_file``."""
-        return download.to_file(target, conditions, WHOLE, file, deadline, lambda done, _: progress(done), admit=admit)
+    def get(self, get: TreeGet) -> tuple[Any, str | None]:
+        """Read a file into a local one; see ``download.to_file``. One way to read is good for all sizes."""
+        return download.to_file(
+            get.target,
+            get.conditions,
+            WHOLE,
+            get.file,
+            get.deadline,
+            lambda done, _: get.progress(done),
+            admit=get.admit,
+        )
 
     def delete(
         self,

@@ -1,6 +1,5 @@
 """Trees of files: a folder of this machine and what a service keeps under a prefix, each file under its own guard.
 
-``store``         what a tree needs of a service
 ``local_files``   the files of a folder, where a name goes in it, and which hold what the service has
 ``names``         which names are meant, listed, or taken for one: for trees of any size
 ``items``         how each file ended, the summary, and whether the service is gone

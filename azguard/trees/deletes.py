@@ -15,11 +15,11 @@ from azguard.errors import BadRequest, Changed
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions
 from azguard.requests.pool import Done, Job, conclude
+from azguard.resources.tree_store import ListedItem, TreeFolders, TreeStore
 from azguard.trees import items
 from azguard.trees.items import TreeItem
 from azguard.trees.names import Patterns
 from azguard.trees.runs import Control, Task, after
-from azguard.trees.store import ListedItem, TreeFolders, TreeStore
 
 # So often a job looks whether the run is to stop while it waits for others.
 _LOOK_SECONDS = 0.1
@@ -184,13 +184,13 @@ class Deleting:
             Changed: the file was never read here, or has changed since, where that is known before the delete is sent.
         """
         asked = RequestedConditions(etag=listed.etag) if self.asked.last_writer_wins else self.asked
-        found = self.reads.resolve_conditions(self.store.delete_operation, asked, target)
+        found = self.reads.resolve_conditions(self.store.DELETE, asked, target)
         if self.only_seen and found.expected_etag is None:
             self._check_seen(target, listed)
         return found
 
     def _check_seen(self, target: Target, listed: ListedItem) -> None:
-        seen = self.reads.resolve_conditions(self.store.delete_operation, RequestedConditions(), target)
+        seen = self.reads.resolve_conditions(self.store.DELETE, RequestedConditions(), target)
         if seen.expected_etag != listed.etag:
             raise Changed(f"{target} changed since it was read here", address=str(target.address))
 

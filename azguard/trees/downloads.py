@@ -15,12 +15,12 @@ from azguard.guards.requested import RequestedConditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import Done, Job, conclude
 from azguard.resources.existence import is_nowhere
+from azguard.resources.tree_store import ListedItem, TreeGet, TreeStore
 from azguard.trees import items, local_files
 from azguard.trees.items import TreeItem
 from azguard.trees.local_files import LocalFile, LocalFolder, walk
 from azguard.trees.names import NameIndex, Patterns
 from azguard.trees.runs import Control, Task, after, pass_over
-from azguard.trees.store import ListedItem, TreeStore
 
 _CHANGED = "it was changed here since it was got"
 _MARKER = "it is empty and marks a folder"
@@ -198,24 +198,25 @@ class _Reading:
         # The file is proved to hold this version whole, as if it had just been read.
         if tree.skips_unchanged and local_files.record_same(self.path, self.target, self.listed, tree.reads):
             return items.of_listed(self.target, self.path, items.UNCHANGED, self.listed)
-        conditions = tree.reads.resolve_conditions(tree.store.get_operation, tree.asked, self.target)
+        conditions = tree.reads.resolve_conditions(tree.store.GET, tree.asked, self.target)
         meter = self.control.meter(str(self.target.address))
 
         def count(done: int) -> None:
             meter(done)
             self.control.check(str(self.target))
 
+        get = TreeGet(
+            target=self.target,
+            conditions=conditions,
+            file=self.path,
+            deadline=self.control.deadline(),
+            progress=count,
+            admit=partial(tree.reads.check_copy, self.target, self.path, overwrites=tree.overwrites),
+            size=self.listed.content_length,
+        )
         try:
             with self.control.name_holder(self.target):
-                got, lineage = tree.store.get(
-                    self.target,
-                    conditions,
-                    self.path,
-                    self.control.deadline(),
-                    count,
-                    partial(tree.reads.check_copy, self.target, self.path, overwrites=tree.overwrites),
-                    size=self.listed.content_length,
-                )
+                got, lineage = tree.store.get(get)
         except NotFound as error:
             if is_nowhere(self.target, error):
                 raise

@@ -12,7 +12,7 @@ from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, OutcomeUnknown, Partial, Unavailable
 from azguard.requests import results
 from azguard.requests.pool import FAILED, UNKNOWN, Done
-from azguard.trees.store import ListedItem
+from azguard.resources.tree_store import ListedItem
 
 CREATED = "created"
 REPLACED = "replaced"

@@ -23,8 +23,8 @@ from azguard.cache import copies
 from azguard.cache.copies import Copy
 from azguard.cache.reads import KnownContent, Reads
 from azguard.errors import AzguardError, UsageError
+from azguard.resources.tree_store import ListedItem
 from azguard.trees.names import Fold, TakenNames
-from azguard.trees.store import ListedItem
 
 # No service takes a name of more parts, and each level costs a call within a call.
 _MOST_LEVELS = 255

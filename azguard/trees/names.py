@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from azguard.cache import database
 from azguard.errors import UsageError
+from azguard.resources.tree_store import ListedItem
 from azguard.times import iso
-from azguard.trees.store import ListedItem
 
 if TYPE_CHECKING:
     from pathspec import PathSpec

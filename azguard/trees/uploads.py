@@ -24,13 +24,13 @@ from azguard.requests.lineage import fresh_op, op_of_key
 from azguard.requests.pool import Done, Job, conclude
 from azguard.requests.results import EXISTS as LEFT_ALONE
 from azguard.requests.sources import UnchangedFile, as_stream, open_unchanged
+from azguard.resources.tree_store import ListedItem, TreePut, TreeStore
 from azguard.trees import items, local_files
 from azguard.trees.deletes import Deleting, FolderDeleting
 from azguard.trees.items import TreeItem
 from azguard.trees.local_files import LocalFile, PassedOver, walk
 from azguard.trees.names import Known, NameIndex, Patterns, TakenNames
 from azguard.trees.runs import Control, after, pass_over
-from azguard.trees.store import ListedItem, TreeStore
 
 # How often to begin again with a file that is written to while it is read.
 _RESTARTS = 3
@@ -90,8 +90,8 @@ class FileWrites:
         """Return the conditions that guard the write of a file."""
         if self.skips_existing:
             # Even if this scope has read a version.
-            return resolve(self.store.put_operation, RequestedConditions(), target)
-        return self.reads.resolve_conditions(self.store.put_operation, self.asked, target, copy)
+            return resolve(self.store.PUT, RequestedConditions(), target)
+        return self.reads.resolve_conditions(self.store.PUT, self.asked, target, copy)
 
     def find_delivered(self, file: LocalFile, target: Target) -> str | None:
         """Return the version that would guard the write of a file, if the file has its very content; else None."""
@@ -161,15 +161,16 @@ class _Write:
         with self.control.name_holder(self.target), open_unchanged(self.file.path, check) as source:
             copy = copies.find_behind(source.fileno(), self.file.path)
             conditions = writes.conditions(self.target, copy)
-            written, lineage = writes.store.put(
-                self.target,
-                as_stream(source),
-                conditions,
-                writes.choose_op(self.target, conditions, source),
-                self.control.deadline(),
-                self.control.meter(str(self.target.address)),
+            put = TreePut(
+                target=self.target,
+                source=as_stream(source),
+                conditions=conditions,
+                op=writes.choose_op(self.target, conditions, source),
+                deadline=self.control.deadline(),
+                progress=self.control.meter(str(self.target.address)),
                 skip=writes.skips_existing,
             )
+            written, lineage = writes.store.put(put)
         writes.reads.record(self.target, written, copy, lineage)
         return items.of_write(self.target, str(self.file.path), _name_outcome(conditions, written), written)
 

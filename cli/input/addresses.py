@@ -139,7 +139,7 @@ def blob_tree(env: Environment, text: str, **settings: Any) -> "BlobTree":
         raise UsageError(f"{text!r} names {address.kind.one}, and this command takes blobs")
     container = Target(target.account, Address(Kind.CONTAINER, (address.container,)))
     prefix = "" if address.kind is Kind.CONTAINER else f"{address.name.rstrip('/')}/"
-    return BlobTree(container=container, prefix=prefix, **settings)
+    return BlobTree(root=container, prefix=prefix, **settings)
 
 
 def file_tree(env: Environment, text: str, *, writable: bool = True, **settings: Any) -> "FileTree":
@@ -164,7 +164,7 @@ def file_tree(env: Environment, text: str, *, writable: bool = True, **settings:
         raise UsageError(f"{text!r} names {address.kind.one}, and this command takes files of a share")
     share = Target(target.account, Address(Kind.SHARE, (address.container,), address.snapshot))
     prefix = f"{address.path}/" if address.path else ""
-    return FileTree(share=share, prefix=prefix, guarding=guarding(env), **settings)
+    return FileTree(root=share, prefix=prefix, guarding=guarding(env), **settings)
 
 
 def _check_end(text: str) -> None:

@@ -17,9 +17,9 @@ from azguard.guards.requested import RequestedConditions
 from azguard.requests.pool import Done, Job
 
 if TYPE_CHECKING:
+    from azguard.resources.tree_store import TreeStore
     from azguard.trees.items import TreeSummary
     from azguard.trees.runs import Control
-    from azguard.trees.store import TreeStore
     from azguard.wire.rows import Operation
 
 
@@ -76,7 +76,7 @@ def put(
     values.not_empty(folder, "DIR")
     skips_existing = resources.skips(env, given.if_exists)
     store = open_store(address)
-    _check_options(env, store.put_operation, store)
+    _check_options(env, store.PUT, store)
     asked = RequestedConditions.of(env.shared)
     upload = TreeUpload(
         folder=Path(folder),
@@ -128,7 +128,7 @@ def get(
     if values.not_empty(folder, "DIR") is None:
         raise _build_folder_missing(env, "read into", "{place} DIR")
     found = store()
-    _check_options(env, found.get_operation, found)
+    _check_options(env, found.GET, found)
     download = TreeDownload(
         store=found,
         folder=Path(str(folder)),
@@ -155,7 +155,7 @@ def delete(
     from azguard.trees.deletes import Deleting, TreeDelete
 
     found = store()
-    _check_options(env, found.delete_operation, found)
+    _check_options(env, found.DELETE, found)
     deleting = Deleting(store=found, reads=env.reads, asked=RequestedConditions.of(env.shared))
     delete = TreeDelete(deleting=deleting, patterns=tree.read_patterns(), keeps_folders=keeps_folders)
     _run(env, delete, tree, None)

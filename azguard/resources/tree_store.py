@@ -1,0 +1,211 @@
+"""Files under a prefix of a service, as trees see them, which know no service: each service adds its requests."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar, Protocol
+
+from azguard import naming
+from azguard.accounts.account import Target
+from azguard.address import Address, Kind
+from azguard.errors import Forbidden, NotFound
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
+from azguard.requests.deadline import Deadline
+from azguard.requests.delivery import Admit
+from azguard.requests.results import Written
+from azguard.wire.rows import Operation
+
+
+class ListedItem(Protocol):
+    """One file as the service lists it."""
+
+    @property
+    def name(self) -> str:
+        """Return its name, the prefix included."""
+
+    @property
+    def etag(self) -> str | None:
+        """Return its version."""
+
+    @property
+    def last_modified(self) -> datetime | None:
+        """Return when it was written."""
+
+    @property
+    def content_length(self) -> int | None:
+        """Return how many bytes it has."""
+
+    @property
+    def content_md5(self) -> str | None:
+        """Return the MD5 of its content in base64, where the service knows it."""
+
+
+class WalkedItem(ListedItem, Protocol):
+    """A file or a directory of a service that has directories."""
+
+    @property
+    def is_folder(self) -> bool:
+        """Return whether it is a directory."""
+
+
+class TreeFolders(Protocol):
+    """The directories of a service that has such, under a prefix."""
+
+    def walk(self, deadline: Deadline) -> Iterator[WalkedItem]:
+        """Yield all files, and each directory after what is in it, the one that the prefix names at last."""
+
+    def locate(self, name: str) -> Target:
+        """Return the directory of that name, the prefix included."""
+
+    def delete(self, target: Target, deadline: Deadline) -> bool:
+        """Delete a directory, and return whether it was there; the service refuses it if it is not empty.
+
+        Raises:
+            BadRequest: it is not empty.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transfer:
+    """One file on its way."""
+
+    target: Target
+    conditions: Conditions
+    deadline: Deadline
+    #: Told the bytes sent or read so far.
+    progress: Callable[[int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreePut(Transfer):
+    """One file to write."""
+
+    source: BinaryIO
+    op: str
+    #: Whether a file that exists is left alone; the conditions only create then.
+    skip: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeGet(Transfer):
+    """One file to read into a local one, whole or not at all."""
+
+    file: Path
+    admit: Admit
+    #: In the listing, by which a way to read may be chosen; the file may have another size now.
+    size: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeStore(ABC):
+    """Files under a prefix of a service."""
+
+    #: Of each file.
+    KIND: ClassVar[Kind]
+    #: The operations whose conditions guard a put, a get and a delete. Each put of a file is a rename, for example.
+    PUT: ClassVar[Operation]
+    GET: ClassVar[Operation]
+    DELETE: ClassVar[Operation]
+
+    #: The container or the share, which may be a snapshot.
+    root: Target
+    #: The beginning of all names: empty, or with a slash at its end.
+    prefix: str
+    #: Returns the properties of a file of this name, of the service's kind; only a put needs them.
+    settings: Callable[[str], Any]
+
+    @property
+    def address(self) -> str:
+        """Return the address of the prefix, for people and results."""
+        return f"{self.KIND.value}:{self.root.address.container}/{self.prefix}"
+
+    @property
+    def folders(self) -> TreeFolders | None:
+        """Return its directories; None where a name with slashes is all that there is."""
+        return None
+
+    @property
+    def fold(self) -> Callable[[str], str] | None:
+        """Return the function that folds the names of one file to one key; None if each name is of its own file."""
+        return None
+
+    def find_reason_to_skip(self, name: str) -> str | None:  # where every name may be a file's
+        """Return why a file is left out that has this name, the prefix included; None if it is not."""
+        return None
+
+    def locate(self, name: str) -> Target:
+        """Return the file of that name, the prefix included.
+
+        Raises:
+            UsageError: the service takes no such name.
+        """
+        root, kind = self.root.address, self.KIND
+        naming.check(kind.value, kind.value, (root.container, name))
+        return Target(self.root.account, Address(kind, (root.container, name), root.snapshot))
+
+    def locate_new(self, name: str) -> Target:
+        """Return the file of that name, the prefix included, that is to be written.
+
+        Raises:
+            UsageError: the service takes no such name, or programs that use the files could not open it.
+        """
+        return self.locate(name)
+
+    def describe_settings(self, target: Target) -> str:
+        """Return the settings besides the content that a put of this file sends, as one text.
+
+        Raises:
+            UsageError: a setting is one that no file can have.
+        """
+        return repr(self.settings(target.address.name))
+
+    def check(self, deadline: Deadline) -> None:
+        """Refuse to begin where no file can be written; a caller who may not ask for the root may begin.
+
+        Raises:
+            NotFound: the root does not exist.
+            AzguardError: the service does not answer, or knows no such caller.
+        """
+        try:
+            self.fetch(self.root, deadline)
+        except Forbidden:
+            pass
+
+    def find_etag(self, target: Target, deadline: Deadline) -> str | None:
+        """Return the version of a file that is there, None if there is none.
+
+        Raises:
+            Forbidden: the caller may not look.
+        """
+        try:
+            return quote_etag(self.fetch(target, deadline).etag)
+        except NotFound:
+            return None
+
+    @abstractmethod
+    def fetch(self, target: Target, deadline: Deadline) -> Any:
+        """Return the SDK's properties of the root or a file.
+
+        Raises:
+            NotFound: it does not exist.
+            Forbidden: the caller may not look.
+        """
+
+    @abstractmethod
+    def list_items(self, deadline: Deadline) -> Iterator[ListedItem]:
+        """Yield what is under the prefix, page by page, in constant memory."""
+
+    @abstractmethod
+    def put(self, put: TreePut) -> tuple[Any, str | None]:
+        """Write a file; return the result and the file's lineage."""
+
+    @abstractmethod
+    def get(self, get: TreeGet) -> tuple[Any, str | None]:
+        """Read a file; return the result and the file's lineage."""
+
+    @abstractmethod
+    def delete(self, target: Target, conditions: Conditions, deadline: Deadline, *, listed: str | None) -> Written:
+        """Delete a file; ``listed`` is its ETag as it was just listed."""
