@@ -261,6 +261,7 @@ def change_metadata(
         send=lambda: send(dict(metadata), headers=dict(conditions.request_headers), **write_timeouts(deadline)),
         look=look,
         expected_etag=version.etag,
+        op=op,
         # It may be refused because the lease is over, with which nothing could be read.
         look_after_refusal=lambda patience: look(patience, None),
     )
