@@ -252,9 +252,8 @@ def change_metadata(
         history = Lineage.parse(found.metadata.get(KEY))
         # If another write follows ours, the current ETag is not that of our version.
         newest = bool(history.entries) and history.entries[0][0] == op
-        return Finding(
-            verdict_from_lineage(history, op, version.etag, found.etag), {"etag": found.etag if newest else None}
-        )
+        verdict = verdict_from_lineage(history, op, version.etag, found.etag)
+        return Finding(verdict, {"etag": found.etag if newest else None})
 
     request = WriteRequest(
         target=target,
