@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,6 +34,7 @@ app = Group("The ETags this machine remembers, and for whom.")
 def list_(
     env: Environment,
     prefix: common.Prefix = None,
+    num_results: common.Limit = None,
     all_scopes: common.AllScopes = False,
     kept: Annotated[bool, flag("--kept", "List the files that azguard keeps on this machine instead.")] = False,
 ) -> None:
@@ -49,7 +51,7 @@ def list_(
     Topics: scopes
     """
     if kept:
-        found = list(_find_kept(env))
+        found = list(islice(_find_kept(env), num_results))
         env.out.show_each(found)
         if env.out.format == "table":
             for row in dict.fromkeys(each.row for each in found):
@@ -57,7 +59,7 @@ def list_(
                 env.out.info(f"{row.kind}: {row.purpose}; {stays}")
         return
     env.cache.require_readable()
-    env.out.show_each(env.cache.list_entries(None if all_scopes else env.scope, prefix))
+    env.out.show_each(islice(env.cache.list_entries(None if all_scopes else env.scope, prefix), num_results))
 
 
 @app.command()
@@ -167,12 +169,15 @@ def export(env: Environment, all_scopes: common.AllScopes = False) -> None:
     env.out.json_lines(env.cache.export(None if all_scopes else env.scope))
 
 
-@app.command(name="import", rules=(checked("FILE|-", "stdin is no terminal", "cache.import_"),))
+@app.command(name="import", rules=(checked("FILE|-", "stdin is no terminal, and not empty", "cache.import_"),))
 def import_(
     env: Environment,
     file: Annotated[str, argument("FILE|-", "The file that export printed.", TEXT)] = "-",
 ) -> None:
     """Import the lines that export printed: all of them, or none if a line is malformed.
+
+    Empty input is refused (exit 2), because the command before the pipe may have failed. An empty file that is named
+    is accepted.
 
     Examples:
         azguard cache export | azguard cache import
@@ -180,6 +185,8 @@ def import_(
     if file == "-" and streams.stdin_is_terminal():
         raise UsageError("nothing to import: stdin is a terminal", hint="azguard cache import FILE")
     imported = env.cache.import_records(streams.json_lines(file))
+    if not imported and not streams.keeps_content(file):
+        raise UsageError("nothing to import: the input is empty", hint="did the command before the pipe fail?")
     env.cache.require_written()
     env.out.show({"imported": imported})
 

@@ -123,6 +123,7 @@ def rename(
     env: Environment,
     directory: Annotated[str, argument("OLD", "The directory: SHARE/PATH, or its URL.", completer=completers.files)],
     new: Annotated[str, argument("NEW", "Its new address: SHARE/PATH.", completer=completers.files)],
+    dry_run: resources.DryRun = False,
 ) -> None:
     """Rename a directory with all that is in it, inside its share, and replace nothing.
 
@@ -138,7 +139,11 @@ def rename(
     target = env.locate(new, Kind.DIR, writable=True)
     replaced = directories.find_replaced(target)
     last = env.reads.find_last(source)
-    result = directories.rename_directory(source, target, env.conditions(replaced), env.deadline)
+    conditions = env.conditions(replaced)
+    if dry_run:
+        env.out.show(directories.preview_rename(source, target, None, conditions, env.deadline))
+        return
+    result = directories.rename_directory(source, target, conditions, env.deadline)
     env.reads.move_leases(source, target)
     env.reads.forget(source)
     env.reads.forget(replaced)

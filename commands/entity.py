@@ -193,6 +193,7 @@ def delete(
         str | None,
         option("--version-of", "FILE|-", "Delete only the version of this copy."),
     ] = None,
+    dry_run: resources.DryRun = False,
 ) -> None:
     """Delete an entity, but only the version you have seen.
 
@@ -208,6 +209,11 @@ def delete(
 
     Topics: tables, conditions
     """
+    if dry_run:
+        target = env.locate(entity, Kind.ENTITY)
+        conditions = env.conditions(target, _copy_to_delete(target, version_of).version)
+        resources.show_doomed(env, target, conditions, lambda: entities.get(target, env.deadline))
+        return
     _write(env, entity, Verb.DELETE, EntityOptions(file=version_of, lock=lock))
 
 

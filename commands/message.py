@@ -149,7 +149,9 @@ def update(env: Environment, message: Message, given: ChangeOptions) -> None:
 
 
 @app.command(spec=common.operation(QUEUE_DELETE_MESSAGE))
-def delete(env: Environment, message: Message, pop_receipt: PopReceipt = None) -> None:
+def delete(
+    env: Environment, message: Message, pop_receipt: PopReceipt = None, dry_run: resources.DryRun = False
+) -> None:
     """Delete a message that you received, if no one received it since.
 
     The receipt guards the delete: the one that you give, that of the JSON of message get (@FILE), or the last one of
@@ -160,6 +162,8 @@ def delete(env: Environment, message: Message, pop_receipt: PopReceipt = None) -
     If the answer gets lost, azguard asks again. With the last receipt of this scope, and while the message is still
     hidden, it then knows that the message is deleted. Else another reader may have received it (exit 74).
 
+    --dry-run sends nothing, because the service tells of a receipt only by a change: it says if there is a receipt.
+
     Examples:
         azguard message delete jobs/$ID
 
@@ -168,6 +172,9 @@ def delete(env: Environment, message: Message, pop_receipt: PopReceipt = None) -
     target = env.locate(message, Kind.MESSAGE)
     env.conditions(target)
     receipt = find_receipt(env, target, pop_receipt)
+    if dry_run:
+        env.out.show(messages.preview_delete(target))
+        return
     with receipt.explain_deleted(target):
         done = messages.delete(target, receipt.text, env.deadline, hidden_until=receipt.hidden_until)
     env.reads.record_deleted(target, receipt.text)

@@ -7,13 +7,23 @@ from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import accounts
 from azguard.cli.options import common
+from azguard.cli.options.types import ValueType
 from azguard.cli.parsing.rows import argument, flag
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import checked
 from azguard.errors import NotFound, UsageError
 
 app = Group("Named accounts in the configuration file.")
-_Name = Annotated[str, argument("NAME", "The profile.", completer=completers.profiles)]
+
+
+def _read_name(text: str, _: str) -> str:
+    if not text.strip():
+        raise UsageError("the profile's name is empty", hint="an unset shell variable looks like this")
+    if not text.isprintable():
+        raise UsageError(f"the profile's name {text!r} has characters that cannot be shown", hint="write it in letters")
+    return text
+
+
+_Name = Annotated[str, argument("NAME", "The profile.", ValueType("text", _read_name), completer=completers.profiles)]
 
 
 @app.command(name="list")
@@ -42,7 +52,6 @@ def show(env: Environment, name: _Name) -> None:
 @app.command(
     name="set",
     spec=common.remote("a profile keeps the account, and no conditions"),
-    rules=(checked("NAME", "a name that can be shown", "profile._check_name"),),
 )
 def set_(
     env: Environment,
@@ -61,7 +70,7 @@ def set_(
     Topics: accounts
     """
     settings = accounts.to_keep(env.shared)
-    env.out.show(profiles.put(env.folders.profiles, _check_name(name), settings, default=default).shown)
+    env.out.show(profiles.put(env.folders.profiles, name, settings, default=default).shown)
 
 
 @app.command()
@@ -85,11 +94,3 @@ def delete(
 
 def _missing(name: str) -> NotFound:
     return NotFound(f"there is no profile {name!r}", hint="azguard profile list")
-
-
-def _check_name(name: str) -> str:
-    if not name.strip():
-        raise UsageError("the profile's name is empty", hint="an unset shell variable looks like this")
-    if not name.isprintable():
-        raise UsageError(f"the profile's name {name!r} has characters that cannot be shown", hint="write it in letters")
-    return name

@@ -7,9 +7,10 @@ from azguard.cli.context import Environment
 from azguard.cli.input import addresses
 from azguard.cli.options import common, resources
 from azguard.cli.options.resources import Noun, declare_exists
-from azguard.cli.options.types import COUNT, choice, whole
+from azguard.cli.options.types import choice, whole
 from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group
+from azguard.cli.rules.engine import one_of
 from azguard.files import shares, writes
 from azguard.requests.results import Written
 from azguard.resources.existence import require_empty
@@ -27,7 +28,7 @@ from azguard.wire.operations.shares import (
 from azguard.wire.rows import Part
 
 _TIERS = ("TransactionOptimized", "Hot", "Cool", "Premium")
-_MOST_GIBIBYTES = 262_144
+_GIBIBYTES = whole(1, 262_144)
 
 app = Group("File shares: create, show, exists, list, delete, snapshot, stats, quota, metadata, acl.")
 _SHARE = Noun(Kind.SHARE, "share", addresses.Share, "team", "files")
@@ -40,7 +41,7 @@ def create(
     env: Environment,
     share: addresses.Share,
     metadata: common.Metadata = None,
-    quota: Annotated[int | None, option("--quota", "GIB", "Limit the share to this many GiB.", COUNT)] = None,
+    quota: Annotated[int | None, option("--quota", "GIB", "Limit the share to this many GiB.", _GIBIBYTES)] = None,
     access_tier: Annotated[
         str | None,
         option("--access-tier", "TIER", "TransactionOptimized, Hot, Cool or Premium.", choice("|".join(_TIERS))),
@@ -181,11 +182,17 @@ def stats(env: Environment, share: addresses.Share) -> None:
     env.out.show(properties.count_bytes(target, env.conditions(target), env.deadline))
 
 
-@app.command(spec=common.operation(SHARE_SET_PROPERTIES))
+@app.command(
+    spec=common.operation(SHARE_SET_PROPERTIES),
+    rules=(one_of("GIB --quota", "how many GiB it is to hold", "write it behind the share, as in: team 100"),),
+)
 def quota(
     env: Environment,
     share: addresses.Share,
-    gibibytes: Annotated[int, argument("GIB", "The limit in GiB.", whole(1, _MOST_GIBIBYTES))],
+    gibibytes: Annotated[int | None, argument("[GIB]", "The limit in GiB.", _GIBIBYTES)] = None,
+    quota: Annotated[
+        int | None, option("--quota", "GIB", "The limit in GiB, as another way to say it.", _GIBIBYTES)
+    ] = None,
 ) -> None:
     """Set the quota of a share: how many GiB it can hold.
 
@@ -199,8 +206,10 @@ def quota(
     from azguard.files import properties
 
     target = env.locate(share, Kind.SHARE, writable=True)
+    wanted = quota if gibibytes is None else gibibytes
+    assert wanted is not None  # says the rule
     conditions = env.conditions(target)
-    done = properties.change_quota(target, gibibytes, conditions, addresses.guarding(env), env.deadline)
+    done = properties.change_quota(target, wanted, conditions, addresses.guarding(env), env.deadline)
     env.reads.follow(target, conditions.expected_etag, done.etag, None)
     env.out.show(done)
 

@@ -291,14 +291,10 @@ def await_copy(
     )
 
 
-def abort_copy(target: Target, copy_id: str | None, conditions: Conditions, deadline: Deadline) -> CopyAborted:
-    """Stop a pending copy: the one with this id, or the one that the blob shows. It leaves an empty blob.
-
-    Raises:
-        Changed: the copy has ended, or the blob is the destination of another copy.
-        NotFound: there is no blob, or it is not the destination of a copy.
-        Locked: the blob is leased, and its lease id was not given.
-    """
+def abort_copy(
+    target: Target, copy_id: str | None, conditions: Conditions, deadline: Deadline, *, only_tells: bool = False
+) -> CopyAborted:
+    """Stop a pending copy to a blob, which is empty afterwards; see ``copies.abort``."""
     destination = CopyDestination(
         target,
         fetch=lambda patience: properties.fetch(target, Conditions(), patience),
@@ -306,7 +302,7 @@ def abort_copy(target: Target, copy_id: str | None, conditions: Conditions, dead
         headers=conditions.request_headers,
         guard=conditions.guard,
     )
-    return copies.abort(destination, copy_id, deadline)
+    return copies.abort(destination, copy_id, deadline, only_tells=only_tells)
 
 
 def _fetch(target: Target, begun: BlobCopied, deadline: Deadline) -> Any:

@@ -163,16 +163,14 @@ def copy(given: FileCopy, guarding_by: Guarding, tell: Callable[[int, int | None
     return _to_copied(begun, version, source, settled, after, found)
 
 
-def abort(target: Target, copy_id: str | None, conditions: Conditions, deadline: Deadline) -> CopyAborted:
-    """Stop a pending copy: the one with this id, or the one that the file shows. It leaves an empty file.
+def abort(
+    target: Target, copy_id: str | None, conditions: Conditions, deadline: Deadline, *, only_tells: bool = False
+) -> CopyAborted:
+    """Stop a pending copy to a file, which is empty afterwards; see ``copies.abort``.
 
-    Raises:
-        Changed: the copy has ended, or the file is the destination of another copy.
-        NotFound: there is no file, or it is not the destination of a copy.
-        Locked: the file is leased, and its lease id was not given.
     Source: https://learn.microsoft.com/rest/api/storageservices/abort-copy-file
     """
-    return copies.abort(_describe(target, conditions), copy_id, deadline)
+    return copies.abort(_describe(target, conditions), copy_id, deadline, only_tells=only_tells)
 
 
 def _describe(target: Target, conditions: Conditions) -> CopyDestination:

@@ -19,7 +19,7 @@ from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
-from azguard.requests.results import Written
+from azguard.requests.results import WOULD_RENAME, Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 
 # Bounded: the refusal is known already.
@@ -135,6 +135,34 @@ def rename_directory(source: Target, target: Target, conditions: Conditions, dea
         attempts=settled.attempts,
         previous_etag=quote_etag(before.etag),
     )
+
+
+def preview_rename(
+    source: Target, target: Target, expected: str | None, conditions: Conditions, deadline: Deadline
+) -> Written:
+    """Return the result of a rename of a file or a directory without sending it; ``expected`` is the version to rename.
+
+    Raises:
+        Changed, Exists, NotFound, UsageError: as the rename would.
+    """
+    check_same_share(source, target)
+    _check_outside(source, target)
+    etag = quote_etag(writes.fetch(source, None, deadline).etag)
+    versions.require_version(source, expected, etag, reason="share_or_file_changed")
+    replaced = find_replaced(target)
+    require_version(replaced, conditions, deadline)
+    if conditions.guard == "if-none-match":
+        _require_absent(target, replaced, deadline)
+    return Written(address=str(target.address), etag=etag, guard=conditions.guard, attempts=0, outcome=WOULD_RENAME)
+
+
+def _require_absent(target: Target, replaced: Target, deadline: Deadline) -> None:
+    try:
+        with _tell_of_directory(target):
+            writes.fetch(replaced, None, deadline)
+    except NotFound:
+        return
+    raise Exists(f"{target} exists", str(target.address))
 
 
 def find_replaced(target: Target) -> Target:

@@ -91,7 +91,16 @@ class CheckedLease:
 class OwnLeaseStatus:
     """A lease this scope asked for and has not released."""
 
-    COLUMNS: ClassVar = (columns.ADDRESS, columns.STATE, columns.LEASE_ID, columns.CONFIRMED, columns.UNTIL)
+    COLUMNS: ClassVar = (
+        columns.ADDRESS,
+        columns.STATE,
+        columns.HOLDER._replace(name="scope", title="holder"),
+        columns.HOLDING_SINCE,
+        columns.HOLDING_REASON._replace(name="action", title="reason"),
+        columns.UNTIL._replace(title="ends"),
+        columns.LEASE_ID,
+        columns.CONFIRMED,
+    )
 
     address: str
     #: ``held`` or ``expired``, says the service. Where it could not be asked: ``ended`` if the term is over by this

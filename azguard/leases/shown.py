@@ -30,9 +30,9 @@ class LeaseFacts:
         columns.ADDRESS,
         columns.STATE,
         columns.HELD_BY,
+        columns.FENCE,
         columns.AGE,
         columns.CLOCK,
-        columns.FENCE,
         columns.LAST_MODIFIED,
         columns.ETAG,
         columns.LEASE_STATE,
@@ -68,7 +68,7 @@ class LeaseFacts:
 class BrokenLease:
     """The lease that a break has hit, as it was just before; the fields are those of ``LeaseFacts``."""
 
-    COLUMNS: ClassVar = (columns.HELD_BY, columns.AGE, columns.CLOCK, columns.FENCE, columns.LEASE_STATE)
+    COLUMNS: ClassVar = (columns.HELD_BY, columns.FENCE, columns.AGE, columns.CLOCK, columns.LEASE_STATE)
 
     held_by: str | None
     age: int | None

@@ -75,15 +75,15 @@ class HolderLine:
     """One line: a holder, and how it ended."""
 
     COLUMNS: ClassVar = (
-        columns.SINCE,
-        columns.ENDED._replace(rank=9),
-        columns.HOLDER_NAME,
         columns.OUTCOME._replace(rank=None),
-        columns.EXIT_STATUS,
+        columns.HOLDER_NAME,
+        columns.SINCE,
         columns.REASON._replace(rank=None, is_cut=True),
+        columns.FENCE._replace(rank=8),
+        columns.ENDED._replace(rank=9),
+        columns.EXIT_STATUS,
         columns.BROKEN_BY,
         columns.BREAK_REASON,
-        columns.FENCE._replace(rank=8),
         columns.RUN._replace(rank=7),
     )
 

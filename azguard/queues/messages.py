@@ -28,6 +28,7 @@ from azguard.requests import commits
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
+from azguard.requests.results import WOULD_DELETE
 from azguard.requests.service_codes import Answers
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources.access_policies import escape, replace_body
@@ -203,6 +204,11 @@ def delete(target: Target, receipt: str, deadline: Deadline, *, hidden_until: da
         commits.announce()
         attempts = 1
     return MessageDone(address=str(target.address), guard=GUARD, attempts=attempts)
+
+
+def preview_delete(target: Target) -> MessageDone:
+    """Return the result of a delete without sending it: the service tells of a receipt only by a change."""
+    return MessageDone(address=str(target.address), guard=GUARD, attempts=0, outcome=WOULD_DELETE)
 
 
 def clear(queue: Target, guard: str, deadline: Deadline) -> MessageDone:

@@ -41,8 +41,9 @@ class MetadataShown(Shown):
     metadata: Mapping[str, str]
 
 
-#: How a delete would end that is only looked at.
+#: How a write would end that is only looked at.
 WOULD_DELETE, WOULD_REFUSE = "would delete", "would refuse"
+WOULD_RENAME, WOULD_ABORT, WOULD_CLEAR = "would rename", "would abort", "would clear"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from azguard.naming import same_host
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
-from azguard.requests.results import Written
+from azguard.requests.results import WOULD_ABORT, Written
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 
 #: What the status of a copy is while the service copies.
@@ -112,8 +112,12 @@ def build_failure(target: Target, found: Any, left: str) -> AzguardError:
     return failure.as_kind(_KINDS.get(why[:3], Unavailable))
 
 
-def abort(destination: CopyDestination, copy_id: str | None, deadline: Deadline) -> CopyAborted:
+def abort(
+    destination: CopyDestination, copy_id: str | None, deadline: Deadline, *, only_tells: bool = False
+) -> CopyAborted:
     """Stop a pending copy: the one with this id, or the one that the destination shows. It leaves no content.
+
+    ``only_tells`` looks, and stops nothing.
 
     Raises:
         Changed: the copy has ended, or it is the destination of another copy.
@@ -129,6 +133,8 @@ def abort(destination: CopyDestination, copy_id: str | None, deadline: Deadline)
         return _to_aborted(destination, shown, copy_id, attempts=0, outcome="unchanged")
     if shown.copy.id != copy_id or shown.copy.status != PENDING:
         raise _to_ended(target, shown, copy_id)
+    if only_tells:
+        return _to_aborted(destination, shown, copy_id, attempts=0, outcome=WOULD_ABORT)
     client, headers = destination.client, dict(destination.headers)
     request: WriteRequest[Any] = WriteRequest(
         target=target,

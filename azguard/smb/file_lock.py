@@ -70,6 +70,8 @@ class FileLock:
     share: Share = Share.NONE
     #: The bytes to lock; None is the whole file.
     byte_range: ByteRange | None = None
+    #: Whether it is held as a reader: beside other readers, and by none that writes.
+    is_shared: bool = False
 
     @property
     def name(self) -> str:
@@ -117,6 +119,7 @@ class OuterFileLock:
     #: The azguard that holds it, and when that was started.
     pid: int
     birth: str
+    is_shared: bool = False
 
     def is_of(self, lock: FileLock) -> bool:
         """Return whether it is the same file; SMB does not tell capitals from small letters."""
@@ -125,10 +128,12 @@ class OuterFileLock:
     def is_like(self, lock: FileLock) -> bool:
         """Return whether it is locked in the same way."""
         theirs = None if lock.byte_range is None else str(lock.byte_range)
-        return (self.share, self.byte_range) == (lock.share.value, theirs)
+        return (self.share, self.byte_range, self.is_shared) == (lock.share.value, theirs, lock.is_shared)
 
     def excludes(self, lock: FileLock) -> bool:
-        """Return whether this lock keeps the other one out."""
+        """Return whether this lock keeps the other one out, or is the same."""
+        if self.is_shared and lock.is_shared:
+            return self.is_like(lock)
         if self.byte_range is None or lock.byte_range is None:
             return True
         offset, _, length = self.byte_range.partition(":")
@@ -170,6 +175,7 @@ def export_lock(lock: FileLock, environ: Mapping[str, str]) -> dict[str, str]:
         byte_range=None if lock.byte_range is None else str(lock.byte_range),
         pid=pid,
         birth=identity.find_birth(pid) or "",
+        is_shared=lock.is_shared,
     )
     every = [*_read_outer_locks(environ), mine]
     return {NAMES: "\n".join(each.name for each in every), FILE_LOCKS: json.dumps([asdict(each) for each in every])}

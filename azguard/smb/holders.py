@@ -23,7 +23,8 @@ class FileHolder:
     """A program that has a file open."""
 
     COLUMNS: ClassVar = (
-        columns.ADDRESS, columns.CLIENT, columns.CLIENT_NAME, columns.ACCESS, columns.SINCE, columns.HANDLE_ID,
+        columns.ADDRESS, columns.CLIENT._replace(title="holder"), columns.SINCE, columns.ACCESS, columns.CLIENT_NAME,
+        columns.HANDLE_ID,
     )  # fmt: skip
 
     address: str

@@ -171,7 +171,7 @@ class ShareSession:
         try:
             self._open = self._create_with_directories(lock, create=create, patience=patience)
             if lock.byte_range is not None:
-                self._lock_range(lock.byte_range)
+                self._lock_range(lock.byte_range, is_shared=lock.is_shared)
         except SmbRefused as refused:
             if refused.status in BUSY:
                 self.close()
@@ -265,11 +265,12 @@ class ShareSession:
         from smbprotocol import open as smb
 
         access = smb.FilePipePrinterAccessMask
-        shared = smb.ShareAccess.FILE_SHARE_READ if lock.share is Share.READ else 0
+        # Readers share it with each other: each reads, and lets others read.
+        shared = smb.ShareAccess.FILE_SHARE_READ if lock.share is Share.READ or lock.is_shared else 0
         if lock.byte_range is not None or is_directory:
             # Only the bytes are locked. Others may not delete it all the same: no second file shall have its name.
             shared = smb.ShareAccess.FILE_SHARE_READ | smb.ShareAccess.FILE_SHARE_WRITE
-        of_data = access.FILE_READ_DATA | access.FILE_WRITE_DATA
+        of_data = access.FILE_READ_DATA | (0 if lock.is_shared else access.FILE_WRITE_DATA)
         opened = smb.Open(self._tree, path)
         message, receive = opened.create(
             smb.ImpersonationLevel.Impersonation,
@@ -308,13 +309,14 @@ class ShareSession:
                 made.close()
         return self._create(lock, lock.path, patience=patience, is_directory=False, create=create)
 
-    def _lock_range(self, wanted: ByteRange) -> None:
+    def _lock_range(self, wanted: ByteRange, *, is_shared: bool) -> None:
         from smbprotocol import open as smb
 
         element = smb.SMB2LockElement()
         element["offset"] = wanted.offset
         element["length"] = wanted.length
-        element["flags"] = smb.LockFlags.SMB2_LOCKFLAG_EXCLUSIVE_LOCK | smb.LockFlags.SMB2_LOCKFLAG_FAIL_IMMEDIATELY
+        kind = smb.LockFlags.SMB2_LOCKFLAG_SHARED_LOCK if is_shared else smb.LockFlags.SMB2_LOCKFLAG_EXCLUSIVE_LOCK
+        element["flags"] = kind | smb.LockFlags.SMB2_LOCKFLAG_FAIL_IMMEDIATELY
         request = smb.SMB2LockRequest()
         request["file_id"] = self._open.file_id
         request["locks"] = [element]

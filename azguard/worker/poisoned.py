@@ -98,9 +98,11 @@ def list_poisoned(
         UsageError: the file of events cannot be read.
     """
     poison = named or _find_poison_queue(queue)
+    # Before any request: a file that cannot be read is a typing error.
+    told = {} if events is None else _read_events(events)
     seen = _peek(poison, deadline)
     wanted = {each.id for each in seen}
-    known = {} if events is None else _read_events(events, wanted)
+    known = {id_: told[id_] for id_ in wanted & told.keys()}
     if once_table is not None and wanted:
         known |= _read_rows(once_table, queue.address.container, wanted, deadline)
     unread: AzguardError | None = None
@@ -152,11 +154,11 @@ def _read_rows(table: Target, queue: str, wanted: set[str], deadline: Deadline) 
     return found
 
 
-def _read_events(path: Path, wanted: set[str]) -> dict[str, dict[str, Any]]:
-    """Return the last event about each of these messages in a file of events."""
+def _read_events(path: Path) -> dict[str, dict[str, Any]]:
+    """Return the last event about each message in a file of events."""
     try:
         with path.open("rb") as lines:
-            return {each["poison_id"]: each for each in _parse(lines) if each.get("poison_id") in wanted}
+            return {each["poison_id"]: each for each in _parse(lines)}
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}", reason="events_not_readable") from None
 

@@ -101,7 +101,7 @@ NoLineage = Annotated[
 def operation(which: "Operation", plain: "Operation | None" = None) -> CommandSpec:
     """Return the spec of a command that is one operation: it takes the account and its condition options.
 
-    ``plain`` is the operation without a --source-url, where the command has that option.
+    ``plain`` is the operation without a --source, where the command has that option.
     """
     return CommandSpec(operation=which, plain=plain)
 

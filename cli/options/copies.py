@@ -29,9 +29,10 @@ _OF_AZ = {
     "start": "copy PLACE PLACE",
     "cancel": "abort-copy PLACE --copy-id ID",
 }
-# How long file copy waits unless --timeout says otherwise.
+# How long file copy waits for a byte.
 WAIT_SECONDS = 3600.0
 
+CopyId = Annotated[str | None, option("--copy-id", "ID", "Stop this copy; by default, the pending one.", TEXT)]
 _LAST = "@last"
 
 
@@ -168,6 +169,17 @@ class FileCopyOptions:
         str | None,
         option("--source-etag", "ETAG|@last", "Copy only this version of the source.", TEXT),
     ] = None
+    wait: Annotated[
+        float | None,
+        option(
+            "--wait",
+            "[DURATION]",
+            "Stop the copy if it has not ended by then (exit 75); by default, wait as long as it goes on.",
+            DURATION,
+            bare=DURATION.write(60),
+        ),
+    ] = None
+    no_wait: Annotated[bool, flag("--no-wait", "Stop the copy if it does not end at once.")] = False
     preserve_info: Annotated[
         bool, flag("--preserve-info", "Copy the attributes and times too, if the source is a file.")
     ] = False
@@ -178,6 +190,7 @@ class FileCopyOptions:
     if_exists: common.IfExists = None
 
     RULES: ClassVar = (
+        at_most_one("--wait --no-wait"),
         checked("SOURCE DESTINATION --source", "the source and the destination, each once", "copies.find_ends"),
         checked("--source-sas", "no SAS in the URL of the source, too", "copies.locate_source"),
         checked("--preserve-info --preserve-permissions", "the source is a file", "copies.build_settings"),

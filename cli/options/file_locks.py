@@ -58,6 +58,9 @@ class FileLockOptions:
 
     run: GuardedRunOptions = field(default_factory=GuardedRunOptions)
     share: Annotated[str, option("--share", "none|read", "What others may do with the file.", choice)] = "none"
+    shared: Annotated[
+        bool, flag("--shared", "Hold it as a reader, beside others; a run without --shared is alone.")
+    ] = False
     byte_range: Annotated[
         ByteRange | None, option("--range", "OFFSET:LENGTH", "Lock only these bytes; they need not exist.", RANGE)
     ] = None
@@ -70,6 +73,7 @@ class FileLockOptions:
 
     RULES: ClassVar = (
         excludes("--share", "--range", "others may read and write what is outside the range"),
+        excludes("--share", "--shared", "readers let others read, and none write"),
         checked("--lost-after", "at least 6s", "file_locks.check"),
         checked("SHARE/PATH --", "one file", "file_locks.plan_file_lock"),
     )
@@ -108,7 +112,7 @@ def plan_file_lock(env: Environment, words: Sequence[str], given: FileLockOption
     server = file_lock.find_place(target.account, given.smb_port, env.environ)
     child.check(command, env.environ)
     return FileLockPlan(
-        lock=FileLock(target, server, Share(given.share), given.byte_range),
+        lock=FileLock(target, server, Share(given.share), given.byte_range, given.shared),
         command=GuardedCommand(
             words=command,
             environ=env.environ,

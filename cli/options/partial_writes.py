@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SourceUrl = Annotated[
     str | None,
     option(
-        "--source, --source-url",
+        "--source, --source-uri",
         "BLOB|URL",
         "Let the service read the content from this blob.",
         TEXT,

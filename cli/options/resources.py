@@ -18,6 +18,7 @@ from azguard.errors import NotFound, UsageError
 from azguard.guards.requested import CREATE_ONLY, RequestedConditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
+from azguard.requests.results import WOULD_DELETE
 from azguard.wire.rows import Operation, Part
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ _FILE = option("--file, -f", "FILE|-", "Read this JSON file, as get prints it; b
 File = Annotated[str | None, _FILE]
 MetadataFile = Annotated[str | None, replace(_FILE, rules=(excludes("--file", "--metadata"),))]
 TagsFile = Annotated[str | None, replace(_FILE, rules=(excludes("--file", "--tags"),))]
-DryRun = Annotated[bool, flag("--dry-run", "Show what would be done; delete nothing.")]
+DryRun = Annotated[bool, flag("--dry-run", "Show what would be done; change nothing.")]
 VersionOf = Annotated[
     str | None,
     option(
@@ -177,16 +178,23 @@ def confirm_clear(target: Target) -> "Callable[[Contents], None] | None":
 
 
 def show_doomed(
-    env: Environment, target: Target, conditions: "Conditions", look: Callable[[], Any], count: "Count | None" = None
+    env: Environment,
+    target: Target,
+    conditions: "Conditions",
+    look: Callable[[], Any],
+    count: "Count | None" = None,
+    outcome: str = WOULD_DELETE,
 ) -> None:
     """Show what a delete would do; ``count`` counts its contents, where they are not meant to be deleted too.
+
+    ``outcome`` is what another write would do.
 
     Raises:
         Changed: it is not the version that is meant, or not empty.
         NotFound: there is none.
     """
     from azguard.guards.versions import require_version
-    from azguard.requests.results import WOULD_DELETE, WOULD_REFUSE, Written
+    from azguard.requests.results import WOULD_REFUSE, Written
     from azguard.resources.existence import require_empty
 
     with env.reads.explain_deleted(target, conditions):
@@ -202,7 +210,7 @@ def show_doomed(
             last_modified=getattr(found, "last_modified", None),
             guard=conditions.guard,
             attempts=0,
-            outcome=WOULD_DELETE if is_free else WOULD_REFUSE,
+            outcome=outcome if is_free else WOULD_REFUSE,
         )
     )
 

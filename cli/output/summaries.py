@@ -74,7 +74,7 @@ def summarize(result: Mapping[str, Any], command: str, before: int | None = None
         return _describe_many(result)
     if not result.keys() >= _OF_A_WRITE:
         return None
-    if (line := _describe_untouched(result)) is not None:
+    if (line := _describe_untouched(result, command)) is not None:
         return line
     if "lease_id" in result:
         return _describe_lease(result)
@@ -94,16 +94,16 @@ def summarize(result: Mapping[str, Any], command: str, before: int | None = None
     )
 
 
-def _describe_untouched(result: Mapping[str, Any]) -> str | None:
+def _describe_untouched(result: Mapping[str, Any], command: str) -> str | None:
     """Return why nothing was written; None if something was."""
     if result["outcome"] == "exists":
         return f"{_name(result)} exists, and was left alone"
     if result["outcome"] == "unchanged":
         return f"{_name(result)} is unchanged"
-    if result["outcome"] == "would delete":
-        return f"would delete {_name(result)}"
     if result["outcome"] == "would refuse":
-        return f"{_name(result)} is leased: the delete would be refused"
+        return f"{_name(result)} is leased: the {command.rsplit(maxsplit=1)[-1]} would be refused"
+    if result["outcome"].startswith("would "):
+        return f"{result['outcome']} {_name(result)}"
     if result["outcome"] == "applied_before":
         when = f" at {result['applied_at']}" if result["applied_at"] else ""
         followed = ", and another write followed" if result["written_since"] else ""

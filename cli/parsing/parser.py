@@ -139,6 +139,7 @@ class ParsedCommand(_Reader, TyperCommand):
             _refuse_bytes(row, ctx.params.get(row.name))
             if row.is_many:
                 ctx.params[row.name] = list(ctx.params[row.name]) or row.default
+        self._take_before(facts, ctx.params)
         typed = list_typed(self.node.rows, ctx.params, facts.order)
         for row in self.node.shared:
             self._share(facts, row, ctx.params.pop(row.name))
@@ -170,6 +171,14 @@ class ParsedCommand(_Reader, TyperCommand):
             from azguard.guards.requested import RequestedConditions
 
             requested.check(operation, RequestedConditions.of(facts.shared))
+
+    def _take_before(self, facts: Facts, params: dict[str, Any]) -> None:
+        """Take the values from before the command's name of options that the command declares anew, as --timeout."""
+        for row in self.node.own:
+            value = facts.shared.pop(row.name, None)
+            if value is not None and row.name not in facts.order:
+                params[row.name] = value
+                facts.order.append(row.name)
 
     def _share(self, facts: Facts, row: Row, value: Any) -> None:
         """Keep the value of a shared option: one before the command's name holds unless it is given again behind it."""

@@ -162,7 +162,7 @@ class CommandSpec(NamedTuple):
 
     #: The operation whose conditions it takes; None if it takes none.
     operation: "Operation | None" = None
-    #: The operation that it performs without its --source-url; None if that is no option of its.
+    #: The operation that it performs without its --source; None if that is no option of its.
     plain: "Operation | None" = None
     #: Why it takes no condition, in a sentence without its full stop: each condition is refused with that.
     why_no_conditions: str | None = None
@@ -170,7 +170,7 @@ class CommandSpec(NamedTuple):
     runs_program: bool = False
 
     def find_operation(self, *, has_source: bool) -> "Operation | None":
-        """Return the operation that it performs with a --source-url, or without."""
+        """Return the operation that it performs with a --source, or without."""
         return self.operation if has_source or self.plain is None else self.plain
 
     @property

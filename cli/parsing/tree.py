@@ -1,6 +1,7 @@
 """The commands as a tree: nouns, and the commands in them. A command's module is imported when it is asked for."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
 from types import MappingProxyType
@@ -14,6 +15,8 @@ from azguard.cli.rules.engine import Rule, describe
 # A command by its name in another order, as in `metadata set`.
 _SPELLINGS = {"properties set": "set-properties"}
 _VERSION = flag("--version, -V", "Print the version.")
+# Before the name of a command; each command has a default of its own.
+_TIMEOUT = replace(common.TIMEOUT, default=None)
 
 
 class TreeNode:
@@ -128,8 +131,7 @@ class Group(TreeNode):
     @property
     def rows(self) -> tuple[Row, ...]:
         """Return the options that may stand before the name of a command: those of all commands."""
-        # Not --timeout: some commands have one of their own, which means another thing.
-        return (*((_VERSION,) if self.name == ROOT else ()), *common.ACCOUNT_ROWS, *common.GENERAL_ROWS)
+        return (*((_VERSION,) if self.name == ROOT else ()), *common.ACCOUNT_ROWS, _TIMEOUT, *common.GENERAL_ROWS)
 
     def summarize(self, name: str) -> str:
         """Return what a command or group in it is for; of a noun, nothing is imported for that."""

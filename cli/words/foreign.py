@@ -200,6 +200,7 @@ PARTS: Mapping[str, str] = {
 OPTIONS: Mapping[str, str] = {
     "-u": "--source",
     "--source": "--file",
+    "--source-url": "--source",
     "--dest": "--file",
     "--overwrite": "--last-writer-wins",
     "--stale": "--older-than",

@@ -36,6 +36,7 @@ _LONG_WORD = 9
 _WORDS_OF_A_COMMAND = 3
 _KEYS = {"PartitionKey": "PARTITION", "RowKey": "ROW"}
 _INT32 = re.compile(r"-?[0-9]{1,9}", re.ASCII)
+_SOURCES = ("--source", "--source-uri")
 _REPEATED = ("--metadata", "--tags")
 _OVERWRITES = ("--overwrite", "--force")
 _WITHOUT_OVERWRITE = "without --last-writer-wins it writes only over the version that was read here last"
@@ -182,14 +183,25 @@ def _line(command: Any, ours: Ours, words: Sequence[str]) -> str:
     own, rest = command_line.split(words)
     parts, places, options = _read(command, own)
     places = _places(ours.address, parts, places)
-    line = command_line.show(["azguard", *ours.command.split(), *places, *options, *rest])
     missing = ours.rest.split()
+    if any(row.metavar == "DESTINATION" for row in command.rows):
+        places, options, missing = _put_source_first(places, options, missing)
+    line = command_line.show(["azguard", *ours.command.split(), *places, *options, *rest])
     if not ours.address:
         # Its arguments are the first words of its rest; those that were typed are not missing.
         arguments = list(takewhile(lambda word: not word.startswith("-"), missing))
         del missing[: min(len(places), len(arguments))]
     taken = {word.partition("=")[0].replace("--file", "-f") for word in [*options, *rest]}
     return " ".join([line, *missing]) if missing and missing[0] not in taken else line
+
+
+def _put_source_first(places: list[str], options: list[str], missing: list[str]) -> tuple[list[str], ...]:
+    """Return the arguments, the options and what is missing of a copy, whose source stands first, as with cp."""
+    typed = next((name for name in _SOURCES if name in options), None)
+    if typed is None:
+        return [*missing[1:], *places], options, []
+    at = options.index(typed)
+    return [options[at + 1], *places], [*options[:at], *options[at + 2 :]], []
 
 
 def _places(address: str, parts: dict[str, str], places: list[str]) -> list[str]:
@@ -246,7 +258,7 @@ def _take_properties(left: list[str], parts: dict[str, str]) -> list[str]:
 def _as_ours(shown: dict[str, Any], option: list[str], value: str) -> list[str]:
     if shown[option[0]].is_flag:
         return [] if value.lower() == "false" else option
-    return [*option, *([value] if len(option) == 1 else [])]
+    return option if len(option) > 1 else [*option, value or shown[option[0]].metavar]
 
 
 def _split(word: str) -> tuple[str, str, str]:

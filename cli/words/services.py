@@ -131,7 +131,7 @@ HINTS: Mapping[str, Words] = {
     "copy_was_aborted": "see what is there now: azguard blob show {target}; to copy again, add --etag with its ETag",
     "file_copy_aborted": "another program stopped it; copy again",
     "file_copy_failed": "{target} is as it was; copy again when the source can be read",
-    "file_copy_too_slow": "allow more time: --timeout 12h",
+    "file_copy_too_slow": "allow more time: --wait 12h",
     "keeping_unknown": "try again; a snapshot may have been made: azguard blob list CONTAINER --include snapshots",
     "no_copy": _begin_copy,
     "id_of_snapshot_and_version": "say which of the two: --from snapshot=ID, or --from versionid=ID",

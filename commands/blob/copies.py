@@ -8,8 +8,7 @@ from azguard.cli import completers, signals
 from azguard.cli.context import Environment
 from azguard.cli.input import addresses
 from azguard.cli.options import common, resources
-from azguard.cli.options.copies import CopyOptions, find_ends, locate_source, record_copy, say_waiting
-from azguard.cli.options.types import TEXT
+from azguard.cli.options.copies import CopyId, CopyOptions, find_ends, locate_source, record_copy, say_waiting
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.requests.lineage import fresh_op
@@ -95,9 +94,8 @@ def copy(
 def abort_copy(
     env: Environment,
     blob: _Destination,
-    copy_id: Annotated[
-        str | None, option("--copy-id", "ID", "Stop this copy; by default, the pending one.", TEXT)
-    ] = None,
+    copy_id: CopyId = None,
+    dry_run: resources.DryRun = False,
 ) -> None:
     """Stop a copy that is pending. The destination is then an empty blob.
 
@@ -113,8 +111,9 @@ def abort_copy(
     from azguard.blobs import copies
 
     target = env.locate(blob, Kind.BLOB, writable=True)
-    done = copies.abort_copy(target, copy_id, env.conditions(target), env.deadline)
-    env.reads.forget(target)
+    done = copies.abort_copy(target, copy_id, env.conditions(target), env.deadline, only_tells=dry_run)
+    if not dry_run:
+        env.reads.forget(target)
     env.out.show(done)
 
 

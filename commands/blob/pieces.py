@@ -1,12 +1,13 @@
 """``azguard blob``: append, append seal, page, block."""
 
+from itertools import islice
 from typing import Annotated
 
 from azguard.address import Kind
 from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
-from azguard.cli.options import common
+from azguard.cli.options import common, resources
 from azguard.cli.options.partial_writes import (
     BLOCK_ID,
     AppendOptions,
@@ -19,6 +20,8 @@ from azguard.cli.options.types import SIZE, SNAPSHOT, TEXT, choice, size
 from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import at_most_one, one_of
+from azguard.guards.resolve import Conditions
+from azguard.requests.results import WOULD_CLEAR
 from azguard.wire.operations.blobs import (
     BLOB_APPEND_BLOCK,
     BLOB_APPEND_BLOCK_FROM_URL,
@@ -157,6 +160,7 @@ def clear_pages(
         option("--length", "SIZE", "Clear this many bytes, a multiple of 512; always needed.", size(1)),
     ] = None,
     offset: _Offset = 0,
+    dry_run: resources.DryRun = False,
 ) -> None:
     """Clear pages, so that they hold zeros and cost nothing.
 
@@ -165,12 +169,17 @@ def clear_pages(
 
     Topics: conditions, leases
     """
+    from azguard.blobs import listing
     from azguard.blobs.content import page_write
     from azguard.cli.options.leases import CacheRecords
 
     target = env.locate(blob, Kind.BLOB, writable=True)
     assert length is not None  # says the rule
     write = plan_pages(env, target, offset)
+    if dry_run:
+        look = lambda: listing.show(target, Conditions(), env.deadline)  # noqa: E731
+        resources.show_doomed(env, target, write.conditions, look, outcome=WOULD_CLEAR)
+        return
     done = page_write.clear(write, length, CacheRecords(env))
     record_pages(env, write, done)
     env.out.show(done)
@@ -186,6 +195,7 @@ def list_pages(
     ] = None,
     offset: Annotated[int | None, option("--offset", "SIZE", "Begin at this byte.", SIZE)] = None,
     length: Annotated[int | None, option("--length", "SIZE", "List this many bytes.", size(1))] = None,
+    num_results: common.Limit = None,
 ) -> None:
     """List the ranges of a page blob that hold pages; the rest is zeros.
 
@@ -207,7 +217,7 @@ def list_pages(
         length=length,
         previous=previous_snapshot,
     )
-    env.out.show_each(found)
+    env.out.show_each(islice(found, num_results))
 
 
 @block_app.command("stage", spec=common.operation(BLOB_PUT_BLOCK), rules=(at_most_one("--file --content"),))
@@ -277,6 +287,7 @@ def list_blocks(
         str,
         option("--state", "|".join(_STATES), "Show the blocks in this state.", choice),
     ] = "all",
+    num_results: common.Limit = None,
 ) -> None:
     """List the blocks of a blob: the committed ones in their order, then those that are staged.
 
@@ -289,4 +300,4 @@ def list_blocks(
     from azguard.blobs.content import blocks
 
     target = env.locate(blob, Kind.BLOB)
-    env.out.show(blocks.list_blocks(target, env.conditions(target), state, env.deadline))
+    env.out.show(blocks.list_blocks(target, env.conditions(target), state, env.deadline)[:num_results])

@@ -15,7 +15,8 @@ from azguard.cli.options.types import SIZE, SNAPSHOT, size
 from azguard.cli.output.delivery import Overwrite, check_overwrite, to_file, to_stream
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import one_of
+from azguard.cli.rules.engine import at_most_one, one_of
+from azguard.requests.results import WOULD_CLEAR
 from azguard.wire.operations.shares import FILE_GET, FILE_LIST_RANGES, FILE_PUT_RANGE, FILE_RENAME
 
 if TYPE_CHECKING:
@@ -215,11 +216,12 @@ def _write(upload: "FileUpload", write: "Callable[[], Any]", *, skip: bool) -> A
     return existence.create(write, lambda: writes.find_existing(upload.target, upload.op, upload.deadline), skip=skip)
 
 
-@range_app.command("put", spec=common.operation(FILE_PUT_RANGE))
+@range_app.command("put", spec=common.operation(FILE_PUT_RANGE), rules=(at_most_one("--file --content"),))
 def put_range(
     env: Environment,
     path: addresses.File,
     file: Annotated[str | None, option("--file, -f", "FILE|-", "Write this file; by default, stdin.")] = None,
+    content: common.Content = None,
     offset: _Offset = 0,
 ) -> None:
     """Write content over a range of a file, if it is still the version that you read.
@@ -238,7 +240,10 @@ def put_range(
     from azguard.files import ranges
 
     write = _plan(env, path, offset)
-    with streams.content(file) as stream, env.out.progress_bar(f"put {write.target}", streams.size(stream)) as progress:
+    with (
+        streams.content(file, text=content) as stream,
+        env.out.progress_bar(f"put {write.target}", streams.size(stream)) as progress,
+    ):
         done = ranges.put_range(write, stream, progress.at)
     addresses.record_written(env, write.target, write.conditions, done)
     env.out.show(done)
@@ -257,6 +262,7 @@ def clear_range(
         option("--length", "SIZE", "Clear this many bytes, a multiple of 512; always needed.", size(1)),
     ] = None,
     offset: _Offset = 0,
+    dry_run: resources.DryRun = False,
 ) -> None:
     """Clear a range of a file, so that it holds zeros and takes no room.
 
@@ -267,9 +273,13 @@ def clear_range(
 
     Topics: files
     """
-    from azguard.files import ranges
+    from azguard.files import files, ranges
 
     write = _plan(env, file, offset)
+    if dry_run:
+        look = lambda: files.show(write.target, write.conditions, env.deadline)  # noqa: E731
+        resources.show_doomed(env, write.target, write.conditions, look, outcome=WOULD_CLEAR)
+        return
     done = ranges.clear_range(write, length or 0)
     addresses.record_written(env, write.target, write.conditions, done)
     env.out.show(done)

@@ -113,8 +113,13 @@ def run_locked(
 
     The lock is the open file. While it is open, no SMB client can open it for reading or writing, and the REST API
     answers 409 SharingViolation to reads and writes. With --share read others may read it. With --range they may open
-    it, and read and write what is outside these bytes. The command cannot open the locked file either: use a file
-    beside your data, or a range that is behind its end.
+    it, and read and write what is outside these bytes.
+
+    With --shared azguard opens the file to read it. Any number of runs with --shared hold the lock beside each other,
+    others may read the file, and a run without --shared waits until they have ended.
+
+    Without --shared the command cannot open the locked file either: use a file beside your data, or a range that is
+    behind its end.
 
     A file that is missing is created empty, with the directories it is in; it stays. The share must exist.
 
@@ -140,7 +145,7 @@ def run_locked(
 
     Examples:
         azguard file lock run team/deploy.lock --wait 10m -- ./deploy.sh
-        azguard file lock run team/plan.txt --share read -- ./deploy.sh
+        azguard file lock run team/plan.txt --shared -- ./deploy.sh
         azguard file lock run team/orders.db --range 0:1 --no-wait -- ./deploy.sh
 
     Topics: smb-locks

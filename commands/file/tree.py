@@ -17,7 +17,7 @@ from azguard.cli.options.content_headers import (
     HeaderOptions,
     SmbPropertyOptions,
 )
-from azguard.cli.options.copies import WAIT_SECONDS, FileCopyOptions, find_ends, locate_file_source
+from azguard.cli.options.copies import WAIT_SECONDS, CopyId, FileCopyOptions, find_ends, locate_file_source
 from azguard.cli.options.resources import Noun, declare_exists
 from azguard.cli.options.trees import FileTreeDeleteOptions
 from azguard.cli.options.types import DURATION, TEXT
@@ -25,7 +25,7 @@ from azguard.cli.options.types import size as size_type
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import Rule, any_of, one_of
-from azguard.files import entries, files
+from azguard.files import directories, entries, files
 from azguard.guards.resolve import Conditions
 from azguard.wire.operations.shares import (
     FILE_ABORT_COPY,
@@ -175,10 +175,7 @@ def prune(
 @app.command(spec=common.operation(FILE_RENAME))
 def copy(
     env: Environment,
-    path: Annotated[
-        str,
-        argument("SOURCE", "The file or blob to copy, or its URL.", completer=completers.file_sources),
-    ],
+    path: Annotated[str, argument("SOURCE", "The file or blob, or its URL.", completer=completers.file_sources)],
     to: Annotated[str | None, argument("DESTINATION", "Where it goes: SHARE/PATH.", completer=completers.files)] = None,
     *,
     given: FileCopyOptions,
@@ -193,8 +190,9 @@ def copy(
     exists and you never read it, 42 if it changed since. Only the rename is done under a lease.
 
     The copy belongs to this command. Within an account it usually ends at once; from another account it may take hours.
-    Ctrl-C, TERM and --timeout stop it, and nothing is written. Without --timeout azguard waits as long as the copy goes
-    on, and gives up (exit 75) when no byte came for an hour. After kill -9 a temporary file remains, whose name begins
+    Ctrl-C and TERM stop it, and nothing is written. Without --wait azguard waits as long as the copy goes on, and gives
+    up (exit 75) when no byte came for an hour. With --wait it stops the copy after that time, and with --no-wait if the
+    copy does not end at once (exit 75, too). After kill -9 a temporary file remains, whose name begins
     with .azguard-, and a pending copy goes on into it. The next copy or put in the directory on this machine stops and
     deletes it, and so does azguard file prune.
 
@@ -208,8 +206,7 @@ def copy(
 
     Examples:
         azguard file copy team/plan.txt team/copy.txt
-        azguard file copy team/plan.txt team/copy.txt --if-exists skip
-        azguard file copy team/plan.txt team/old.txt --preserve-info
+        azguard file copy team/plan.txt team/old.txt --wait 10m
 
     Topics: files, conditions
     """
@@ -222,7 +219,7 @@ def copy(
     target = env.locate(destination, Kind.FILE, writable=True)
     skip = resources.skips(env, given.if_exists)
     source = locate_file_source(env, target, origin, given.source_sas)
-    timeout = env.timeout
+    wait = 0.0 if given.no_wait else given.wait
     plan = FileCopy(
         target=target,
         source=source,
@@ -230,8 +227,8 @@ def copy(
         settings=given.build_settings(source),
         conditions=uploads.create_only(target) if skip else env.conditions(target),
         deadline=env.deadline,
-        patience=env.patience(timeout, WAIT_SECONDS),
-        is_strict=timeout is not None,
+        patience=env.patience(None, WAIT_SECONDS if wait is None else wait),
+        is_strict=wait is not None,
         op=fresh_op(),
     )
     guarding = addresses.guarding(env)
@@ -251,9 +248,8 @@ def copy(
 def abort_copy(
     env: Environment,
     path: _Destination,
-    copy_id: Annotated[
-        str | None, option("--copy-id", "ID", "Stop this copy; by default, the pending one.", TEXT)
-    ] = None,
+    copy_id: CopyId = None,
+    dry_run: resources.DryRun = False,
 ) -> None:
     """Stop a copy that is pending. The destination is then an empty file.
 
@@ -273,8 +269,9 @@ def abort_copy(
     from azguard.files import copies
 
     target = env.locate(path, Kind.FILE, writable=True)
-    done = copies.abort(target, copy_id, env.conditions(target), env.deadline)
-    env.reads.forget(target)
+    done = copies.abort(target, copy_id, env.conditions(target), env.deadline, only_tells=dry_run)
+    if not dry_run:
+        env.reads.forget(target)
     env.out.show(done)
 
 
@@ -286,6 +283,7 @@ def rename(
     source_lease_id: Annotated[
         str | None, option("--source-lease-id", "ID", "The lease of the file that is renamed.", TEXT)
     ] = None,
+    dry_run: resources.DryRun = False,
 ) -> None:
     """Rename a file inside its share; nothing is replaced that you did not read.
 
@@ -305,11 +303,15 @@ def rename(
     target = env.locate(new, Kind.FILE, writable=True)
     last = env.reads.find_last(source)
     lease_id = env.reads.choose_lease_id(source, source_lease_id)
+    expected = None if last is None else last.etag
+    if dry_run:
+        env.out.show(directories.preview_rename(source, target, expected, env.conditions(target), env.deadline))
+        return
     given = files.FileRename(
         source=source,
         target=target,
         conditions=env.conditions(target),
-        on_source=Conditions(guard="lease", expected_etag=None if last is None else last.etag, lease_id=lease_id),
+        on_source=Conditions(guard="lease", expected_etag=expected, lease_id=lease_id),
         guarding=addresses.guarding(env),
         deadline=env.deadline,
     )

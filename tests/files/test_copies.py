@@ -178,7 +178,7 @@ def test_nothing_of_a_pending_copy_is_seen_at_its_destination(
 
 
 def test_a_copy_that_takes_too_long_is_stopped(files_cli: CliWorld, source: str, elsewhere: Elsewhere) -> None:
-    ran = files_cli.call("file", "copy", f"{source}-2", "--source", elsewhere.url, "--timeout", "1s", "-o", "json")
+    ran = files_cli.call("file", "copy", f"{source}-2", "--source", elsewhere.url, "--wait", "1s", "-o", "json")
     assert (ran.code, ran.error["copy_progress"], share_of(files_cli, source)) == (
         75,
         f"0/{len(CONTENT)}",

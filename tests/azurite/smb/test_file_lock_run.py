@@ -44,6 +44,8 @@ def test_the_command_runs_with_the_file_and_its_status_is_ours(world: FileLockWo
     [
         ([], "SharingViolation", "SharingViolation"),
         (["--share", "read"], None, "SharingViolation"),
+        (["--shared"], None, "SharingViolation"),
+        (["--shared", "--range", "0:1"], None, "FileLockConflict"),
         (["--range", "0:1"], "FileLockConflict", "FileLockConflict"),
         (["--range", "9:1"], None, None),
     ],
@@ -78,6 +80,18 @@ def test_bytes_that_do_not_overlap_are_locked_beside_each_other(world: FileLockW
     over = world.run(file, "--range", "9:1", "--no-wait", "--", "true")
     assert (beside.code, over.code) == (0, 75)
     working.finish(0)
+
+
+@pytest.mark.parametrize("options", [[], ["--range", "0:1"]])
+def test_readers_are_beside_each_other_and_a_writer_is_alone(world: FileLockWorld, options: list[str]) -> None:
+    file = world.new()
+    reader = world.begin_working(file, "--shared", *options)
+    codes = [world.run(file, *each, *options, "--no-wait", "--", "true").code for each in (["--shared"], [])]
+    reader.finish(0)
+    assert (reader.ended().code, codes) == (0, [0, 75])
+    writer = world.begin_working(file, *options)
+    assert world.run(file, "--shared", *options, "--no-wait", "--", "true").code == 75
+    writer.finish(0)
 
 
 def test_the_same_lock_again_inside_the_command_starts_at_once(world: FileLockWorld) -> None:

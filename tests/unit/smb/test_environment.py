@@ -31,11 +31,19 @@ def test_smb_does_not_tell_capitals_from_small_letters() -> None:
         (file_lock(), FIRST),
         (FIRST, file_lock()),
         (FIRST, file_lock(byte_range=ByteRange(9, 1))),
+        (file_lock(is_shared=True), file_lock()),
+        (file_lock(), file_lock(is_shared=True)),
     ],
 )
 def test_a_lock_that_would_wait_for_its_own_end_is_refused(outer: FileLock, inner: FileLock) -> None:
     with pytest.raises(UsageError):
         find_outer_lock(inner, export_lock(outer, {}))
+
+
+def test_readers_keep_no_other_readers_out() -> None:
+    outer = export_lock(file_lock(is_shared=True), {})
+    beside = file_lock(byte_range=ByteRange(0, 1), is_shared=True)
+    assert (find_outer_lock(file_lock(is_shared=True), outer) is None, find_outer_lock(beside, outer)) == (False, None)
 
 
 def test_bytes_that_do_not_overlap_are_another_lock() -> None:
