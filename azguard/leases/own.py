@@ -94,9 +94,9 @@ class OwnLeaseStatus:
     COLUMNS: ClassVar = (
         columns.ADDRESS,
         columns.STATE,
-        columns.HOLDER._replace(name="scope", title="holder"),
-        columns.HOLDING_SINCE,
-        columns.HOLDING_REASON._replace(name="action", title="reason"),
+        columns.HOLDER._replace(name="scope", title="holder", rank=2),
+        columns.HOLDING_SINCE._replace(rank=1),
+        columns.HOLDING_REASON._replace(name="action", title="reason", rank=0),
         columns.UNTIL._replace(title="ends"),
         columns.LEASE_ID,
         columns.CONFIRMED,

@@ -20,7 +20,7 @@ from typing import Any
 
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
-from azguard.errors import AzguardError, Changed, Locked, NotFound
+from azguard.errors import AzguardError, Changed, E, NotFound
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
 from azguard.leases import owners
@@ -217,7 +217,7 @@ def look(
     )
 
 
-def add_holder(error: Locked, target: Target, deadline: Deadline) -> Locked:
+def add_holder(error: E, target: Target, deadline: Deadline) -> E:
     """Return a refusal with who holds the lease, by one look; as it is where the service does not tell."""
     try:
         return name_holder(error, look(target, deadline))
@@ -225,7 +225,7 @@ def add_holder(error: Locked, target: Target, deadline: Deadline) -> Locked:
         return error
 
 
-def name_holder(error: Locked, found: LeaseState) -> Locked:
+def name_holder(error: E, found: LeaseState) -> E:
     """Return a refusal with the state of the lease, and with who holds it unless it is free by now."""
     told = error.but(lease_state=found.state)
     if found.free:

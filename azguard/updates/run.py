@@ -233,7 +233,7 @@ class UpdateRun:
         return GaveUp(
             f"{target} {why} after {pluralize(self.attempts, 'attempt')}; nothing was applied",
             address=str(target.address),
-            reason="update_gave_up",
+            reason="update_leased" if self.leased else "update_gave_up",
             facts={"outcome": "gave_up"},
         )
 

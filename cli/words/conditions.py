@@ -204,7 +204,8 @@ HINTS: Mapping[str, Words] = {
         "the next time use --op-id KEY: with it a second run applies nothing twice"
     ),
     "transform_nested_too_deeply": "azguard edits a few hundred levels; a command can edit more: -- CMD",
-    "update_gave_up": "run it again, or allow more time: --timeout 5m; for a lease of others: --wait 5m",
+    "update_gave_up": "run it again, or allow more time: --timeout 5m",
+    "update_leased": "run it again, or wait longer: --wait 5m",
     "update_meets_lease": "wait for its holder with --wait, or work inside that lease with --lease-id",
     "update_of_nothing": "add --create to make it",
     # Cache.

@@ -15,7 +15,7 @@ from azguard.cache.records import Key
 from azguard.cli.context import Environment
 from azguard.cli.parsing import command_line
 from azguard.cli.words import hints
-from azguard.errors import AzguardError, GaveUp, Locked, NotFound
+from azguard.errors import AzguardError, E, GaveUp, Locked, NotFound
 from azguard.leases import state as lease_state
 from azguard.locks import environment
 from azguard.requests.deadline import Deadline
@@ -45,7 +45,8 @@ def explain(env: Environment, error: AzguardError) -> AzguardError:
         return _name_own_lease(env, told, target)
     # What a lease keeps from happening is said for a lease that was waited for, and not for a blob.
     if isinstance(told, GaveUp) and error.reason != "blob_wait_over":
-        return _name_own_lease_waited_for(env, told, target)
+        named = _name_own_lease_waited_for(env, told, target)
+        return _look_for_holder(env, named, target) if named is told and error.reason == "update_leased" else named
     if isinstance(told, NotFound) and told.http_status == HTTPStatus.NOT_FOUND:
         return _offer_near_names(env, told, target)
     return error
@@ -97,7 +98,7 @@ def _name_other_holder(env: Environment, error: Locked, target: Target, asked: s
     return told.but(hint=f"{wait}\n      or, if its holder is gone, break it: azguard lease break {address}")
 
 
-def _look_for_holder(env: Environment, error: Locked, target: Target) -> Locked:
+def _look_for_holder(env: Environment, error: E, target: Target) -> E:
     return lease_state.add_holder(error, target, env.deadline.restart(seconds=_LOOK_SECONDS))
 
 

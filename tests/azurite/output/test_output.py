@@ -455,7 +455,7 @@ def test_a_lease_is_shown_where_there_is_one() -> None:
 
 @cases(
     ("width", "columns"),
-    [(200, ["address", "lease_id", "confirmed", "until"]), (80, ["address", "lease_id", "confirmed"]),
+    [(200, ["address", "scope", "until", "lease_id", "confirmed"]), (80, ["address", "lease_id", "confirmed"]),
      (60, ["address", "lease_id"])],
 )  # fmt: skip
 def test_a_lease_that_is_held_is_shown_with_the_id_to_release_it_by(width: int, columns: list[str]) -> None:
@@ -472,7 +472,7 @@ def leased(clock: str) -> dict[str, object]:
 
 @pytest.mark.parametrize(
     ("clock", "columns"),
-    [("service", ["address", "state", "by", "age"]), ("holder", ["address", "state", "by", "age", "clock"])],
+    [("service", ["address", "state", "holder", "age"]), ("holder", ["address", "state", "holder", "age", "clock"])],
 )
 def test_an_age_by_the_clock_of_its_holder_is_marked(
     capsys: pytest.CaptureFixture[str], clock: str, columns: list[str]
