@@ -21,6 +21,7 @@ from azguard.files.writes import FileWrite, Held
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag, require_version
 from azguard.leases import guard, owner_records
+from azguard.leases.guard import WRITE_TERM, Term
 from azguard.leases.owner_records import Moved, ProcessLease, ProcessLeases, Version
 from azguard.leases.owners import OWNER, Owner
 from azguard.leases.recorded import LeaseRecords
@@ -78,12 +79,14 @@ def perform(write: FileWrite, guarding: Guarding, deadline: Deadline, *, drops_o
 
 
 @contextmanager
-def hold(target: Target, conditions: Conditions, guarding: Guarding, deadline: Deadline) -> Iterator[Held]:
+def hold(
+    target: Target, conditions: Conditions, guarding: Guarding, deadline: Deadline, term: Term = WRITE_TERM
+) -> Iterator[Held]:
     """Hold a lease on the very version that the conditions name; our own lease of a file tells who holds it."""
-    conditions = take_over(target, conditions, guarding, deadline)
+    lease_id, records = conditions.lease_id, guarding.records
     with (
         handles.tell_holders(target, deadline),
-        guard.hold(target, conditions.lease_id, guarding.records, deadline, processes=guarding.processes) as lease,
+        guard.hold(target, lease_id, records, deadline, processes=guarding.processes, term=term) as lease,
     ):
         answers = Answers()
         found = writes.fetch(target, lease.lease_id, deadline, answers)
@@ -99,8 +102,8 @@ def hold(target: Target, conditions: Conditions, guarding: Guarding, deadline: D
             is_noted = held.has_note
             yield held
         except BaseException:
-            if is_noted and not lease.is_gone:
-                _withdraw(target, held, before, guarding, deadline)
+            if is_noted:
+                withdraw(target, held, before, guarding, deadline)
             raise
 
 
@@ -148,6 +151,25 @@ def finish(target: Target, held: Held | None, done: _Done, deadline: Deadline) -
     return replace(done, etag=moved.after, last_modified=moved.last_modified)
 
 
+def withdraw(target: Target, held: Held, before: str, guarding: Guarding, deadline: Deadline) -> Moved | None:
+    """Remove the record after a write that was not done; return how that moved the version, None if it did not.
+
+    ``before`` is the ETag before the record was written.
+    """
+    if held.lease.is_gone:
+        return None
+    try:
+        with commits.suppress():
+            moved = owner_records.remove(target, held.lease.lease_id, deadline.afterwards(_REMOVE_SECONDS))
+    except AzguardError:
+        return None
+    if moved is None:
+        return None
+    moved = replace(moved, before=before)
+    guarding.records.record_move(target, moved)
+    return moved
+
+
 def take_over(target: Target, conditions: Conditions, guarding: Guarding, deadline: Deadline) -> Conditions:
     """End what a killed process on this machine left, and return the conditions for the version that is there then.
 
@@ -164,9 +186,21 @@ def take_over(target: Target, conditions: Conditions, guarding: Guarding, deadli
 
 def end_abandoned(target: Target, guarding: Guarding, deadline: Deadline) -> EndedLeases:
     """Release what killed processes on this machine left on a share or a file."""
-    if guarding.processes is None:
-        return EndedLeases()
-    return _end_left(target, guarding.processes, guarding.records, deadline)
+    ended = EndedLeases()
+
+    def tidy(place: Target, lease: ProcessLease) -> None:
+        found = _remove_left_record(place, lease, deadline)
+        for moved in found:
+            guarding.records.record_move(place, moved)
+        ended.moves += found if place.address == target.address else []
+
+    for lease in () if guarding.processes is None else guarding.processes.release_abandoned(target, deadline, tidy):
+        ended.leases += 1
+        for place in lease.find_places(target):
+            guarding.records.remove(place, lease.lease_id)
+    if ended.leases and target.kind is Kind.FILE:
+        temporary.sweep(guarding.temporary, target, deadline)
+    return ended
 
 
 def _choose_note(target: Target, held: Held, guarding: Guarding) -> Owner | None:
@@ -191,38 +225,6 @@ def _add_record(target: Target, held: Held, owner: Owner, deadline: Deadline) ->
     found.metadata = {**kept, OWNER: record, KEY: moved.lineage}
     found.etag = moved.after or writes.fetch(target, lease_id, deadline).etag
     return Held(held.lease, found, has_note=True, answered_at=held.answered_at, may_move=moved.attempts > 1)
-
-
-def _withdraw(target: Target, held: Held, before: str, guarding: Guarding, deadline: Deadline) -> None:
-    """Remove the record after a write that was not done, and note how that moved the version; raise no error.
-
-    ``before`` is the ETag before the record was written.
-    """
-    try:
-        with commits.suppress():
-            moved = owner_records.remove(target, held.lease.lease_id, deadline.afterwards(_REMOVE_SECONDS))
-    except AzguardError:
-        return
-    if moved is not None:
-        guarding.records.record_move(target, replace(moved, before=before))
-
-
-def _end_left(target: Target, processes: ProcessLeases, records: LeaseRecords, deadline: Deadline) -> EndedLeases:
-    ended = EndedLeases()
-
-    def tidy(place: Target, lease: ProcessLease) -> None:
-        found = _remove_left_record(place, lease, deadline)
-        for moved in found:
-            records.record_move(place, moved)
-        ended.moves += found if place.address == target.address else []
-
-    for lease in processes.release_abandoned(target, deadline, tidy):
-        ended.leases += 1
-        for place in lease.find_places(target):
-            records.remove(place, lease.lease_id)
-        if target.kind is Kind.FILE:
-            temporary.clean(target, lease.lease_id, deadline)
-    return ended
 
 
 def _remove_left_record(target: Target, lease: ProcessLease, deadline: Deadline) -> list[Moved]:

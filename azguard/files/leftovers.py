@@ -19,13 +19,12 @@ from azguard.files import entries, files, temporary, writes
 from azguard.files.guarding import Guarding
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
-from azguard.processes.notes import ProcessNotes
 from azguard.requests.calls import ServiceClock
 from azguard.requests.deadline import Deadline
 from azguard.resources.copies import PENDING
 
-# Of a put or a copy: a number, by which it is noted. Of safe-update: the id of its lease, by which that is noted.
-_NAME = re.compile(rf"{re.escape(temporary.PREFIX)}(?:([0-9a-f]{{16}})\.tmp|([0-9a-f-]{{36}})-[0-9a-f]{{8}})")
+# A number, by which it is noted.
+_NAME = re.compile(rf"{re.escape(temporary.PREFIX)}([0-9a-f]{{16}})\.tmp")
 _ENDED, _OLD = "process_ended", "old"
 
 
@@ -116,8 +115,8 @@ def _prune_one(
 
 def _delete(target: Target, found: Any, named: re.Match[str], pruning: Pruning) -> None:
     """Delete one version, under the lease that its process put on it, or under our own."""
-    notes, name = _find_notes(named, pruning.guarding)
-    note = notes.find(name) if named[1] and notes is not None else None
+    notes = pruning.guarding.temporary
+    note = None if notes is None else notes.find(named[1])
     # It is noted before it is asked for, so that the file may not have it.
     has_lease = note is not None and found.lease.state == "leased"
     lease_id = note.facts.get("lease_id") if note is not None and has_lease else None
@@ -128,17 +127,10 @@ def _delete(target: Target, found: Any, named: re.Match[str], pruning: Pruning) 
 
 
 def _judge(named: re.Match[str], age: timedelta | None, pruning: Pruning) -> str:
-    notes, name = _find_notes(named, pruning.guarding)
-    if notes is not None and notes.is_running(name):
+    notes = pruning.guarding.temporary
+    if notes is not None and notes.is_running(named[1]):
         return "process_runs"
-    if notes is not None and notes.find(name) is not None:
+    if notes is not None and notes.find(named[1]) is not None:
         return _ENDED
     is_old = age is not None and pruning.older_than is not None and age >= pruning.older_than
     return _OLD if is_old else "maybe_written"
-
-
-def _find_notes(named: re.Match[str], guarding: Guarding) -> tuple[ProcessNotes | None, str]:
-    """Return where the note of a temporary file would be, and its name."""
-    if named[1]:
-        return guarding.temporary, named[1]
-    return None if guarding.processes is None else ProcessNotes(guarding.processes.folder), named[2]

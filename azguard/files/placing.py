@@ -144,9 +144,12 @@ def put_in_place(
     conditions = version.conditions
     if conditions.expected_etag is None:
         return _rename(version, made, None, conditions.lease_id, found, smb)
+    deadline = version.deadline.fresh()
     with ExitStack() as until:
         try:
-            held = until.enter_context(guarding.hold(version.target, conditions, guarding_by, version.deadline.fresh()))
+            # Another process may have been killed while the temporary file was filled.
+            conditions = guarding.take_over(version.target, conditions, guarding_by, deadline)
+            held = until.enter_context(guarding.hold(version.target, conditions, guarding_by, deadline))
         except NotFound as error:
             _raise_missing(version, error)
         done = _rename(version, made, held, held.lease.lease_id, held.found, smb)

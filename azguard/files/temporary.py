@@ -11,7 +11,6 @@ azguard on this machine deletes the file of a killed process.
 import hashlib
 import secrets
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, BinaryIO
@@ -24,7 +23,7 @@ from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
 from azguard.processes.notes import ProcessNote, ProcessNotes
 from azguard.requests import commits
-from azguard.requests.calls import CallOutcome, CallResult, page_timeouts, pages, send_once, write_timeouts
+from azguard.requests.calls import CallOutcome, CallResult, send_once, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import is_lease_problem, service_code, status
@@ -38,8 +37,6 @@ _IS_PENDING = "PendingCopyOperation"
 PREFIX = ".azguard-"
 # Bounded: a file that stays behind is garbage, and harms nothing.
 _DELETE_SECONDS = 3.0
-#: How often the deletion of one is sent that no note tells of.
-DELETE_TRIES = 5
 #: The most that one request writes.
 PIECE_BYTES = 4 * 1024 * 1024
 # A stream of unknown length gets a file that is larger by this factor whenever it is full.
@@ -75,13 +72,10 @@ def sweep(notes: ProcessNotes | None, target: Target, deadline: Deadline) -> Non
             note.close(is_done=delete_temporary(place, note.facts.get("lease_id"), deadline))
 
 
-def delete_temporary(target: Target, lease_id: str | None, deadline: Deadline, tries: int = 1) -> bool:
+def delete_temporary(target: Target, lease_id: str | None, deadline: Deadline) -> bool:
     """Delete a temporary file, if that can be done soon; return whether it is known not to be there."""
     patience = deadline.afterwards(_DELETE_SECONDS)
     sent = _send_delete(target, lease_id, patience)
-    while sent.outcome not in (CallOutcome.COMMITTED, CallOutcome.REFUSED) and tries > 1 and not patience.passed:
-        tries -= 1
-        sent = _send_delete(target, lease_id, patience)
     if sent.error is not None and service_code(sent.error) == _IS_PENDING:
         stop_copy(target, lease_id, patience)
         sent = _send_delete(target, lease_id, patience)
@@ -129,8 +123,6 @@ class TemporaryFile:
     note: ProcessNote | None = None
     #: Where it is noted.
     notes: ProcessNotes | None = None
-    #: Begins its name after the prefix, instead of a number: the id of the lease by which it is noted.
-    stem: str | None = None
     #: Whether a request that makes it may still come, so that it is looked for again when this process has ended.
     is_doubtful: bool = False
     sha256: Any = field(default_factory=hashlib.sha256)
@@ -174,7 +166,7 @@ class TemporaryFile:
 
     def rename_away(self) -> None:
         """Give it a name that stood in no request before, so that none that comes late, or twice, can change it."""
-        other = choose(self.target, self.settings, self.patience, 0, self.notes, self.stem)
+        other = choose(self.target, self.settings, self.patience, 0, self.notes)
         patience = other.step = self._begin_step()
         request = WriteRequest[Any](
             target=self.target,
@@ -204,9 +196,9 @@ class TemporaryFile:
         if self.note is not None:
             self.note.add(lease_id=lease_id)
 
-    def remove(self, tries: int = 1) -> None:
+    def remove(self) -> None:
         """Delete it, if that can be done; raise no error."""
-        is_gone = delete_temporary(self.target, self.lease_id, self.step or self.patience(), tries)
+        is_gone = delete_temporary(self.target, self.lease_id, self.step or self.patience())
         self.forget(is_gone=is_gone and not self.is_doubtful)
 
     def _begin_step(self) -> Deadline:
@@ -274,13 +266,12 @@ def create(
     settings: Mapping[str, Any],
     patience: Callable[[], Deadline],
     notes: ProcessNotes | None,
-    stem: str | None = None,
 ) -> TemporaryFile:
     """Create a temporary file in the directory of a file, and delete those that a killed process left there."""
     deadline = patience()
     sweep(notes, target, deadline)
     while True:
-        made = choose(target, settings, patience, size, notes, stem)
+        made = choose(target, settings, patience, size, notes)
         made.step = deadline
         request = WriteRequest[Any](
             target=made.target,
@@ -325,24 +316,12 @@ def choose(
     patience: Callable[[], Deadline],
     size: int,
     notes: ProcessNotes | None,
-    stem: str | None = None,
 ) -> TemporaryFile:
     """Return a temporary file that is noted, and does not exist yet."""
     token = secrets.token_hex(8)
-    place = _beside(target, f"{token}.tmp" if stem is None else f"{stem}-{token[:8]}")
+    place = _beside(target, f"{token}.tmp")
     note = _open_note(notes, place, token)
-    return TemporaryFile(place, settings, patience, size, note=note, notes=notes, stem=stem)
-
-
-def clean(target: Target, stem: str, deadline: Deadline) -> None:
-    """Delete the files that a killed process left beside a file under a stem; what cannot be deleted is left."""
-    folder, _, _ = target.address.path.rpartition("/")
-    patience = deadline.afterwards(_DELETE_SECONDS)
-    directory = target.account.directory(Address(Kind.DIR, (target.address.container, folder)))
-    with suppress(AzguardError):
-        listed = directory.list_directories_and_files(name_starts_with=f"{PREFIX}{stem}", **page_timeouts(patience))
-        for each in list(pages(listed, target, patience)):
-            delete_temporary(_beside(target, each.name.removeprefix(PREFIX)), None, patience, DELETE_TRIES)
+    return TemporaryFile(place, settings, patience, size, note=note, notes=notes)
 
 
 def _beside(target: Target, name: str) -> Target:

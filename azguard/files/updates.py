@@ -18,7 +18,7 @@ from azguard.errors import Changed, NotFound, TransformFailed, UsageError
 from azguard.files import temporary, writes
 from azguard.files.download import FileDownload
 from azguard.files.entries import drop_own
-from azguard.files.temporary import DELETE_TRIES, PIECE_BYTES, TemporaryFile
+from azguard.files.temporary import PIECE_BYTES, TemporaryFile
 from azguard.files.update_lease import LeasedUpdate
 from azguard.guards.versions import quote_etag
 from azguard.leases import state as lease_state
@@ -131,9 +131,9 @@ class FileContent(LeasedUpdate):
                 if service_code(error) in ("ResourceNotFound", "ResourceAlreadyExists"):
                     raise RefusedHere.as_changed() from error
                 raise
+            made.forget()
             self._made = None
             self.note_written()
-            self.forget_unasked()
             return CommittedVersion.of(answer)
 
         return commit
@@ -161,20 +161,19 @@ class FileContent(LeasedUpdate):
         return content
 
     def _write_beside(self, content: bytes, settings: Mapping[str, Any], deadline: Deadline) -> TemporaryFile:
-        """Write content into a temporary file whose name tells our lease, by which it is found after a crash."""
-        stem = self._choose_lease(deadline).lease_id
-        made = temporary.create(self.target, len(content), settings, lambda: deadline, None, stem)
+        notes = self.guarding.temporary
+        made = temporary.create(self.target, len(content), settings, lambda: deadline, notes)
         try:
             made.rename_away()
             made.fill(content[:PIECE_BYTES], BytesIO(content[PIECE_BYTES:]), lambda _: None)
         except BaseException:
-            made.remove(DELETE_TRIES)
+            made.remove()
             raise
         return made
 
     def _discard(self) -> None:
         if self._made is not None:
-            self._made.remove(DELETE_TRIES)
+            self._made.remove()
             self._made = None
 
 

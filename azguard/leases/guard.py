@@ -30,6 +30,17 @@ _PAUSE_SECONDS = 0.1
 _RENEW_SECONDS = 5.0
 
 
+@dataclass(frozen=True)
+class Term:
+    """How long a lease lasts, where its kind has a term, and how long to wait for that of another guarded write."""
+
+    seconds: int = _SECONDS
+    others_seconds: float = _OTHERS_SECONDS
+
+
+WRITE_TERM = Term()
+
+
 @dataclass
 class GuardLease:
     """A lease that is held while a write is guarded."""
@@ -42,7 +53,7 @@ class GuardLease:
     ends: float | None = None
     #: When it was acquired or renewed last, by the deadline's clock.
     since: float = field(init=False)
-    #: Whether it ended with its resource, so that there is nothing to give back.
+    #: Whether it has ended, as with its resource, so that there is nothing to give back.
     is_gone: bool = field(default=False, init=False)
     #: The note of it, by which the next azguard ends it if we are killed.
     note: ProcessLease | None = field(default=None, init=False)
@@ -71,6 +82,7 @@ def hold(
     etag: str | None = None,
     *,
     processes: ProcessLeases | None = None,
+    term: Term = WRITE_TERM,
 ) -> Iterator[GuardLease]:
     """Hold a lease on a resource: the one that the caller holds already, or our own, which is given back at the end.
 
@@ -87,13 +99,13 @@ def hold(
         yield GuardLease(lease_id, is_own=False, deadline=deadline)
         return
     lease_id = str(uuid.uuid4())
-    seconds = _SECONDS if kind_of(target).finite else None
+    seconds = term.seconds if kind_of(target).finite else None
     held = GuardLease(lease_id, is_own=True, deadline=deadline)
     if processes is not None:
         held.note = processes.open(target, lease_id)
     records.add(target, lease_id, seconds)
     held.ends = None if seconds is None else deadline.clock() + seconds
-    _ask(held, target, records, seconds, etag)
+    _ask(held, target, records, seconds, etag, term.others_seconds)
     records.confirm(target, lease_id)
     try:
         yield held
@@ -101,10 +113,17 @@ def hold(
         _give_back(held, target, records)
 
 
-def _ask(held: GuardLease, target: Target, records: LeaseRecords, seconds: int | None, etag: str | None) -> None:
+def _ask(
+    held: GuardLease,
+    target: Target,
+    records: LeaseRecords,
+    seconds: int | None,
+    etag: str | None,
+    others_seconds: float,
+) -> None:
     """Acquire a lease that is recorded; if that fails, nothing of it is left."""
     try:
-        if _acquire(target, held.lease_id, seconds, held.deadline, etag) > 1 and held.note is not None:
+        if _acquire(target, held.lease_id, seconds, held.deadline, etag, others_seconds) > 1 and held.note is not None:
             held.note.may_come_late()
     except OutcomeUnknown as error:
         if held.note is not None:
@@ -176,7 +195,7 @@ def change_id(
         raise
     records.confirm(target, new.lease_id)
     _forget(held, target, records)
-    held.lease_id, held.note = new.lease_id, new.note
+    held.lease_id, held.note, held.is_gone = new.lease_id, new.note, False
 
 
 def _give_back(held: GuardLease, target: Target, records: LeaseRecords) -> None:
@@ -200,6 +219,7 @@ def _give_up(held: GuardLease, target: Target, records: LeaseRecords) -> None:
 
 
 def _forget(held: GuardLease, target: Target, records: LeaseRecords) -> None:
+    held.is_gone = True
     records.remove(target, held.lease_id)
     if held.note is not None:
         held.note.close(is_released=True)
@@ -210,10 +230,12 @@ def _build_unavailable(target: Target, error: OutcomeUnknown) -> Unavailable:
     return Unavailable(f"no lease on {target} could be had in time", str(target.address), detail=error.detail)
 
 
-def _acquire(target: Target, lease_id: str, seconds: int | None, deadline: Deadline, etag: str | None) -> int:
+def _acquire(
+    target: Target, lease_id: str, seconds: int | None, deadline: Deadline, etag: str | None, others_seconds: float
+) -> int:
     """Acquire it, and return how often that was sent; while another guarded write holds one, wait for a moment."""
     on = Conditions() if etag is None else Conditions({"If-Match": etag}, "if-match", etag)
-    others = deadline.restart(seconds=min(_OTHERS_SECONDS, deadline.remaining))
+    others = deadline.restart(seconds=min(others_seconds, deadline.remaining))
     while True:
         try:
             with commits.suppress():

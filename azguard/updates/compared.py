@@ -25,7 +25,7 @@ from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersi
 class RefusedHere(Exception):  # it stands for a refusal of the service, whose fields it has
     """What the service would refuse if it compared the version itself."""
 
-    def __init__(self, status: HTTPStatus, code: str) -> None:
+    def __init__(self, status: int, code: str) -> None:
         super().__init__(code)
         self.status_code = int(status)
         self.error_code = code

@@ -155,7 +155,7 @@ def test_a_resize_of_the_temporary_file_that_comes_twice_cuts_nothing(files_cli:
 
 def test_the_record_of_an_update_that_comes_late_is_refused_under_its_next_lease(files_cli: CliWorld) -> None:
     file = files_world.make(files_cli)
-    late = Late(files_cli, file, "comp=metadata", " acquire", loses=False)
+    late = Late(files_cli, file, "comp=metadata", " release", loses=False)
     ran = late.run("safe-update", f"file:{file}", "--metadata", "--set", "a=1", stdin=b"")
     shown = files_cli.call("file", "show", file).json
     assert (ran.code, late.came, shown["metadata"], shown["lease_state"]) == (0, [412], {"a": "1"}, "available")

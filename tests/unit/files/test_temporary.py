@@ -38,9 +38,7 @@ def test_it_is_deleted_within_the_time_of_the_request_before(monkeypatch: pytest
         raise OutcomeUnknown("no answer")
 
     monkeypatch.setattr(temporary, "send_until_settled", refuse)
-    monkeypatch.setattr(
-        temporary, "delete_temporary", lambda target, lease_id, deadline, tries: deleted.append(deadline)
-    )
+    monkeypatch.setattr(temporary, "delete_temporary", lambda target, lease_id, deadline: deleted.append(deadline))
     made = TemporaryFile(TARGET, {}, clock.deadline, size=1)
     with pytest.raises(Unavailable):
         made.fill(b"x", io.BytesIO(), lambda done: None)

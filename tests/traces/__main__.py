@@ -1,8 +1,0 @@
-"""``python -m tests.traces``."""
-
-import sys
-
-from tests.traces.scenario import main
-
-if __name__ == "__main__":
-    sys.exit(main())
