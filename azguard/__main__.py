@@ -59,7 +59,7 @@ def _end(status: int) -> None:
 
 def _end_by_ctrl_c() -> None:
     """End as Ctrl-C ends any other program: a script goes on after a command that only says 130."""
-    from azguard.processes.terminal import in_foreground
+    from azguard.processes.signals import in_foreground
 
     if in_foreground():
         signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -9,6 +9,10 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar
 
 E = TypeVar("E", bound="AzguardError")
+_IN_JSON = (
+    "kind", "message", "exit_code", "address", "http_status", "service_code", "expected_etag", "current_etag",
+    "lease_state", "request_id", "retriable", "hint",
+)  # fmt: skip
 # The names of the fields of each kind of error, once they were asked for.
 _FIELDS: dict["type[AzguardError]", frozenset[str]] = {}
 
@@ -101,21 +105,7 @@ class AzguardError(Exception):
 
     def as_json(self) -> dict[str, object]:
         """Return the facts of the JSON error object, in the contract's order."""
-        return {
-            "kind": self.kind,
-            "message": self.message,
-            "exit_code": self.exit_code,
-            "address": self.address,
-            "http_status": self.http_status,
-            "service_code": self.service_code,
-            "expected_etag": self.expected_etag,
-            "current_etag": self.current_etag,
-            "lease_state": self.lease_state,
-            "request_id": self.request_id,
-            "retriable": self.retriable,
-            "hint": self.hint,
-            **self.facts,
-        }
+        return {name: getattr(self, name) for name in _IN_JSON} | dict(self.facts)
 
     # A dataclass would compare and hash by value; an exception is itself.
     __eq__ = object.__eq__

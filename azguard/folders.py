@@ -7,8 +7,8 @@ end, a link to a file that is then overwritten.
 import errno
 import os
 import stat
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -162,7 +162,6 @@ class Folders:
 
     @property
     def profiles(self) -> Path:
-        """Return the file of profiles."""
         return self.config / "config.toml"
 
 
@@ -213,6 +212,15 @@ def check_own(path: Path) -> None:
         raise ConfigError(f"{path} belongs to another user ({who})", reason="own_of_another", values=values)
     if found.st_mode & _BY_OTHERS:
         raise ConfigError(f"{path} can be written by other users", reason="own_open_to_others", values=values)
+
+
+@contextmanager
+def explain_unwritable(path: Path, *, reason: str | None = None) -> Iterator[None]:
+    """Raise a ConfigError with this reason where the system does not let a file or folder be written."""
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror or error}", reason=reason) from error
 
 
 def open_private(path: Path) -> BinaryIO:

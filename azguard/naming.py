@@ -33,8 +33,8 @@ _IN_ADDRESS = ("snapshot", "sharesnapshot", "versionid", "restype")
 # The Table service's own way to name an entity, or a table.
 _ODATA_ENTITY = re.compile(r"([A-Za-z0-9]+)\(PartitionKey='((?:[^']|'')*)', ?RowKey='((?:[^']|'')*)'\)")
 _ODATA_TABLE = re.compile(r"(?:Tables\('([A-Za-z0-9]+)'\)|([A-Za-z0-9]+)\(\))")
-# Azurite listens here; only a URL that neither its host nor the account in use tells needs the guess.
-_EMULATOR_PORTS = {10000: "blob", 10001: "queue", 10002: "table", 10004: "file"}
+#: Azurite and the Files emulator listen here. Only a URL that neither its host nor the account in use tells needs it.
+EMULATOR_PORTS = {10000: "blob", 10001: "queue", 10002: "table", 10004: "file"}
 # The endpoints of the account in use by service, asked for only where a URL's host does not tell its service.
 Endpoints = Callable[[], Mapping[str, str]]
 
@@ -203,9 +203,9 @@ def locate_url(url: "SplitResult", base: str, taken: str | None, endpoints: Endp
             name = known.rpartition("/")[2] if "/" in known.partition("//")[2] else account
             return UrlPlace(known, name, service, whole.removeprefix(f"{same_host(known)}/"))
     # An emulator in a container has a name of any kind, such as azurite or host.docker.internal.
-    if _is_path_style(host) or url.port in _EMULATOR_PORTS:
+    if _is_path_style(host) or url.port in EMULATOR_PORTS:
         account, _, path = path.partition("/")
-        return UrlPlace(f"{base}/{account}", account, _EMULATOR_PORTS.get(url.port or 0), path)
+        return UrlPlace(f"{base}/{account}", account, EMULATOR_PORTS.get(url.port or 0), path)
     return UrlPlace(base, account, None, path)
 
 

@@ -65,6 +65,15 @@ def find_http_date(text: str | None) -> datetime | None:
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
+def find_moment(text: str | None) -> datetime | None:
+    """Return the moment of an ISO 8601 text, in UTC unless it says otherwise; None if it names none."""
+    try:
+        found = datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
 def span(seconds: float) -> str:
     """Return a duration as people write it, such as ``1h30m``, in its two largest units."""
     left = max(0, round(seconds))

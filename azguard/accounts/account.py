@@ -49,7 +49,8 @@ class Auth(StrEnum):
 class Account:
     """An account: its name, where its services answer, and what proves the caller's identity.
 
-    The secret never shows in ``repr``.
+    The secret never shows in ``repr``. The services of tables, queues and files know no anonymous access: without
+    credentials, their clients cannot be had (ConfigError).
     """
 
     name: str
@@ -160,82 +161,50 @@ class Account:
         return service
 
     def table(self, address: Address) -> "TableClient":
-        """Return the SDK's client of one table, or of the table an entity is in.
-
-        Raises:
-            ConfigError: no credentials were given; the Table service knows no anonymous access.
-        """
+        """Return the SDK's client of one table, or of the table an entity is in."""
         from azure.data.tables import TableClient
 
         endpoint = self._private_endpoint("table")
         return TableClient(endpoint, address.container, credential=self._credential(), **self._plain())
 
     def table_service(self) -> "TableServiceClient":
-        """Return the SDK's client of the whole table service.
-
-        Raises:
-            ConfigError: see ``table``.
-        """
+        """Return the SDK's client of the whole table service."""
         from azure.data.tables import TableServiceClient
 
         return TableServiceClient(self._private_endpoint("table"), credential=self._credential(), **self._plain())
 
     def queue(self, address: Address) -> "QueueClient":
-        """Return the SDK's client of one queue, or of the queue a message is in; it encodes no message.
-
-        Raises:
-            ConfigError: no credentials were given; the Queue service knows no anonymous access.
-        """
+        """Return the SDK's client of one queue, or of the queue a message is in; it encodes no message."""
         from azure.storage.queue import QueueClient
 
         endpoint = self._private_endpoint("queue")
         return QueueClient(endpoint, queue_name=address.container, credential=self._credential(), **self._plain())
 
     def queue_service(self) -> "QueueServiceClient":
-        """Return the SDK's client of the whole queue service.
-
-        Raises:
-            ConfigError: see ``queue``.
-        """
+        """Return the SDK's client of the whole queue service."""
         from azure.storage.queue import QueueServiceClient
 
         return QueueServiceClient(self._private_endpoint("queue"), credential=self._credential(), **self._plain())
 
     def share_service(self) -> "ShareServiceClient":
-        """Return the SDK's client of the whole file service.
-
-        Raises:
-            ConfigError: no credentials were given; the File service knows no anonymous access.
-        """
+        """Return the SDK's client of the whole file service."""
         from azure.storage.fileshare import ShareServiceClient
 
         return ShareServiceClient(self._private_endpoint("file"), **self._file_settings())
 
     def share(self, address: Address) -> "ShareClient":
-        """Return the SDK's client of one share, or of the share that something is in.
-
-        Raises:
-            ConfigError: see ``share_service``.
-        """
+        """Return the SDK's client of one share, or of the share that something is in."""
         from azure.storage.fileshare import ShareClient
 
         endpoint = self._private_endpoint("file")
         return ShareClient(endpoint, address.container, snapshot=address.snapshot, **self._file_settings())
 
     def directory(self, address: Address) -> "ShareDirectoryClient":
-        """Return the SDK's client of one directory, or of the root of a share.
-
-        Raises:
-            ConfigError: see ``share_service``.
-        """
+        """Return the SDK's client of one directory, or of the root of a share."""
         return self.share(address).get_directory_client(address.path)
 
     def file(self, address: Address) -> "ShareFileClient":
-        """Return the SDK's client of one file.
-
-        Raises:
-            ConfigError: see ``share_service``.
-        """
+        """Return the SDK's client of one file."""
         return self.share(address).get_file_client(address.path)
 
     def _private_endpoint(self, service: str) -> str:

@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from azguard import naming
 from azguard.errors import ConfigError
-from azguard.naming import find_url_base
 
 SERVICES = ("blob", "queue", "table", "file")
 #: The settings of an account whose value is a secret, unless it names a file.
@@ -32,7 +32,7 @@ STORAGE_SCOPE = "https://storage.azure.com/.default"
 EMULATOR_NAME = "devstoreaccount1"
 # The emulator's key is public: https://learn.microsoft.com/azure/storage/common/storage-use-azurite
 EMULATOR_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-EMULATOR_PORTS = {"blob": 10000, "queue": 10001, "table": 10002, "file": 10004}
+EMULATOR_PORTS = {service: port for port, service in naming.EMULATOR_PORTS.items()}
 PUBLIC_SUFFIX = "core.windows.net"
 _USUAL_PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(rf"(?P<name>[a-z0-9]{{3,24}}(?P<zone>\.z\d+)?)\.(?P<service>{'|'.join(SERVICES)})\.(?P<suffix>.+)")
@@ -87,7 +87,7 @@ def check(url: str, where: str) -> str:
     """
     try:
         parts = urlsplit(url)
-        base = find_url_base(parts)
+        base = naming.find_url_base(parts)
         valid = parts.scheme in ("http", "https") and parts.hostname and parts.username is None
     except ValueError:
         valid = False

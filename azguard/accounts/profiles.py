@@ -23,7 +23,7 @@ from azguard.accounts.endpoints import SECRETS
 from azguard.atomic_files import write_atomically
 from azguard.columns import Column
 from azguard.errors import ConfigError
-from azguard.folders import make_folder
+from azguard.folders import explain_unwritable, make_folder
 from azguard.processes import locked_file
 
 KEYS = ("connection-string", "account-name", "account-key", "sas-token", "auth-mode", "emulator",
@@ -150,12 +150,10 @@ def delete(file: Path, name: str) -> Profile | None:
 def _hold_lock(file: Path) -> Iterator[None]:
     """Keep other processes from changing the file; a system without locks keeps none away."""
     with ExitStack() as stack:
-        try:
+        with explain_unwritable(file):
             make_folder(file.parent)
             if locked_file.IS_SUPPORTED:
                 stack.enter_context(locked_file.hold(file.with_name(f"{file.name}.lock"), _BUSY_SECONDS))
-        except OSError as error:
-            raise ConfigError(f"{file} cannot be written: {error.strerror or error}") from None
         yield
 
 
@@ -168,10 +166,8 @@ def _save(file: Path, profiles: Mapping[str, Profile]) -> None:
         if profile.default:
             document["default"] = profile.name
     document["profiles"] = {profile.name: dict(profile.settings) for profile in profiles.values()}
-    try:
+    with explain_unwritable(file):
         write_atomically(file, tomli_w.dumps(document).encode(), 0o600)
-    except OSError as error:
-        raise ConfigError(f"{file} cannot be written: {error.strerror}") from None
 
 
 def _require_valid(file: Path, name: str, settings: object, *, is_default: bool) -> Profile:

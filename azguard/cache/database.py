@@ -30,8 +30,8 @@ _OPENINGS = 4
 _SHORT_WAIT_MILLISECONDS = 100
 _CONSEQUENCE = "what is read now will not guard later writes"
 
-ENTRY = "scope, account, address, etag, last_modified, length, content_hash, lineage, path, time, command"
-LEASE = "scope, account, address, lease_id, duration, action, confirmed, time, job"
+ENTRY = ", ".join(records.ENTRY_COLUMNS)
+LEASE = ", ".join(records.LEASE_COLUMNS)
 THIS = "scope = ? AND account = ? AND address = ?"
 INSERT = (
     "INSERT {or_replace} INTO entries (scope, account, address, copy, etag, last_modified, length,"

@@ -82,7 +82,6 @@ class EtagCache:
 
     @property
     def path(self) -> Path:
-        """Return where the cache is kept, or would be."""
         return self._database.path
 
     def require_readable(self) -> None:

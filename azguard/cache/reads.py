@@ -296,7 +296,6 @@ class Reads:
         self.open_cache().move_leases(source.endpoint, before, after)
 
     def forget(self, target: Target) -> None:
-        """Forget a resource that is not there any more."""
         self.open_cache().forget(_key(target))
 
     def delete(self, target: Target, conditions: Conditions, send: Callable[[], T]) -> T:

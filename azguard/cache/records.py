@@ -6,7 +6,7 @@ What it keeps of a version beside its columns stands behind the command that rea
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, Self
@@ -24,8 +24,10 @@ Row = tuple[Any, ...]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-# How the action ends of a lease that was given up, although a request for it may come late.
+# How the action ends of a lease that was given up, although a request for it may come late; and of one with which an
+# owner record was left on the resource.
 GIVEN_UP = ", given up"
+WITH_REASON = " --reason"
 # An endpoint has neither a query nor a user; a SAS has its signature behind one of these.
 _SECRET_ACCOUNT = re.compile(r"sig=|[?@]")
 _SECRET_ADDRESS = re.compile(r"[?&]sig=|accountkey=|sharedaccesssignature=", re.IGNORECASE)
@@ -102,6 +104,11 @@ class HeldLease:
         """Return whether it was given up, so that only a request that comes late can acquire it."""
         return self.action.endswith(GIVEN_UP)
 
+    @property
+    def has_reason(self) -> bool:
+        """Return whether an owner record was left on the resource."""
+        return self.action.endswith(WITH_REASON)
+
 
 def require_no_secrets(key: Key, command: str = "") -> Key:
     """Return the key if nothing in it, or in the command, looks like a credential."""
@@ -129,39 +136,22 @@ def count_microseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // _MICROSECOND
 
 
+#: The columns of a row, in the order of the fields.
+ENTRY_COLUMNS = tuple(each.name for each in fields(Entry))
+LEASE_COLUMNS = tuple(each.name for each in fields(HeldLease))
+
+
 def parse_entry(row: Row) -> Entry:
     """Return the entry of a row."""
-    scope, account, address, etag, last_modified, length, content_hash, lineage, path, time, command = row
-    shown = None if path is None else os.fsdecode(path)
-    return Entry(
-        scope=scope,
-        account=account,
-        address=address,
-        etag=etag,
-        last_modified=last_modified,
-        length=length,
-        content_hash=content_hash,
-        lineage=lineage,
-        path=shown,
-        time=_format_time(time),
-        command=command,
-    )
+    found = dict(zip(ENTRY_COLUMNS, row, strict=True))
+    path = None if found["path"] is None else os.fsdecode(found["path"])
+    return Entry(**{**found, "path": path, "time": _format_time(found["time"])})
 
 
 def parse_lease(row: Row) -> HeldLease:
     """Return the held lease of a row."""
-    scope, account, address, lease_id, duration, action, confirmed, time, job = row
-    return HeldLease(
-        scope=scope,
-        account=account,
-        address=address,
-        lease_id=lease_id,
-        duration=duration,
-        action=action,
-        confirmed=bool(confirmed),
-        time=_format_time(time),
-        job=job,
-    )
+    found = dict(zip(LEASE_COLUMNS, row, strict=True))
+    return HeldLease(**{**found, "confirmed": bool(found["confirmed"]), "time": _format_time(found["time"])})
 
 
 def export_entry(found: Entry, *, copy: bool) -> dict[str, object]:
@@ -195,19 +185,9 @@ def _parse_record(found: Mapping[str, object], line: int) -> Row:
     if values.get("copy") and path is None:
         raise UsageError(f"line {line}: path is missing, and the record is of a copy in a file")
     copy = path if values.get("copy") else b""
-    time = count_microseconds(datetime.fromisoformat(values["time"]))
-    middle = (values.get(field) for field in ("last_modified", "length", "content_hash", "lineage"))
-    return (
-        values["scope"],
-        values["account"],
-        values["address"],
-        copy,
-        values["etag"],
-        *middle,
-        path,
-        time,
-        values["command"],
-    )
+    values |= {"path": path, "time": count_microseconds(datetime.fromisoformat(values["time"]))}
+    scope, account, address, *rest = (values.get(name) for name in ENTRY_COLUMNS)
+    return (scope, account, address, copy, *rest)
 
 
 def _format_time(time: int) -> str:

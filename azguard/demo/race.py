@@ -58,7 +58,6 @@ class DemoPlan:
 
     @property
     def expected(self) -> int:
-        """Return the count that is right in the end."""
         return self.writers * self.increments
 
 
@@ -121,7 +120,6 @@ class Writers:
             self._rest[child.stdout.fileno()] = b""
 
     def await_ready(self) -> None:
-        """Wait until all of them are ready for a job."""
         for counts in self._count_until(len(self._children)):
             assert set(counts) <= {READY}
 
@@ -141,7 +139,6 @@ class Writers:
         yield from self._count_until(len(self._children) * job.count)
 
     def close(self) -> None:
-        """Stop watching."""
         self._selector.close()
 
     def _count_until(self, total: int) -> Iterator[Counter[str]]:

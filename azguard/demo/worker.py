@@ -68,12 +68,10 @@ class WriterJob:
     count: int
 
     def line(self) -> bytes:
-        """Return the job as a worker reads it."""
         return json.dumps([self.strategy, self.port, self.count]).encode() + b"\n"
 
     @classmethod
     def read(cls, line: str) -> "WriterJob":
-        """Read a job from its line."""
         strategy, port, count = json.loads(line)
         return cls(Strategy(strategy), port, count)
 

@@ -98,7 +98,6 @@ class YamlNode:
         return self.kind in (NodeKind.MAPPING, NodeKind.SEQUENCE) and not self.is_flow
 
     def is_merge(self, position: int) -> bool:
-        """Return whether a member of a mapping is a merge key."""
         key = self.keys[position]
         return key.style is None and key.text == _MERGE
 

@@ -17,7 +17,7 @@ from azguard.emulators import azurite_install, azurite_process, files_process, s
 from azguard.emulators.files_process import FilesEmulator
 from azguard.emulators.state import Azurite
 from azguard.errors import ConfigError, NotFound
-from azguard.folders import make_folder, make_private, open_private
+from azguard.folders import explain_unwritable, make_folder, make_private, open_private
 from azguard.processes import identity, locked_file, signals
 
 _LOG = "azurite.log"
@@ -280,11 +280,9 @@ def _hold_lock(folder: Path) -> Iterator[None]:
     """Keep other processes from starting or stopping the background emulator."""
     file = folder / _LOCK
     with ExitStack() as stack:
-        try:
+        with explain_unwritable(file, reason="lock_file_not_writable"):
             make_private(folder)
             stack.enter_context(locked_file.hold(file))
-        except OSError as error:
-            raise ConfigError(f"{file} cannot be written: {error.strerror}", reason="lock_file_not_writable") from error
         yield
 
 

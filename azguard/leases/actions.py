@@ -198,7 +198,7 @@ def acquire(
         target=target,
         action=Action.ACQUIRE,
         conditions=conditions,
-        send=lambda: _send_once(client(target, lease_id), "acquire", term, conditions=conditions, deadline=deadline),
+        send=lambda: _send_once(client(target, lease_id), "acquire", conditions, deadline, lease_duration=term),
         look=lambda patience: find_held(target, lease_id, patience, for_ever=seconds is None),
         judge_refusal=judge_refusal,
         new_id=lease_id,
@@ -219,7 +219,7 @@ def renew(target: Target, conditions: Conditions, deadline: Deadline) -> LeaseDo
         target=target,
         action=Action.RENEW,
         conditions=conditions,
-        send=lambda: _send_once(client(target, lease_id), "renew", conditions=conditions, deadline=deadline),
+        send=lambda: _send_once(client(target, lease_id), "renew", conditions, deadline),
         look=lambda _: Finding(Verdict.NOT_YET),  # A lease that is held does not show when it was renewed last.
         judge_refusal=lambda error, found: Finding(Verdict.NEVER),
     )
@@ -233,7 +233,7 @@ def change(target: Target, proposed: str, conditions: Conditions, deadline: Dead
         target=target,
         action=Action.CHANGE,
         conditions=conditions,
-        send=lambda: _send_once(client(target, lease_id), "change", proposed, conditions=conditions, deadline=deadline),
+        send=lambda: _send_once(client(target, lease_id), "change", conditions, deadline, proposed_lease_id=proposed),
         look=lambda patience: find_held(target, proposed, patience),
         judge_refusal=lambda error, found: _never_if_not_yet(found),
         new_id=proposed,
@@ -264,7 +264,7 @@ def release(target: Target, conditions: Conditions, deadline: Deadline) -> Lease
         target=target,
         action=Action.RELEASE,
         conditions=conditions,
-        send=lambda: _send_once(client(target, lease_id), "release", conditions=conditions, deadline=deadline),
+        send=lambda: _send_once(client(target, lease_id), "release", conditions, deadline),
         look=look_for_it,
         judge_refusal=judge_refusal,
     )
@@ -337,7 +337,7 @@ def acquire_once(target: Target, lease_id: str, seconds: int, timeouts: Mapping[
     answers = Answers()
     term = seconds if kind_of(target).finite else INFINITE
     with trace.note_lease(Action.ACQUIRE, target, lease_id, None if term == INFINITE else term):
-        client(target, lease_id).acquire(term, raw_response_hook=answers.hear, **timeouts)
+        client(target, lease_id).acquire(lease_duration=term, raw_response_hook=answers.hear, **timeouts)
     return answers.date
 
 
@@ -357,15 +357,15 @@ def _require_lease_id(conditions: Conditions) -> str:
     return conditions.lease_id
 
 
-def _send_once(lease: Any, action: str, *arguments: Any, conditions: Conditions, deadline: Deadline) -> Facts:
-    getattr(lease, action)(*arguments, headers=dict(conditions.headers), **write_timeouts(deadline))
+def _send_once(lease: Any, action: str, conditions: Conditions, deadline: Deadline, **values: Any) -> Facts:
+    getattr(lease, action)(**values, headers=dict(conditions.headers), **write_timeouts(deadline))
     return {"etag": lease.etag, "last_modified": lease.last_modified}
 
 
 def _send_break_once(target: Target, period: int | None, conditions: Conditions, deadline: Deadline) -> Facts:
     answers: list[Any] = []  # The SDK returns only the time of the answer.
     sent = {"headers": dict(conditions.headers), "raw_response_hook": answers.append, **write_timeouts(deadline)}
-    left = client(target, None).break_lease(period, **sent)
+    left = client(target, None).break_lease(lease_break_period=period, **sent)
     headers = answers[-1].http_response.headers
     return {
         "etag": headers.get("ETag"),

@@ -1,13 +1,13 @@
-"""How other programs say in Azure Storage who holds what: one class for each convention, and the table of them.
+"""How other programs say in Azure Storage who holds what: one function for each convention, and the table of them.
 
-A class takes the state of one blob as a listing tells it, and returns a claim if the blob is of its convention. Some
+A function takes the state of one blob as a listing tells it, and returns a claim if the blob is of its convention. Some
 programs lock without a lease: there the blob itself is the lock, for as long as it exists.
 """
 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from azguard.leases import owners
 from azguard.leases import state as lease_age
@@ -43,158 +43,129 @@ class Claim:
 
 # Reads the content of a blob, of which the first few KiB suffice.
 Read = Callable[[], bytes]
+_OF_PULUMI = re.compile(r"(?:.*/)?\.pulumi/locks/(?P<stack>.+)/[^/]+\.json", re.DOTALL)
+_OF_EVENT_HUBS = re.compile(r"[^/]+/(?P<hub>[^/]+)/(?P<group>[^/]+)/ownership/(?P<partition>[^/]+)")
+_OF_RESTIC = re.compile(r"(?:(?P<repository>.+)/)?locks/[0-9a-f]{64}", re.DOTALL)
 
 
-class Convention(Protocol):
-    """One way to say who holds something."""
+def _find_vm_disk(state: LeaseState, _read: Read) -> Claim | None:
+    """Find the disk of a virtual machine: see ``OtherHolder``. Its lease must never be broken by mistake.
 
-    def find(self, state: LeaseState, read: Read) -> Claim | None:
-        """Return the claim on a blob; None if the blob is not of this convention."""
-
-
-class VmDisk:
-    """The disk of a virtual machine: see ``other_holders``. Its lease must never be broken by mistake."""
-
-    def find(self, state: LeaseState, _read: Read) -> Claim | None:
-        """Return the claim of the machine; since when is not known, because each write of the disk moves its time."""
-        holder = state.holder
-        if not state.is_vm_disk or not isinstance(holder, OtherHolder):
-            return None
-        return Claim(VM_DISK, holder.name, UNKNOWN_AGE, reason=holder.why)
+    Since when it is held is not known, because each write of the disk moves its time.
+    """
+    holder = state.holder
+    if not state.is_vm_disk or not isinstance(holder, OtherHolder):
+        return None
+    return Claim(VM_DISK, holder.name, UNKNOWN_AGE, reason=holder.why)
 
 
-class Azguard:
-    """azguard's own record, and its locks, which are known by their fence or their slots also while they are free."""
+def _find_azguard(state: LeaseState, _read: Read) -> Claim | None:
+    """Find azguard's own record, and its locks, which are known by their fence or their slots also while they are free.
 
-    def find(self, state: LeaseState, _read: Read) -> Claim | None:
-        """Return the claim of the owner record, if it is of the lease that is held."""
-        owner = state.holder
-        if not isinstance(owner, Owner):
-            is_lock = owners.is_lock(state.metadata)
-            return Claim("azguard", None, UNKNOWN_AGE, reason=_describe_earlier(state)) if is_lock else None
-        return Claim(
-            "azguard",
-            owner.name,
-            lease_age.measure(state),
-            since=owner.since,
-            reason=owner.reason or owner.command,
-            run=owner.run,
-            term=owner.term,
-            until=owner.until,
-        )
+    The record claims the lease that is held, if it is of that one.
+    """
+    owner = state.holder
+    if not isinstance(owner, Owner):
+        is_lock = owners.is_lock(state.metadata)
+        return Claim("azguard", None, UNKNOWN_AGE, reason=_describe_earlier(state)) if is_lock else None
+    return Claim(
+        "azguard",
+        owner.name,
+        lease_age.measure(state),
+        since=owner.since,
+        reason=owner.reason or owner.command,
+        run=owner.run,
+        term=owner.term,
+        until=owner.until,
+    )
 
 
-class Terraform:
-    """Terraform's and OpenTofu's azurerm backend: an infinite lease, and lock info in the metadata.
+def _find_terraform(state: LeaseState, _read: Read) -> Claim | None:
+    """Find Terraform's and OpenTofu's azurerm backend: an infinite lease, and lock info in the metadata.
 
     hashicorp/terraform, internal/backend/remote-state/azure/client.go.
     """
-
-    def find(self, state: LeaseState, _read: Read) -> Claim | None:
-        """Return the claim of the lock info, if it is of the lease that is held."""
-        lock = state.holder
-        if not isinstance(lock, TerraformLock):
-            return None
-        reason = " ".join(filter(None, (lock.operation, lock.info)))
-        return Claim("terraform", lock.who, lease_age.measure(state), since=lock.since, reason=reason)
+    lock = state.holder
+    if not isinstance(lock, TerraformLock):
+        return None
+    reason = " ".join(filter(None, (lock.operation, lock.info)))
+    return Claim("terraform", lock.who, lease_age.measure(state), since=lock.since, reason=reason)
 
 
-class WebJobs:
-    """The locks of WebJobs and Functions hosts: see ``other_holders``.
+def _find_webjobs(state: LeaseState, _read: Read) -> Claim | None:
+    """Find the locks of WebJobs and Functions hosts: see ``OtherHolder``.
 
     Azure/azure-webjobs-sdk, BlobLeaseDistributedLockManager.cs: ``azure-webjobs-hosts/locks/…``, whose metadata are
     written once, when the lease is acquired. Azure/azure-functions-host, PrimaryHostCoordinator.cs: ``…/host``.
     """
-
-    def find(self, state: LeaseState, _read: Read) -> Claim | None:
-        """Return the claim of the host."""
-        holder = state.holder
-        is_here = _split(state)[0] == "azure-webjobs-hosts" and _split(state)[1].startswith("locks/")
-        if not isinstance(holder, OtherHolder) and not is_here:
-            return None
-        age = lease_age.measure_since_written(state)
-        return Claim(WEBJOBS, holder.name if holder else None, age, iso(state.last_modified), _split(state)[1])
+    holder = state.holder
+    container, name = _split(state)
+    is_here = container == "azure-webjobs-hosts" and name.startswith("locks/")
+    if not isinstance(holder, OtherHolder) and not is_here:
+        return None
+    age = lease_age.measure_since_written(state)
+    return Claim(WEBJOBS, holder.name if holder else None, age, iso(state.last_modified), name)
 
 
-class Pulumi:
-    """Pulumi's DIY backend: a file for each lock, without a lease, deleted when the lock is released.
+def _find_pulumi(state: LeaseState, read: Read) -> Claim | None:
+    """Find Pulumi's DIY backend: a file for each lock, without a lease, deleted when the lock is released.
 
     pulumi/pulumi, pkg/backend/diy/lock.go: ``.pulumi/locks/<stack>/<id>.json``.
     """
-
-    _NAME = re.compile(r"(?:.*/)?\.pulumi/locks/(?P<stack>.+)/[^/]+\.json", re.DOTALL)
-
-    def find(self, state: LeaseState, read: Read) -> Claim | None:
-        """Return the claim of the file's content."""
-        found = self._NAME.fullmatch(_split(state)[1])
-        if found is None:
-            return None
-        content = owners.parse_object(read().decode(errors="replace"))
-        who = _join_name(content)
-        age = lease_age.measure_since_written(state)
-        reason = f"stack {owners.escape(found['stack'])}"
-        return Claim("pulumi", who, age, iso(state.last_modified), reason, is_leaseless=True)
+    found = _OF_PULUMI.fullmatch(_split(state)[1])
+    if found is None:
+        return None
+    content = owners.parse_object(read().decode(errors="replace"))
+    age = lease_age.measure_since_written(state)
+    reason = f"stack {owners.escape(found['stack'])}"
+    return Claim("pulumi", _join_name(content), age, iso(state.last_modified), reason, is_leaseless=True)
 
 
-class EventHubs:
-    """The ownership of Event Hubs processors: metadata that its owner writes anew every few seconds, without a lease.
+def _find_event_hubs(state: LeaseState, _read: Read) -> Claim | None:
+    """Find the ownership of Event Hubs processors: metadata that its owner writes anew every few seconds, no lease.
 
     Azure/azure-sdk-for-python, azure-eventhub-checkpointstoreblob, _blobstoragecs.py:
     ``<namespace>/<hub>/<consumer group>/ownership/<partition>``. An owner that gives it up leaves its id empty.
     """
-
-    _NAME = re.compile(r"[^/]+/(?P<hub>[^/]+)/(?P<group>[^/]+)/ownership/(?P<partition>[^/]+)")
-
-    def find(self, state: LeaseState, _read: Read) -> Claim | None:
-        """Return the claim of the owner; its age is that of the last renewal."""
-        found = self._NAME.fullmatch(_split(state)[1])
-        owner = owners.find_value(state.metadata, "ownerid")
-        if found is None or not owner:
-            return None
-        reason = owners.escape(f"partition {found['partition']} of {found['hub']}, group {found['group']}")
-        return Claim(
-            "event-hubs",
-            owners.escape(owner),
-            lease_age.measure_since_written(state),
-            reason=reason,
-            is_leaseless=True,
-        )
+    found = _OF_EVENT_HUBS.fullmatch(_split(state)[1])
+    owner = owners.find_value(state.metadata, "ownerid")
+    if found is None or not owner:
+        return None
+    reason = owners.escape(f"partition {found['partition']} of {found['hub']}, group {found['group']}")
+    age = lease_age.measure_since_written(state)
+    return Claim("event-hubs", owners.escape(owner), age, reason=reason, is_leaseless=True)
 
 
-class Restic:
-    """restic's locks: encrypted files, whose holder cannot be read; a new one takes the place of each every 5 minutes.
+def _find_restic(state: LeaseState, _read: Read) -> Claim | None:
+    """Find restic's locks: encrypted files, which do not tell their holder; every 5 minutes a new one replaces each.
 
     restic/restic, internal/restic/lock.go: ``locks/<id>``, stale after 30 minutes.
     """
-
-    _NAME = re.compile(r"(?:(?P<repository>.+)/)?locks/[0-9a-f]{64}", re.DOTALL)
-
-    def find(self, state: LeaseState, _read: Read) -> Claim | None:
-        """Return the claim of the file, which says since when and no more."""
-        found = self._NAME.fullmatch(_split(state)[1])
-        if found is None:
-            return None
-        repository = owners.escape(found["repository"] or _split(state)[0])
-        age = lease_age.measure_since_written(state)
-        return Claim("restic", None, age, iso(state.last_modified), f"repository {repository}", is_leaseless=True)
+    container, name = _split(state)
+    found = _OF_RESTIC.fullmatch(name)
+    if found is None:
+        return None
+    repository = owners.escape(found["repository"] or container)
+    age = lease_age.measure_since_written(state)
+    return Claim("restic", None, age, iso(state.last_modified), f"repository {repository}", is_leaseless=True)
 
 
 # The first that knows a blob tells what it is. Another convention is another row.
-CONVENTIONS: tuple[Convention, ...] = (
-    VmDisk(),
-    Azguard(),
-    Terraform(),
-    WebJobs(),
-    Pulumi(),
-    EventHubs(),
-    Restic(),
+_CONVENTIONS: tuple[Callable[[LeaseState, Read], Claim | None], ...] = (
+    _find_vm_disk,
+    _find_azguard,
+    _find_terraform,
+    _find_webjobs,
+    _find_pulumi,
+    _find_event_hubs,
+    _find_restic,
 )
 
 
 def find(state: LeaseState, read: Read) -> Claim | None:
     """Return who claims a blob; None if it is neither leased nor a lock of any convention."""
-    for each in CONVENTIONS:
-        if (claim := each.find(state, read)) is not None:
+    for find_claim in _CONVENTIONS:
+        if (claim := find_claim(state, read)) is not None:
             return claim
     return None if state.free else Claim(UNKNOWN, None, UNKNOWN_AGE, reason=_describe_earlier(state))
 

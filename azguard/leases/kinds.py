@@ -2,81 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import UsageError
-from azguard.wire.operations.blobs import (
-    BLOB_GET_PROPERTIES,
-    BLOB_LEASE_ACQUIRE,
-    BLOB_LEASE_BREAK,
-    BLOB_LEASE_CHANGE,
-    BLOB_LEASE_RELEASE,
-    BLOB_LEASE_RENEW,
-)
-from azguard.wire.operations.containers import (
-    CONTAINER_GET_PROPERTIES,
-    CONTAINER_LEASE_ACQUIRE,
-    CONTAINER_LEASE_BREAK,
-    CONTAINER_LEASE_CHANGE,
-    CONTAINER_LEASE_RELEASE,
-    CONTAINER_LEASE_RENEW,
-)
-from azguard.wire.operations.shares import (
-    FILE_GET_PROPERTIES,
-    FILE_LEASE_ACQUIRE,
-    FILE_LEASE_BREAK,
-    FILE_LEASE_CHANGE,
-    FILE_LEASE_RELEASE,
-    SHARE_GET_PROPERTIES,
-    SHARE_LEASE_ACQUIRE,
-    SHARE_LEASE_BREAK,
-    SHARE_LEASE_CHANGE,
-    SHARE_LEASE_RELEASE,
-    SHARE_LEASE_RENEW,
-)
+from azguard.wire.catalogue import ALL
 from azguard.wire.rows import Operation
-
-
-class FileLease:
-    """A lease on a share or a file."""
-
-    def __init__(self, client: Any, lease_id: str | None) -> None:
-        from azure.storage.fileshare import ShareLeaseClient
-
-        self._lease = ShareLeaseClient(client, lease_id)
-
-    @property
-    def etag(self) -> str | None:
-        return self._lease.etag
-
-    @property
-    def last_modified(self) -> datetime | None:
-        return self._lease.last_modified
-
-    def acquire(self, seconds: int, **settings: Any) -> None:
-        """Acquire it for so many seconds; -1 is for ever."""
-        self._lease.acquire(lease_duration=seconds, **settings)
-
-    def renew(self, **settings: Any) -> None:
-        """Renew it."""
-        self._lease.renew(**settings)
-
-    def change(self, proposed: str, **settings: Any) -> None:
-        """Give it another id."""
-        self._lease.change(proposed, **settings)
-
-    def release(self, **settings: Any) -> None:
-        """Release it."""
-        self._lease.release(**settings)
-
-    def break_lease(self, period: int | None, **settings: Any) -> int:
-        """Break it; return how many seconds it still lasts."""
-        # The SDK refuses a period for a file, whose lease ends at once, and takes None for none.
-        return self._lease.break_lease(lease_break_period=period, **settings)
 
 
 class Action(StrEnum):
@@ -113,61 +46,32 @@ def _blob_lease(client: Any, lease_id: str | None) -> Any:
     return BlobLeaseClient(client, lease_id)
 
 
-# One entry for each kind of resource; all else is the same for every kind.
+def _file_lease(client: Any, lease_id: str | None) -> Any:
+    from azure.storage.fileshare import ShareLeaseClient
+
+    return ShareLeaseClient(client, lease_id)
+
+
+def _build_kind(noun: str, lease: Callable[[Any, str | None], Any], *, is_finite: bool = True) -> LeaseKind:
+    """Return the row of a kind, after which its operations and its client are named."""
+    rows = {action: ALL.get(f"{noun}.lease_{action}") for action in Action}
+    return LeaseKind(
+        actions={action: row for action, row in rows.items() if row is not None},
+        read=ALL[f"{noun}.get_properties"],
+        client=lambda target: getattr(target.account, noun)(target.address),
+        properties=lambda client: getattr(client, f"get_{noun}_properties"),
+        lease=lease,
+        finite=is_finite,
+    )
+
+
+# One row for each kind of resource; all else is the same for every kind.
 KINDS = {
-    Kind.BLOB: LeaseKind(
-        actions={
-            Action.ACQUIRE: BLOB_LEASE_ACQUIRE,
-            Action.RENEW: BLOB_LEASE_RENEW,
-            Action.CHANGE: BLOB_LEASE_CHANGE,
-            Action.RELEASE: BLOB_LEASE_RELEASE,
-            Action.BREAK: BLOB_LEASE_BREAK,
-        },
-        read=BLOB_GET_PROPERTIES,
-        client=lambda target: target.account.blob(target.address),
-        properties=lambda client: client.get_blob_properties,
-        lease=_blob_lease,
-    ),
-    Kind.CONTAINER: LeaseKind(
-        actions={
-            Action.ACQUIRE: CONTAINER_LEASE_ACQUIRE,
-            Action.RENEW: CONTAINER_LEASE_RENEW,
-            Action.CHANGE: CONTAINER_LEASE_CHANGE,
-            Action.RELEASE: CONTAINER_LEASE_RELEASE,
-            Action.BREAK: CONTAINER_LEASE_BREAK,
-        },
-        read=CONTAINER_GET_PROPERTIES,
-        client=lambda target: target.account.container(target.address),
-        properties=lambda client: client.get_container_properties,
-        lease=_blob_lease,
-    ),
-    Kind.SHARE: LeaseKind(
-        actions={
-            Action.ACQUIRE: SHARE_LEASE_ACQUIRE,
-            Action.RENEW: SHARE_LEASE_RENEW,
-            Action.CHANGE: SHARE_LEASE_CHANGE,
-            Action.RELEASE: SHARE_LEASE_RELEASE,
-            Action.BREAK: SHARE_LEASE_BREAK,
-        },
-        read=SHARE_GET_PROPERTIES,
-        client=lambda target: target.account.share(target.address),
-        properties=lambda client: client.get_share_properties,
-        lease=FileLease,
-    ),
+    Kind.BLOB: _build_kind("blob", _blob_lease),
+    Kind.CONTAINER: _build_kind("container", _blob_lease),
+    Kind.SHARE: _build_kind("share", _file_lease),
     # The lease of a file has no term, so that it cannot be renewed.
-    Kind.FILE: LeaseKind(
-        actions={
-            Action.ACQUIRE: FILE_LEASE_ACQUIRE,
-            Action.CHANGE: FILE_LEASE_CHANGE,
-            Action.RELEASE: FILE_LEASE_RELEASE,
-            Action.BREAK: FILE_LEASE_BREAK,
-        },
-        read=FILE_GET_PROPERTIES,
-        client=lambda target: target.account.file(target.address),
-        properties=lambda client: client.get_file_properties,
-        lease=FileLease,
-        finite=False,
-    ),
+    Kind.FILE: _build_kind("file", _file_lease, is_finite=False),
 }
 
 

@@ -203,8 +203,8 @@ def _find_standing(target: Target, lease: HeldLease, deadline: Deadline) -> Stan
 class ReleaseRecords(Protocol):
     """What this scope knows of a lease that is to be released."""
 
-    def find_remembered(self, target: Target) -> HeldLease | None:
-        """Return the newest lease that was asked for and is not known to be over."""
+    def find_held(self, target: Target) -> HeldLease | None:
+        """Return the newest lease that was asked for and is not known to be released."""
 
     def find_released(self, target: Target) -> str | None:
         """Return the id of the last lease for which a release was sent, unless another was asked for since."""
@@ -237,7 +237,7 @@ def release(
         OutcomeUnknown: it was sent, and whether it was done cannot be known.
     """
     target, lease_id = lease.target, str(conditions.lease_id)
-    found = records.find_remembered(target)
+    found = records.find_held(target)
     known = found if found is not None and found.lease_id == lease_id else None
     under_way = _Release(
         lease=lease,

@@ -116,9 +116,6 @@ def correct_time(target: Target, lease_id: str, owner: Owner, moved: Moved, dead
     """Return a record that was just written, with how that moved the version; first write it again if its time is off.
 
     Its time came from the Date of an answer, which a gateway may write. When it was written, the service tells itself.
-
-    Raises:
-        Locked, Changed, OutcomeUnknown: as ``leave``.
     """
     if moved.last_modified is None or _is_about(owner, moved.last_modified):
         return owner, moved
@@ -155,11 +152,7 @@ def _write_record(
 
 
 def remove(target: Target, lease_id: str, deadline: Deadline) -> Moved | None:
-    """Remove the record of who holds a lease, under that lease; return None if there is none any more.
-
-    Raises:
-        Locked, Changed, OutcomeUnknown: as ``leave``.
-    """
+    """Remove the record of who holds a lease, as ``leave`` writes it; return None if there is none any more."""
 
     def choose(version: Version) -> dict[str, str | None]:
         return {OWNER: None} if owners.find_value(version.metadata, OWNER) else {}
@@ -173,9 +166,6 @@ def end(target: Target, lease_id: str, deadline: Deadline, known: Version | None
     For a lease that leaves no record of its own, and for one that is about to be released: the next holder may be a
     program that leaves none. Return None if there is no record that speaks for a lease. ``known`` is the version that
     was just read.
-
-    Raises:
-        Locked, Changed, OutcomeUnknown: as ``leave``.
     """
     return _rewrite(target, lease_id, lambda owner: owner.end() if owner.lease else None, deadline, known)
 

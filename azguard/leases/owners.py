@@ -17,7 +17,7 @@ from typing import Any
 
 from azguard import ci_jobs, columns
 from azguard.errors import UsageError
-from azguard.times import iso
+from azguard.times import find_moment, iso
 
 # One key each: metadata is 8 KiB in all, and the names must be C# identifiers.
 OWNER = "azguardowner"
@@ -152,7 +152,7 @@ class Owner:
         return None
 
     def _find_end(self, term: int) -> datetime | None:
-        since = parse_moment(self.since)
+        since = find_moment(self.since)
         return None if since is None else since + timedelta(seconds=term)
 
 
@@ -170,7 +170,6 @@ class TerraformLock:
 
     @property
     def name(self) -> str:
-        """Return who that is in short: ``user@host``."""
         return self.who
 
     @property
@@ -180,7 +179,6 @@ class TerraformLock:
 
     @property
     def clock(self) -> str:
-        """Return by whose clock ``since`` is."""
         return HOLDER_CLOCK
 
     def __str__(self) -> str:
@@ -291,15 +289,6 @@ def read_terraform(metadata: Mapping[str, str]) -> TerraformLock | None:
 def make_digest(lease_id: str) -> str:
     """Return by what a record names a lease: its holder can tell, and a reader cannot release it."""
     return hashlib.sha256(lease_id.lower().encode()).hexdigest()[:_DIGEST_CHARACTERS]
-
-
-def parse_moment(text: str | None) -> datetime | None:
-    """Return the time in a record, in UTC unless it says otherwise; None if it has none that can be read."""
-    try:
-        found = datetime.fromisoformat(text or "")
-    except ValueError:
-        return None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
 def _describe_term(seconds: int | None) -> str:

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
+from azguard.cache.records import HeldLease
 from azguard.errors import AzguardError, Forbidden, GaveUp, Locked, NotFound, OutcomeUnknown
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions, owner_records
@@ -27,30 +28,10 @@ from azguard.times import span
 _HELD_BY_ANOTHER = ("LeaseAlreadyPresent", "LeaseIsBreakingAndCannotBeAcquired")
 
 
-class LeaseRecord(Protocol):
-    """The record of a lease."""
-
-    @property
-    def lease_id(self) -> str:
-        """Return its id."""
-
-    @property
-    def duration(self) -> int | None:
-        """Return its term in seconds; None is infinite, or not known."""
-
-    @property
-    def time(self) -> str:
-        """Return the moment from which its term counts, ISO 8601."""
-
-    @property
-    def has_reason(self) -> bool:
-        """Return whether an owner record was left on the resource."""
-
-
 class LeaseRecords(Protocol):
     """The records of leases, so that a lease left behind by a crash can be found."""
 
-    def find_held(self, target: Target) -> LeaseRecord | None:
+    def find_held(self, target: Target) -> HeldLease | None:
         """Return the newest lease that was asked for and is not known to be released."""
 
     def add(self, target: Target, lease_id: str, seconds: int | None, *, has_reason: bool = False) -> None:
@@ -228,7 +209,7 @@ class RecordedLease:
         self.records.remove(self.target, lease_id)
         return done
 
-    def _find_record(self, conditions: Conditions) -> LeaseRecord | None:
+    def _find_record(self, conditions: Conditions) -> HeldLease | None:
         found = self.records.find_held(self.target)
         return found if found is not None and found.lease_id == conditions.lease_id else None
 
@@ -334,7 +315,7 @@ def _add_version(done: LeaseDone, moved: Moved) -> LeaseDone:
     return replace(done, etag=moved.after, last_modified=moved.last_modified or done.last_modified)
 
 
-def _add_term(done: LeaseDone, known: LeaseRecord | None) -> LeaseDone:
+def _add_term(done: LeaseDone, known: HeldLease | None) -> LeaseDone:
     return done if known is None else replace(done, duration=known.duration or "infinite")
 
 

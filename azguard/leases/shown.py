@@ -12,7 +12,7 @@ from azguard.leases.actions import LONGEST
 from azguard.leases.conventions import Claim
 from azguard.leases.owners import FENCE, HOLDER_CLOCK, INFINITE, SERVICE_CLOCK, Owner, TerraformLock
 from azguard.leases.state import LeaseState
-from azguard.times import iso, span
+from azguard.times import find_moment, iso, span
 
 #: The end of a lease without a term.
 NEVER = "never"
@@ -227,7 +227,7 @@ def _is_renewed(state: LeaseState, claim: Claim) -> bool:
 def _find_end(state: LeaseState, claim: Claim) -> str | None:
     if state.duration == INFINITE:
         return claim.until or NEVER
-    since = owners.parse_moment(claim.since) if claim.age.clock == SERVICE_CLOCK else None
+    since = find_moment(claim.since) if claim.age.clock == SERVICE_CLOCK else None
     if state.duration is None or since is None or claim.term is None:
         return None
     return iso(since + timedelta(seconds=claim.term))

@@ -34,12 +34,12 @@ from azguard.leases.owners import (
     TerraformLock,
     escape,
     find_value,
-    parse_moment,
 )
 from azguard.requests import calls
 from azguard.requests.calls import page_timeouts, pages, read
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import Answers
+from azguard.times import find_moment
 
 WEBJOBS = "webjobs"
 VM_DISK = "vm-disk"
@@ -330,7 +330,7 @@ def measure_since_written(state: LeaseState) -> LeaseAge:
 
 
 def _seconds_since(holder: Holder, now: datetime) -> float | None:
-    then = parse_moment(holder.since)
+    then = find_moment(holder.since)
     return None if then is None else (now - then).total_seconds()
 
 

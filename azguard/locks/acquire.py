@@ -83,7 +83,6 @@ class LockAcquisition:
         self._reporter = WaitReporter(request, self._leases.slots, settings, deadline)
 
     def run(self) -> HeldLock:
-        """Return the lock, held."""
         try:
             while (held := self._attempt()) is None:
                 self._check()
@@ -269,7 +268,6 @@ class WaitReporter:
         self._told_place: int | None = None
 
     def see(self, place: QueuePlace | None) -> None:
-        """Take note of our place in the queue; None where there is none."""
         self._place = place
 
     def ask(self, patience: Callable[[], Deadline]) -> bool:

@@ -26,9 +26,9 @@ from azguard.locks.acquire import LockAcquisition
 from azguard.locks.held_lock import HeldLock, Renewer, describe_late
 from azguard.locks.hold_records import HoldRecord, HoldRecords, HoldState, JobScope, find_place
 from azguard.locks.lock_blobs import ANSWER_SECONDS, AcquireSettings, LockRequest
-from azguard.processes import background, identity
-from azguard.processes.background import Background
+from azguard.processes import forked, identity
 from azguard.processes.channel import ENDING, Channel
+from azguard.processes.forked import Forked
 from azguard.processes.identity import KnownProcess
 from azguard.processes.signals import handle_unless_ignored, ignore_ending, raise_at_end
 from azguard.requests import commits
@@ -99,7 +99,7 @@ def hold(plan: HoldPlan, publish: Callable[[HoldRecord], None]) -> HoldRecord:
         AzguardError: see ``LockAcquisition``.
     """
     plan.holds.prune()
-    begun = background.start(NAME, lambda theirs: _Holder(plan, theirs).run())
+    begun = forked.fork_to_background(NAME, lambda theirs: _Holder(plan, theirs).run())
     try:
         held = _await_held(begun)
         with ignore_ending():
@@ -108,12 +108,13 @@ def hold(plan: HoldPlan, publish: Callable[[HoldRecord], None]) -> HoldRecord:
             commits.announce()
     except BaseException:
         with ignore_ending():
-            begun.end(_ENDING_SECONDS)
+            if not begun.let_go(_ENDING_SECONDS):
+                begun.kill()
         raise
     return held
 
 
-def _await_held(begun: Background) -> HoldRecord:
+def _await_held(begun: Forked) -> HoldRecord:
     while (messages := begun.channel.receive()) is not None:
         for message in messages:
             if message["is"] == "failed":
@@ -188,7 +189,7 @@ class _Holder:
         try:
             self._plan.holds.save(self._record)
             with self._plan.holds.explain_unwritable():
-                background.leave_errors(self._plan.holds.file(held.lease_id, "log"))
+                forked.leave_errors(self._plan.holds.file(held.lease_id, "log"))
         except ConfigError as error:
             self._give_back(held)
             self._fail(error)

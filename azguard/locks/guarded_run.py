@@ -158,7 +158,7 @@ class GuardedRun:
         try:
             with raise_at_end():
                 self._locks.acquire(self)
-            with pass_on_all(self._guardian) as stops:
+            with pass_on_all(self._guardian.pass_on) as stops:
                 ended = self._supervise(stops)
                 self._release()
                 self._locks.finish(self._lost, ended)
@@ -174,14 +174,12 @@ class GuardedRun:
         return ended
 
     def note_held(self, name: str, ends: float) -> None:
-        """Note that a lock is held until then at least."""
         self._ends[name] = ends
         until = min(self._ends.values())
         self._guardian.extend(until)
         self._heartbeat.beat(until - self._now())
 
     def note_loss(self, why: str) -> None:
-        """Note that a lock is lost, and have the command ended."""
         self._lost = self._lost or (why,)
         # First: a disk that does not answer must not keep the command running.
         self._guardian.lost()
@@ -190,7 +188,6 @@ class GuardedRun:
             self._command.say(f"warning: the lock is lost, and the command goes on: {why}")
 
     def keep_open(self, descriptor: int) -> None:
-        """Have the guardian keep a file open, which outlives us until the command has ended."""
         self._guardian.keep_open(descriptor)
 
     def check_held(self) -> None:

@@ -14,9 +14,8 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from azguard import times
 from azguard.accounts.account import Target
@@ -82,94 +81,120 @@ class HeldLock:
     may_come_late: bool = False
 
 
-class Renewer:
-    """Renews one lease in a thread of its own.
+class Confirmer:
+    """A thread that confirms again and again that a lock is held, until it is lost; a subclass says how.
 
-    ``on_renewal`` is called with the new end of the lease, ``on_loss`` once with the reason, both from that thread.
-    The lease counts as lost only when the service says so. A request that fails is sent again; until it succeeds,
-    the end told last to ``on_renewal`` stands.
+    ``on_loss`` is called once with the reason, from that thread. What fails for now is asked again.
     """
+
+    #: How many seconds a question may be under way.
+    longest_seconds: ClassVar[float]
+
+    def __init__(
+        self, on_loss: Callable[[str], None], tell: Callable[[str], None], now: Callable[[], float], due: float
+    ) -> None:
+        self._on_loss = on_loss
+        self._tell = tell
+        self._now = now
+        self._due = due
+        self._wake = threading.Event()
+        self._is_stopped = False
+        self._answered = threading.Condition()
+        #: How many questions have been answered, or have failed.
+        self._answers = 0
+        #: Why the lock is lost; None while it is not.
+        self.loss: str | None = None
+        self._thread = threading.Thread(target=self._ask_until_stopped, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop asking. Wait until a question that is under way is answered, but no longer than its time."""
+        self._is_stopped = True
+        self._wake.set()
+        if self._thread.ident is not None:
+            self._thread.join(self.longest_seconds)
+
+    def confirm_now(self, seconds: float) -> None:
+        """Ask at once, and wait at most so many seconds for the outcome."""
+        with self._answered:
+            before = self._answers
+            self._due = self._now()
+            self._wake.set()
+            self._answered.wait_for(lambda: self._answers > before or self.loss is not None, seconds)
+
+    def _ask_until_stopped(self) -> None:
+        while self.loss is None and self._wait_until_due():
+            self._due = self._ask()
+            with self._answered:
+                self._answers += 1
+                self._answered.notify_all()
+
+    def _wait_until_due(self) -> bool:
+        while not self._is_stopped and (left := self._due - self._now()) > 0:
+            self._wake.wait(min(left, _TICK_SECONDS))
+            self._wake.clear()
+        return not self._is_stopped
+
+    def _ask(self) -> float:
+        """Ask once; return when to ask again."""
+        raise NotImplementedError
+
+    def _note_loss(self, why: str) -> None:
+        if not self._is_stopped:
+            self.loss = why
+            self._on_loss(why)
+
+
+class Renewer(Confirmer):
+    """Renews one lease.
+
+    ``on_renewal`` is called with the new end of the lease, from the thread. The lease counts as lost only when the
+    service says so. Until a request succeeds, the last end stands.
+    """
+
+    longest_seconds = _CONNECT_SECONDS + _ANSWER_SECONDS + 1
 
     def __init__(
         self,
         held: HeldLock,
         *,
-        on_renewal: Callable[[float], None],
-        on_loss: Callable[[str], None],
+        on_renewal: Callable[[float], None] = lambda ends: None,
+        on_loss: Callable[[str], None] = lambda why: None,
         tell: Callable[[str], None],
         now: Callable[[], float] = times.read_boot_clock,
     ) -> None:
         self._held = held
         self._on_renewal = on_renewal
-        self._on_loss = on_loss
-        self._tell = tell
-        self._now = now
+        #: When the lease ends unless it is renewed.
+        self.ends = held.ends
         self._period = min(held.seconds * _PART_OF_TERM, _LOOK_SECONDS)
-        self._due = held.ends - held.seconds + self._period
-        self._wake = threading.Event()
-        self._stopped = False
-        self._answered = threading.Condition()
-        #: How many renewals have been answered, or have failed.
-        self._answers = 0
-        self._is_lost = False
         #: Why the latest renewal failed; None if it did not.
         self.failure: AzguardError | None = None
-        self._thread = threading.Thread(target=self._renew_until_stopped, daemon=True)
+        super().__init__(on_loss, tell, now, held.ends - held.seconds + self._period)
 
-    def start(self) -> None:
-        """Begin to renew."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop renewing. Wait until a renewal that is under way is answered, but no longer than its timeouts."""
-        self._stopped = True
-        self._wake.set()
-        self._thread.join(_CONNECT_SECONDS + _ANSWER_SECONDS + 1)
-
-    def renew_now(self, seconds: float) -> None:
-        """Renew at once, and wait at most so many seconds for the outcome."""
-        with self._answered:
-            before = self._answers
-            self._due = self._now()
-            self._wake.set()
-            self._answered.wait_for(lambda: self._answers > before or self._is_lost, seconds)
-
-    def _renew_until_stopped(self) -> None:
-        while self._wait_until_due():
-            sent_at = self._now()
-            sent = send_once(self._renew)
-            if self._stopped:
-                return
-            if sent.error is None:
-                self.failure = None
-                self._due = sent_at + self._period
-                self._on_renewal(sent_at + self._held.seconds)
-            elif _is_definite(sent.error):
-                self._is_lost = True
+    def _ask(self) -> float:
+        sent_at = self._now()
+        sent = send_once(self._renew)
+        if sent.error is None:
+            self.failure = None
+            if not self._is_stopped:
+                self.ends = sent_at + self._held.seconds
+                self._on_renewal(self.ends)
+            return sent_at + self._period
+        if _is_definite(sent.error):
+            if not self._is_stopped:
                 trace.note("lost", self._held.target, lease=self._held.lease_id, code=sent.error)
-                self._on_loss(translate(sent.error, self._held.target).message)
-                self._count_answer()
-                return
-            else:
-                self.failure = translate(sent.error, self._held.target)
-                self._tell(f"lease: not renewed, {describe(sent)}; trying again")
-                self._due = self._now() + _RETRY_SECONDS
-            self._count_answer()
-
-    def _wait_until_due(self) -> bool:
-        while not self._stopped and (left := self._due - self._now()) > 0:
-            self._wake.wait(min(left, _TICK_SECONDS))
-            self._wake.clear()
-        return not self._stopped
+            self._note_loss(translate(sent.error, self._held.target).message)
+        elif not self._is_stopped:
+            self.failure = translate(sent.error, self._held.target)
+            self._tell(f"lease: not renewed, {describe(sent)}; trying again")
+        return self._now() + _RETRY_SECONDS
 
     def _renew(self) -> None:
         timeouts = {"connection_timeout": _CONNECT_SECONDS, "read_timeout": _ANSWER_SECONDS}
         actions.renew_once(self._held.target, self._held.lease_id, timeouts)
-
-    def _count_answer(self) -> None:
-        with self._answered:
-            self._answers += 1
-            self._answered.notify_all()
 
 
 def describe_late(renewers: Iterable[Renewer]) -> tuple[str, ...]:
@@ -284,7 +309,7 @@ class OverdueLock:
             self._clock.learn(self._target.account, self._target.kind, deadline)
         except Unavailable:
             return False  # The next attempt shows.
-        end, now = _find_end(owner), self._clock.read()
+        end, now = times.find_moment(owner.until), self._clock.read()
         return end is not None and now is not None and end < now
 
 
@@ -293,12 +318,3 @@ def _find_holder(state: LeaseState) -> Owner | None:
         return None
     owner = owners.read_owner(state.metadata)
     return owner if owner is not None and values.is_guid(owner.lease_id or "") else None
-
-
-def _find_end(owner: Owner) -> datetime | None:
-    """Return when a holder's time is over; None if it has no end, or none that can be read."""
-    try:
-        found = datetime.fromisoformat(owner.until or "")
-    except ValueError:
-        return None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)

@@ -9,7 +9,7 @@ import os
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import timedelta
 from enum import StrEnum
@@ -19,7 +19,7 @@ from typing import Any
 from azguard import ci_jobs, times
 from azguard.atomic_files import write_atomically
 from azguard.errors import ConfigError
-from azguard.folders import HOLD, make_private
+from azguard.folders import HOLD, explain_unwritable, make_private
 from azguard.guards.values import is_guid
 from azguard.processes import identity, locked_file
 from azguard.processes.identity import KnownProcess
@@ -126,7 +126,6 @@ class JobScope:
     job: str | None
 
     def owns(self, hold: HoldRecord) -> bool:
-        """Return whether a hold is of this scope and this job."""
         return hold.scope == self.scope and ci_jobs.is_own(hold.job, self.job)
 
 
@@ -152,18 +151,11 @@ class HoldRecords:
             # Not durable: a slow disk must not hold up a renewal, and no lock outlives the machine.
             write_atomically(self.file(hold.lease_id, "json"), text.encode(), 0o600, durable=False)
 
-    @contextmanager
-    def explain_unwritable(self) -> Iterator[None]:
+    def explain_unwritable(self) -> AbstractContextManager[None]:
         """Raise a ConfigError for what keeps a record, or the log of its process, from being written."""
-        try:
-            yield
-        except OSError as error:
-            raise ConfigError(
-                f"{self.folder} cannot be written: {error.strerror}", reason="hold_not_recorded"
-            ) from error
+        return explain_unwritable(self.folder, reason="hold_not_recorded")
 
     def find(self, lease_id: str) -> HoldRecord | None:
-        """Return the record of a lease."""
         if not is_guid(lease_id):
             return None
         return _read(self.file(lease_id, "json"))

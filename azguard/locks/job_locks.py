@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from azguard import ci_jobs
@@ -23,7 +23,7 @@ from azguard.locks.lock_blobs import AcquireSettings, LockRequest
 from azguard.locks.log import LogLine
 from azguard.processes import identity
 from azguard.requests.deadline import Deadline
-from azguard.times import iso
+from azguard.times import find_moment, iso
 
 if TYPE_CHECKING:
     from azguard.locks.shown import CheckResult, ReleaseResult
@@ -260,11 +260,13 @@ def _is_over(known: JobLock) -> bool:
 
 def _ends_within(seconds: float, hold: HoldRecord, found: LeaseState) -> bool:
     """Return whether a lock is released by then without being told to be."""
+    until = find_moment(hold.until)
+    if until is None or found.answered_at is None:
+        return False
     try:
-        until = datetime.fromisoformat(hold.until or "")
-        return found.answered_at is not None and until <= found.answered_at + timedelta(seconds=seconds)
-    except (TypeError, ValueError, OverflowError):
-        return False  # No end is recorded, or none that can be read.
+        return until <= found.answered_at + timedelta(seconds=seconds)
+    except OverflowError:
+        return False
 
 
 def _build_not_held(others: Sequence[HoldRecord], own: JobScope, target: Target | None = None) -> NotFound:

@@ -87,7 +87,6 @@ class Reader:
 
     @property
     def is_inside(self) -> bool:
-        """Return whether its lease is held."""
         return not self.state.free
 
 

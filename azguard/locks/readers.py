@@ -141,8 +141,8 @@ class ReaderLease:
         sent = send_once(lambda: actions.acquire_once(self._lock, lease_id, actions.SHORTEST, timeouts))
         if sent.error is None:
             # Of this version alone: one that comes late hits no next holder who has left its record.
-            tied = {"If-Match": lock.etag}
-            send_once(lambda: lease_state.client(self._lock, None).break_lease(0, headers=tied, **timeouts))
+            settings = {"lease_break_period": 0, "headers": {"If-Match": lock.etag}, **timeouts}
+            send_once(lambda: lease_state.client(self._lock, None).break_lease(**settings))
         return False
 
     def _lease_own_blob(self) -> Target:

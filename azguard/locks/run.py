@@ -64,16 +64,14 @@ class LeaseLocks:
         self._plan = plan
         self._now = now
         self._held: list[HeldLock] = []
-        self._renewers: list[Renewer] = []
-        #: When each lease ends that we renew, by its id.
-        self._ends: dict[str, float] = {}
+        #: Those of the leases that we renew, by their ids.
+        self._renewers: dict[str, Renewer] = {}
         #: The locks that this run acquired, each with the slot of it that is held.
         self._acquired: list[tuple[Target, HeldLock]] = []
         #: Whether the service did not answer at the end.
         self._is_cut_off = False
 
     def acquire(self, watch: LockWatch) -> None:
-        """Acquire all locks."""
         plan = self._plan
         environ = plan.command.environ
         deadline = Deadline(plan.wait, answer_seconds=ANSWER_SECONDS)
@@ -95,22 +93,18 @@ class LeaseLocks:
             plan.state.wait()
 
     def export(self) -> Mapping[str, str]:
-        """Return the variables that tell the command its locks."""
         return environment.export_locks([(each.target, each.lease_id, each.fence) for each in self._held])
 
     def confirm(self) -> None:
-        """Renew all leases at once."""
-        for renewer in self._renewers:
-            renewer.renew_now(_RESUME_SECONDS)
+        for renewer in self._renewers.values():
+            renewer.confirm_now(_RESUME_SECONDS)
 
     def explain_late(self) -> tuple[str, ...]:
-        """Return why leases were not renewed in time."""
-        return describe_late(self._renewers)
+        return describe_late(self._renewers.values())
 
     def release(self) -> tuple[str, ...]:
-        """Release what this run has acquired; return why a lock was found lost by then, a line each."""
         lost: tuple[str, ...] = ()
-        for renewer in self._renewers:
+        for renewer in self._renewers.values():
             renewer.stop()
         while self._held:
             held = self._held.pop()
@@ -176,22 +170,18 @@ class LeaseLocks:
         self._held.append(held)
         self._plan.settings.tell(f"lock: {name} is held, fence {held.fence}")
 
-        def note_renewal(ends: float) -> None:
-            self._ends[held.lease_id] = ends
-            # Locks of two accounts can have the same name.
-            watch.note_held(held.lease_id, ends)
-
-        note_renewal(held.ends)
+        # By the id: locks of two accounts can have the same name.
+        watch.note_held(held.lease_id, held.ends)
         if held.note is not None and held.note.descriptor is not None:
             watch.keep_open(held.note.descriptor)
         renewer = Renewer(
             held,
-            on_renewal=note_renewal,
+            on_renewal=lambda ends: watch.note_held(held.lease_id, ends),
             on_loss=lambda why: watch.note_loss(f"{name}: {why}"),
             tell=self._plan.settings.tell,
             now=self._now,
         )
-        self._renewers.append(renewer)
+        self._renewers[held.lease_id] = renewer
         renewer.start()
 
     def _release_one(self, held: HeldLock) -> tuple[str, ...]:
@@ -206,7 +196,7 @@ class LeaseLocks:
             lost = (f"{held.target.address}: {error.message}",)
         except AzguardError as error:
             self._is_cut_off = True
-            left = round(self._ends[held.lease_id] - self._now())
+            left = round(self._renewers[held.lease_id].ends - self._now())
             self._plan.settings.say(f"warning: {held.target} could not be released: {error.message}")
             if held.note is not None:
                 held.note.close(is_released=False)
@@ -215,7 +205,7 @@ class LeaseLocks:
             if left > 0:
                 self._plan.settings.say(f"it ends by itself within {left} s")
                 return ()
-            return describe_late(self._renewers)
+            return self.explain_late()
         held_lock.forget(held, self._plan.settings.records)
         if held.note is not None:
             held.note.close(is_released=True)
@@ -228,16 +218,7 @@ class CriticalSection:
     def __init__(self, held: HeldLock, settings: AcquireSettings) -> None:
         self._held = held
         self._settings = settings
-        self._ends = held.ends
-        #: The first reason why the lock counts as lost; None while it does not.
-        self._lost: str | None = None
-        self._renewer = Renewer(
-            held,
-            on_renewal=self._note_renewal,
-            on_loss=self._note_loss,
-            tell=settings.tell,
-            now=settings.now,
-        )
+        self._renewer = Renewer(held, tell=settings.tell, now=settings.now)
 
     @classmethod
     def acquire(cls, lock: Target, settings: AcquireSettings, wait: float) -> "CriticalSection":
@@ -264,8 +245,8 @@ class CriticalSection:
         Raises:
             LockLost: it is not.
         """
-        lost: tuple[str, ...] = () if self._lost is None else (self._lost,)
-        if not lost and self._settings.now() >= self._ends:
+        lost: tuple[str, ...] = () if self._renewer.loss is None else (self._renewer.loss,)
+        if not lost and self._settings.now() >= self._renewer.ends:
             lost = describe_late([self._renewer])
         if lost:
             raise LockLost(
@@ -283,24 +264,18 @@ class CriticalSection:
         target = self._held.target
         settings = self._settings
         self._renewer.stop()
+        lost = self._renewer.loss
         try:
             found = held_lock.release(target, self._held.lease_id, settings.records, Deadline(_RELEASE_SECONDS))
-            if (why := held_lock.find_loss(found)) is not None:
-                self._note_loss(why)
+            lost = lost or held_lock.find_loss(found)
         except (Locked, NotFound) as error:
-            self._note_loss(error.message)
+            lost = lost or error.message
         except AzguardError as error:
             settings.say(f"warning: {target} could not be released, and ends by itself: {error.message}")
             return
-        if self._lost is not None:
-            settings.say(f"warning: the lock {target} was lost meanwhile: {self._lost}")
+        if lost is not None:
+            settings.say(f"warning: the lock {target} was lost meanwhile: {lost}")
         held_lock.forget(self._held, settings.records)
-
-    def _note_renewal(self, ends: float) -> None:
-        self._ends = ends
-
-    def _note_loss(self, why: str) -> None:
-        self._lost = self._lost or why
 
 
 @contextmanager

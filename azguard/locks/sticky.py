@@ -7,7 +7,7 @@ is made infinite. A run that is killed on the way leaves a lease that ends by it
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, ConfigError, Locked, NotFound, Unavailable, UsageError
@@ -26,7 +26,7 @@ from azguard.locks.lock_blobs import ANSWER_SECONDS
 from azguard.processes.signals import ignore_ending, raise_at_end
 from azguard.requests import calls, commits
 from azguard.requests.deadline import Deadline
-from azguard.times import iso
+from azguard.times import find_moment, iso
 from azguard.wire.rows import Condition
 
 # Bounded: an infinite lease that is not given back here has its record, and is released by its id.
@@ -44,7 +44,9 @@ class HeldUntil:
 
     def write_on(self, owner: Owner, lease_id: str) -> Owner:
         """Return the record of a holder with its end."""
-        since = _parse(owner.since)
+        since = find_moment(owner.since)
+        if since is None:
+            raise AzguardError("the service did not tell the time")
         end = self.moment
         if self.seconds is not None:
             end = since + timedelta(seconds=self.seconds)
@@ -185,10 +187,3 @@ class StickyHold:
 
 def _build_unavailable(target: Target, why: str) -> Unavailable:
     return Unavailable(f"the lease on {target} {why}", address=str(target.address))
-
-
-def _parse(since: str | None) -> datetime:
-    if since is None:
-        raise AzguardError("the service did not tell the time")
-    found = datetime.fromisoformat(since)
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)

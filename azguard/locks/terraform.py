@@ -23,13 +23,13 @@ import os
 import socket
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from azguard.accounts.account import Target
-from azguard.errors import AzguardError, ConfigError, GaveUp, Locked, NotFound
+from azguard.errors import AzguardError, GaveUp, Locked, NotFound
+from azguard.folders import explain_unwritable
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions, owners, recorded, shown
 from azguard.leases import state as lease_state
@@ -38,6 +38,7 @@ from azguard.leases.state import LeaseState
 from azguard.processes import locked_file, tree
 from azguard.processes.notes import ProcessNote, ProcessNotes
 from azguard.requests.deadline import Deadline
+from azguard.times import find_moment
 
 # Bounded: what is left can be released later, by the next run or by hand.
 _RELEASE_SECONDS = 10.0
@@ -76,7 +77,7 @@ class RunFile:
             ConfigError: it cannot be written.
         """
         self.note = note
-        with _explain_unwritable(self.file.path):
+        with explain_unwritable(self.file.path, reason="run_not_recorded"):
             self.file.write(**{name: value for name, value in asdict(note).items() if value is not None})
 
     def close(self) -> None:
@@ -106,7 +107,7 @@ class RunNotes:
             ConfigError: it cannot be made.
         """
         notes = ProcessNotes(self.folder)
-        with _explain_unwritable(self.folder):
+        with explain_unwritable(self.folder, reason="run_not_recorded"):
             file = notes.make(str(uuid.uuid4()))
             if file.descriptor is not None:
                 os.set_inheritable(file.descriptor, True)  # noqa: FBT003  # it takes no keyword
@@ -122,14 +123,6 @@ class RunNotes:
                 file.remove()
             elif (file.note.address, file.note.endpoint) == (address, endpoint):
                 yield file
-
-
-@contextmanager
-def _explain_unwritable(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror}", reason="run_not_recorded") from error
 
 
 def _parse(found: ProcessNote) -> RunNote | None:
@@ -247,21 +240,12 @@ def _find_lock(state: LeaseState, note: RunNote) -> TerraformLock | None:
     lock = owners.read_terraform(state.metadata)
     if state.free or state.duration != "infinite" or lock is None or lock.who != note.who or lock.id == note.before:
         return None
-    created = _parse_time(lock.created)
+    created = find_moment(lock.created)
     return lock if created is not None and created >= datetime.fromisoformat(note.began) - _SLACK else None
-
-
-def _parse_time(text: str) -> datetime | None:
-    """Return the time of a lock info; Go writes it with nanoseconds."""
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
 def _find_terraform() -> list[str]:
     """Return the processes of this machine that are Terraform, for people; any may be where that cannot be known."""
     if not tree.IS_KNOWN:
         return ["a process of this machine"]
-    return [f"{each.name} (pid {each.pid})" for each in tree.find_named(_PROGRAMS)]
+    return list(map(str, tree.find_named(_PROGRAMS)))

@@ -143,11 +143,9 @@ class QueuePlace:
             self._ticket.keep()
 
     def keep(self) -> None:
-        """Renew our ticket if that is due."""
         self._ticket.keep()
 
     def leave(self) -> None:
-        """Delete our ticket, if we have one."""
         self._ticket.leave()
 
     def _learn_time(self, seen: QueueLook) -> None:

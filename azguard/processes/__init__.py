@@ -3,15 +3,15 @@
 ``guardian``          azguard's side: start the guarded command, hear how it ended
 ``guardian_process``  the guardian itself, which ends the command in time
 ``channel``           the messages between the two, and files that are waited for
-``background``        a process that outlives the command that started it
+``forked``            a process that does one piece of work, such as one that outlives the command that started it
 ``command_place``     a place where guarded commands run, one after another
-``signals``           signals to azguard while its command runs, and the folder that none leaves behind
+``signals``           signals to azguard while its command runs, the terminal that some come from, and the folder that
+                      none leaves behind
 ``child``             a command with our own input and output, and the user's editor
 ``filter_command``    a command as a filter: content in, content out
 ``file_command``      a command that edits a file: the content in a private copy
 ``tree``              every process that a process started, and those that are ours to end
 ``command_tree``      the processes of the guarded command: descent, process group, control group
-``terminal``          the terminal's foreground group
 ``identity``          processes known by pid and start: the one reader of /proc and ps
 ``locked_file``       a lock file that one process at a time holds
 ``notes``             notes of what a process has under way, which outlive a kill

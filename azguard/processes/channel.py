@@ -39,7 +39,6 @@ class Channel:
         self.received: list[int] = []
 
     def fileno(self) -> int:
-        """Return the file descriptor, for ``select``."""
         return self._end.fileno()
 
     def send(self, **message: Any) -> None:
@@ -89,9 +88,7 @@ def pair() -> tuple[Channel, Channel]:
 class HasFileno(Protocol):
     """What has a file descriptor."""
 
-    def fileno(self) -> int:
-        """Return the descriptor."""
-        ...
+    def fileno(self) -> int: ...
 
 
 Readable = TypeVar("Readable", bound=int | HasFileno)

@@ -9,18 +9,17 @@ stderr, because stdout carries azguard's result.
 import base64
 import os
 import signal
-import sys
 import tempfile
 import time
-import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 from azguard.errors import AzguardError, CommandNotFound, GaveUp, LockLost, NotExecutable
-from azguard.processes import channel, tree
+from azguard.processes import tree
 from azguard.processes.channel import FORWARDED, Channel, wait_readable
+from azguard.processes.forked import Forked, fork
 from azguard.processes.guardian import Guardian
 
 _STARTING = {126: NotExecutable, 127: CommandNotFound, LockLost.exit_code: LockLost}
@@ -34,7 +33,6 @@ _CONTINUED_AFTER = 2
 _GIVEN_UP_AFTER = 20
 # How long a place may take to end what it runs, beyond the grace of the command.
 _ENDING_SECONDS = 12.0
-_POLL_SECONDS = 0.01
 #: The name of the process, unlike the guardian's, so that one ``pkill`` does not hit both.
 NAME = "command-place"
 #: The status of a command that could not be started because the machine has no room for it or for its files.
@@ -75,11 +73,11 @@ class CommandEnd:
 class CommandPlace:
     """A place where commands run, one after another. For one thread at a time; ``end`` is for any thread."""
 
-    def __init__(self, pid: int, ours: Channel) -> None:
-        self._pid, self._channel = pid, ours
+    def __init__(self, process: Forked) -> None:
+        self.process = process
+        self._channel = process.channel
         self._incoming = self._messages()
         self._seen: set[str] = set()
-        self._is_reaped = False
         self._grace = 0.0
         # For how long what is being read may be waited for.
         self._patience = _ASKING_SECONDS
@@ -93,17 +91,15 @@ class CommandPlace:
         # What is left of a place that is killed is seen by azguard, and not by another's init.
         tree.adopt_orphans()
         made: list[Self] = []
-        for _ in range(count):
-            ours, theirs = channel.pair()
-            pid = os.fork()
-            if pid == 0:
-                ours.close()
-                # Held open here, the others would not notice that azguard is gone.
-                for each in made:
-                    each._channel.close()  # noqa: SLF001  # of its own class
-                serve(theirs, environ)
-            theirs.close()
-            made.append(cls(pid, ours))
+
+        def work(theirs: Channel) -> None:
+            # Held open here, the others would not notice that azguard is gone.
+            for each in made:
+                each.process.channel.close()
+            _serve(theirs, environ)
+
+        while len(made) < count:
+            made.append(cls(fork(work)))
         return made
 
     def start(self, order: CommandOrder) -> None:
@@ -157,15 +153,8 @@ class CommandPlace:
 
     def close(self) -> None:
         """Let the place go; a command that still runs is ended."""
-        self._channel.close()
-        until = time.monotonic() + self._grace + _ENDING_SECONDS
-        while not self._reap():
-            if time.monotonic() > until:
-                os.kill(self._pid, signal.SIGKILL)
-                os.waitpid(self._pid, 0)
-                return
-            os.kill(self._pid, signal.SIGCONT)
-            time.sleep(_POLL_SECONDS)
+        if not self.process.let_go(self._grace + _ENDING_SECONDS):
+            self.process.kill()
 
     def _messages(self) -> Iterator[dict[str, Any] | None]:
         """Yield what the place says, and None whenever it has said nothing for as long as the caller has time."""
@@ -189,45 +178,33 @@ class CommandPlace:
 
     def _ask(self, unanswered: int) -> None:
         self._channel.send(do="ping")
-        if unanswered > _CONTINUED_AFTER and not self._reap():
-            os.kill(self._pid, signal.SIGCONT)
-        if unanswered == _GIVEN_UP_AFTER and not self._reap():
+        if unanswered > _CONTINUED_AFTER:
+            self.process.resume()
+        if unanswered == _GIVEN_UP_AFTER:
             # Its guardian notices, and ends the command; then the channel ends for us.
-            os.kill(self._pid, signal.SIGKILL)
-
-    def _reap(self) -> bool:
-        if not self._is_reaped:
-            self._is_reaped = os.waitpid(self._pid, os.WNOHANG)[0] != 0
-        return self._is_reaped
+            self.process.kill()
 
 
 def close_all(places: Iterable[CommandPlace]) -> None:
     """Let all places go. Their channels are closed first, so that all end what they run at once."""
     every = list(places)
     for each in every:
-        each._channel.close()  # noqa: SLF001  # of its own class
+        each.process.channel.close()
     for each in every:
         each.close()
 
 
-def serve(channel: Channel, environ: Mapping[str, str]) -> NoReturn:
+def _serve(channel: Channel, environ: Mapping[str, str]) -> None:
     """Be the place, until azguard lets it go or has gone."""
-    status = 1
-    try:
-        # A session of its own: what is typed in the terminal is for azguard alone.
-        os.setsid()
-        tree.rename(NAME)
-        for number in FORWARDED:
-            if signal.getsignal(number) is not signal.SIG_IGN:
-                signal.signal(number, _leave_to_azguard)
-        _redirect(os.devnull)
-        os.dup2(2, 1)
-        _Place(channel, environ).run()
-        status = 0
-    except BaseException:  # noqa: BLE001  # nothing of azguard's own stack may run in this process
-        traceback.print_exc(file=sys.stderr)
-    finally:
-        os._exit(status)
+    # A session of its own: what is typed in the terminal is for azguard alone.
+    os.setsid()
+    tree.rename(NAME)
+    for number in FORWARDED:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _leave_to_azguard)
+    _redirect(os.devnull)
+    os.dup2(2, 1)
+    _Place(channel, environ).run()
 
 
 def _leave_to_azguard(number: int, frame: object) -> None:

@@ -41,7 +41,6 @@ class ControlGroup:
             (self.folder / _MEMBERS).write_text("0", encoding="ascii")
 
     def kill(self) -> None:
-        """Kill all that is in the group."""
         with suppress(OSError):
             os.write(self.switch, b"1")
 
@@ -143,7 +142,6 @@ class CommandTree:
         return self.status is not None and not is_group_alive(self._command)
 
     def send(self, number: int) -> None:
-        """Send a signal to the command's process group."""
         if self._group_is_ours():
             signal_group(self._command, number)
 
@@ -181,7 +179,7 @@ class CommandTree:
 
     def find_running(self) -> list[str]:
         """Return the names and ids of the processes that still run, for people."""
-        return [f"{each.name} (pid {each.pid})" for each in self._all()]
+        return list(map(str, self._all()))
 
     def _group_is_ours(self) -> bool:
         """Return whether the number is still that of the command's group: it is free once all in it are gone."""

@@ -156,7 +156,6 @@ class ScratchFile:
             raise TransformFailed(f"{self.path} cannot be written: {error.strerror}") from None
 
     def remove(self) -> None:
-        """Delete the folder with all that is in it, as far as that is possible."""
         shutil.rmtree(self.path.parent, ignore_errors=True)
 
 

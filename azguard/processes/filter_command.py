@@ -72,7 +72,6 @@ class FilterTree:
                 FilterTree._shared = None
 
     def has_ended(self) -> bool:
-        """Return whether the command itself has ended."""
         return self.process is None or self.process.poll() is not None
 
     def stop(self, signals: Sequence[signal.Signals], grace: float, *, daemons: bool = True) -> None:

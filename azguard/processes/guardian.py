@@ -1,20 +1,20 @@
 """azguard's side of the guardian: fork it, tell it what to run and until when, hear how it ended."""
 
-import os
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from azguard import times
 from azguard.errors import AzguardError, CommandNotFound, LockLost, NotExecutable
-from azguard.processes import channel, command_tree, guardian_process, tree
+from azguard.processes import command_tree, guardian_process, tree
 from azguard.processes.channel import ENDING, Channel, wait_readable
 from azguard.processes.command_tree import drop_other_locks
+from azguard.processes.forked import Forked, fork
 from azguard.processes.guardian_process import MARGIN_SECONDS
 from azguard.processes.identity import Process
-from azguard.processes.terminal import Terminal
+from azguard.processes.signals import Terminal
 from azguard.processes.tree import Offspring
 
 _STARTING = {126: NotExecutable, 127: CommandNotFound}
@@ -48,10 +48,10 @@ class Ended:
 class Guardian:
     """The process that runs the command. Fork it before any thread is started and any SDK imported."""
 
-    def __init__(self, pid: int, ours: Channel, offspring: Offspring | None = None) -> None:
+    def __init__(self, process: Forked, offspring: Offspring | None = None) -> None:
         self._descendants = offspring or Offspring()
-        self._pid, self._channel = pid, ours
-        self._is_reaped = self._is_lost = False
+        self._process, self._channel = process, process.channel
+        self._is_lost = False
         self._ends, self._grace, self._on_lost = float("inf"), 0.0, "term"
         # One for all readers: the command may have ended by the time we hear that it was started.
         self._incoming = self._messages()
@@ -66,15 +66,9 @@ class Guardian:
         # If SIGCHLD stayed ignored, as it may be, an ended process would be forgotten at once, with its pid.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         offspring = Offspring()
-        ours, theirs = channel.pair()
         terminal = Terminal.of_this_process()
         before = guardian_process.find_ignored_signals()
-        pid = os.fork()
-        if pid == 0:
-            ours.close()
-            guardian_process.serve(theirs, terminal, before)
-        theirs.close()
-        return cls(pid, ours, offspring)
+        return cls(fork(lambda theirs: guardian_process.serve(theirs, terminal, before)), offspring)
 
     def start(
         self,
@@ -155,23 +149,17 @@ class Guardian:
                 return Ended(message["status"], message["signal"], message["typed"], tuple(message["left"]))
             tell(message)
         left = self._kill_all()
-        return Ended(128 + signal.SIGKILL, signal.SIGKILL, left=tuple(_describe(left)))
+        return Ended(128 + signal.SIGKILL, signal.SIGKILL, left=tuple(map(str, left)))
 
     def close(self) -> None:
         """Let it go; a command that still runs is ended."""
-        self._channel.close()
-        until = time.monotonic() + self._grace + 2 * _UNKILLABLE_SECONDS
-        while not self._reap():
-            if time.monotonic() > until:
-                self._kill_all()
-                return
-            self._continue_guardian()
-            time.sleep(_POLL_SECONDS)
+        if not self._process.let_go(self._grace + 2 * _UNKILLABLE_SECONDS):
+            self._kill_all()
 
     def find_left_running(self) -> list[str]:
         """Return the processes that the command left running when it ended, for people; ask after ``close``."""
         try:
-            return _describe(self._offspring())
+            return list(map(str, self._offspring()))
         except OSError:
             return []  # The machine has no room to open a file, and this is but to be told.
 
@@ -189,7 +177,7 @@ class Guardian:
                 if unanswered == 1:
                     self._channel.send(do="ping")
                 if unanswered > _CONTINUED_AFTER:
-                    self._continue_guardian()
+                    self._process.resume()
                 continue
             unanswered = 0
             messages = self._channel.receive()
@@ -218,27 +206,11 @@ class Guardian:
 
     def _kill_all(self) -> list[Process]:
         """Kill the guardian and every process of the command; return the processes that could not be killed."""
-        if not self._is_reaped:
-            os.kill(self._pid, signal.SIGKILL)
-            os.waitpid(self._pid, 0)
-            self._is_reaped = True
+        self._process.kill()
         if self.command is not None and not tree.IS_KNOWN:
             command_tree.kill_group(self.command, _UNKILLABLE_SECONDS)
-        command_tree.kill_control_group_of(self._pid)
+        command_tree.kill_control_group_of(self._process.pid)
         return tree.kill(self._offspring, _UNKILLABLE_SECONDS)
 
     def _offspring(self) -> list[Process]:
-        return self._descendants.running(but=self._pid)
-
-    def _reap(self) -> bool:
-        if not self._is_reaped:
-            self._is_reaped = os.waitpid(self._pid, os.WNOHANG)[0] != 0
-        return self._is_reaped
-
-    def _continue_guardian(self) -> None:
-        if not self._reap():
-            os.kill(self._pid, signal.SIGCONT)
-
-
-def _describe(processes: Iterable[Process]) -> list[str]:
-    return [f"{each.name} (pid {each.pid})" for each in processes]
+        return self._descendants.running(but=self._process.pid)

@@ -14,16 +14,14 @@ started. A machine that is suspended, or a guardian that is stopped together wit
 
 import os
 import signal
-import sys
-import traceback
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 from azguard import times
 from azguard.processes import command_tree, tree
 from azguard.processes.channel import ENDING, FORWARDED, Channel, wait_readable
 from azguard.processes.command_tree import NAME, CommandTree, ControlGroup
-from azguard.processes.terminal import Terminal
+from azguard.processes.signals import Terminal
 
 # What is left to the system to end a killed group, before the lease ends.
 MARGIN_SECONDS = 1.0
@@ -43,21 +41,14 @@ def find_ignored_signals() -> frozenset[int]:
     return frozenset(number for number in _IGNORED_SIGNALS if signal.getsignal(number) is signal.SIG_IGN)
 
 
-def serve(channel: Channel, terminal: Terminal | None, ignored: frozenset[int]) -> NoReturn:
+def serve(channel: Channel, terminal: Terminal | None, ignored: frozenset[int]) -> None:
     """Be the guardian, until the command has ended or azguard has gone before it began."""
-    status = 1
-    try:
-        os.setpgid(0, 0)
-        tree.rename(NAME)
-        tree.adopt_orphans()
-        for number in _IGNORED_SIGNALS:
-            signal.signal(number, signal.SIG_IGN)
-        _Guardian(channel, terminal, ignored).run()
-        status = 0
-    except BaseException:  # noqa: BLE001  # nothing of azguard's own stack may run in this process
-        traceback.print_exc(file=sys.stderr)
-    finally:
-        os._exit(status)
+    os.setpgid(0, 0)
+    tree.rename(NAME)
+    tree.adopt_orphans()
+    for number in _IGNORED_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    _Guardian(channel, terminal, ignored).run()
 
 
 class _Guardian:

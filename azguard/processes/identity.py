@@ -52,6 +52,9 @@ class Process(NamedTuple):
     has_ended: bool
     name: str
 
+    def __str__(self) -> str:
+        return f"{self.name} (pid {self.pid})"
+
 
 class KnownProcess(NamedTuple):
     """A process that lives, or lived: its pid, and what no other process with that pid has."""

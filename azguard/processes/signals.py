@@ -1,4 +1,4 @@
-"""Signals to azguard while its command runs: they are for the command."""
+"""Signals to azguard while its command runs: they are for the command. And the terminal that some of them come from."""
 
 import os
 import signal
@@ -6,20 +6,72 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from azguard.processes.channel import ENDING, FORWARDED
 
-if TYPE_CHECKING:
-    from azguard.processes.guardian import Guardian
-
-
 Handler = Callable[[int, FrameType | None], Any] | int | signal.Handlers | None
-
 # How long a signal to ourselves may take to stop us.
 _STOPPING_TICKS = 50
 _TICK_SECONDS = 0.02
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """A controlling terminal."""
+
+    fd: int
+    #: The process group of ours, which may lend its foreground to another.
+    group: int
+
+    @classmethod
+    def of_this_process(cls) -> "Terminal | None":
+        """Return it, if there is one."""
+        try:
+            return cls(os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC), os.getpgrp())
+        except OSError:
+            return None
+
+    def move(self, source: int, target: int) -> bool:
+        """Put a group in the foreground in place of another; return whether that one had it.
+
+        Without SIGTTOU ignored this would stop us.
+        """
+        try:
+            if os.tcgetpgrp(self.fd) != source:
+                return False  # as after ``bg``
+            os.tcsetpgrp(self.fd, target)
+        except OSError:
+            return False  # the terminal is gone, or the group is
+        return True
+
+    def is_ours(self) -> bool:
+        """Return whether our group has the foreground, so that Ctrl-C reaches it."""
+        try:
+            return os.tcgetpgrp(self.fd) == self.group
+        except OSError:
+            return False
+
+    def is_gone(self) -> bool:
+        """Return whether it has hung up, or is not our session's any more."""
+        try:
+            os.tcgetpgrp(self.fd)
+        except OSError:
+            return True
+        return False
+
+
+def in_foreground() -> bool:
+    """Return whether this process is in the foreground of a terminal."""
+    terminal = Terminal.of_this_process()
+    if terminal is None:
+        return False
+    try:
+        return terminal.is_ours()
+    finally:
+        os.close(terminal.fd)
 
 
 @contextmanager
@@ -118,15 +170,15 @@ def ignore_ending() -> Iterator[None]:
 
 
 @contextmanager
-def pass_on_all(guardian: "Guardian") -> Iterator[Stops]:
+def pass_on_all(pass_on: Callable[[int], None]) -> Iterator[Stops]:
     """Pass signals on to the command, while we go on waiting for it. Call it on the main thread."""
     stops = Stops()
 
-    def pass_on(number: int, _frame: FrameType | None) -> None:
+    def note(number: int, _frame: FrameType | None) -> None:
         stops.asked = stops.asked or number == signal.SIGTSTP
-        guardian.pass_on(number)
+        pass_on(number)
 
-    with handle_unless_ignored(FORWARDED, pass_on):
+    with handle_unless_ignored(FORWARDED, note):
         yield stops
 
 

@@ -54,7 +54,6 @@ class ByteRange:
     length: int
 
     def overlaps(self, other: "ByteRange") -> bool:
-        """Return whether they have a byte in common."""
         return self.offset < other.offset + other.length and other.offset < self.offset + self.length
 
     def __str__(self) -> str:
@@ -75,7 +74,6 @@ class FileLock:
 
     @property
     def name(self) -> str:
-        """Return the address of the file."""
         return str(self.target.address)
 
     @property

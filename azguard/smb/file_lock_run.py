@@ -4,7 +4,6 @@ Not guaranteed: what the server frees, because the connection or the handle is g
 command is still being ended. SIGSTOP does not free it.
 """
 
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -16,6 +15,7 @@ from azguard.errors import AzguardError, BadRequest, Forbidden, GaveUp, LockLost
 from azguard.guards.resolve import Conditions
 from azguard.locks import guarded_run
 from azguard.locks.guarded_run import GuardedCommand, LockWatch
+from azguard.locks.held_lock import Confirmer
 from azguard.processes.guardian import Ended
 from azguard.requests.deadline import Deadline
 from azguard.smb import file_lock
@@ -118,16 +118,13 @@ class FileLocks:
         self._on_held()
 
     def export(self) -> Mapping[str, str]:
-        """Return the variables that tell the command of the lock."""
         return {} if self._is_inherited else file_lock.export_lock(self._lock, self._environ)
 
     def confirm(self) -> None:
-        """Find out whether the file is still open."""
         if self._watcher is not None:
-            self._watcher.look_now(_RESUME_SECONDS)
+            self._watcher.confirm_now(_RESUME_SECONDS)
 
     def explain_late(self) -> tuple[str, ...]:
-        """Return why it is not known that the file is still open."""
         return () if self._watcher is None else self._watcher.explain_late()
 
     def release(self) -> tuple[str, ...]:
@@ -250,13 +247,14 @@ class Touched(Protocol):
         """Ask about it; see ``session.ShareSession.touch``."""
 
 
-class Watcher:
-    """Asks about an open file in a thread of its own.
+class Watcher(Confirmer):
+    """Asks about an open file.
 
-    ``on_held`` is called with the time at which a question was sent that the server answered, ``on_loss`` once with the
-    reason, both from that thread. The lock counts as lost when the server says so, or the connection has ended. A
-    question without an answer is asked again.
+    ``on_held`` is called with the time at which a question was sent that the server answered, from the thread. The lock
+    counts as lost when the server says so, or the connection has ended.
     """
+
+    longest_seconds = _ANSWER_SECONDS + 1
 
     def __init__(
         self,
@@ -269,50 +267,17 @@ class Watcher:
     ) -> None:
         self._file = file
         self._on_held = on_held
-        self._on_loss = on_loss
-        self._tell = tell
-        self._now = now
-        self._wake = threading.Event()
-        self._is_stopped = False
-        self._answered = threading.Condition()
-        #: How many questions have been answered, or have failed.
-        self._answers = 0
-        #: Why the lock is lost; None while it is not.
-        self.loss: str | None = None
         #: Why the latest question has no answer; None if it has one.
         self.failure: str | None = None
-        self._thread = threading.Thread(target=self._look_until_stopped, daemon=True)
-
-    def start(self) -> None:
-        """Begin to ask."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop asking. Wait until a question that is under way is answered, but no longer than its time."""
-        self._is_stopped = True
-        self._wake.set()
-        if self._thread.ident is not None:
-            self._thread.join(_ANSWER_SECONDS + 1)
-
-    def look_now(self, seconds: float) -> None:
-        """Ask at once, and wait at most so many seconds for the outcome."""
-        with self._answered:
-            before = self._answers
-            self._wake.set()
-            self._answered.wait_for(lambda: self._answers > before or self.loss is not None, seconds)
+        super().__init__(on_loss, tell, now, float("-inf"))
 
     def explain_late(self) -> tuple[str, ...]:
         """Return why it is not known that the file is open, for people: a line each."""
         return (_NOT_ANSWERED,) if self.failure in (None, _NOT_ANSWERED) else (_NOT_ANSWERED, str(self.failure))
 
-    def _look_until_stopped(self) -> None:
-        while self.loss is None and not self._is_stopped:
-            self._look()
-            with self._answered:
-                self._answers += 1
-                self._answered.notify_all()
-            self._wake.wait(_LOOK_SECONDS)
-            self._wake.clear()
+    def _ask(self) -> float:
+        self._look()
+        return self._now() + _LOOK_SECONDS
 
     def _look(self) -> None:
         sent_at = self._now()
@@ -335,11 +300,6 @@ class Watcher:
     def _note_failure(self, why: str) -> None:
         self.failure = why
         self._tell(f"lock: {why}; asking again")
-
-    def _note_loss(self, why: str) -> None:
-        if not self._is_stopped:
-            self.loss = why
-            self._on_loss(why)
 
 
 def _explain_missing_share(error: AzguardError, lock: FileLock) -> AzguardError:

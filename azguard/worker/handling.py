@@ -61,7 +61,6 @@ class MessageHandling:
         self._hidden_until = taken.at + settings.visibility
 
     def handle(self) -> HandledMessage:
-        """Handle it, and return the outcome."""
         settled, key = self._handle(), self._hold.key
         return settled if key is None else replace(settled, facts={**settled.facts, "key": key})
 

@@ -139,21 +139,17 @@ class OnceTable:
         return found
 
     def extend(self, claimed: Claimed, seconds: float, deadline: Deadline) -> OnceClaim:
-        """Let a claim last so many seconds from now; see ``Claims``."""
         return self._change_own(claimed, {"seconds": ceil(seconds)}, deadline)
 
     def finish(self, claimed: Claimed, deadline: Deadline) -> None:
-        """Note that the key is done; see ``Claims``."""
         self._change_own(claimed, {"state": DONE}, deadline)
 
     def give_up(self, claimed: Claimed, reason: str, status: int | None, deadline: Deadline) -> None:
-        """Let the key be claimed again; see ``Claims``."""
         self._change_own(claimed, {"state": FAILED, "reason": reason, "status": status}, deadline)
 
     def poison(
         self, claimed: Claimed, reason: str, status: int | None, deadline: Deadline, copy_id: str | None = None
     ) -> None:
-        """Note that the message was moved to the poison queue; see ``Claims``."""
         changes = {"state": POISONED, "reason": reason, "status": status, "poison_message": copy_id}
         self._change_own(claimed, changes, deadline)
 

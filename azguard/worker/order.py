@@ -74,7 +74,6 @@ class Taken:
 
     @property
     def dequeue_count(self) -> int:
-        """Return how often it was received, this time included."""
         return self.received.shown.dequeue_count
 
     def find_held_seconds(self, until: datetime, hidden: int, retry_seconds: int, now: float) -> int:
@@ -103,9 +102,7 @@ class Inbox(Protocol):
         """Hide a message for so many seconds from now, and return its new receipt."""
         ...
 
-    def delete(self, message: Taken, receipt: MessageReceipt) -> None:
-        """Delete a message."""
-        ...
+    def delete(self, message: Taken, receipt: MessageReceipt) -> None: ...
 
     def send_to_poison(self, message: Taken) -> str:
         """Put a copy of a message into the poison queue, which is made if it is missing; return the id of the copy."""
@@ -127,7 +124,6 @@ class QueueInbox:
         return [Taken(each, at, at + _find_life_seconds(each, seconds)) for each in received]
 
     def find_asked_seconds(self) -> float:
-        """Return for how many seconds the service asks to be left alone."""
         return unreachable.find_pause_seconds(self._queue.endpoint)
 
     def hide(self, message: Taken, receipt: MessageReceipt, seconds: int) -> MessageReceipt:
@@ -138,7 +134,6 @@ class QueueInbox:
         return MessageReceipt(updated.pop_receipt, updated.time_next_visible)
 
     def delete(self, message: Taken, receipt: MessageReceipt) -> None:
-        """Delete a message."""
         target, patience = message.received.target, _patience(_DELETE_SECONDS)
         messages.delete(target, receipt.text, patience, hidden_until=receipt.hidden_until)
 
@@ -229,9 +224,7 @@ def _fits_variable(text: str) -> bool:
 class CommandRunner(Protocol):
     """Where a command runs: ``CommandPlace``."""
 
-    def start(self, order: CommandOrder) -> None:
-        """Run a command."""
-        ...
+    def start(self, order: CommandOrder) -> None: ...
 
     def wait(self, seconds: float) -> CommandEnd | None:
         """Wait for its end, at most so long."""
@@ -241,9 +234,7 @@ class CommandRunner(Protocol):
         """Say until when it may run."""
         ...
 
-    def end(self) -> None:
-        """End it."""
-        ...
+    def end(self) -> None: ...
 
 
 class Workplace(CommandRunner, Protocol):
@@ -270,7 +261,6 @@ class Crew:
         self._threads = [threading.Thread(target=self._work, args=(each,), daemon=True) for each in places]
 
     def start(self) -> None:
-        """Let them begin."""
         for thread in self._threads:
             thread.start()
 
@@ -337,6 +327,5 @@ class Bell:
             os.read(self._heard, _MANY)
 
     def close(self) -> None:
-        """Let it go."""
         os.close(self._heard)
         os.close(self._rung)

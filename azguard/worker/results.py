@@ -141,7 +141,6 @@ class Counts:
             self._running += number
 
     def note_receive_in_doubt(self) -> None:
-        """Count a receive whose answer was lost."""
         with self._lock:
             self._receives_in_doubt += 1
 

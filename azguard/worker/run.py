@@ -66,7 +66,6 @@ class Polling:
         return max(0.0, self._due - self._now())
 
     def ask_soon(self) -> None:
-        """Ask as soon as possible."""
         self._due = float("-inf")
 
     def note_answer(self, number: int) -> None:
@@ -97,7 +96,6 @@ class Polling:
 
     @property
     def is_failing(self) -> bool:
-        """Return whether the last receive failed."""
         return self._failing_since is not None
 
     def _wait(self, asked: float = 0.0) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
-from azguard.cache.records import GIVEN_UP, HeldLease, Key
+from azguard.cache.records import GIVEN_UP, WITH_REASON, HeldLease, Key
 from azguard.cli import redaction, signals
 from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
@@ -25,7 +25,7 @@ from azguard.leases.actions import LONGEST, LONGEST_BREAK, SHORTEST, LeaseDone
 from azguard.leases.kinds import Action, kind_of, operation_of
 from azguard.leases.owner_records import Moved, Version
 from azguard.leases.owners import Owner
-from azguard.leases.recorded import LeaseRecord, RecordedLease
+from azguard.leases.recorded import RecordedLease
 from azguard.leases.state import LOCKED, STATES, LeaseState
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 # How long a wait lasts unless --timeout says otherwise.
 WAIT_SECONDS = 60.0
-# How the cache's record of a lease ends that has an owner record.
-_WITH_REASON = " --reason"
 # No network keeps a request for so long.
 _LATEST = timedelta(hours=1)
 # After its end the service may take up to a minute until it gives a lease to the next, says its documentation.
@@ -157,13 +155,8 @@ class CacheRecords:
 
     env: Environment
 
-    def find_held(self, target: Target) -> LeaseRecord | None:
+    def find_held(self, target: Target) -> HeldLease | None:
         """Return the newest lease that was asked for and is not known to be released."""
-        found = self.env.cache.find_held(Key.of(target))
-        return None if found is None else _CacheRecord(found)
-
-    def find_remembered(self, target: Target) -> HeldLease | None:
-        """Return the same with all that is remembered of it."""
         return self.env.cache.find_held(Key.of(target))
 
     def find_released(self, target: Target) -> str | None:
@@ -185,7 +178,7 @@ class CacheRecords:
 
     def add(self, target: Target, lease_id: str, seconds: int | None, *, has_reason: bool = False) -> None:
         """Write down a lease before it is asked for."""
-        action = self.env.command + (_WITH_REASON if has_reason else "")
+        action = self.env.command + (WITH_REASON if has_reason else "")
         self.env.cache.record_lease(Key.of(target), lease_id, duration=seconds, action=action)
 
     def confirm(self, target: Target, lease_id: str, since: datetime | None = None) -> None:
@@ -236,27 +229,6 @@ class CacheRecords:
         """Write down the empty version that we have made, as any other write of this scope."""
         lineage = made.metadata.get(KEY)
         self.env.cache.record(Key.of(target), etag=made.etag, length=0, lineage=lineage, command=self.env.command)
-
-
-@dataclass(frozen=True)
-class _CacheRecord:
-    held: HeldLease
-
-    @property
-    def lease_id(self) -> str:
-        return self.held.lease_id
-
-    @property
-    def duration(self) -> int | None:
-        return self.held.duration
-
-    @property
-    def time(self) -> str:
-        return self.held.time
-
-    @property
-    def has_reason(self) -> bool:
-        return self.held.action.endswith(_WITH_REASON)
 
 
 @dataclass(frozen=True)

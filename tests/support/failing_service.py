@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-# How it fails, and from which request on: the first, the one that makes the blob, the owner's record, or the look at
-# who holds the lock.
-FAILURES = ("silent", "503", "trickle")
-STAGES = ("acquire", "make", "stamp", "look")
 _BYTE_SECONDS = 0.2
 
 
 class FailingService(ThreadingHTTPServer):
-    """Fails in one way from one stage on. ``asked`` is what it was asked for."""
+    """Fails in one way (``silent``, ``503``, ``trickle``) from one stage on; ``asked`` is what it was asked for.
+
+    The stages are the first request (``acquire``), the one that makes the blob (``make``), the owner's record
+    (``stamp``), and the look at who holds the lock (``look``).
+    """
 
     daemon_threads = True
 

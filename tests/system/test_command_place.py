@@ -118,7 +118,7 @@ def test_a_command_is_ended_when_its_time_is_over(place: CommandPlace) -> None:
 
 def test_a_command_is_ended_when_its_place_is_killed(place: CommandPlace, tmp_path: Path) -> None:
     pid = begin(place, tmp_path)
-    os.kill(place._pid, signal.SIGKILL)
+    os.kill(place.process.pid, signal.SIGKILL)
     assert place.wait(_SECONDS) == CommandEnd(None, was_unguarded=True)
     until(lambda: is_gone(pid), _SECONDS)
     assert place.is_gone
@@ -126,7 +126,7 @@ def test_a_command_is_ended_when_its_place_is_killed(place: CommandPlace, tmp_pa
 
 def test_a_command_is_ended_when_its_guardian_is_killed(place: CommandPlace, tmp_path: Path) -> None:
     pid = begin(place, tmp_path)
-    (guardian,) = Path(f"/proc/{place._pid}/task/{place._pid}/children").read_text().split()
+    (guardian,) = Path(f"/proc/{place.process.pid}/task/{place.process.pid}/children").read_text().split()
     os.kill(int(guardian), signal.SIGKILL)
     ended = place.wait(_SECONDS)
     assert ended is not None
@@ -135,7 +135,7 @@ def test_a_command_is_ended_when_its_guardian_is_killed(place: CommandPlace, tmp
 
 def test_a_place_that_was_stopped_goes_on(place: CommandPlace, tmp_path: Path) -> None:
     place.start(CommandOrder(["true"], b""))
-    os.kill(place._pid, signal.SIGSTOP)
+    os.kill(place.process.pid, signal.SIGSTOP)
     assert place.wait(_SECONDS) == CommandEnd(0)
 
 
@@ -158,7 +158,7 @@ def test_what_a_command_leaves_running_is_no_zombie_once_it_has_ended(place: Com
 
 def test_signals_of_the_terminal_do_not_reach_a_command(place: CommandPlace, tmp_path: Path) -> None:
     pid = begin(place, tmp_path)
-    assert (os.getsid(place._pid), os.getpgid(pid)) == (place._pid, pid)
+    assert (os.getsid(place.process.pid), os.getpgid(pid)) == (place.process.pid, pid)
 
 
 def test_a_guardian_that_is_killed_before_its_command_begins_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

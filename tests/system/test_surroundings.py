@@ -20,7 +20,7 @@ from tests.support import surroundings
 surroundings.shed()
 code = '''
 import os, signal, sys
-from azguard.processes.terminal import in_foreground
+from azguard.processes.signals import in_foreground
 ignored = [n for n in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM) if signal.getsignal(n) is signal.SIG_IGN]
 print(in_foreground(), ignored, sys.dont_write_bytecode, flush=True)
 '''

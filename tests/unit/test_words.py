@@ -62,7 +62,7 @@ ALLOWED = {
     # Samba is asked.
     "azguard.emulators.files.handles": {"--json"},
     # Not another program's: the cache keeps each command as it would be typed, and exports carry it.
-    "azguard.cache.records": {"--blob-type", "--select"},
+    "azguard.cache.records": {"--blob-type", "--reason", "--select"},
 }
 
 

@@ -14,12 +14,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
+
 if TYPE_CHECKING:
     from azguard.emulators.files.arbiter import Smb
 
 #: The account of Azurite, and its key, which everyone knows.
-ACCOUNT = "devstoreaccount1"
-KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+ACCOUNT = EMULATOR_NAME
+KEY = EMULATOR_KEY
 PORT = 10004
 
 

@@ -310,7 +310,6 @@ class Smb:
         self.port = self._samba.port
 
     def begin(self, store: Store) -> None:
-        """Serve the shares of a store."""
         with store.transaction():
             self.publish(store)
         store.smb = SambaFiles(self._samba, self._client)
@@ -323,10 +322,8 @@ class Smb:
             self._arbiter.forget_share(folder)
 
     def admit(self, store: Store, request: FileRequest, opens: Opens) -> AbstractContextManager[None]:
-        """Keep the files of an operation open over SMB for the length of a ``with`` block."""
         return self._arbiter.admit(store, request, opens)
 
     def stop(self) -> None:
-        """End Samba, and all that it serves."""
         self._client.close()
         self._samba.stop()

@@ -56,7 +56,6 @@ class ShareRecord:
     lease: EmulatedLease = FREE
 
     def to_json(self) -> str:
-        """Return the JSON that the database keeps of this record."""
         return json.dumps({**vars(self), "lease": vars(self.lease)})
 
     @classmethod
@@ -110,12 +109,10 @@ class Node:
         return "readonly" in self.attributes.lower()
 
     def to_json(self) -> str:
-        """Return the JSON that the database keeps of this record."""
         return json.dumps({**vars(self), "lease": vars(self.lease)})
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return the node of a row."""
         found: dict[str, Any] = json.loads(text)
         ranges = [(start, end) for start, end in found["ranges"]]
         changes = found.get("changes")
@@ -188,7 +185,6 @@ class Database:
             self._connection.execute("COMMIT")
 
     def close(self) -> None:
-        """Close the file."""
         self._connection.close()
 
     def count_up(self, name: str, least: int = 1) -> int:
@@ -201,7 +197,6 @@ class Database:
         return int(row[0])
 
     def find_share(self, name: str, snapshot: str = "") -> ShareRecord | None:
-        """Return a share or a snapshot that was not deleted."""
         row = self._connection.execute(
             "SELECT facts FROM share WHERE name = ? AND snapshot = ? AND version = ''", (name, snapshot)
         ).fetchone()
@@ -226,19 +221,16 @@ class Database:
         return int(row[0]) if row else 0
 
     def save_share(self, share: ShareRecord) -> None:
-        """Write what changed of a share."""
         self._connection.execute(
             "UPDATE share SET name = ?, snapshot = ?, version = ?, facts = ? WHERE root = ?",
             (share.name, share.snapshot, share.version, share.to_json(), share.root),
         )
 
     def remove_share(self, root: int) -> None:
-        """Remove a share and all that is in it."""
         self._connection.execute("DELETE FROM node WHERE root = ?", (root,))
         self._connection.execute("DELETE FROM share WHERE root = ?", (root,))
 
     def find_node(self, root: int, path: str) -> Node | None:
-        """Return a directory or file."""
         row = self._connection.execute(
             "SELECT facts FROM node WHERE root = ? AND key = ?", (root, make_key(path))
         ).fetchone()
@@ -252,20 +244,17 @@ class Database:
         return {key: Node.from_json(facts) for key, facts in rows}
 
     def list_all_nodes(self, root: int) -> list[Node]:
-        """Return all that is known of a share."""
         return [
             Node.from_json(row[0]) for row in self._connection.execute("SELECT facts FROM node WHERE root = ?", (root,))
         ]
 
     def save_node(self, node: Node) -> None:
-        """Write a directory or file."""
         self._connection.execute(
             "INSERT OR REPLACE INTO node VALUES (?, ?, ?, ?)",
             (node.root, node.key, make_key(parent_of(node.path)), node.to_json()),
         )
 
     def remove_node(self, root: int, path: str) -> None:
-        """Forget a directory or file."""
         self._connection.execute("DELETE FROM node WHERE root = ? AND key = ?", (root, make_key(path)))
 
     def list_below(self, root: int, path: str) -> list[Node]:
@@ -277,7 +266,6 @@ class Database:
         return [Node.from_json(row[0]) for row in rows.fetchall()]
 
     def save_permission(self, key: str, text: str) -> None:
-        """Keep a file permission."""
         self._connection.execute("INSERT OR REPLACE INTO permission VALUES (?, ?)", (key, text))
 
     def find_permission(self, key: str) -> str | None:
@@ -285,7 +273,6 @@ class Database:
         return str(row[0]) if row else None
 
     def save_document(self, name: str, text: str) -> None:
-        """Keep a document, such as the properties of the service."""
         self._connection.execute("INSERT OR REPLACE INTO document VALUES (?, ?)", (name, text))
 
     def find_document(self, name: str) -> str | None:

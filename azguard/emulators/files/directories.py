@@ -17,7 +17,7 @@ from azguard.emulators.files.store import Store
 
 _SECONDS_PER_DAY = 86_400
 #: The settings of a share that a listing tells, and their names there.
-_SETTINGS = {
+LISTED_SETTINGS = {
     "x-ms-enabled-protocols": "EnabledProtocols",
     "x-ms-root-squash": "RootSquash",
     "x-ms-enable-snapshot-virtual-directory-access": "EnableSnapshotVirtualDirectoryAccess",
@@ -182,7 +182,7 @@ def _describe_share(store: Store, share: ShareRecord, include: Collection[str]) 
         "Etag": share.etag,
         "Quota": share.settings.get("x-ms-share-quota", ""),
         "AccessTier": share.settings.get("x-ms-access-tier", ""),
-        **{tag: share.settings[name] for name, tag in _SETTINGS.items() if name in share.settings},
+        **{tag: share.settings[name] for name, tag in LISTED_SETTINGS.items() if name in share.settings},
         **lease,
     }
     if share.deleted is not None:

@@ -100,7 +100,6 @@ class Disk:
         return self.locate(root, path).stat().st_mtime
 
     def make_directory(self, root: int, path: str = "") -> None:
-        """Make a directory."""
         check_name(path)
         where = self.locate(root, path)
         with self._changing(where):
@@ -122,7 +121,6 @@ class Disk:
             file.truncate(size)
 
     def write(self, root: int, path: str, start: int, data: bytes) -> None:
-        """Write bytes into a file."""
         with _open(self.locate(root, path), "r+b") as file:
             file.seek(start)
             file.write(data)
@@ -190,7 +188,6 @@ class Disk:
                 where.unlink()
 
     def remove_share(self, root: int) -> None:
-        """Remove the folder of a share, if it is there."""
         shutil.rmtree(self.locate(root), ignore_errors=True)
 
     def copy_share(self, root: int, target: int) -> None:

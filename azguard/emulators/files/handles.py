@@ -98,7 +98,6 @@ class SambaFiles:
         self._client = client
 
     def list_handles(self, folder: Path) -> list[OpenHandle]:
-        """Return the handles of clients in the folder of a share."""
         status = self._ask()
         sessions = {each["server_id"]["pid"]: each for each in status.get("sessions", {}).values()}
         mine = self._client.address
@@ -112,13 +111,11 @@ class SambaFiles:
         return found
 
     def find_deleted(self, folder: Path) -> set[str]:
-        """Return the paths of what is gone as soon as its last handle is closed."""
         if not _has_others(self._samba.port, 1 if self._client.address else 0):
             return set()
         return {_read_path(file) for file in _find_files(self._ask(), folder) if file["num_pending_deletes"]}
 
     def close_handles(self, handles: list[OpenHandle]) -> int:
-        """Close handles; return how many are closed."""
         try:
             self._samba.allow_closing()
         except (Unserved, KeyError):

@@ -40,7 +40,6 @@ class EmulatedLease:
         return "leased"
 
     def headers(self, now: float) -> dict[str, str]:
-        """Return the headers that tell of it."""
         state = self.state(now)
         status = "locked" if state in _LOCKED else "unlocked"
         found = {"x-ms-lease-status": status, "x-ms-lease-state": state}

@@ -128,7 +128,6 @@ class Samba:
         return gone
 
     def ask_status(self, *options: str) -> str:
-        """Return the output of ``smbstatus``."""
         # smbstatus insists on being root. In a namespace of its own, an ordinary user is.
         prefix = () if os.getuid() == 0 else ("unshare", "--user", "--map-root-user")
         return self._run([*prefix, self.programs.smbstatus, "-s", str(self.config), *options]).stdout
@@ -143,7 +142,6 @@ class Samba:
         self._may_close = True
 
     def stop(self) -> None:
-        """End it with all its processes, and remove its folder."""
         _stop_process(self._process)
         shutil.rmtree(self.folder, ignore_errors=True)
 

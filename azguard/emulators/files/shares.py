@@ -11,6 +11,7 @@ from xml.etree import ElementTree as ET
 from azguard.emulators.files import answers, leases
 from azguard.emulators.files.answers import FileAnswer, ServiceError
 from azguard.emulators.files.database import DIRECTORY, ShareRecord
+from azguard.emulators.files.directories import LISTED_SETTINGS
 from azguard.emulators.files.headers import check_metadata, check_permission
 from azguard.emulators.files.request import FileRequest
 from azguard.emulators.files.store import Store
@@ -23,19 +24,7 @@ _DEFAULTS = {
     "x-ms-access-tier": "TransactionOptimized",
     "x-ms-enabled-protocols": "SMB",
 }
-_SETTABLE = (
-    "x-ms-share-quota",
-    "x-ms-access-tier",
-    "x-ms-enabled-protocols",
-    "x-ms-root-squash",
-    "x-ms-enable-snapshot-virtual-directory-access",
-    "x-ms-enable-smb-directory-lease",
-    "x-ms-share-paid-bursting-enabled",
-    "x-ms-share-paid-bursting-max-iops",
-    "x-ms-share-paid-bursting-max-bandwidth-mibps",
-    "x-ms-share-provisioned-iops",
-    "x-ms-share-provisioned-bandwidth-mibps",
-)
+_SETTABLE = ("x-ms-share-quota", "x-ms-access-tier", *LISTED_SETTINGS)
 _LARGEST_QUOTA = 102_400
 _MOST_SNAPSHOTS = 200
 _MOST_CORS_RULES = 5

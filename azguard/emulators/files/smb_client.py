@@ -186,7 +186,6 @@ class SmbClient:
             raise ConnectionGone from None
 
     def forget_share(self, share: str) -> None:
-        """Forget the way into a share that is deleted."""
         with self._lock:
             self._trees.pop(share, None)
 
@@ -195,7 +194,6 @@ class SmbClient:
         return _call_file_close(self._connect(), number)
 
     def close(self) -> None:
-        """Close the connection."""
         with self._lock:
             session, self._session = self._session, None
         if session is not None:

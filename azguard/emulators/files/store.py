@@ -72,7 +72,6 @@ class Store:
             self._remove_stray_folders(folder / "trees")
 
     def close(self) -> None:
-        """Close the files."""
         with self.database.lock:
             for each in self.pending.values():
                 each.is_stopped = True
@@ -90,7 +89,6 @@ class Store:
                 self._is_renaming = False
 
     def list_smb_folders(self) -> dict[str, Path]:
-        """Return the folders of the shares that are served over SMB, by the names of the shares."""
         return {share.name: self.disk.locate(share.root) for share in self.list_smb_shares()}
 
     def list_smb_shares(self) -> list[ShareRecord]:
@@ -111,7 +109,6 @@ class Store:
         return self._partial / copy_id
 
     def get_share(self, request: FileRequest) -> ShareRecord:
-        """Return the share or snapshot that a request names."""
         snapshot = request.query.get("sharesnapshot", "")
         if snapshot and request.method not in ("GET", "HEAD") and request.query.get("comp") != "lease":
             is_delete = request.method == "DELETE" and request.query.get("restype") == "share"

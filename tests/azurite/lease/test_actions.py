@@ -389,8 +389,8 @@ class FileLease:
     def __init__(self, calls: list[tuple[object, ...]]) -> None:
         self._calls = calls
 
-    def acquire(self, term: int, **settings: object) -> None:
-        self._calls.append(("acquire", term))
+    def acquire(self, *, lease_duration: int, **settings: object) -> None:
+        self._calls.append(("acquire", lease_duration))
 
     def release(self, **settings: object) -> None:
         self._calls.append(("release",))

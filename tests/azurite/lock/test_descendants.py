@@ -261,11 +261,12 @@ def test_a_guardian_that_was_stopped_goes_on_and_ends_the_command_of_a_lost_lock
 # azguard's side of the guardian, where nothing lets a guardian go on, as under a debugger.
 FROZEN = """
 import os, signal, sys, time
+from azguard.processes.forked import Forked
 from azguard.processes.guardian import Guardian
 
 guardian = Guardian.fork()
 pid = int(open(f"/proc/self/task/{os.getpid()}/children").read())
-Guardian._continue_guardian = lambda self: None
+Forked.resume = lambda self: None
 guardian.start(sys.argv[3:], dict(os.environ), ends=float("inf"), grace=float(sys.argv[2]), on_lost="term")
 while not os.path.exists(os.environ["BEATS"]):
     time.sleep(0.02)

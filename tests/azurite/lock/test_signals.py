@@ -11,6 +11,7 @@ import pytest
 
 from azguard.faultproxy import proxy
 from azguard.processes import channel
+from azguard.processes.forked import Forked
 from azguard.processes.guardian import Ended, Guardian
 from tests.faults.rules import operation
 from tests.support.cli_world import CliWorld, command
@@ -185,7 +186,7 @@ def test_a_second_signal_does_not_keep_the_lock_from_being_released(world: Locks
 
 def test_a_command_that_ended_before_its_start_was_heard_of_has_its_own_status() -> None:
     ours, theirs = channel.pair()
-    guardian = Guardian(0, ours)
+    guardian = Guardian(Forked(0, ours))
     theirs.send(**{"is": "started"}, pid=1)
     theirs.send(**{"is": "ended"}, status=3, signal=None, typed=False, left=[])
     guardian.start(["true"], {}, ends=0.0, grace=0.0, on_lost="term")

@@ -36,19 +36,19 @@ class FakeLease:
     sent: int = 0
     etag, last_modified = '"1"', None
 
-    def acquire(self, _term: int, **_settings: object) -> None:
+    def acquire(self, **_settings: object) -> None:
         self._carry_out(B)
 
     def renew(self, **_settings: object) -> None:
         self._carry_out(self.holder)
 
-    def change(self, proposed: str, **_settings: object) -> None:
-        self._carry_out(proposed)
+    def change(self, *, proposed_lease_id: str, **_settings: object) -> None:
+        self._carry_out(proposed_lease_id)
 
     def release(self, **_settings: object) -> None:
         self._carry_out(None)
 
-    def break_lease(self, _period: int | None, *, raw_response_hook: Callable[[Any], None], **_settings: object) -> int:
+    def break_lease(self, *, raw_response_hook: Callable[[Any], None], **_settings: object) -> int:
         self._carry_out(None)
         raw_response_hook(SimpleNamespace(http_response=SimpleNamespace(headers={})))
         return 0

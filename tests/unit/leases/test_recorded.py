@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from azguard.cache.records import HeldLease
 from azguard.errors import AzguardError, GaveUp, Locked, NotFound, OutcomeUnknown, Unavailable
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions, owner_records, recorded
@@ -20,24 +21,21 @@ A, B = (f"{letter * 8}-0000-4000-8000-000000000000" for letter in "ab")
 NAMED = Conditions(lease_id=A)
 
 
-@dataclass
-class Record:
-    """What is written down of a lease."""
-
-    lease_id: str
-    duration: int | None = 30
-    time: str = "2026-01-01T00:00:00Z"
-    has_reason: bool = False
+def record(lease_id: str, duration: int | None = 30) -> HeldLease:
+    """Return what is written down of a lease."""
+    return HeldLease(
+        "test", "https://acc", "blob:c/a", lease_id, duration, "", confirmed=True, time="2026-01-01T00:00:00Z"
+    )
 
 
 @dataclass
 class Records:
     """Records that note in order what is done to them."""
 
-    known: Record | None = None
+    known: HeldLease | None = None
     notes: list[str] = field(default_factory=list)
 
-    def find_held(self, target: Any) -> Record | None:
+    def find_held(self, target: Any) -> HeldLease | None:
         """Return what is known."""
         return self.known
 
@@ -134,7 +132,7 @@ def test_a_lease_is_written_down_before_it_is_asked_for(
 def test_a_failed_repetition_of_an_acquire_keeps_the_record_of_the_first(
     monkeypatch: pytest.MonkeyPatch, end: BaseException
 ) -> None:
-    records = Records(Record(A))
+    records = Records(record(A))
     monkeypatch.setattr(actions, "acquire", answering(records, end))
     with pytest.raises(type(end)):
         kept(records).acquire(LeaseRequest(A, 30, Conditions()))
@@ -142,7 +140,7 @@ def test_a_failed_repetition_of_an_acquire_keeps_the_record_of_the_first(
 
 
 def test_a_refusal_because_of_our_own_lease_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    records = Records(Record(B))
+    records = Records(record(B))
     monkeypatch.setattr(actions, "acquire", answering(records, OTHERS))
     with pytest.raises(Locked) as caught:
         kept(records).acquire(LeaseRequest(A, 30, Conditions()))
@@ -156,7 +154,7 @@ def test_a_refusal_because_of_our_own_lease_says_so(monkeypatch: pytest.MonkeyPa
 def test_a_release_forgets_a_lease_that_is_over_and_no_other(
     monkeypatch: pytest.MonkeyPatch, end: BaseException | None, after: list[str]
 ) -> None:
-    records = Records(Record(A))
+    records = Records(record(A))
     monkeypatch.setattr(actions, "release", answering(records, end))
     try:
         kept(records).release(NAMED)
@@ -178,7 +176,7 @@ def test_a_release_forgets_a_lease_that_is_over_and_no_other(
 def test_a_change_keeps_both_ids_until_it_is_known_which_one_holds(
     monkeypatch: pytest.MonkeyPatch, end: BaseException | None, after: list[str]
 ) -> None:
-    records = Records(Record(A))
+    records = Records(record(A))
     monkeypatch.setattr(actions, "change", answering(records, end))
     try:
         kept(records).change(NAMED, B)
@@ -188,7 +186,7 @@ def test_a_change_keeps_both_ids_until_it_is_known_which_one_holds(
 
 
 def test_a_renewal_tells_the_term_that_was_written_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    records = Records(Record(A, duration=None))
+    records = Records(record(A, duration=None))
     monkeypatch.setattr(actions, "renew", answering(records, None))
     assert (kept(records).renew(NAMED).duration, records.notes) == ("infinite", ["send", "confirm a"])
 

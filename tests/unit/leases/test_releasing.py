@@ -29,7 +29,7 @@ class Known:
     etag: str | None = None
     notes: list[str] = field(default_factory=list)
 
-    def find_remembered(self, target: Any) -> HeldLease | None:
+    def find_held(self, target: Any) -> HeldLease | None:
         return self.lease
 
     def find_released(self, target: Any) -> str | None:

@@ -1,0 +1,120 @@
+"""Processes that are forked to do one piece of work, and end when they are let go; one of them outlives its command.
+
+A fork has in memory what its parent had: no credential is written anywhere. It is told what to do, and tells, over a
+channel; that its parent has gone it notices by the end of that.
+
+What outlives its command has a session of its own, and no terminal. Of the files of its parent it keeps the error
+stream alone, until ``leave_errors``: a reader that reads the output of the command to its end does not wait for this
+process. The environment stays as it is. CI runners find by it what a job left behind, and end that with the job.
+"""
+
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from azguard.processes import channel, tree
+from azguard.processes.channel import Channel
+
+_POLL_SECONDS = 0.01
+_FIRST_OTHER_FILE = 3
+_MOST_FILES = 1 << 20
+
+
+@dataclass
+class Forked:
+    """The parent's side of a forked process."""
+
+    pid: int
+    channel: Channel
+    _is_reaped: bool = False
+
+    def reap(self) -> bool:
+        """Collect it if it has ended; return whether it has."""
+        if not self._is_reaped:
+            self._is_reaped = os.waitpid(self.pid, os.WNOHANG)[0] != 0
+        return self._is_reaped
+
+    def resume(self) -> None:
+        """Let it go on if it was stopped."""
+        if not self.reap():
+            os.kill(self.pid, signal.SIGCONT)
+
+    def kill(self) -> None:
+        if not self.reap():
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            self._is_reaped = True
+
+    def let_go(self, seconds: float) -> bool:
+        """Close the channel, which it notices, and wait at most so long for its end; return whether it has ended."""
+        self.channel.close()
+        until = time.monotonic() + seconds
+        while not self.reap():
+            if time.monotonic() > until:
+                return False
+            self.resume()
+            time.sleep(_POLL_SECONDS)
+        return True
+
+
+def fork(work: Callable[[Channel], None]) -> Forked:
+    """Fork a process that does a piece of work at the other end of a channel, and ends.
+
+    Call it before any thread is started and any SDK imported.
+    """
+    ours, theirs = channel.pair()
+    pid = os.fork()
+    if pid == 0:
+        ours.close()
+        _work(work, theirs)
+    theirs.close()
+    return Forked(pid, ours)
+
+
+def _work(work: Callable[[Channel], None], theirs: Channel) -> NoReturn:
+    status = 1
+    try:
+        work(theirs)
+        status = 0
+    except BaseException:  # noqa: BLE001  # nothing of azguard's own stack may run in this process
+        traceback.print_exc(file=sys.stderr)
+    finally:
+        os._exit(status)
+
+
+def fork_to_background(name: str, work: Callable[[Channel], None]) -> Forked:
+    """Fork a process of this name that may outlive this one; see ``fork``."""
+
+    def work_alone(theirs: Channel) -> None:
+        os.setsid()
+        tree.rename(name)
+        _leave_streams(theirs.fileno())
+        work(theirs)
+
+    return fork(work_alone)
+
+
+def leave_errors(log: Path) -> None:
+    """Print from now on into a file instead of the parent's error stream.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    opened = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+    os.dup2(opened, 2)
+    os.close(opened)
+
+
+def _leave_streams(kept: int) -> None:
+    """Close what the parent has open, except its error stream and one other file."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1):
+        os.dup2(nothing, number)
+    os.closerange(_FIRST_OTHER_FILE, kept)
+    os.closerange(kept + 1, _MOST_FILES)
