@@ -8,12 +8,11 @@ has no lease (directories) can only be compared.
 ``files``         show, delete and rename files
 ``entries``       directories and files as commands show them, one or a list
 ``properties``    content headers, attributes, times, and the metadata of all three
-``uploads``       content into a file
 ``download``      content out of a file, one version of it
 ``ranges``        ranges of a file: listed, written, cleared; and the length of a file
 ``copies``        a file as a copy of another one, or of a blob
+``replacing``     new content for a file, and its rename into place under the guard of the conditions
 ``temporary``     the temporary file that is filled first, and the notes of it
-``placing``       its rename, under the guard of the conditions
 ``leftovers``     temporary files that a crash left, listed and deleted
 ``trees``         files and folders below a directory, as trees of files see them
 ``handles``       who has what open over SMB, told with a refusal; and closing it

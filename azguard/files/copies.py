@@ -29,10 +29,10 @@ from azguard.errors import (
     Unauthenticated,
     UsageError,
 )
-from azguard.files import placing, temporary, writes
+from azguard.files import replacing, temporary, writes
 from azguard.files.guarding import Guarding
-from azguard.files.placing import NewVersion
 from azguard.files.properties import SmbProperties
+from azguard.files.replacing import NewVersion
 from azguard.files.temporary import TemporaryFile
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
@@ -148,14 +148,14 @@ def copy(given: FileCopy, guarding_by: Guarding, tell: Callable[[int, int | None
         deadline=given.deadline,
         op=given.op,
     )
-    version, found = placing.look_early(version, guarding_by)
+    version, found = replacing.look_early(version, guarding_by)
     with ExitStack() as stack:
         begun = _begin(given, guarding_by.temporary, stack)
         _await_end(begun, source, tell)
         _keep_apart(begun)
         _check_unchanged(given.source, source, given.deadline.fresh())
         smb = _choose_smb(given.settings, source, found)
-        settled, after = placing.put_in_place(version, begun.made, found, guarding_by, smb)
+        settled, after = replacing.put_in_place(version, begun.made, found, guarding_by, smb)
         # Renamed, it is not there any more.
         begun.made.forget()
         stack.pop_all()
@@ -185,12 +185,12 @@ def _describe(target: Target, conditions: Conditions) -> CopyDestination:
 
 def _choose_smb(settings: FileCopySettings, source: _FileSource, found: Any | None) -> dict[str, Any]:
     """Return attributes, times and permission: as given, else those of the source or of the version replaced."""
-    chosen = placing.choose_smb(SmbProperties(), found)
+    chosen = replacing.choose_smb(SmbProperties(), found)
     if settings.keeps_info:
         chosen.update(source.smb)
     if settings.keeps_permission:
         chosen.pop("permission_key", None)
-    return {**chosen, **placing.choose_smb(settings.smb, None)}
+    return {**chosen, **replacing.choose_smb(settings.smb, None)}
 
 
 def _to_copied(

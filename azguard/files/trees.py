@@ -13,7 +13,7 @@ from azguard import naming
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import Exists, NotFound
-from azguard.files import download, entries, files, uploads, writes
+from azguard.files import download, entries, files, replacing, writes
 from azguard.files.entries import EntryListed
 from azguard.files.guarding import Guarding
 from azguard.files.properties import SmbProperties
@@ -279,12 +279,12 @@ class FileTree(TreeStore):
                 yield each
 
     def put(self, put: TreePut) -> tuple[Any, str | None]:
-        """Write a file; see ``uploads.put``. The directories that it is in are made where they are missing."""
+        """Write a file; see ``replacing.put``. The directories that it is in are made where they are missing."""
         target, op, deadline, source = put.target, put.op, put.deadline, put.source
         folder = target.address.path.rpartition("/")[0]
         self.folders.ensure(folder, deadline.fresh())
         headers, smb, metadata = self.settings(target.address.name)
-        upload = uploads.FileUpload(
+        upload = replacing.FileUpload(
             target=target,
             headers=headers,
             smb=smb,
@@ -296,7 +296,7 @@ class FileTree(TreeStore):
         size = os.fstat(source.fileno()).st_size
         try:
             written = existence.create(
-                lambda: uploads.put(upload, source, size, self.guarding, put.progress),
+                lambda: replacing.put(upload, source, size, self.guarding, put.progress),
                 lambda: writes.find_existing(target, op, deadline),
                 skip=put.skip,
             )

@@ -176,9 +176,14 @@ class LeasedUpdate(ABC):
 
         return commit
 
-    def note_written(self) -> None:
-        """Note that a write of ours has taken the place of the version that has the record of our lease."""
+    def note_written(self, *, is_replaced: bool = False) -> None:
+        """Note that a write of ours has taken the place of the version that has the record of our lease.
+
+        With ``is_replaced`` it is another file, by a rename, and our lease went with the one that was there.
+        """
         self._before = None
+        if self._held is not None and is_replaced:
+            self._held.lease.is_gone = True
 
     def _in_use(self, lease_id: str | None) -> str | None:
         return lease_id if self._held is None or lease_id in (None, self.lease_id) else self._held.lease.lease_id

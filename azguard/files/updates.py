@@ -133,7 +133,7 @@ class FileContent(LeasedUpdate):
                 raise
             made.forget()
             self._made = None
-            self.note_written()
+            self.note_written(is_replaced=True)
             return CommittedVersion.of(answer)
 
         return commit

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from azguard.files.properties import SmbProperties
     from azguard.files.ranges import RangeWrite
-    from azguard.files.uploads import FileUpload
+    from azguard.files.replacing import FileUpload
     from azguard.resources.properties import ContentHeaders
 
 _Offset = Annotated[int, option("--offset", "SIZE", "Begin at this byte.", SIZE)]
@@ -161,7 +161,7 @@ def put(
 
     Topics: files, conditions, trees
     """
-    from azguard.files import uploads
+    from azguard.files import replacing
     from azguard.requests.lineage import fresh_op
 
     if tree.recursive:
@@ -173,12 +173,12 @@ def put(
     headers, smb = given.build_properties(target.address.name)
     with streams.content(given.file, takes_folders=True, text=given.content) as stream:
         copy, size = streams.copy(stream), streams.size(stream)
-        upload = uploads.FileUpload(
+        upload = replacing.FileUpload(
             target=target,
             headers=headers,
             smb=smb,
             metadata=given.metadata or {},
-            conditions=uploads.create_only(target) if skip else env.conditions(target, copy),
+            conditions=replacing.create_only(target) if skip else env.conditions(target, copy),
             deadline=env.deadline,
             op=fresh_op(),
         )
@@ -186,7 +186,7 @@ def put(
         with env.out.progress_bar(f"put {target}", size) as progress:
             written = _write(
                 upload,
-                lambda: uploads.put(upload, stream, size, guarding, progress.at, allow_empty=given.takes_empty),
+                lambda: replacing.put(upload, stream, size, guarding, progress.at, allow_empty=given.takes_empty),
                 skip=skip,
             )
     lineage = getattr(written, "lineage", None)

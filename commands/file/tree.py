@@ -210,7 +210,7 @@ def copy(
 
     Topics: files, conditions
     """
-    from azguard.files import copies, uploads, writes
+    from azguard.files import copies, replacing, writes
     from azguard.files.copies import FileCopy
     from azguard.requests.lineage import fresh_op
     from azguard.resources import existence
@@ -225,7 +225,7 @@ def copy(
         source=source,
         source_etag=given.read_source_etag(env, source),
         settings=given.build_settings(source),
-        conditions=uploads.create_only(target) if skip else env.conditions(target),
+        conditions=replacing.create_only(target) if skip else env.conditions(target),
         deadline=env.deadline,
         patience=env.patience(None, WAIT_SECONDS if wait is None else wait),
         is_strict=wait is not None,

@@ -7,8 +7,8 @@ from azguard.cli.output.json_form import _list_printed
 from azguard.files.copies import FileCopied
 from azguard.files.entries import DirectoryShown
 from azguard.files.files import FileRenamed
+from azguard.files.replacing import FilePut
 from azguard.files.shares import ShareShown
-from azguard.files.uploads import FilePut
 from azguard.leases.breaking import BreakDone
 from azguard.queues.message_results import MessagePut
 from azguard.tables.transactions import ItemWritten
