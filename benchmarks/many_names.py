@@ -26,10 +26,10 @@ from azguard.guards.requested import RequestedConditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import DEFAULT_JOBS
 from azguard.requests.results import Written
-from azguard.resources.tree_store import TreeGet
+from azguard.resources.tree_store import ListedItem, TreeGet
 from azguard.trees.deletes import Deleting, TreeDelete
 from azguard.trees.downloads import TreeDownload
-from azguard.trees.names import Known, Patterns
+from azguard.trees.names import Patterns
 from azguard.trees.runs import Control, run_phases
 from azguard.trees.uploads import TreeUpload
 
@@ -52,7 +52,7 @@ class Simulated(BlobTree):
     def list_items(self, deadline: Deadline) -> Iterator[Any]:
         """Yield so many names."""
         for number in range(self.count):
-            yield Known(f"assets/{number:07d}/some-file-name.bin", f'"0x{number:X}"', _MOMENT, 4096, None)
+            yield ListedItem(f"assets/{number:07d}/some-file-name.bin", f'"0x{number:X}"', _MOMENT, 4096, None)
 
     def get(self, get: TreeGet) -> tuple[Any, str | None]:
         """Read nothing."""

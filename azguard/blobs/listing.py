@@ -7,7 +7,7 @@ from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from http import HTTPStatus
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import unquote
 
 from azguard import columns
@@ -23,6 +23,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import drop_lineage
 from azguard.requests.results import Shown
 from azguard.resources.properties import ContentShown, CopyShown, LeaseShown, describe_content, name_of
+from azguard.resources.tree_store import ListedItem
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -160,20 +161,7 @@ def _sort_versions(items: Iterable[Any]) -> Iterator[Any]:
         yield from sorted(of_one_name, key=order_in_time)
 
 
-class ListedBlob(NamedTuple):
-    """One blob as the service lists it."""
-
-    name: str
-    #: None where there are only uncommitted blocks.
-    etag: str | None
-    last_modified: datetime | None
-    content_length: int | None
-    #: In base64.
-    content_md5: str | None
-    blob_type: str | None = None
-
-
-def list_names(target: Target, deadline: Deadline, prefix: str) -> Iterator[ListedBlob]:
+def list_names(target: Target, deadline: Deadline, prefix: str) -> Iterator[ListedItem]:
     """Yield a container's blobs in order of name, page by page, in constant memory; no directories.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/list-blobs
@@ -190,7 +178,7 @@ def list_names(target: Target, deadline: Deadline, prefix: str) -> Iterator[List
             return
 
 
-def _fetch(target: Target, deadline: Deadline, prefix: str, marker: str) -> tuple[list[ListedBlob], str]:
+def _fetch(target: Target, deadline: Deadline, prefix: str, marker: str) -> tuple[list[ListedItem], str]:
     """Fetch a page, and where the next one begins; that is empty after the last one."""
     from xml.etree import ElementTree as ET
 
@@ -211,7 +199,7 @@ def _fetch(target: Target, deadline: Deadline, prefix: str, marker: str) -> tupl
         raise DecodeError(f"the answer is no list of blobs: {error}") from error
 
 
-def _parse(found: "Element") -> ListedBlob | None:
+def _parse(found: "Element") -> ListedItem | None:
     """Return a blob; None for a directory, which only an account with a hierarchical namespace lists."""
     name = found.find("Name")
     properties = found.find("Properties")
@@ -223,7 +211,7 @@ def _parse(found: "Element") -> ListedBlob | None:
     if told.get("ResourceType") == "directory":
         return None
     etag, modified, length = told.get("Etag"), told.get("Last-Modified"), told.get("Content-Length")
-    return ListedBlob(
+    return ListedItem(
         name=text,
         etag=quote_etag(etag) if etag else None,
         last_modified=parse_date(modified) if modified else None,

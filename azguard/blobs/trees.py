@@ -17,7 +17,7 @@ from azguard.blobs import containers, deletes, listing, properties
 from azguard.blobs.content import download, put_blob
 from azguard.blobs.content.download import BlobGot
 from azguard.blobs.content.upload import Settings, Upload
-from azguard.blobs.listing import BlobShown, ListedBlob
+from azguard.blobs.listing import BlobShown
 from azguard.blobs.properties import explain_stale_read
 from azguard.blobs.write_checks import find_blob
 from azguard.guards.resolve import Conditions
@@ -27,7 +27,7 @@ from azguard.requests.delivery import AT_ONCE, Shares
 from azguard.requests.lineage import KEY, drop_lineage
 from azguard.requests.results import Written
 from azguard.resources import existence
-from azguard.resources.tree_store import TreeGet, TreePut, TreeStore
+from azguard.resources.tree_store import ListedItem, TreeGet, TreePut, TreeStore
 from azguard.wire.operations.blobs import BLOB_DELETE, BLOB_GET, BLOB_PUT_BLOCK_BLOB
 
 # What all blobs together have in memory that are read at the same time: the first range of one, and AT_ONCE others.
@@ -60,19 +60,20 @@ class BlobTree(TreeStore):
         look = containers.fetch if target.kind is Kind.CONTAINER else properties.fetch
         return look(target, Conditions(), deadline)
 
-    def list_items(self, deadline: Deadline) -> Iterator[ListedBlob | BlobShown]:
+    def list_items(self, deadline: Deadline) -> Iterator[ListedItem]:
         """Yield the blobs under the prefix."""
-        found: Iterator[ListedBlob | BlobShown] = listing.list_names(self.root, deadline, self.prefix)
+        found = listing.list_names(self.root, deadline, self.prefix)
         try:
             first = list(islice(found, 1))
         except ChallengeReceived:
             first, found = [], self._list_by_sdk(deadline)
         return chain(first, found)
 
-    def _list_by_sdk(self, deadline: Deadline) -> Iterator[BlobShown]:
+    def _list_by_sdk(self, deadline: Deadline) -> Iterator[ListedItem]:
         for each in listing.list_blobs(self.root, deadline, prefix=self.prefix or None):
             assert isinstance(each, BlobShown)
-            yield each
+            md5, length = each.content_md5, each.content_length
+            yield ListedItem(each.name, each.etag, each.last_modified, length, md5, each.blob_type)
 
     def put(self, put: TreePut) -> tuple[Any, str | None]:
         """Write a blob; see ``put_blob.put``."""

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 from azguard import columns
 from azguard.accounts.account import Target
-from azguard.errors import BadRequest, Changed, Unavailable
+from azguard.errors import BadRequest, Changed
 from azguard.files import writes
 from azguard.files.entries import drop_own
 from azguard.guards.resolve import Conditions
@@ -25,6 +25,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.delivery import RANGE_BYTES, Piece, Ranges, Span
 from azguard.requests.lineage import KEY
 from azguard.requests.results import Shown
+from azguard.requests.service_errors import build_wrong_range
 
 _ANSWERED_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 
@@ -154,7 +155,7 @@ class FileDownload:
             properties = stream.properties
             properties.size = int(answered[3])
             if len(content) != min(most, properties.size - offset):
-                raise self._build_wrong_range(f"asked for {most} bytes at {offset}, answered {len(content)}")
+                raise build_wrong_range(self._target, f"asked for {most} bytes at {offset}, answered {len(content)}")
             return content, properties
 
         return read(call, self._target, self._patience())
@@ -178,15 +179,9 @@ class FileDownload:
         # The SDK asks for the rest of an answer that is too short, and would put it behind it.
         if answered is None or int(answered[1]) != offset or len(answers) > 1:
             told = response.headers.get("Content-Range", "no Content-Range")
-            raise self._build_wrong_range(f"asked for bytes at {offset}, answered {response.status_code} with {told}")
-
-    def _build_wrong_range(self, detail: str) -> Unavailable:
-        return Unavailable(
-            f"{self._target} was answered with another part or version than the one asked for",
-            address=str(self._target.address),
-            detail=(detail,),
-            reason="wrong_range",
-        )
+            raise build_wrong_range(
+                self._target, f"asked for bytes at {offset}, answered {response.status_code} with {told}"
+            )
 
 
 def to_stream(

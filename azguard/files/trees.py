@@ -3,9 +3,8 @@
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,7 +13,6 @@ from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import Exists, NotFound
 from azguard.files import download, entries, files, replacing, writes
-from azguard.files.entries import EntryListed
 from azguard.files.guarding import Guarding
 from azguard.files.properties import SmbProperties
 from azguard.files.temporary import PREFIX
@@ -28,24 +26,11 @@ from azguard.requests.results import Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import existence
 from azguard.resources.properties import ContentHeaders
-from azguard.resources.tree_store import TreeGet, TreePut, TreeStore
+from azguard.resources.tree_store import ListedItem, TreeGet, TreePut, TreeStore
 from azguard.wire.operations.shares import FILE_DELETE, FILE_GET, FILE_RENAME
 
 # So many directories are remembered as made: a tree may have more of them than fit the memory.
 _MOST_FOLDERS = 10_000
-
-
-class Walked(NamedTuple):
-    """A file or a directory below another one."""
-
-    #: From the root of the share.
-    name: str
-    is_folder: bool
-    etag: str | None = None
-    last_modified: datetime | None = None
-    content_length: int | None = None
-    #: The service keeps what a writer once said of the content, whatever was written since: it proves nothing.
-    content_md5: None = None
 
 
 class _Made:
@@ -88,7 +73,7 @@ class _FileFolders:
     prefix: str
     _made: _Made = field(default_factory=_Made)
 
-    def walk(self, deadline: Deadline) -> Iterator[Walked]:
+    def walk(self, deadline: Deadline) -> Iterator[ListedItem]:
         """Yield all files, and each directory after what is in it; nothing if the first one is not there.
 
         One page of the listing is kept for each directory on the way down, so that memory does not grow with the tree.
@@ -138,13 +123,7 @@ class _FileFolders:
         """
         client = target.account.directory(target.address)
         try:
-            self._settle(
-                target,
-                lambda: client.delete_directory(**write_timeouts(deadline)),
-                deadline,
-                if_there=Verdict.NOT_YET,
-                if_not_there=Verdict.COMMITTED,
-            )
+            self._settle(target, lambda: client.delete_directory(**write_timeouts(deadline)), deadline, is_there=False)
         except NotFound:
             return False
         return True
@@ -152,29 +131,22 @@ class _FileFolders:
     def _create(self, name: str, deadline: Deadline) -> None:
         target = self.locate(name)
         client = target.account.directory(target.address)
-        try:
-            self._settle(
-                target,
-                lambda: client.create_directory(**write_timeouts(deadline)),
-                deadline,
-                if_there=Verdict.COMMITTED,
-                if_not_there=Verdict.NOT_YET,
-            )
-        except Exists:
-            # That is all that was wanted.
-            pass
+        # That one is there already is all that was wanted.
+        with suppress(Exists):
+            self._settle(target, lambda: client.create_directory(**write_timeouts(deadline)), deadline, is_there=True)
 
-    def _settle(
-        self, target: Target, send: Callable[[], Any], deadline: Deadline, *, if_there: Verdict, if_not_there: Verdict
-    ) -> None:
-        """Send what may be done twice, because a directory without content has no version that could be lost."""
+    def _settle(self, target: Target, send: Callable[[], Any], deadline: Deadline, *, is_there: bool) -> None:
+        """Send what may be done twice, because a directory without content has no version that could be lost.
+
+        ``is_there`` says whether a directory is there once it is done.
+        """
 
         def look(patience: Deadline) -> Finding[Any]:
             try:
                 writes.fetch(target, None, patience)
             except NotFound:
-                return Finding(if_not_there)
-            return Finding(if_there)
+                return Finding(Verdict.NOT_YET if is_there else Verdict.COMMITTED)
+            return Finding(Verdict.COMMITTED if is_there else Verdict.NOT_YET)
 
         request = WriteRequest[Any](
             target=target,
@@ -187,7 +159,7 @@ class _FileFolders:
         with commits.suppress():
             send_until_settled(request, deadline)
 
-    def _walk(self, name: str, deadline: Deadline) -> Iterator[Walked]:
+    def _walk(self, name: str, deadline: Deadline) -> Iterator[ListedItem]:
         try:
             yield from self._walk_below(name, deadline)
         except NotFound as error:
@@ -195,28 +167,19 @@ class _FileFolders:
                 raise
             # Deleted since it was listed, or never there.
             return
-        yield Walked(name, is_folder=True)
+        yield ListedItem(name, is_folder=True)
 
-    def _walk_below(self, name: str, deadline: Deadline) -> Iterator[Walked]:
+    def _walk_below(self, name: str, deadline: Deadline) -> Iterator[ListedItem]:
         for each in entries.list_entries(self._locate_listed(name), deadline, prefix=None, limit=None):
             path = f"{name}/{each.name}" if name else each.name
             if each.type == Kind.DIR:
                 yield from self._walk(path, deadline)
             else:
-                yield _to_walked(path, each)
+                # No MD5: the service keeps what a writer once said of the content, whatever was written since.
+                yield ListedItem(path, each.etag, each.last_modified, each.content_length)
 
     def _locate_listed(self, name: str) -> Target:
         return self.locate(name) if name else self.share
-
-
-def _to_walked(path: str, found: EntryListed) -> Walked:
-    return Walked(
-        name=path,
-        is_folder=False,
-        etag=found.etag,
-        last_modified=found.last_modified,
-        content_length=found.content_length,
-    )
 
 
 class FileSettings(NamedTuple):
@@ -272,7 +235,7 @@ class FileTree(TreeStore):
         naming.check_new_path(name.removeprefix(self.prefix))
         return found
 
-    def list_items(self, deadline: Deadline) -> Iterator[Walked]:
+    def list_items(self, deadline: Deadline) -> Iterator[ListedItem]:
         """Yield the files below the directory, but no temporary ones of other commands."""
         for each in self.folders.walk(deadline):
             if not each.is_folder and not _is_temporary(each.name):

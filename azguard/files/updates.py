@@ -7,8 +7,7 @@ lease: its metadata are compared, then written.
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from typing import Any
 
@@ -18,6 +17,8 @@ from azguard.errors import Changed, NotFound, TransformFailed, UsageError
 from azguard.files import temporary, writes
 from azguard.files.download import FileDownload
 from azguard.files.entries import drop_own
+from azguard.files.properties import SmbProperties, to_content_settings
+from azguard.files.replacing import choose_smb
 from azguard.files.temporary import PIECE_BYTES, TemporaryFile
 from azguard.files.update_lease import LeasedUpdate
 from azguard.guards.versions import quote_etag
@@ -27,6 +28,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.delivery import WHOLE
 from azguard.requests.lineage import KEY, Lineage, with_lineage
 from azguard.requests.service_errors import service_code
+from azguard.resources.properties import ContentHeaders, encode_md5
 from azguard.updates.compared import ComparedMetadata, RefusedHere, StampedMetadata
 from azguard.updates.resource import CommittedVersion, CurrentVersion
 
@@ -39,29 +41,14 @@ class Kept:
     """What new content leaves as it is."""
 
     metadata: Mapping[str, str]
-    #: Content type, encoding, language, disposition and cache control.
-    headers: tuple[str | None, ...]
-    attributes: str | None
-    created: datetime | None
-    permission_key: str | None
+    headers: ContentHeaders
+    #: Attributes, the time of creation and the permission: see the SDK's ``create_file``.
+    smb: Mapping[str, Any]
 
     @classmethod
     def of(cls, found: Any, metadata: Mapping[str, str]) -> "Kept":
         """Read the SDK's properties."""
-        given = found.content_settings
-        return cls(
-            metadata=metadata,
-            headers=(
-                given.content_type,
-                given.content_encoding,
-                given.content_language,
-                given.content_disposition,
-                given.cache_control,
-            ),
-            attributes=found.file_attributes,
-            created=found.creation_time,
-            permission_key=found.permission_key,
-        )
+        return cls(metadata, ContentHeaders.of(found), choose_smb(SmbProperties(), found))
 
 
 @dataclass
@@ -242,26 +229,10 @@ class DirectoryMetadata(ComparedMetadata):
 
 def _choose_settings(like: Kept | None, metadata: Mapping[str, str], content: bytes) -> dict[str, Any]:
     """Return the settings that a new file takes over from the file that it replaces."""
-    from azure.storage.fileshare import ContentSettings
-
-    digest = bytearray(hashlib.md5(content, usedforsecurity=False).digest())
-    if like is None:
-        return {"metadata": dict(metadata), "content_settings": ContentSettings(content_md5=digest)}
-    kind, encoding, language, disposition, caching = like.headers
-    return {
-        "metadata": dict(metadata),
-        "content_settings": ContentSettings(
-            content_type=kind,
-            content_encoding=encoding,
-            content_language=language,
-            content_disposition=disposition,
-            cache_control=caching,
-            content_md5=digest,
-        ),
-        "file_attributes": like.attributes,
-        "file_creation_time": like.created,
-        "permission_key": like.permission_key,
-    }
+    digest = encode_md5(hashlib.md5(content, usedforsecurity=False).digest())
+    headers = replace(ContentHeaders() if like is None else like.headers, content_md5=digest)
+    settings = {} if like is None else like.smb
+    return {"metadata": dict(metadata), "content_settings": to_content_settings(headers), **settings}
 
 
 def _to_missing(error: NotFound, content: bytes) -> CurrentVersion:

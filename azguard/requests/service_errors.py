@@ -84,6 +84,16 @@ def is_unreadable(error: BaseException) -> bool:
     )
 
 
+def build_wrong_range(target: Target, detail: str) -> errors.Unavailable:
+    """Return the error for an answer with another part or version of the content than the one asked for."""
+    return errors.Unavailable(
+        f"{target} was answered with another part or version than the one asked for",
+        address=str(target.address),
+        detail=(detail,),
+        reason="wrong_range",
+    )
+
+
 def is_lease_problem(error: BaseException) -> bool:
     """Return whether the service refused because of a lease: held by another, lost, wrong or missing id."""
     code = service_code(error) or ""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar, Protocol
+from typing import Any, BinaryIO, ClassVar, NamedTuple, Protocol
 
 from azguard import naming
 from azguard.accounts.account import Target
@@ -19,42 +19,27 @@ from azguard.requests.results import Written
 from azguard.wire.rows import Operation
 
 
-class ListedItem(Protocol):
+class ListedItem(NamedTuple):
     """One file as the service lists it."""
 
-    @property
-    def name(self) -> str:
-        """Return its name, the prefix included."""
-
-    @property
-    def etag(self) -> str | None:
-        """Return its version."""
-
-    @property
-    def last_modified(self) -> datetime | None:
-        """Return when it was written."""
-
-    @property
-    def content_length(self) -> int | None:
-        """Return how many bytes it has."""
-
-    @property
-    def content_md5(self) -> str | None:
-        """Return the MD5 of its content in base64, where the service knows it."""
-
-
-class WalkedItem(ListedItem, Protocol):
-    """A file or a directory of a service that has directories."""
-
-    @property
-    def is_folder(self) -> bool:
-        """Return whether it is a directory."""
+    #: The prefix included.
+    name: str
+    #: None of a blob of which there are only uncommitted blocks, and of a directory.
+    etag: str | None = None
+    last_modified: datetime | None = None
+    content_length: int | None = None
+    #: In base64, where the service vouches for it.
+    content_md5: str | None = None
+    #: Of a blob, where the listing tells it.
+    blob_type: str | None = None
+    #: Whether it is a directory, of a service that has such.
+    is_folder: bool = False
 
 
 class TreeFolders(Protocol):
     """The directories of a service that has such, under a prefix."""
 
-    def walk(self, deadline: Deadline) -> Iterator[WalkedItem]:
+    def walk(self, deadline: Deadline) -> Iterator[ListedItem]:
         """Yield all files, and each directory after what is in it, the one that the prefix names at last."""
 
     def locate(self, name: str) -> Target:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from azguard.cache import database
 from azguard.errors import UsageError
@@ -80,18 +80,6 @@ def _parse_pattern(patterns: Sequence[str]) -> "PathSpec[Any]":
     return PathSpec.from_lines("gitignore", patterns)
 
 
-class Known(NamedTuple):
-    """What a listing says of one file."""
-
-    name: str
-    etag: str | None
-    last_modified: datetime | None
-    content_length: int | None
-    content_md5: str | None
-    #: Of a blob, where the listing tells it.
-    blob_type: str | None = None
-
-
 class NameIndex:
     """The names of a listing, of which some are marked. One thread uses it at a time."""
 
@@ -110,10 +98,10 @@ class NameIndex:
             self._database.executemany(add, map(self._to_row, items))
 
     def _to_row(self, item: ListedItem) -> tuple[str, str, str | None, str | None, int | None, str | None, str | None]:
-        modified, kind = iso(item.last_modified), getattr(item, "blob_type", None)
-        return self._fold(item.name), item.name, item.etag, modified, item.content_length, item.content_md5, kind
+        modified, md5 = iso(item.last_modified), item.content_md5
+        return self._fold(item.name), item.name, item.etag, modified, item.content_length, md5, item.blob_type
 
-    def find(self, name: str) -> Known | None:
+    def find(self, name: str) -> ListedItem | None:
         """Return the listed facts of a name."""
         query = "SELECT name, etag, modified, length, md5, blob_type FROM names WHERE key = ?"
         row = self._database.execute(query, (self._fold(name),)).fetchone()
@@ -140,7 +128,7 @@ class NameIndex:
         row = self._database.execute(query, (self._fold(name),)).fetchone()
         return row is not None and bool(row[0])
 
-    def list_unmarked(self) -> Iterator[Known]:
+    def list_unmarked(self) -> Iterator[ListedItem]:
         """Yield what is not marked, in order of name."""
         query = "SELECT name, etag, modified, length, md5, blob_type FROM names WHERE NOT marked ORDER BY key"
         cursor = self._database.execute(query)
@@ -155,9 +143,9 @@ class NameIndex:
         self._database.close()
 
 
-def _parse_row(row: tuple[str, str | None, str | None, int | None, str | None, str | None]) -> Known:
+def _parse_row(row: tuple[str, str | None, str | None, int | None, str | None, str | None]) -> ListedItem:
     name, etag, modified, length, md5, kind = row
-    return Known(name, etag, None if modified is None else datetime.fromisoformat(modified), length, md5, kind)
+    return ListedItem(name, etag, None if modified is None else datetime.fromisoformat(modified), length, md5, kind)
 
 
 class TakenNames:

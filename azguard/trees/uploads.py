@@ -29,7 +29,7 @@ from azguard.trees import items, local_files
 from azguard.trees.deletes import Deleting, FolderDeleting
 from azguard.trees.items import TreeItem
 from azguard.trees.local_files import LocalFile, PassedOver, walk
-from azguard.trees.names import Known, NameIndex, Patterns, TakenNames
+from azguard.trees.names import NameIndex, Patterns, TakenNames
 from azguard.trees.runs import Control, after, pass_over
 
 # How often to begin again with a file that is written to while it is read.
@@ -52,11 +52,11 @@ class FileWrites:
     #: Whether a file is left alone that was not changed here since this scope got or put it, whatever is there now.
     skips_delivered: bool = False
 
-    def job(self, file: LocalFile, target: Target, control: Control, known: Known | None) -> Job:
+    def job(self, file: LocalFile, target: Target, control: Control, known: ListedItem | None) -> Job:
         """Return the write of one file, ready to run; ``known`` is what was listed of it."""
         return _Write(self, file, target, control, known)
 
-    def foresee(self, file: LocalFile, target: Target, known: Known | None) -> TreeItem:
+    def foresee(self, file: LocalFile, target: Target, known: ListedItem | None) -> TreeItem:
         """Return the outcome that the write of one file would have, by the facts in the listing."""
         with open_unchanged(file.path) as source:
             conditions = self.conditions(target, copies.find_behind(source.fileno(), file.path))
@@ -118,7 +118,7 @@ class _Write:
     file: LocalFile
     target: Target
     control: Control
-    known: Known | None
+    known: ListedItem | None
 
     def run(self) -> Done:
         return self.control.conclude(str(self.target.address), lambda: self._run().done(), self.file.size)
@@ -346,7 +346,7 @@ class TreeUpload(FileWrites):
         is_here = not is_selected or listed.is_marked(item.name)
         return is_here or deleting.foresee(item).outcome != items.WOULD_DELETE
 
-    def _rest(self, listed: NameIndex) -> Iterator[Known]:
+    def _rest(self, listed: NameIndex) -> Iterator[ListedItem]:
         for each in listed.list_unmarked():
             if self.patterns.selects(each.name.removeprefix(self.store.prefix)):
                 yield each

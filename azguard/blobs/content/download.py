@@ -25,6 +25,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.delivery import RANGE_BYTES, WHOLE, Piece, Ranges, Span
 from azguard.requests.lineage import KEY, drop_lineage
 from azguard.requests.results import Shown
+from azguard.requests.service_errors import build_wrong_range
 from azguard.resources.properties import encode_md5
 
 _ASKED_RANGE = re.compile(r"bytes=(\d+)-(\d+)")
@@ -237,23 +238,16 @@ class Download:
             is_version = etag is None or quote_etag(found) == quote_etag(etag)
             if not (is_version and _is_answer_to(asked, response) and len(answers) == 1):
                 range_ = response.headers.get("Content-Range", "no Content-Range")
-                raise self._build_wrong_range(
-                    f"asked for {asked[0]}, answered {response.status_code} with {range_}, ETag {found or 'missing'}"
+                raise build_wrong_range(
+                    self.target,
+                    f"asked for {asked[0]}, answered {response.status_code} with {range_}, ETag {found or 'missing'}",
                 )
 
         return check
 
     def _check_length(self, content: bytes, expected: int) -> None:
         if len(content) != expected:
-            raise self._build_wrong_range(f"asked for {expected} bytes, answered {len(content)}")
-
-    def _build_wrong_range(self, detail: str) -> Unavailable:
-        return Unavailable(
-            f"{self.target} was answered with another part or version than the one asked for",
-            address=str(self.target.address),
-            detail=(detail,),
-            reason="wrong_range",
-        )
+            raise build_wrong_range(self.target, f"asked for {expected} bytes, answered {len(content)}")
 
 
 def read_whole(

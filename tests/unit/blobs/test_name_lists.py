@@ -9,9 +9,10 @@ import pytest
 
 from azguard.accounts.account import Account, Auth, Target
 from azguard.address import Address, Kind
-from azguard.blobs.listing import ListedBlob, list_names
+from azguard.blobs.listing import list_names
 from azguard.errors import Unavailable
 from azguard.requests.deadline import Deadline
+from azguard.resources.tree_store import ListedItem
 from tests.support.cases import cases
 
 _ALL = (
@@ -47,7 +48,7 @@ def build_page(text: str) -> bytes:
     return f"<EnumerationResults><Blobs>{blobs}</Blobs><NextMarker{marker}</EnumerationResults>".encode()
 
 
-def read(pages: Pages, prefix: str = "") -> list[ListedBlob]:
+def read(pages: Pages, prefix: str = "") -> list[ListedItem]:
     account = Account(
         "acct", {"blob": "https://acct.blob.core.windows.net"}, Auth.ANONYMOUS, None, {"transport": pages}
     )
@@ -58,8 +59,8 @@ def test_a_listing_is_read_page_after_page_with_the_prefix_and_the_marker_of_eac
     pages = Pages([build_page(_FIRST), build_page(_ALL)])
     found = read(pages, "a b/")
     assert found == [
-        ListedBlob("\ufffe\x01", '"0x2"', None, 0, None),
-        ListedBlob("a & b.txt", '"0x1"', datetime(2026, 11, 22, 10, tzinfo=UTC), 5, "XUFAKrxLKna5cZ2REBfFkg=="),
+        ListedItem("\ufffe\x01", '"0x2"', None, 0, None),
+        ListedItem("a & b.txt", '"0x1"', datetime(2026, 11, 22, 10, tzinfo=UTC), 5, "XUFAKrxLKna5cZ2REBfFkg=="),
     ]
     asked = "restype=container&comp=list&prefix=a%20b%2F"
     assert pages.asked == [asked, f"{asked}&marker=2%21more"]
@@ -73,7 +74,7 @@ def test_a_directory_of_a_hierarchical_namespace_is_no_blob() -> None:
 
 
 def test_a_blob_of_uncommitted_blocks_has_no_version() -> None:
-    assert read(Pages([build_page(_ONLY_BLOCKS)])) == [ListedBlob("new", None, None, None, None)]
+    assert read(Pages([build_page(_ONLY_BLOCKS)])) == [ListedItem("new", None, None, None, None)]
 
 
 @cases("answer", [b"", b"<html></html>", b"<EnumerationResults><Blobs><Blob />", b"{}"])

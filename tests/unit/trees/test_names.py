@@ -5,19 +5,20 @@ from datetime import UTC, datetime
 import pytest
 
 from azguard.errors import ConfigError
-from azguard.trees.names import Known, NameIndex
+from azguard.resources.tree_store import ListedItem
+from azguard.trees.names import NameIndex
 
 MOMENT = datetime(2026, 11, 21, 10, tzinfo=UTC)
 
 
 def index(*names: str) -> NameIndex:
     made = NameIndex()
-    made.add_all(Known(name, f'"{name}"', MOMENT, 3, "bWQ1", "PageBlob") for name in names)
+    made.add_all(ListedItem(name, f'"{name}"', MOMENT, 3, "bWQ1", "PageBlob") for name in names)
     return made
 
 
 def test_a_name_is_found_with_all_that_was_listed_of_it() -> None:
-    assert index("a", "b").find("b") == Known("b", '"b"', MOMENT, 3, "bWQ1", "PageBlob")
+    assert index("a", "b").find("b") == ListedItem("b", '"b"', MOMENT, 3, "bWQ1", "PageBlob")
     assert index("a").find("nothing") is None
 
 
@@ -36,12 +37,12 @@ def test_a_folder_marks_all_below_it_and_nothing_beside() -> None:
 
 def test_names_that_are_taken_for_one_are_found_and_marked_by_any_of_them() -> None:
     found = NameIndex(str.upper)
-    found.add_all(Known(name, None, None, 3, None) for name in ("Readme", "Dir/x", "other"))
+    found.add_all(ListedItem(name, None, None, 3, None) for name in ("Readme", "Dir/x", "other"))
     found.mark("README")
     found.mark("dIR", with_all_below=True)
     assert [each.name for each in found.list_unmarked()] == ["other"]
     assert (found.find("readME"), found.is_marked("readme"), found.is_marked("other")) == (
-        Known("Readme", None, None, 3, None), True, False,
+        ListedItem("Readme", None, None, 3, None), True, False,
     )  # fmt: skip
 
 
@@ -49,5 +50,5 @@ def test_a_full_disk_for_temporary_files_is_no_fault_of_azguard() -> None:
     found = NameIndex()
     found._database.execute("PRAGMA max_page_count = 3")
     with pytest.raises(ConfigError, match="database or disk is full") as full:
-        found.add_all(Known(str(number), None, None, 3, "x" * 1000) for number in range(20))
+        found.add_all(ListedItem(str(number), None, None, 3, "x" * 1000) for number in range(20))
     assert full.value.reason == "temporary_folder_fails"
