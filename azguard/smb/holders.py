@@ -62,7 +62,7 @@ class FileLockBroken:
     closed: int
     #: How many the service did not close.
     failed: int
-    #: ``broken``; ``unchanged`` if no program had it open any more.
+    #: ``broken``; ``unchanged`` if no program had it open any more when it was closed.
     outcome: str
 
 
@@ -112,20 +112,17 @@ def break_after_showing(
     Raises:
         UsageError: it was not confirmed, and no person can be asked.
         Changed: another machine has it open, too.
-        NotFound: there is no such file.
+        NotFound: there is no such file, or no program has it open.
     """
     if not request.has_consent and confirm is None:
         raise UsageError(
             "closing a file takes it from those who have it open, so it needs your confirmation",
             reason="file_break_not_confirmed",
         )
-    target = request.target
     holders = look_before_breaking(request, deadline, show)
-    if not holders:
-        return FileLockBroken(str(target.address), (), closed=0, failed=0, outcome="unchanged")
     if not request.has_consent and confirm is not None:
         confirm()
-    return _close(target, holders, deadline)
+    return _close(request.target, holders, deadline)
 
 
 def look_before_breaking(
@@ -135,9 +132,17 @@ def look_before_breaking(
 
     Raises:
         Changed: another machine has it open, too.
-        NotFound: there is no such file.
+        NotFound: there is no such file, or no program has it open.
     """
     holders = tuple(map(_describe, handles.list_handles(request.target, deadline, limit=None)))
+    if not holders:
+        where = request.target.address
+        raise NotFound(
+            f"no program has {request.target} open",
+            str(where),
+            reason="file_not_open",
+            values={"share": where.container},
+        )
     for each in holders:
         show(f"{request.target}: {each}")
     _check_machine(request, holders)

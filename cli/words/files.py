@@ -69,8 +69,9 @@ HINTS: Mapping[str, Words] = {
     # Smb.
     "file_break_not_confirmed": "confirm with --yes; or close it only if this client has it open: --if-owner CLIENT",
     "file_held_elsewhere": "nothing was closed; look: azguard file lock list {target}",
+    "file_not_open": "nothing has to be closed; who has files open: azguard file lock list {share}",
     "file_in_use": "wait longer with --wait 10m, or look who has it open: azguard file lock list {share}",
-    "file_locked_around": "give the same --share and --range as around it, or lock another file",
+    "file_locked_around": "give the same --share, --shared and --range as around it, or lock another file",
     "outer_file_lock_lost": "the command was not run; if the lock was released on purpose: unset AZGUARD_FILE_LOCKS",
     "smb_access_denied": "check that the account allows SMB from this network, with NTLMv2; is the file read-only?",
     "smb_directory_missing": "leave out --no-create: then azguard creates it; or: azguard dir create {directory}",

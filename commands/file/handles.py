@@ -192,7 +192,7 @@ def break_lock(
 
     The next one can lock the file at once. The command of the holder is ended within seconds: until then, both run. A
     program that is not azguard gets an error at its next use of the file, and loses what it had not written yet. If no
-    program has it open, the outcome is unchanged (exit 0). If the service does not close some, the exit status is 20.
+    program has it open, the exit status is 44. If the service does not close some, it is 20.
 
     Examples:
         azguard file lock break team/plan.txt --yes

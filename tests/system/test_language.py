@@ -218,6 +218,9 @@ _IDEAS = {
         lock break C/x --yes
         44 lock break C/x --yes
         77 lock release C/x
+        44 file lock break S/d/l --yes
+        file lock run S/l --no-wait -- true
+        44 file lock break S/l --yes => no program has
         """,
     "nothing done": """
         20 queue work Q --max-messages 1 -- false

@@ -40,8 +40,9 @@ def test_a_lock_is_broken_after_its_holder_was_shown(world: FileLockWorld) -> No
 def test_a_file_that_no_program_has_open_is_left_as_it_is(world: FileLockWorld) -> None:
     file = world.new()
     assert world.run(file, "--", "true").code == 0
-    ran = world.cli.call("file", "lock", "break", file, "--yes")
-    assert (ran.code, ran.json["outcome"], ran.json["broken"]) == (0, "unchanged", [])
+    for dry_run in ([], ["--dry-run"]):
+        ran = world.cli.call("file", "lock", "break", file, "--yes", *dry_run)
+        assert (ran.code, f"no program has {file} open" in ran.err) == (44, True)
 
 
 def test_without_a_word_that_it_is_meant_nothing_is_closed(world: FileLockWorld) -> None:
