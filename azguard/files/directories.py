@@ -190,7 +190,10 @@ def tell_of_source(source: Target, lease_id: str | None, deadline: Deadline) -> 
         if isinstance(error, Locked) and not (error.service_code or "").startswith("Lease"):
             raise
         try:
-            writes.fetch(source, lease_id, deadline.restart(seconds=_ASK_SECONDS))
+            found = writes.fetch(source, lease_id, deadline.restart(seconds=_ASK_SECONDS))
+            if lease_id is None and isinstance(error, Locked) and found.lease.status == "locked":
+                words = f"{source} is leased, and no lease id was given"
+                raise error.but(message=words, address=str(source.address), reason=None)
         except (NotFound, BadRequest, Locked) as told:
             raise told from error
         except AzguardError:

@@ -80,7 +80,9 @@ def test_the_record_of_a_lease_goes_along_with_the_file(files_cli: CliWorld) -> 
 def test_a_lease_of_the_file_stays_with_it(files_cli: CliWorld) -> None:
     file = files_world.make(files_cli, b"mine")
     lease = files_world.client(files_cli, file).acquire_lease().id
-    assert files_cli.call("file", "rename", file, f"{file}.new").code == 49
+    for anyhow in ((), ("--last-writer-wins",)):
+        refused = files_cli.call("file", "rename", file, f"{file}.new", *anyhow)
+        assert (refused.code, f"error: {file} is leased" in refused.err) == (49, True)
     assert files_cli.call("file", "rename", file, f"{file}.new", "--source-lease-id", lease).code == 0
     assert files_cli.call("lease", "release", f"file:{file}.new", "--lease-id", lease).code == 0
 
