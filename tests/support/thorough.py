@@ -1,5 +1,10 @@
-"""How much is tried: by default a few of many examples, with ``--thorough`` or ``-m thorough`` all of them."""
+"""How much is tried: by default a few of many examples, with ``--thorough`` or ``-m thorough`` all of them.
 
+A run of the whole suite plays a quarter of the cases of each long table, always the same ones. All are played with
+``--thorough``, as in CI, and where a run is of some tests: of a path, of ``-k`` or of ``-m``.
+"""
+
+import zlib
 from collections.abc import Iterable
 from itertools import islice
 from typing import TypeVar
@@ -9,13 +14,45 @@ import pytest
 Value = TypeVar("Value")
 
 _FEW = 5
+_PART = 4
+_LONG = 5
+_WHOLE = "is_whole"
 _is_thorough = False
+_is_whole = False
 
 
 def choose(config: pytest.Config) -> None:
     """Do what the options of this run say; the modules of tests are read after this."""
-    global _is_thorough  # noqa: PLW0603  # decorators read it
-    _is_thorough = config.getoption("--thorough") or config.getoption("-m") == "thorough"
+    global _is_thorough, _is_whole  # noqa: PLW0603  # decorators read it
+    options = config.option
+    _is_thorough = options.thorough or options.markexpr == "thorough"
+    # A worker is told, since its own line names no path.
+    told = getattr(config, "workerinput", {}).get(_WHOLE)
+    is_named = config.args_source is not pytest.Config.ArgsSource.TESTPATHS or options.keyword or options.markexpr
+    _is_whole = not is_named if told is None else told
+
+
+def tell(worker: dict[str, object]) -> None:
+    """Tell a worker whether this is a run of the whole suite."""
+    worker[_WHOLE] = _is_whole
+
+
+def leave_out(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Return the tests of this run, without those cases that other runs play; what is marked has chosen by itself."""
+    if _is_thorough or not _is_whole:
+        return items
+    tables: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if hasattr(item, "callspec") and item.get_closest_marker("thorough") is None:
+            tables.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    long = [_order_by_chance(table) for table in tables.values() if len(table) >= _LONG]
+    left_out = {item for table in long for number, item in enumerate(table) if number % _PART}
+    return [item for item in items if item not in left_out]
+
+
+def _order_by_chance(table: list[pytest.Item]) -> list[pytest.Item]:
+    """Return the cases in an order that has nothing to do with what they are about, and is always the same."""
+    return sorted(table, key=lambda item: zlib.crc32(item.nodeid.encode()))
 
 
 def count(every: int, few: int = _FEW) -> int:
