@@ -1,6 +1,7 @@
 """``azguard safe-update`` and ``edit``: read, change and write back, exactly once."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -168,8 +169,9 @@ def _update_many(env: Environment, address: str, given: UpdateOptions, typed: tu
 
     many = update_plans.many(env, env.locate(address, writable=True), given, typed)
     if not given.dry_run:
+        counts = replace(env.out, in_stream=True)
         with signals.until_committed():
-            update_many.update_all(many, given.jobs, lambda done: _show_failure(env, done), env.out.show)
+            update_many.update_all(many, given.jobs, lambda done: _show_failure(env, done), counts.show)
         return
     previews = update_many.preview_all(many)
     if env.out.is_chosen:
@@ -189,11 +191,11 @@ def _tell_created(env: Environment, keys: Iterable[str]) -> None:
 
 
 def _show_failure(env: Environment, done: "Done") -> None:
-    if done.error is not None and env.out.format != "none":
+    if done.error is not None:
         from azguard.cli.words import hints
 
-        error = hints.in_words(done.error).as_json()
-        env.out.json_lines([{"address": done.address, "outcome": done.outcome, "error": error}])
+        told = {"address": done.address, "outcome": done.outcome, "error": hints.in_words(done.error).as_json()}
+        env.out.show_picked([told], told)
 
 
 @app.command("edit", spec=_EDIT_SPEC)

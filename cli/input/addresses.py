@@ -185,17 +185,15 @@ def _clean(text: str) -> str:
     return f"{path.rstrip('/')}{mark}{snapshot}"
 
 
-def locate_kept(env: Environment, target: Target, text: str | None) -> Target:
+def locate_kept(env: Environment, target: Target, text: str) -> Target:
     """Return the snapshot or version of a blob that a text names: the newest, or by its id, or as an address.
 
     Raises:
         UsageError: it is malformed, names neither, or is of another blob.
         NotFound: the newest is meant, and there is none.
     """
-    if not (text or "").strip():
-        what = "--from is missing" if text is None else "--from is empty"
-        raise UsageError(what, hint=f"--from snapshot restores the newest snapshot of {target}")
-    assert text is not None
+    if not text.strip():
+        raise UsageError("--from is empty", hint=f"--from snapshot restores the newest snapshot of {target}")
     if text in _NEWEST:
         from azguard.blobs import restores
 

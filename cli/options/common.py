@@ -78,7 +78,10 @@ Limit = Annotated[int | None, option("--num-results", "N", "Show at most N; by d
 LockContainer = Annotated[
     str | None,
     option(
-        "--lock-container", "CONTAINER", "The container of locks with a bare name, and of tables; by default, locks."
+        "--lock-container",
+        "CONTAINER",
+        "The container of locks with a bare name, and of tables; by default, locks.",
+        rules=(checked("--lock-container", "a lock with a bare name, or a table", "addresses.locks"),),
     ),
 ]
 Yes = Annotated[bool, flag("--yes, -y", "Do not ask.")]

@@ -10,9 +10,8 @@ from azguard.cli.context import Environment
 from azguard.cli.options import common
 from azguard.cli.options.content_headers import SmbPropertyOptions
 from azguard.cli.options.types import DURATION, TEXT
-from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import flag, option
-from azguard.cli.rules.engine import at_most_one, checked, excludes
+from azguard.cli.rules.engine import any_of, at_most_one, checked, excludes
 from azguard.errors import UsageError
 from azguard.naming import same_host
 
@@ -34,6 +33,10 @@ WAIT_SECONDS = 3600.0
 
 CopyId = Annotated[str | None, option("--copy-id", "ID", "Stop this copy; by default, the pending one.", TEXT)]
 _LAST = "@last"
+_ENDS = (
+    any_of("DESTINATION --source", "where to copy it to is missing", "type the source first, then the destination"),
+    excludes("DESTINATION", "--source", "a copy has one source", "leave --source out"),
+)
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,8 @@ class CopyOptions:
 
     RULES: ClassVar = (
         at_most_one("--wait --no-wait"),
-        checked("SOURCE DESTINATION --source", "the source and the destination, each once", "copies.find_ends"),
+        *_ENDS,
+        checked("SOURCE", "no word of az", "copies.find_ends"),
         checked("--source-sas", "no SAS in the URL of the source, too", "copies.locate_source"),
     )
 
@@ -85,19 +89,14 @@ def find_ends(first: str, second: str | None, source: str | None, noun: str = "b
     """Return the source and the destination: two words, or the destination and --source.
 
     Raises:
-        UsageError: one is missing, or there are two sources.
+        UsageError: the first is a word of az.
     """
-    place = _PLACES[noun]
     if first in _OF_AZ:
-        ours = _OF_AZ[first].replace("PLACE", place)
+        ours = _OF_AZ[first].replace("PLACE", _PLACES[noun])
         raise UsageError(f"the address is missing; {first} is a word of az", hint=f"azguard {noun} {ours}")
-    if second is not None and source is not None:
-        raise UsageError(f"two sources: {first} and --source {source}", hint="leave --source out")
     if source is not None:
         return source, first
-    if second is None:
-        copy = command_line.show(["azguard", noun, "copy", first])
-        raise UsageError("where to copy it to is missing", hint=f"{copy} {place}")
+    assert second is not None
     return first, second
 
 
@@ -191,7 +190,8 @@ class FileCopyOptions:
 
     RULES: ClassVar = (
         at_most_one("--wait --no-wait"),
-        checked("SOURCE DESTINATION --source", "the source and the destination, each once", "copies.find_ends"),
+        *_ENDS,
+        checked("SOURCE", "no word of az", "copies.find_ends"),
         checked("--source-sas", "no SAS in the URL of the source, too", "copies.locate_source"),
         checked("--preserve-info --preserve-permissions", "the source is a file", "copies.build_settings"),
         checked("--source-etag", "@last: the source was read here", "copies.read_source_etag"),

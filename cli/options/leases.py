@@ -16,7 +16,7 @@ from azguard.cli.options import common
 from azguard.cli.options.types import DURATION, TEXT, ValueType, seconds
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import flag, option
-from azguard.cli.rules.engine import at_most_one
+from azguard.cli.rules.engine import at_most_one, excludes
 from azguard.errors import UsageError
 from azguard.guards.resolve import Conditions
 from azguard.guards.values import HELD, parse_guid
@@ -262,7 +262,15 @@ class BreakOptions:
     no_wait: Annotated[bool, flag("--no-wait", "Do not wait until it is free; the default.")] = False
     dry_run: Annotated[bool, flag("--dry-run", "Show who holds it; break nothing.")] = False
 
-    RULES: ClassVar = (at_most_one("--wait --no-wait"),)
+    RULES: ClassVar = (
+        at_most_one("--wait --no-wait"),
+        excludes(
+            "--if-owner --if-older-than --if-run-finished",
+            "--if-none-match --if-modified-since --if-unmodified-since --if-tags",
+            "they judge one version of the blob, which the other condition does not name",
+            "leave one of them out, or name the version: --etag",
+        ),
+    )
 
     def build_safeguards(self, env: Environment) -> "Safeguards":
         """Return the safeguards that the holder must meet."""

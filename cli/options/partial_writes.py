@@ -13,7 +13,7 @@ from azguard.cli.input import streams, values
 from azguard.cli.options import common, copies
 from azguard.cli.options.types import HEADER, METADATA, SIZE, TEXT, ValueType, choice, size
 from azguard.cli.parsing.rows import flag, option
-from azguard.cli.rules.engine import at_most_one, checked, excludes, needs
+from azguard.cli.rules.engine import any_of, at_most_one, checked, excludes, needs
 from azguard.errors import UsageError
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions
@@ -43,6 +43,7 @@ _CONTENTION_SECONDS = 60.0
 
 
 _NOT_SEEN = "the bytes of the source are not seen here, so a lease alone guards them"
+_NAME_BLOCKS = "name them with --block-id or -f FILE; for an empty blob: --allow-empty"
 _OF_SOURCE = needs("--source-sas", "--source")
 _OF_CREATED = needs("--content-type --metadata", "--create", "they are set on a blob that is created")
 # A page: the service counts nothing smaller.
@@ -319,6 +320,7 @@ class CommitOptions:
 
     RULES: ClassVar = (
         excludes("--block-id", "--file"),
+        any_of("--block-id --file --allow-empty", "no block is named", _NAME_BLOCKS),
         checked("--block-id --file", "some block, and ids of one length", "partial_writes.read_ids"),
     )
 
@@ -334,9 +336,7 @@ class CommitOptions:
         if self.file is not None:
             ids = streams.read(self.file).decode("utf-8", "replace").split()
         if not ids and not self.allow_empty:
-            raise UsageError(
-                "no block is named", hint="name them with --block-id or -f FILE; for an empty blob: --allow-empty"
-            )
+            raise UsageError("no block is named", hint=_NAME_BLOCKS)
         for block in ids:
             blocks.decode_id(block)
         blocks.check_ids(ids)

@@ -38,6 +38,8 @@ class Output:
     color: bool = False
     colors_messages: bool = False
     progress: bool = False
+    #: Whether a result is one of many in a stream: a line in JSON, an item in YAML.
+    in_stream: bool = False
     #: What this run has warned of once.
     warned: list[str] = field(default_factory=list)
 
@@ -102,9 +104,9 @@ class Output:
     def _print(self, value: Any, result: object) -> None:
         """Print what was picked from a result."""
         if self.format == "json":
-            _line(_to_json(value, indent=2))
+            _line(_to_json(value, indent=None if self.in_stream else 2))
         elif self.format == "yaml":
-            sys.stdout.write(_to_yaml(value))
+            sys.stdout.write(_to_yaml([value] if self.in_stream else value))
         elif self.format == "tsv":
             for row in value if isinstance(value, list) else [value]:
                 _line(_tsv(row))

@@ -11,6 +11,7 @@ from azguard.cli.options import common, resources
 from azguard.cli.options.copies import CopyId, CopyOptions, find_ends, locate_source, record_copy, say_waiting
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
+from azguard.cli.rules.engine import one_of
 from azguard.requests.lineage import fresh_op
 from azguard.resources import existence
 from azguard.wire.operations.blobs import BLOB_ABORT_COPY, BLOB_COPY, BLOB_SNAPSHOT, BLOB_UNDELETE
@@ -150,7 +151,10 @@ def snapshot(
     env.out.show(snapshots.take_snapshot(given))
 
 
-@app.command(spec=common.operation(BLOB_COPY))
+@app.command(
+    spec=common.operation(BLOB_COPY),
+    rules=(one_of("--from", hint="--from snapshot restores the newest snapshot"),),
+)
 def restore(
     env: Environment,
     blob: common.Blob,
@@ -198,7 +202,7 @@ def restore(
     )
     # Before the look for what was kept: a condition that cannot be is refused before any request.
     plan.check()
-    plan = replace(plan, source=addresses.locate_kept(env, target, from_))
+    plan = replace(plan, source=addresses.locate_kept(env, target, from_ or ""))
     if dry_run:
         _show_preview(env, plan)
         return

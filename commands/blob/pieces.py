@@ -19,7 +19,7 @@ from azguard.cli.options.partial_writes import (
 from azguard.cli.options.types import SIZE, SNAPSHOT, TEXT, choice, size
 from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import at_most_one, one_of
+from azguard.cli.rules.engine import at_most_one, checked, one_of
 from azguard.guards.resolve import Conditions
 from azguard.requests.results import WOULD_CLEAR
 from azguard.wire.operations.blobs import (
@@ -40,6 +40,7 @@ _AppendBlob = Annotated[
 ]
 _PageBlob = Annotated[str, argument("BLOB", "The page blob: CONTAINER/NAME, or its URL.", completer=completers.blobs)]
 _Offset = Annotated[int, option("--offset", "SIZE", "Begin at this byte, a multiple of 512.", SIZE)]
+_WHOLE_PAGES = checked("--offset --length", "whole pages of 512 bytes", "page_blob.check_range")
 
 _STATES = ("committed", "uncommitted", "all")
 
@@ -150,7 +151,7 @@ def put_pages(env: Environment, blob: _PageBlob, given: PagePutOptions) -> None:
 @page_app.command(
     "clear",
     spec=common.operation(BLOB_CLEAR_PAGE),
-    rules=(one_of("--length", "how many bytes to clear", "--length 512"),),
+    rules=(one_of("--length", "how many bytes to clear", "--length 512"), _WHOLE_PAGES),
 )
 def clear_pages(
     env: Environment,
@@ -185,7 +186,7 @@ def clear_pages(
     env.out.show(done)
 
 
-@page_app.command("ranges", spec=common.operation(BLOB_GET_PAGE_RANGES))
+@page_app.command("ranges", spec=common.operation(BLOB_GET_PAGE_RANGES), rules=(_WHOLE_PAGES,))
 def list_pages(
     env: Environment,
     blob: _PageBlob,

@@ -15,7 +15,7 @@ from azguard.cli.options.types import SIZE, SNAPSHOT, size
 from azguard.cli.output.delivery import Overwrite, check_overwrite, to_file, to_stream
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import at_most_one, one_of
+from azguard.cli.rules.engine import at_most_one, checked, one_of
 from azguard.requests.results import WOULD_CLEAR
 from azguard.wire.operations.shares import FILE_GET, FILE_LIST_RANGES, FILE_PUT_RANGE, FILE_RENAME
 
@@ -252,7 +252,10 @@ def put_range(
 @range_app.command(
     "clear",
     spec=common.operation(FILE_PUT_RANGE),
-    rules=(one_of("--length", "how many bytes to clear", "--length 512"),),
+    rules=(
+        one_of("--length", "how many bytes to clear", "--length 512"),
+        checked("--offset --length", "whole blocks of 512 bytes", "ranges.clear_range"),
+    ),
 )
 def clear_range(
     env: Environment,

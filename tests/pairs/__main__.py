@@ -1,44 +1,77 @@
 """Type the combinations of all commands, and print a table of how many there were; exit 1 if an oracle was broken."""
 
 import argparse
+import re
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.pairs.play import Tally, choose, play
-from tests.pairs.stage import open_stage
+from tests.pairs.stage import Stage, join, open_stage
 from tests.support import azurites, files_world
+
+#: The page that has the table, between these marks.
+PAGE = Path(__file__).parents[2] / "docs" / "guarantees.md"
+MARKED = re.compile(r"(?<=<!-- written by tests.pairs -->\n).*?(?=<!-- end of tests.pairs -->)", re.DOTALL)
+_COLUMNS = ("commands of", "commands", "pairs of options", "lines", "runs", "refused by a rule", "seconds", "wrong")
 
 
 def main() -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.pairs")
-    parser.add_argument("--command", action="append", default=[], metavar="NAME")
+    parser.add_argument("--command", action="append", default=[], metavar="NAME", help="a command, or all of a noun")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--share", type=float, default=1.0, metavar="PART")
+    parser.add_argument("--write-docs", action="store_true", help="write the table into docs/guarantees.md")
     given = parser.parse_args()
-    tallies = {}
-    with tempfile.TemporaryDirectory() as folder, azurites.fresh() as azurite:
-        root = Path(folder)
-        (root / "work").mkdir()
-        with files_world.running(root) as files:
-            account = ";FileEndpoint=".join((azurite.connection_string, files.rpartition("FileEndpoint=")[2]))
-            for described, lines in choose(given.command, given.seed, given.share):
-                tallies[described.name] = Tally()
-                with open_stage(root / "work", account) as stage:
-                    play(stage, lines, tallies[described.name])
-                _tell(described.name, tallies[described.name])
-    lines, refused = (sum(getattr(each, name) for each in tallies.values()) for name in ("lines", "refused"))
-    wrong = [each for tally in tallies.values() for each in tally.wrong]
-    sys.stdout.write(f"{len(tallies)} commands, {lines} lines, {refused} refused by a rule, {len(wrong)} wrong\n")
-    return int(bool(wrong))
+    tallies: dict[str, Tally] = {}
+    with tempfile.TemporaryDirectory() as folder, _open_stage(Path(folder)) as stage:
+        for part in choose(given.command, given.seed, given.share):
+            tally = play(stage, part)
+            tallies.setdefault(part.described.name.split()[0], Tally()).add(tally)
+            _tell(part.described.name, tally)
+    table = write_table(tallies)
+    sys.stdout.write(table)
+    if given.write_docs:
+        PAGE.write_text(MARKED.sub(lambda _: table, PAGE.read_text("utf-8")), "utf-8")
+    return int(any(tally.wrong for tally in tallies.values()))
+
+
+@contextmanager
+def _open_stage(folder: Path) -> Iterator[Stage]:
+    files, work = folder / "files", folder / "stage"
+    files.mkdir()
+    work.mkdir()
+    with (
+        azurites.fresh() as azurite,
+        files_world.running(files) as served,
+        open_stage(work, join(azurite.connection_string, served)) as stage,
+    ):
+        yield stage
 
 
 def _tell(name: str, tally: Tally) -> None:
     statuses = ", ".join(f"{code}: {count}" for code, count in sorted(tally.statuses.items()))
-    sys.stdout.write(f"{name}: {tally.lines} lines; {statuses}\n")
+    sys.stdout.write(f"{name}: {tally.lines} lines in {tally.seconds:.1f} s; {statuses}\n")
     sys.stdout.writelines(f"  {each}\n" for each in tally.wrong)
     sys.stdout.flush()
+
+
+def write_table(tallies: dict[str, Tally]) -> str:
+    """Return the table: a row for the commands of each noun, and one for all."""
+    total = Tally()
+    for tally in tallies.values():
+        total.add(tally)
+    rows = [*((f"`{name}`", tally) for name, tally in tallies.items()), ("all", total)]
+    cells = [_COLUMNS, ["---" for _ in _COLUMNS], *((name, *_write_counts(tally)) for name, tally in rows)]
+    return "".join(f"| {' | '.join(row)} |\n" for row in cells)
+
+
+def _write_counts(tally: Tally) -> list[str]:
+    typed = (tally.commands, tally.pairs, tally.lines, tally.runs, tally.refused)
+    return [f"{count:,}" for count in (*typed, round(tally.seconds), len(tally.wrong))]
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
-"""What a command takes, from ``azguard help --json`` and nothing else, and a value for each option and argument."""
+"""What a command takes, from ``azguard help --json`` and nothing else, and words for each option and argument."""
 
-import base64
-import hashlib
 import json
+import random
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,221 +9,181 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from azguard.cli.rules.engine import Rule
+from tests.pairs import samples
 
-#: Commands that wait for a person or another program, start servers, or tell of azguard itself.
-NOT_PLAYED = ("demo", "edit", "emulator", "completion", "help", "version", "lock hold", "queue work", "cache import")
-#: Nor those that take a document of a form of its own, and one that only names an account.
-_OF_OTHER_FORMS = (
-    "container acl set",
-    "share acl set",
-    "queue acl set",
-    "table acl set",
-    "entity transaction",
-    "profile set",
-)
-#: A value for each way in which help writes one.
-_VALUES = {
-    "ADDRESS": "pairs/a.json",
-    "BASE64": "AAAAAAAAAAAAAAAAAAAAAA==",
-    "CONTAINER/NAME|URL": "pairs/source.json",
-    "SHARE/PATH|URL": "pairs/source.json",
-    "ETAG": '"0x8DC0000000000A1"',
-    "ETAG|*": "*",
-    "ETAG|*|@last": '"0x8DC0000000000A1"',
-    "ETAG|@last": '"0x8DC0000000000A1"',
-    "EXPR": "\"state\" = 'new'",
-    "FILE": "result.json",
-    "FILE|-": "in.json",
-    "GIB": "5",
-    "GUID": "01234567-89ab-cdef-0123-456789abcdef",
-    "ID": "01234567-89ab-cdef-0123-456789abcdef",
-    "ID|@held": "01234567-89ab-cdef-0123-456789abcdef",
-    "JMESPATH": "@",
-    "KEY": "pairs",
-    "KEY=VALUE": "pair=1",
-    "LIST": "leased",
-    "KINDS": "metadata",
-    "DURATION": "1s",
-    "NAME[:TYPE]=VALUE": "n=1",
-    "NAME,…": "n",
-    "ODATA": "n eq 1",
-    "PATH": "gone",
-    "PATH=JSON": "n=1",
-    "PATH=TEXT": "n=1",
-    "PATH[=N]": "n",
-    "PATTERN": "*.json",
-    "PID": "1",
-    "SIZE": "512",
-    "BYTES": "512",
-    "TEXT": "text",
-    "TIME": "2026-01-01T00:00:00Z",
-    "TIME|DURATION": "1h",
-    "TYPE": "text/plain",
-    "N": "1",
-    "NAME": "pairs",
-    "TIER": "Hot",
-    "QUEUE": "pairs",
-    "TABLE": "Pairs",
-    "CONTAINER": "pairs",
-    "[INITIAL]": "{}",
-    "A|B": "ReadOnly",
-}
-#: What is written, from a file or stdin.
-CONTENT = b'{"n": "1"}'
 _SHARED = ("Conditions", "Account", "General")
-_OF_TYPES = {"duration": "1s", "size": "512", "integer": "1"}
-#: Values of options whose metavar says too little.
-_OF_OPTIONS = {
-    "--content": CONTENT.decode(),
-    "--events": "in.json",
-    "--if-older-than": "1s",
-    "--content-md5": base64.b64encode(hashlib.md5(CONTENT, usedforsecurity=False).digest()).decode(),
-}
-#: Arguments, by how help writes them.
-_PLACES = {
-    "ADDRESS": "blob:pairs/a.json",
-    "ADDRESS...": "blob:pairs/a.json",
-    "ADDRESS... -- CMD [ARG...]": "pairs",
-    "BLOB": "pairs/a.json",
-    "SOURCE": "pairs/source.json",
-    "DESTINATION": "pairs/a.json",
-    "OLD": "pairs/a.json",
-    "NEW": "pairs/b.json",
-    "FROM": "pairs-poison",
-    "CONTAINER": "pairs",
-    "CONTAINER/NAME": "pairs/a.json",
-    "FILE|-": "in.json",
-    "FILE": "pairs/a.json",
-    "GIB": "5",
-    "NAME": "pairs",
-    "QUEUE": "pairs",
-    "QUEUE/ID": "pairs/1",
-    "SHARE": "pairs",
-    "SHARE/PATH": "pairs/a.json",
-    "SHARE/PATH -- CMD [ARG...]": "pairs/a.json",
-    "SHARE[/PATH]": "pairs",
-    "SIZE": "512",
-    "TABLE": "Pairs",
-    "TABLE/PARTITION/ROW": "Pairs/p/r",
-    "TIER": "Hot",
-    "TO": "pairs-poison",
-}
-#: Options that end a line without its command, or name an account that is not there.
-_LEFT_OUT = (
-    "--connection-string", "--account-name", "--account-key", "--sas-token", "--auth-mode", "--profile",
-    "--blob-endpoint", "--table-endpoint", "--queue-endpoint", "--file-endpoint", "--endpoint-suffix", "--emulator",
-    "--debug", "--watch",
-)  # fmt: skip
+_KINDS = ("blob", "container", "queue", "entity", "table", "share", "dir", "file")
+_OF_NO_KIND = ("help", "completion", "profile", "cache import", "entity transaction")
 
 
 @dataclass(frozen=True)
 class Typed:
-    """An option that is typed."""
+    """An option that is typed, or an argument that can be left out."""
 
-    name: str
-    #: What switches it off, for a flag that is on.
-    off: str
-    #: Its value; empty of a flag.
-    value: str
+    #: How rules name it; with its value where a rule is about that.
+    names: tuple[str, ...]
     group: str
+    #: All of its names on a line; empty of an argument.
+    flags: tuple[str, ...] = ()
+    #: The values that it is given; empty of a flag.
+    values: tuple[str, ...] = ()
+
+    @property
+    def is_place(self) -> bool:
+        """Return whether it is told by its place."""
+        return not self.flags
+
+    def choose(self, chance: random.Random) -> "Chosen":
+        """Return it with one of its values."""
+        return Chosen(self, chance.choice(self.values) if self.values else None)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is typed, with its value."""
+
+    row: Typed
+    value: str | None
 
     @property
     def words(self) -> list[str]:
-        """Return the option as it is typed."""
-        return [self.name, self.value] if self.value else [self.off or self.name]
+        """Return it as it is typed."""
+        if self.row.is_place:
+            return str(self.value).split()
+        return [self.row.flags[0]] if self.value is None else [self.row.flags[0], self.value]
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Return how rules name it: also with its value."""
-        return (self.name, f"{self.name}={self.value}") if self.value else (self.off or self.name,)
+    def write(self, chance: random.Random) -> list[str]:
+        """Return it as it can be typed too: by another of its names, with its value behind a ``=``."""
+        name = chance.choice(self.row.flags) if self.row.flags else ""
+        if self.value is None or not name.startswith("--") or chance.random() < 0.5:
+            return [name or self.words[0], *self.words[1:]]
+        return [f"{name}={self.value}"]
 
 
 @dataclass(frozen=True)
 class Described:
     """A command, as ``azguard help --json`` describes it."""
 
-    name: str
     data: dict[str, Any]
 
+    @property
+    def name(self) -> str:
+        """Return its words."""
+        return str(self.data["name"])
+
     @cached_property
-    def rules(self) -> list[Rule]:
+    def rules(self) -> list[dict[str, Any]]:
         """Return which options go together."""
-        return [
-            Rule(
-                kind=each["kind"],
-                options=tuple(each["options"]),
-                others=tuple(each["others"]),
-                unless=tuple(each["unless"]),
-                why=each["why"] or "",
-                hint=each["hint"] or "",
-            )
-            for each in self.data["rules"]
-        ]
+        return list(self.data["rules"])
 
     @cached_property
     def own(self) -> list[Typed]:
-        """Return the options of its own that are typed."""
-        return [each for each in self._list_options() if each.group not in _SHARED]
+        """Return what it takes that others do not, or not all: options, and arguments that can be left out."""
+        places = [_place(self.name, each) for each in self.data["arguments"] if not each["required"]]
+        return [*places, *(each for each in self._options if each.group not in _SHARED)]
 
     @cached_property
     def shared(self) -> list[Typed]:
         """Return the options that it shares with others."""
-        return [each for each in self._list_options() if each.group in _SHARED]
-
-    def _list_options(self) -> list[Typed]:
-        options = [each for each in self.data["options"] if each["names"][0] not in _LEFT_OUT]
-        return [Typed(each["names"][0], each["off"] or "", _find_value(each), each["group"]) for each in options]
+        return [each for each in self._options if each.group in _SHARED]
 
     @cached_property
-    def places(self) -> list[str]:
-        """Return the words of the arguments that it needs."""
-        places = {**_PLACES, "ADDRESS": "pairs"} if self.name.startswith("lock ") else _PLACES
-        return [places[each["metavar"]] for each in self.data["arguments"] if each["required"]]
+    def _options(self) -> list[Typed]:
+        named = {name for rule in self.rules for side in ("options", "others", "unless") for name in rule[side]}
+        return [each for option in self.data["options"] if self._types(option) for each in self._list(option, named)]
+
+    def _types(self, option: dict[str, Any]) -> bool:
+        name = option["names"][0]
+        return name not in samples.NOT_TYPED or (self.name == samples.TYPED_BY and name in samples.OF_PROFILES)
+
+    def _list(self, option: dict[str, Any], named: set[str]) -> Iterator[Typed]:
+        name, flags = option["names"][0], tuple(option["names"])
+        if option["off"]:
+            yield Typed((option["off"],), option["group"], (option["off"],))
+        if option["metavar"] is None:
+            yield Typed((name,), option["group"], flags)
+            return
+        values = _find_values(self.name, option)
+        alone = [value for value in values if f"{name}={value}" in named]
+        for value in alone:
+            yield Typed((name, f"{name}={value}"), option["group"], flags, (value,))
+        if others := tuple(value for value in values if value not in alone):
+            yield Typed((name,), option["group"], flags, others)
 
     @cached_property
-    def place_names(self) -> list[str]:
-        """Return how rules name those arguments."""
-        return [each["metavar"].strip("[]") for each in self.data["arguments"] if each["required"]]
+    def places(self) -> list[Typed]:
+        """Return the arguments that it needs."""
+        return [_place(self.name, each) for each in self.data["arguments"] if each["required"]]
 
     @property
-    def statuses(self) -> list[int]:
-        """Return the exit statuses that it can end with."""
-        return list(self.data["statuses"])
+    def tail(self) -> tuple[str, ...]:
+        """Return the command that it runs; empty if it needs none."""
+        return samples.TAILS.get(self.name, ())
+
+    @cached_property
+    def always(self) -> list[Typed]:
+        """Return what stands in every line that can have it."""
+        return [each for each in self.own if each.names[0] in samples.ALWAYS.get(self.name, ())]
+
+    @cached_property
+    def meant(self) -> list[Typed]:
+        """Return what says that a write without a guard is meant, or that a gap beside the guard is."""
+        return [each for each in self.shared if self.is_unguarded and each.names[0] in samples.MEANT]
+
+    @property
+    def ordered(self) -> tuple[str, ...]:
+        """Return the options that mean something else in another order."""
+        return samples.ORDERED.get(self.name, ())
+
+    @property
+    def stdin(self) -> bytes:
+        """Return what it reads from stdin."""
+        return next((found for name, found in samples.STDIN.items() if self.name.endswith(name)), samples.CONTENT)
+
+    def find_kind(self, words: list[str]) -> str | None:
+        """Return the kind of the first address of a line, given the words of its arguments."""
+        if not words or self.name.startswith(_OF_NO_KIND):
+            return None
+        kind = words[0].partition(":")[0]
+        return kind if kind in _KINDS else "blob"
 
     @property
     def is_unguarded(self) -> bool:
-        """Return whether the service can guard nothing here: then it has to be said that it is meant."""
+        """Return whether the service guards no version here: then the line has to say that this is meant."""
         conditions = self.data["conditions"]
-        return conditions["without_one"] not in (None, "no") and conditions["etag_kept_by"] == "none"
-
-    @property
-    def runs_command(self) -> bool:
-        """Return whether a command of the user's follows ``--``."""
-        return any("CMD" in each["metavar"] and each["required"] for each in self.data["arguments"])
+        return conditions["without_one"] not in (None, "no") and conditions["etag_kept_by"] in ("none", "compare")
 
 
-def list_described() -> Iterator[Described]:
-    """Yield the commands that are played."""
+def describe_all() -> list[Described]:
+    """Return all commands."""
     told = subprocess.run([sys.executable, "-m", "azguard", "help", "--json"], capture_output=True, check=True).stdout
-    for data in json.loads(told)["commands"]:
-        if not data["name"].startswith((*NOT_PLAYED, *_OF_OTHER_FORMS)):
-            yield Described(data["name"], data)
+    return [Described(each) for each in json.loads(told)["commands"]]
 
 
-def _find_value(option: dict[str, Any]) -> str:
-    """Return a value of an option; empty of a flag."""
-    if option["metavar"] is None:
-        return ""
-    name, kind = option["names"][0], option["type"]
+def _place(command: str, argument: dict[str, Any]) -> Typed:
+    metavar = argument["metavar"].strip("[]")
+    words = command.split()
+    own = [samples.PLACES_OF.get((" ".join(words[:length]), metavar)) for length in range(len(words), 0, -1)]
+    values = next(filter(None, own), None) or samples.PLACES.get(argument["metavar"]) or samples.PLACES[metavar]
+    return Typed((metavar.removeprefix("-- "),), "Arguments", values=values)
+
+
+def _strip(metavar: str) -> str:
+    """Return what stands for a value without the brackets around it."""
+    return metavar[1:-1] if metavar.startswith("[") and metavar.endswith("]") else metavar
+
+
+def _find_values(command: str, option: dict[str, Any]) -> tuple[str, ...]:
+    name, kind, metavar = option["names"][0], option["type"], _strip(option["metavar"])
+    if (command, name) in samples.BY_COMMAND:
+        return samples.BY_COMMAND[command, name]
+    if command == samples.TYPED_BY and name in samples.OF_PROFILES:
+        return samples.OF_PROFILES[name]
+    if name in samples.BY_OPTION:
+        return samples.BY_OPTION[name]
     if kind["name"] == "choice":
-        return str(kind["choices"][0])
-    if name in _OF_OPTIONS:
-        return _OF_OPTIONS[name]
+        return tuple(kind["choices"])
     if "least" in kind:
-        return f"{kind['least']:g}s" if kind["name"] == "duration" else str(kind["least"])
-    if kind["name"] in _OF_TYPES:
-        return _OF_TYPES[kind["name"]]
-    metavar = option["metavar"]
-    metavar = metavar[1:-1] if metavar.startswith("[") and metavar.endswith("]") else metavar
-    return _VALUES.get(metavar) or metavar.partition("|")[0]
+        least = f"{max(kind['least'], 0):g}"
+        return (f"{least}s",) if kind["name"] == "duration" else (least,)
+    return samples.BY_TYPE.get(kind["name"]) or samples.BY_METAVAR[metavar]

@@ -4,22 +4,30 @@ from pathlib import Path
 
 import pytest
 
+from tests.pairs.described import describe_all
 from tests.pairs.play import Tally, choose, play
-from tests.pairs.stage import open_stage
+from tests.pairs.samples import NOT_PLAYED, NOT_TYPED
+from tests.pairs.stage import join, open_stage
+from tests.support import thorough
 
-_PARTS = 4
-# One line in twenty: half a minute of processor time.
-_SHARE = 0.05
+_PARTS = 2
+# Of all lines: twenty seconds of processor time, and two minutes if all is tried.
+_SHARE, _LARGER_SHARE = 0.03, 0.3
 
 
 @pytest.mark.parametrize("part", range(_PARTS))
 def test_what_the_rules_refuse_ends_2_and_what_they_allow_does_not(
     tmp_path: Path, connection_string: str, files_connection_string: str, part: int
 ) -> None:
-    account = ";FileEndpoint=".join((connection_string, files_connection_string.rpartition("FileEndpoint=")[2]))
+    chosen = list(choose([], 1, _LARGER_SHARE if thorough.is_on() else _SHARE))
     tally = Tally()
-    with open_stage(tmp_path, account) as stage:
-        for number, (_, lines) in enumerate(choose([], 1, _SHARE)):
-            if number % _PARTS == part:
-                play(stage, lines, tally)
+    with open_stage(tmp_path, join(connection_string, files_connection_string)) as stage:
+        for each in chosen[part::_PARTS]:
+            tally.add(play(stage, each))
     assert (tally.wrong, tally.lines > 0) == ([], True)
+
+
+def test_what_is_not_played_is_a_command_and_what_is_not_typed_an_option() -> None:
+    all_commands = describe_all()
+    assert set(NOT_PLAYED) <= {each.name for each in all_commands}
+    assert set(NOT_TYPED) <= {option["names"][0] for each in all_commands for option in each.data["options"]}

@@ -54,9 +54,8 @@ def summary(orders: TableClient, **counts: object) -> dict[str, object]:
 
 def told(ran: Ran) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Return the lines of the failures, and the summary behind them."""
-    lines = ran.out.splitlines()
-    begin = lines.index("{")
-    return [json.loads(line) for line in lines[:begin]], json.loads("\n".join(lines[begin:]))
+    *failures, summary = map(json.loads, ran.out.splitlines())
+    return failures, summary
 
 
 def counts(orders: TableClient) -> dict[str, int]:

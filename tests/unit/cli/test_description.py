@@ -1,6 +1,8 @@
 """``help --json``: what programs read about commands is whole, has one form, and is what the parser takes."""
 
+import ast
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import jsonschema
@@ -86,6 +88,22 @@ def test_a_topic_is_no_data(offline: CliWorld) -> None:
 def test_every_status_in_the_table_of_faults_is_one_that_its_command_is_said_to_end_with() -> None:
     found = {(_name(row.command), row.says(column).code) for row in ROWS for column in Column}
     assert [(name, code) for name, code in sorted(found) if code not in ALL[name]["statuses"]] == []
+
+
+def test_every_fact_of_an_error_is_in_its_schema() -> None:
+    facts = _schema("error")["properties"]["error"]["properties"]
+    assert {name: path for name, path in _list_facts() if name not in facts} == {}
+
+
+def _list_facts() -> Iterator[tuple[str, str]]:
+    """Yield the names of facts that errors are given, with the module; a worker's facts are of its events."""
+    core = places.REPOSITORY / "azguard"
+    linked = [core / name for name in ("cli", "commands", "worker")]
+    for path in (each for each in core.rglob("*.py") if not any(each.is_relative_to(folder) for folder in linked)):
+        for call in (each for each in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(each, ast.Call)):
+            given = [each.value for each in call.keywords if each.arg == "facts" and isinstance(each.value, ast.Dict)]
+            names = [key.value for each in given for key in each.keys if isinstance(key, ast.Constant)]
+            yield from ((str(name), path.stem) for name in names)
 
 
 def _name(line: str) -> str:
