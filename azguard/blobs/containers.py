@@ -15,7 +15,7 @@ from azguard.address import Address, Kind
 from azguard.blobs import properties
 from azguard.errors import NotFound
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag, require_version
+from azguard.guards.versions import describe_write, quote_etag, require_version
 from azguard.leases import guard
 from azguard.leases.recorded import LeaseRecords
 from azguard.requests.calls import page_timeouts, pages, read, write_timeouts
@@ -64,14 +64,7 @@ def create(
         look=lambda patience: _find_create_outcome(target, op, stamped, patience),
     )
     settled = send_until_settled(request, deadline)
-    etag = settled.answer["etag"]
-    return Written(
-        address=str(target.address),
-        etag=None if etag is None else quote_etag(etag),
-        last_modified=settled.answer["last_modified"],
-        guard="if-none-match",
-        attempts=settled.attempts,
-    )
+    return Written(**describe_write(target, "if-none-match", settled))
 
 
 def fetch(target: Target, conditions: Conditions, deadline: Deadline) -> Any:

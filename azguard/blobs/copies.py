@@ -20,7 +20,7 @@ from azguard.blobs.copy_sources import PinnedSource, SourceMovedError
 from azguard.errors import AzguardError, Changed, Exists, GaveUp, NotFound, UsageError
 from azguard.guards import fences
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
+from azguard.guards.versions import describe_write, quote_etag
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
@@ -243,18 +243,14 @@ def _to_result(
 ) -> BlobCopied:
     answer = settled.answer
     return BlobCopied(
-        address=str(given.target.address),
+        **describe_write(given.target, under.guard, settled),
         source=copies.describe(given.source, given.target),
         source_etag=None if pinned is None else pinned.etag,
-        etag=answer.get("etag"),
-        last_modified=answer.get("last_modified"),
         version_id=answer.get("version_id"),
         content_length=None if pinned is None else pinned.content_length,
         blob_type=None if pinned is None else pinned.blob_type,
         copy_id=answer.get("copy_id"),
         copy_status=answer.get("copy_status"),
-        guard=under.guard,
-        attempts=settled.attempts,
         conflicts=moved,
         created=under.is_creation,
     )

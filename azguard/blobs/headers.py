@@ -15,7 +15,7 @@ from azguard.accounts.account import Target
 from azguard.blobs import properties, write_checks
 from azguard.errors import BadRequest, Changed, Gone, NotFound
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag, require_version
+from azguard.guards.versions import describe_write, quote_etag, require_version
 from azguard.leases import guard
 from azguard.leases.recorded import LeaseRecords
 from azguard.requests.calls import write_timeouts
@@ -46,15 +46,7 @@ class Rewritten:
         cls, target: Target, guarded_by: str, settled: Settled[Any], before: str | None, lineage: str | None
     ) -> Self:
         """Describe a write by the answer to it."""
-        answer = settled.answer
-        written = Written(
-            address=str(target.address),
-            etag=answer.get("etag"),
-            last_modified=answer.get("last_modified"),
-            guard=guarded_by,
-            attempts=settled.attempts,
-        )
-        return cls(written, before, lineage)
+        return cls(Written(**describe_write(target, guarded_by, settled)), before, lineage)
 
 
 def rewrite(

@@ -20,7 +20,7 @@ from azguard.blobs import properties, write_checks
 from azguard.blobs.content.upload import BlobPut, Upload
 from azguard.errors import AzguardError, Changed, NotFound, NotModified, OutcomeUnknown, Unavailable, UsageError
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
+from azguard.guards.versions import describe_write, quote_etag
 from azguard.requests import commits
 from azguard.requests.calls import page_timeouts, pages, send_once, write_timeouts
 from azguard.requests.commits import Verdict
@@ -152,14 +152,10 @@ def _to_result(given: Snapshot, pinned: Snapshot, settled: Settled[_Answer], cha
     answer = settled.answer
     snapshot = str(answer["snapshot"])
     return BlobSnapshot(
-        address=str(given.target.address),
+        **describe_write(given.target, given.conditions.guard, settled),
         snapshot=snapshot,
         snapshot_address=str(replace(given.target.address, snapshot=snapshot)),
         base_etag=pinned.conditions.expected_etag,
-        etag=answer.get("etag"),
-        last_modified=answer.get("last_modified"),
-        guard=given.conditions.guard,
-        attempts=settled.attempts,
         conflicts=changed,
     )
 

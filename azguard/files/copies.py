@@ -35,7 +35,7 @@ from azguard.files.properties import SmbProperties
 from azguard.files.replacing import NewVersion
 from azguard.files.temporary import TemporaryFile
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
+from azguard.guards.versions import describe_write, quote_etag
 from azguard.leases.owners import OF_LOCK
 from azguard.processes.notes import ProcessNotes
 from azguard.requests import commits
@@ -201,19 +201,15 @@ def _to_copied(
     metadata: Mapping[str, str],
     found: Any | None,
 ) -> FileCopied:
-    given, etag = begun.given, settled.answer.get("etag")
+    given = begun.given
     return FileCopied(
-        address=str(given.target.address),
+        **describe_write(given.target, given.conditions.guard, settled),
         source=copies.describe(given.source, given.target),
         source_etag=source.etag,
-        etag=None if etag is None else quote_etag(etag),
-        last_modified=settled.answer.get("last_modified"),
         content_length=source.size,
         content_type=source.content_type,
         copy_id=begun.copy_id,
         copy_status=SUCCESS,
-        guard=given.conditions.guard,
-        attempts=settled.attempts,
         created=version.is_creation,
         replaced_length=None if found is None else found.size,
         lineage=metadata[KEY],

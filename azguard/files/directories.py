@@ -14,7 +14,7 @@ from azguard.files.entries import DirectoryShown, describe_directory
 from azguard.files.writes import FileWrite
 from azguard.guards import versions
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
+from azguard.guards.versions import describe_write, quote_etag
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
@@ -42,7 +42,7 @@ def create(target: Target, metadata: Mapping[str, str], deadline: Deadline, op: 
         look=lambda patience: shares.find_create_outcome(target, op, patience),
     )
     settled = send_until_settled(request, deadline)
-    return shares.to_create_result(target, settled.answer, settled.attempts)
+    return Written(**describe_write(target, "if-none-match", settled))
 
 
 def show(target: Target, deadline: Deadline) -> DirectoryShown:
@@ -126,13 +126,8 @@ def rename_directory(source: Target, target: Target, conditions: Conditions, dea
         tell_of_source(source, None, deadline),
     ):
         settled = send_until_settled(request, deadline)
-    etag = settled.answer.get("etag")
     return DirectoryRenamed(
-        address=str(target.address),
-        etag=None if etag is None else quote_etag(etag),
-        last_modified=settled.answer.get("last_modified"),
-        guard=conditions.guard,
-        attempts=settled.attempts,
+        **describe_write(target, conditions.guard, settled),
         previous_etag=quote_etag(before.etag),
     )
 

@@ -18,7 +18,7 @@ from azguard.files.entries import FileShown, describe_file
 from azguard.files.guarding import Guarding
 from azguard.files.writes import FileWrite, Held
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
+from azguard.guards.versions import describe_write
 from azguard.leases import actions
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
@@ -228,14 +228,9 @@ def _send_rename(given: FileRename, replaced: Held | None, held: Held | None, kn
         directories.tell_of_source(given.source, lease_id, given.deadline),
     ):
         settled = send_until_settled(request, given.deadline)
-    etag = settled.answer.get("etag")
     return FileRenamed(
-        address=str(given.target.address),
+        **describe_write(given.target, given.conditions.guard, settled),
         previous_address=str(given.source.address),
-        etag=None if etag is None else quote_etag(etag),
-        last_modified=settled.answer.get("last_modified"),
-        guard=given.conditions.guard,
-        attempts=settled.attempts,
     )
 
 

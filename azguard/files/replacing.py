@@ -25,7 +25,7 @@ from azguard.files.temporary import PIECE_BYTES, TemporaryFile
 from azguard.files.writes import Held
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions, resolve
-from azguard.guards.versions import quote_etag, require_version
+from azguard.guards.versions import describe_write, quote_etag, require_version
 from azguard.leases import actions
 from azguard.leases.owners import OF_LOCK
 from azguard.requests import commits
@@ -356,16 +356,11 @@ def _check_md5(upload: FileUpload, made: TemporaryFile) -> None:
 def _to_file_put(
     upload: FileUpload, made: TemporaryFile, settled: Settled[Any], metadata: Mapping[str, str], found: Any | None
 ) -> FilePut:
-    etag = settled.answer.get("etag")
     return FilePut(
-        address=str(upload.target.address),
-        etag=None if etag is None else quote_etag(etag),
-        last_modified=settled.answer.get("last_modified"),
+        **describe_write(upload.target, upload.conditions.guard, settled),
         content_length=made.length,
         content_type=upload.headers.content_type,
         content_hash=f"sha256:{made.sha256.hexdigest()}",
-        guard=upload.conditions.guard,
-        attempts=settled.attempts,
         created=upload.is_creation,
         replaced_length=None if found is None else found.size,
         lineage=metadata[KEY],

@@ -21,7 +21,7 @@ from azguard.files.entries import drop_own
 from azguard.files.guarding import Guarding
 from azguard.files.writes import FileWrite
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
+from azguard.guards.versions import describe_write, quote_etag
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
@@ -90,7 +90,7 @@ def create(target: Target, settings: ShareSettings, deadline: Deadline, op: str)
         look=lambda patience: find_create_outcome(target, op, patience),
     )
     settled = send_until_settled(request, deadline)
-    return to_create_result(target, settled.answer, settled.attempts)
+    return Written(**describe_write(target, "if-none-match", settled))
 
 
 def show(target: Target, conditions: Conditions, deadline: Deadline) -> ShareShown:
@@ -162,17 +162,6 @@ def find_create_outcome(target: Target, op: str, patience: Deadline) -> Finding[
     return Finding(Verdict.UNKNOWN)
 
 
-def to_create_result(target: Target, answer: Mapping[str, Any], attempts: int) -> Written:
-    """Return the result of a create."""
-    return Written(
-        address=str(target.address),
-        etag=quote_etag(answer["etag"]),
-        last_modified=answer["last_modified"],
-        guard="if-none-match",
-        attempts=attempts,
-    )
-
-
 def _describe(address: Address, found: Any) -> ShareShown:
     return ShareShown(
         address=str(address),
@@ -212,17 +201,11 @@ def take_snapshot(target: Target, metadata: Mapping[str, str], deadline: Deadlin
         resend=False,
     )
     settled = send_until_settled(request, deadline)
-    answer: Mapping[str, Any] = settled.answer
-    taken = str(answer["snapshot"])
-    etag = answer.get("etag")
+    taken = str(settled.answer["snapshot"])
     return SnapshotMade(
-        address=str(target.address),
+        **describe_write(target, "none", settled),
         snapshot=taken,
         snapshot_address=str(Address(Kind.SHARE, target.address.parts, taken)),
-        etag=None if etag is None else quote_etag(etag),
-        last_modified=answer.get("last_modified"),
-        guard="none",
-        attempts=settled.attempts,
     )
 
 

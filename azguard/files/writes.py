@@ -15,7 +15,7 @@ from azguard.address import Kind
 from azguard.errors import BadRequest, Locked, NotFound
 from azguard.files import handles
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
+from azguard.guards.versions import describe_write, quote_etag
 from azguard.leases.guard import GuardLease
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.commits import Verdict, look_under
@@ -120,15 +120,7 @@ def send(write: FileWrite, held: Held | None, deadline: Deadline) -> Written:
             resend=held is not None and held.lease.is_own,
         )
         settled = send_until_settled(request, deadline)
-    answer = settled.answer if isinstance(settled.answer, Mapping) else {}
-    etag = answer.get("etag")
-    return Written(
-        address=str(write.target.address),
-        etag=None if etag is None else quote_etag(etag),
-        last_modified=answer.get("last_modified"),
-        guard=write.conditions.guard,
-        attempts=settled.attempts,
-    )
+    return Written(**describe_write(write.target, write.conditions.guard, settled))
 
 
 def _look_before(write: FileWrite, held: Held | None, deadline: Deadline) -> Any | None:

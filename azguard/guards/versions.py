@@ -1,14 +1,17 @@
 """ETags, and the versions that a scope has seen of a resource, and its lease there; which of these guards a write."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import AzguardError, Changed, NotFound, UsageError
 from azguard.wire.rows import Part
+
+if TYPE_CHECKING:
+    from azguard.requests.settle import Settled
 
 _QUOTE = '"'
 _BLOB = re.compile(r'"[!#-&(-)+\--?A-~][!#-&(-)+\--~]*"')
@@ -197,3 +200,16 @@ def never_read(target: Target, part: Part, *, reason: str) -> Changed:
 def deleted_here(error: AzguardError, target: Target, moment: str) -> NotFound:
     """Return the error that a resource is gone in the place of ``error``, where this scope deleted it at a moment."""
     return error.as_kind(NotFound, message=f"{target} is gone: you deleted it at {moment}", reason="deleted_here")
+
+
+def describe_write(target: Target, guard: str, settled: "Settled[Any]") -> dict[str, Any]:
+    """Return what a write did, by the answer to it: the fields of ``Written`` that its result begins with."""
+    answer = settled.answer if isinstance(settled.answer, Mapping) else {}
+    etag = answer.get("etag")
+    return {
+        "address": str(target.address),
+        "etag": None if etag is None else quote_etag(etag),
+        "last_modified": answer.get("last_modified"),
+        "guard": guard,
+        "attempts": settled.attempts,
+    }

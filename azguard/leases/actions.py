@@ -21,6 +21,7 @@ from azguard.accounts import unreachable
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, Locked, NotFound, OutcomeUnknown, UsageError
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import describe_write
 from azguard.leases.kinds import Action, kind_of
 from azguard.leases.state import LeaseState, client, look
 from azguard.requests import trace
@@ -383,14 +384,10 @@ def _build_result(
     operation: LeaseOperation, settled: Settled[Facts], lease_id: str | None, duration: int | str | None = None
 ) -> LeaseDone:
     return LeaseDone(
-        address=str(operation.target.address),
+        **describe_write(operation.target, operation.conditions.guard, settled),
         lease_id=lease_id,
-        etag=settled.answer.get("etag"),
-        last_modified=settled.answer.get("last_modified"),
         action=operation.action.value,
         duration=duration,
         lease_time=settled.answer.get("lease_time"),
-        guard=operation.conditions.guard,
-        attempts=settled.attempts,
         outcome=settled.answer.get("outcome", "committed"),
     )

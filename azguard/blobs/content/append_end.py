@@ -17,6 +17,7 @@ from azguard.blobs.content.append_request import APPEND_BLOB, MOST_BLOCKS, Appen
 from azguard.blobs.copy_sources import SourcePiece
 from azguard.errors import AzguardError, BadRequest, Changed, Forbidden, NotFound
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import describe_write
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
@@ -208,16 +209,11 @@ def seal(target: Target, conditions: Conditions, deadline: Deadline) -> BlobSeal
         settled = send_until_settled(request, deadline)
     except Changed as error:
         raise properties.describe_conflict(error, target, deadline) from error
-    answer: Any = settled.answer or {}
     return BlobSealed(
-        address=str(target.address),
-        etag=answer.get("etag"),
-        last_modified=answer.get("last_modified"),
+        **describe_write(target, conditions.guard, settled),
         blob_type=APPEND_BLOB,
         content_length=before.size,
         sealed=True,
-        guard=conditions.guard,
-        attempts=settled.attempts,
     )
 
 

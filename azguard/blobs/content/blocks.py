@@ -18,6 +18,7 @@ from azguard.blobs.content.put_blob import StagingPlace, stage_stream
 from azguard.blobs.content.upload import Settings, Upload
 from azguard.errors import BadRequest, Changed, NotFound, UsageError
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import describe_write
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import drop_lineage, fresh_op
@@ -133,16 +134,12 @@ def commit(upload: Upload, chosen: Sequence[str]) -> tuple[BlocksCommitted, str 
     answer = settled.answer
     discarded = [block for block in known.values() if block.state == UNCOMMITTED and block.block_id not in chosen]
     done = BlocksCommitted(
-        address=str(upload.target.address),
-        etag=answer.get("etag"),
-        last_modified=answer.get("last_modified"),
+        **describe_write(upload.target, conditions.guard, settled),
         version_id=answer.get("version_id"),
         content_length=sum(known[block].size for block in chosen),
         content_type=upload.settings.content_type,
         block_count=len(chosen),
         discarded_blocks=len(discarded),
-        guard=conditions.guard,
-        attempts=settled.attempts,
     )
     return done, upload.stamp
 

@@ -19,6 +19,7 @@ from azguard.blobs import write_checks
 from azguard.blobs.content.upload import BlobPut, Settings, Upload, find_outcome, is_plain, send_plain
 from azguard.errors import UsageError
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import describe_write
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.sources import read_up_to
@@ -131,15 +132,11 @@ def _to_blob_put(upload: Upload, committed: _Committed, length: int, digest: Any
     settled, conditions = committed
     answer = settled.answer
     return BlobPut(
-        address=str(upload.target.address),
-        etag=answer.get("etag"),
-        last_modified=answer.get("last_modified"),
+        **describe_write(upload.target, conditions.guard, settled),
         version_id=answer.get("version_id"),
         content_length=length,
         content_type=upload.settings.content_type,
         content_hash=f"sha256:{digest.hexdigest()}",
-        guard=conditions.guard,
-        attempts=settled.attempts,
         created=conditions.is_creation,
         replaced_length=conditions.length,
     )
