@@ -9,7 +9,7 @@ import codecs
 import copy
 import itertools
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -95,10 +95,9 @@ def apply(edits: Iterable[Edit], content: bytes, *, is_yaml: bool = False) -> by
         if literal:
             for edit in group:
                 content += _bytes_after(content, edit)
-        elif is_yaml and not _is_json_object(content):
-            content = _apply_to_yaml(group, content)
         else:
-            content = _apply_to_json(group, content)
+            apply_to_text = _apply_to_yaml if is_yaml and not _is_json_object(content) else _apply_to_json
+            content = _apply_to_text(partial(apply_to_text, group), content)
     return content
 
 
@@ -185,24 +184,29 @@ def _bytes_after(content: bytes, edit: Edit) -> bytes:
     return (b"" if not content or content.endswith(b"\n") else end) + text + end
 
 
-def _apply_to_json(edits: Iterable[Edit], content: bytes) -> bytes:
+def _apply_to_text(apply: Callable[[str], str], content: bytes) -> bytes:
+    """Change the text of content, which keeps its byte order mark."""
     mark = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
     try:
-        text = content[len(mark) :].decode()
-        old = json_text.parse(text)
-        new = json_text.parse(text)
-        for edit in edits:
-            new = _apply_one(edit, new)
-        return content if json_text.same(old, new) else mark + json_text.rewrite(text, old, new).encode()
+        return mark + apply(content[len(mark) :].decode()).encode()
     except UnicodeDecodeError as error:
         raise TransformFailed(f"the content is not UTF-8, at byte {error.start + len(mark)}") from None
-    except NotJson as error:
-        message = f"the content is not JSON: {error}"
-        if not content.strip():
-            raise TransformFailed(message, reason="content_is_empty") from None
-        raise TransformFailed(message) from None
+    except UnicodeEncodeError:
+        raise TransformFailed("a value holds half a character, which YAML cannot hold") from None
     except RecursionError:
         raise TransformFailed("the content is nested too deeply") from None
+
+
+def _apply_to_json(edits: Iterable[Edit], text: str) -> str:
+    try:
+        old = json_text.parse(text)
+        new = json_text.parse(text)
+    except NotJson as error:
+        message = f"the content is not JSON: {error}"
+        raise TransformFailed(message, reason=None if text.strip() else "content_is_empty") from None
+    for edit in edits:
+        new = _apply_one(edit, new)
+    return text if json_text.same(old, new) else json_text.rewrite(text, old, new)
 
 
 def _is_json_object(content: bytes) -> bool:
@@ -217,28 +221,20 @@ def _is_json_object(content: bytes) -> bool:
     return True
 
 
-def _apply_to_yaml(edits: Iterable[Edit], content: bytes) -> bytes:
+def _apply_to_yaml(edits: Iterable[Edit], text: str) -> str:
     from azguard.documents import yaml_rewrite
     from azguard.documents.yaml_tree import NotYaml
 
-    mark = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
     try:
-        text = content[len(mark) :].decode()
         # One by one: each may change what another's path leads through.
         for edit in edits:
             path = edit.path if isinstance(edit, Set | Unset | Increment) else None
             text = yaml_rewrite.apply(text, path, partial(_apply_one, edit), removes=isinstance(edit, Unset))
-        return mark + text.encode()
-    except UnicodeDecodeError as error:
-        raise TransformFailed(f"the content is not UTF-8, at byte {error.start + len(mark)}") from None
-    except UnicodeEncodeError:
-        raise TransformFailed("a value holds half a character, which YAML cannot hold") from None
     except NotYaml as error:
         raise TransformFailed(
             f"the content is not YAML that can be edited: {error}", reason="yaml_not_editable"
         ) from None
-    except RecursionError:
-        raise TransformFailed("the content is nested too deeply") from None
+    return text
 
 
 def _add(current: object, edit: Increment) -> int | LiteralNumber:

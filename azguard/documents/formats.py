@@ -1,10 +1,10 @@
 """The format of content, by its name or its content type; and what a filter may print for content of a format."""
 
 import codecs
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from azguard.documents import json_text
-from azguard.documents.json_text import NotJson
 from azguard.errors import TransformFailed
 
 _YAML_SUFFIXES = (".yaml", ".yml")
@@ -28,19 +28,20 @@ def check_yaml(source: bytes, made: bytes) -> None:
     Raises:
         TransformFailed: the source can be read, and what was made cannot.
     """
-    problem = _find_problem(made)
-    if problem is not None and _find_problem(source) is None:
+    from azguard.documents import yaml_tree
+
+    problem = _find_problem(made, yaml_tree.parse_all)
+    if problem is not None and _find_problem(source, yaml_tree.parse_all) is None:
         raise TransformFailed(f"the content was YAML, and this is not: {problem}", reason="edit_not_yaml")
 
 
-def _find_problem(content: bytes) -> str | None:
-    from azguard.documents import yaml_tree
-
+def _find_problem(content: bytes, parse: Callable[[str], object]) -> str | None:
+    """Return why content is not what ``parse`` reads; None if it is. A byte order mark does not matter."""
     try:
-        yaml_tree.parse_all(content.decode("utf-8-sig"))
+        parse(content.removeprefix(codecs.BOM_UTF8).decode())
     except UnicodeDecodeError as error:
         return f"it is not UTF-8, at byte {error.start}"
-    except yaml_tree.NotYaml as error:
+    except ValueError as error:
         return str(error)
     return None
 
@@ -86,9 +87,9 @@ class OutputRule:
             return
         if self.any_content or not self._may_be_json(source, content_type):
             return
-        problem = _problem(output)
+        problem = _find_problem(output, json_text.check)
         # The source is parsed last, and only if something is wrong: content may be large.
-        if problem is not None and _problem(source) is None:
+        if problem is not None and _find_problem(source, json_text.check) is None:
             raise TransformFailed(
                 f"the content was JSON, and {self.maker.other}: {problem}; nothing was written",
                 reason="output_is_not_json",
@@ -103,14 +104,3 @@ class OutputRule:
         if name.endswith(_JSON_SUFFIX) or kind.endswith(("/json", "+json")):
             return True
         return source.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"{", b"[")
-
-
-def _problem(content: bytes) -> str | None:
-    """Return why content is not one JSON value, or None if it is; a byte order mark does not matter."""
-    try:
-        json_text.check(content.removeprefix(codecs.BOM_UTF8).decode())
-    except UnicodeDecodeError as error:
-        return f"it is not UTF-8, at byte {error.start}"
-    except NotJson as error:
-        return str(error)
-    return None

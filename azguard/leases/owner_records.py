@@ -146,7 +146,7 @@ def _write_record(
         made.append(choose(version))
         return {OWNER: made[-1].as_metadata()}
 
-    moved = _change_under_lease(target, lease_id, add, deadline)
+    moved = change_under_lease(target, lease_id, add, deadline)
     assert moved is not None
     return made[-1], moved
 
@@ -157,7 +157,7 @@ def remove(target: Target, lease_id: str, deadline: Deadline) -> Moved | None:
     def choose(version: Version) -> dict[str, str | None]:
         return {OWNER: None} if owners.find_value(version.metadata, OWNER) else {}
 
-    return _change_under_lease(target, lease_id, choose, deadline)
+    return change_under_lease(target, lease_id, choose, deadline)
 
 
 def end(target: Target, lease_id: str, deadline: Deadline, known: Version | None = None) -> Moved | None:
@@ -194,23 +194,29 @@ def _rewrite(
         changed = None if owner is None else change(owner)
         return {} if changed is None else {OWNER: changed.as_metadata()}
 
-    return _change_under_lease(target, lease_id, choose, deadline, known)
+    return change_under_lease(target, lease_id, choose, deadline, known)
 
 
-def _change_under_lease(
+def change_under_lease(
     target: Target,
     lease_id: str,
     choose: Callable[[Version], Mapping[str, str | None]],
     deadline: Deadline,
     known: Version | None = None,
 ) -> Moved | None:
-    """Change the metadata of the version that is there; ``choose`` returns nothing where all is to stay."""
+    """Change the metadata of the version that is there; ``choose`` returns nothing where all is to stay.
+
+    What another writer has changed meanwhile is read again. ``known`` is the version that was just read.
+
+    Raises:
+        Locked, Changed, OutcomeUnknown: as ``leave``.
+    """
     while True:
         version = known or read_version(target, deadline, lease_id)
         if not (added := choose(version)):
             return None
         try:
-            return change_metadata(target, version, added, tie_to(target, lease_id, version), deadline)
+            return change_metadata(target, version, added, _tie_to(target, lease_id, version), deadline)
         except Changed:
             if deadline.passed:
                 raise
@@ -259,7 +265,7 @@ def change_metadata(
     return Moved(version.etag, answer.get("etag"), answer.get("last_modified"), str(lineage), settled.attempts)
 
 
-def tie_to(target: Target, lease_id: str, version: Version) -> Conditions:
+def _tie_to(target: Target, lease_id: str, version: Version) -> Conditions:
     """Return the conditions that bind a write to that version: the lease, and for a blob the ETag too."""
     if target.kind is not Kind.BLOB:
         return Conditions(lease_id=lease_id)

@@ -252,54 +252,50 @@ def write_owner_and_fence(
     ``target`` is the slot that is leased, ``known`` the current version, if that is known. Other metadata stays,
     and the content is not touched.
     """
-    while True:
-        version = known or owner_records.read_version(target, deadline, lease_id)
-        check_slots(target, version.metadata, request.slots)
-        check_sequence(target, version.metadata, request.sequence)
-        fence_before = owners.read_number(version.metadata, FENCE)
-        fence = (fence_before or 0) + 1
-        ours = owner_records.set_service_time(owner, version)
-        conditions = owner_records.tie_to(target, lease_id, version)
-        try:
-            moved = owner_records.change_metadata(
-                target, version, _as_metadata(request, ours, fence), conditions, deadline
-            )
-        except Changed:
-            if deadline.passed:
-                raise
-            known = None  # Another writer changed it before the lease was ours: read it again.
-            continue
-        ours, moved = owner_records.correct_time(target, lease_id, ours, moved, deadline)
-        return LockRecord(
-            fence=fence,
-            owner=ours,
-            before=owners.read_owner(version.metadata),
-            fence_before=fence_before,
-            moved=moved,
-            is_shared=bool(owners.find_value(version.metadata, SHARED)),
-        )
+    replaced: list[Version] = []
+
+    def choose(version: Version) -> dict[str, str]:
+        _check(request, target, version)
+        replaced.append(version)
+        fence = owners.read_number(version.metadata, FENCE) or 0
+        return _as_metadata(request, owner_records.set_service_time(owner, version), fence + 1)
+
+    moved = owner_records.change_under_lease(target, lease_id, choose, deadline, known)
+    assert moved is not None
+    before = replaced[-1]
+    fence_before = owners.read_number(before.metadata, FENCE)
+    ours = owner_records.set_service_time(owner, before)
+    ours, moved = owner_records.correct_time(target, lease_id, ours, moved, deadline)
+    return LockRecord(
+        fence=(fence_before or 0) + 1,
+        owner=ours,
+        before=owners.read_owner(before.metadata),
+        fence_before=fence_before,
+        moved=moved,
+        is_shared=bool(owners.find_value(before.metadata, SHARED)),
+    )
 
 
 def leave_sequence(request: LockRequest, target: Target, lease_id: str, settings: AcquireSettings) -> None:
     """Write the number of a run on a lock that is held around it, under the lease of that lock."""
-    patience = settings.patience_now()
-    while request.sequence is not None:
-        version = owner_records.read_version(target, patience, lease_id)
-        check_slots(target, version.metadata, request.slots)
-        check_sequence(target, version.metadata, request.sequence)
-        highest = owners.read_sequence(version.metadata)
-        if highest is not None and highest.number == request.sequence:
-            return
-        added = _describe_sequence(request.sequence, settings.owner)
-        conditions = owner_records.tie_to(target, lease_id, version)
-        try:
-            moved = owner_records.change_metadata(target, version, added, conditions, patience)
-        except Changed:
-            if patience.passed:
-                raise
-            continue
-        settings.records.record_move(target, moved)
+    number = request.sequence
+    if number is None:
         return
+
+    def choose(version: Version) -> dict[str, str]:
+        _check(request, target, version)
+        highest = owners.read_sequence(version.metadata)
+        is_there = highest is not None and highest.number == number
+        return {} if is_there else _describe_sequence(number, settings.owner)
+
+    moved = owner_records.change_under_lease(target, lease_id, choose, settings.patience_now())
+    if moved is not None:
+        settings.records.record_move(target, moved)
+
+
+def _check(request: LockRequest, target: Target, version: Version) -> None:
+    check_slots(target, version.metadata, request.slots)
+    check_sequence(target, version.metadata, request.sequence)
 
 
 def _describe_sequence(number: int, owner: Owner) -> dict[str, str]:

@@ -160,7 +160,7 @@ def build_given_up(target: Target, record: LockRecord, seconds: float) -> LogLin
     return replace(line, holding=replace(line.holding, outcome=GAVE_UP, why=_READERS_INSIDE))
 
 
-def build_broken(
+def _build_broken(
     target: Target, holder: Owner | None, fence: int | None, breaker: Owner, *, at: datetime | None, left: int | None
 ) -> LogLine:
     """Return the line of a lock that ``breaker`` broke; ``left`` is for how many seconds its lease lasts still.
@@ -280,7 +280,7 @@ def append_break(target: Target, done: BreakDone, breaker: Owner, say: Callable[
     except AzguardError as error:
         warn(target, error.message, say)
         return
-    line = build_broken(target, done.broken.owner, fence, breaker, at=found.answered_at, left=done.lease_time)
+    line = _build_broken(target, done.broken.owner, fence, breaker, at=found.answered_at, left=done.lease_time)
     append(_find_lock(target, found), line, say)
 
 

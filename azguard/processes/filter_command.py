@@ -175,7 +175,7 @@ def _check_startable(command: Sequence[str], deadline: float | None, clock: Call
     if not command or not command[0]:
         raise UsageError("there is no command to run", reason="command_missing")
     if deadline is not None and clock() >= deadline:
-        raise GaveUp(f"the deadline passed before {show(command)} was started")
+        raise GaveUp(f"the deadline passed before {_show(command)} was started")
 
 
 def _start_in(tree: FilterTree, command: Sequence[str], environ: Mapping[str, str]) -> "subprocess.Popen[bytes]":
@@ -200,18 +200,18 @@ def _start(command: Sequence[str], environ: Mapping[str, str]) -> "subprocess.Po
         raise _not_found(command) from None
     except PermissionError:
         raise TransformFailed(
-            f"{show(command)}: not executable", reason="filter_not_executable", values={"program": command[0]}
+            f"{_show(command)}: not executable", reason="filter_not_executable", values={"program": command[0]}
         ) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise TransformFailed(f"{show(command)}: cannot be run: {reason}", reason="filter_not_run") from None
+        raise TransformFailed(f"{_show(command)}: cannot be run: {reason}", reason="filter_not_run") from None
 
 
 def _not_found(command: Sequence[str]) -> TransformFailed:
     if "/" in command[0] and os.path.exists(command[0]):
-        return TransformFailed(f"{show(command)}: its interpreter was not found", reason="interpreter_missing")
+        return TransformFailed(f"{_show(command)}: its interpreter was not found", reason="interpreter_missing")
     return TransformFailed(
-        f"{show(command[:1])}: command not found",
+        f"{_show(command[:1])}: command not found",
         reason="command_needs_shell" if needs_shell(command) else "command_not_found",
     )
 
@@ -295,7 +295,7 @@ def _finish(command: Sequence[str], exchange: _Exchange, deadline: float | None,
             raise _too_late(command, exchange)
         exchange.serve(min(left, _TICK_SECONDS))
         if len(exchange.output) > exchange.most_bytes:
-            raise TransformFailed(f"{show(command)} wrote more than {exchange.most_bytes} bytes")
+            raise TransformFailed(f"{_show(command)} wrote more than {exchange.most_bytes} bytes")
         status = exchange.process.poll()
         if status:
             raise _failure(command, status)
@@ -305,25 +305,24 @@ def _finish(command: Sequence[str], exchange: _Exchange, deadline: float | None,
 
 def _too_late(command: Sequence[str], exchange: _Exchange) -> GaveUp:
     if exchange.process.returncode is None:
-        return GaveUp(f"{show(command)} did not finish before the deadline and was stopped")
+        return GaveUp(f"{_show(command)} did not finish before the deadline and was stopped")
     return GaveUp(
-        f"{show(command)} ended, but something it started held its output open until the deadline",
+        f"{_show(command)} ended, but something it started held its output open until the deadline",
         reason="output_held_open",
     )
 
 
 def _failure(command: Sequence[str], status: int) -> TransformFailed:
     if status > 0:
-        return TransformFailed(f"{show(command)} exited with status {status}; nothing was written")
+        return TransformFailed(f"{_show(command)} exited with status {status}; nothing was written")
     try:
         name = signal.Signals(-status).name
     except ValueError:
         name = f"signal {-status}"
-    return TransformFailed(f"{show(command)} was ended by {name}; nothing was written")
+    return TransformFailed(f"{_show(command)} was ended by {name}; nothing was written")
 
 
-def show(command: Sequence[str]) -> str:
-    """Return a command as a message shows it."""
+def _show(command: Sequence[str]) -> str:
     import shlex
 
     line = shlex.join(command)

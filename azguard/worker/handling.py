@@ -308,7 +308,10 @@ def _leave_unsettled(reason: str, status: int | None, error: AzguardError) -> Ha
 
 
 class ClaimHold:
-    """The claim on the key of one message."""
+    """The claim on the key of one message.
+
+    All but ``give_up`` raise what ``Claims`` says; ``Changed`` if another has taken it over.
+    """
 
     def __init__(
         self, claims: Claims | None, visibility: int, now: Callable[[], float] = times.read_boot_clock
@@ -343,33 +346,18 @@ class ClaimHold:
         return None
 
     def extend(self) -> None:
-        """Let it last longer.
-
-        Raises:
-            Changed: another has taken it over.
-            AzguardError: it could not be extended.
-        """
         if self._claims is not None and self._claimed is not None:
             at = self._now()
             self._claimed = self._claims.extend(self._claimed, self._seconds, _patience())
             self.ends = at + self._seconds
 
     def finish(self) -> None:
-        """Note that the key is done.
-
-        Raises:
-            Changed: another has taken it over.
-            AzguardError: it could not be noted.
-        """
+        """Note that the key is done."""
         if self._claims is not None and self._claimed is not None:
             self._claims.finish(self._claimed, _patience())
 
     def poison(self, reason: str, status: int | None, copy_id: str) -> None:
-        """Note that the message was moved to the poison queue.
-
-        Raises:
-            AzguardError: it could not be noted.
-        """
+        """Note that the message was moved to the poison queue."""
         if self._claims is not None and self._claimed is not None:
             self._claims.poison(self._claimed, reason, status, _patience(), copy_id)
 

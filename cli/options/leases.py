@@ -151,46 +151,37 @@ def say_waiting(env: Environment, state: LeaseState) -> None:
 
 @dataclass(frozen=True)
 class CacheRecords:
-    """The cache of this scope, as the place where leases are written down."""
+    """The cache of this scope, as the place where leases are written down: see ``recorded.LeaseRecords``."""
 
     env: Environment
 
     def find_held(self, target: Target) -> HeldLease | None:
-        """Return the newest lease that was asked for and is not known to be released."""
         return self.env.cache.find_held(Key.of(target))
 
     def find_released(self, target: Target) -> str | None:
-        """Return the id of the last lease for which a release was sent, unless another was asked for since."""
         return self.env.cache.find_released(Key.of(target))
 
     def note_release(self, target: Target, lease_id: str) -> None:
-        """Write down that a release is about to be sent."""
         self.env.cache.record_release(Key.of(target), lease_id, self.env.command)
 
     def forget_release(self, target: Target) -> None:
-        """Delete that record."""
         self.env.cache.forget_release(Key.of(target))
 
     def knows(self, target: Target, etag: str) -> bool:
-        """Return whether this version is the last that this scope has read or written."""
         last = self.env.reads.find_last(target)
         return last is not None and last.etag == etag
 
     def add(self, target: Target, lease_id: str, seconds: int | None, *, has_reason: bool = False) -> None:
-        """Write down a lease before it is asked for."""
         action = self.env.command + (WITH_REASON if has_reason else "")
         self.env.cache.record_lease(Key.of(target), lease_id, duration=seconds, action=action)
 
     def confirm(self, target: Target, lease_id: str, since: datetime | None = None) -> None:
-        """Write down that it was granted."""
         self.env.cache.confirm(Key.of(target), lease_id, since=since)
 
     def remove(self, target: Target, lease_id: str) -> None:
-        """Delete the record of a lease that is not held any more."""
         self.env.cache.forget_lease(Key.of(target), lease_id)
 
     def give_up(self, target: Target, lease_id: str, seconds: int | None, *, is_told: bool = True) -> None:
-        """Write down that a lease was given up although a request for it may still come, and warn."""
         # What was seen of it before does not count any more.
         self.env.cache.forget_lease(Key.of(target), lease_id)
         self.env.cache.record_lease(Key.of(target), lease_id, duration=seconds, action=self.env.command + GIVEN_UP)
@@ -214,7 +205,6 @@ class CacheRecords:
         return found
 
     def note_left(self, target: Target) -> None:
-        """Warn that a lease of this command's own may still be held."""
         release = f"azguard lease release {command_line.quote(str(target.address))}"
         self.env.out.warn(
             f"{target} may still be leased by this command, and such a lease does not end by itself: the next write "

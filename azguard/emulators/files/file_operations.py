@@ -64,7 +64,7 @@ def get(store: Store, request: FileRequest) -> FileAnswer:
     node = store.get_file(share, request.path)
     leases.check_read(node.lease, request.headers.get("x-ms-lease-id"), store.now())
     asked = read_range(request)
-    headers = {**describe(store, share, node), **read_overrides(request)}
+    headers = {**_describe(store, share, node), **read_overrides(request)}
     if asked is None:
         headers["Content-Length"] = str(node.size)
         return FileAnswer(200, headers, stream=store.disk.stream(share.root, node.path, 0, node.size))
@@ -88,7 +88,7 @@ def show(store: Store, request: FileRequest) -> FileAnswer:
     node = store.get_file(share, request.path)
     leases.check_read(node.lease, request.headers.get("x-ms-lease-id"), store.now())
     return FileAnswer(
-        200, {**describe(store, share, node), **read_overrides(request), "Content-Length": str(node.size)}
+        200, {**_describe(store, share, node), **read_overrides(request), "Content-Length": str(node.size)}
     )
 
 
@@ -152,7 +152,7 @@ def lease(store: Store, request: FileRequest) -> FileAnswer:
     return FileAnswer(status, {**answers.version_headers(node.etag, node.modified), **headers})
 
 
-def describe(store: Store, share: ShareRecord, node: Node) -> dict[str, str]:
+def _describe(store: Store, share: ShareRecord, node: Node) -> dict[str, str]:
     """Return the headers that tell all of a file but its length."""
     return {
         "Content-Type": _TYPE,

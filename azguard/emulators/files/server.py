@@ -89,7 +89,7 @@ class Application:
         request = read_request(method, environ["RAW_URI"], head, body, [self._account])
         if request.account != self._account:
             raise ServiceError("AuthenticationFailed")
-        operation = find_operation(request)
+        operation = _find_operation(request)
         if "x-ms-structured-body" in request.headers:
             # It would be kept as if it were the content.
             raise ServiceError("UnsupportedHeader")
@@ -372,7 +372,7 @@ _OPERATIONS = {
 _COPY = _of_item(copies.copy, "cw", Opens.REPLACE)
 
 
-def find_operation(request: FileRequest) -> Route:
+def _find_operation(request: FileRequest) -> Route:
     """Return the operation that a request asks for."""
     comp = request.query.get("comp", "").lower()
     kind = _find_kind(request, comp)
