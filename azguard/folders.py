@@ -30,9 +30,9 @@ class Keeping(NamedTuple):
     folder: str
     purpose: str
     #: What ends it without a command of the cache.
-    ends: str
+    ends: str = "nothing"
     #: After how many days without a write ``cache prune`` deletes it; None is neither by that nor by ``cache clear``.
-    days: int | None
+    days: int | None = 30
     #: Which entries of the folder are meant.
     pattern: str = "*"
     #: Whether it is what a person typed, or what tells the outcome of a write: it is nowhere else.
@@ -68,35 +68,28 @@ HOLD = Keeping(
     folder="holds",
     purpose="a lock that is held across commands: its lease, its process and the log of that",
     ends="the next such lock, 30 days after this one was released or lost",
-    days=30,
 )
 RUN = Keeping(
     kind="run of Terraform",
     folder="runs",
     purpose="a command under a lock of Terraform, by which the next one knows that it is over",
     ends="the end of the command, or the next one on the same state",
-    days=30,
 )
 PROCESS_FILE = Keeping(
     kind="temporary file",
     folder="process-files",
     purpose="a temporary file in a share, which a killed process leaves behind",
     ends="the end of its process, or the next write in the same directory",
-    days=30,
 )
 QUEUE = Keeping(
     kind="queue of writers",
     folder="queues",
     purpose="the order of the writers of one resource on this machine",
-    ends="nothing",
-    days=30,
 )
 DAMAGED = Keeping(
     kind="damaged cache",
     folder="",
     purpose="a file of the cache that was damaged, and set aside",
-    ends="nothing",
-    days=30,
     pattern="etags.db*.damaged*",
 )
 EMULATOR = Keeping(
