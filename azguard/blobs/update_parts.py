@@ -7,7 +7,6 @@ the service writes none. A lease on a container keeps no writer of its metadata 
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from http import HTTPStatus
 
 from azguard.blobs import containers, fenced_writes, properties, tags, update_content
 from azguard.blobs.content.upload import Settings
@@ -20,7 +19,7 @@ from azguard.guards.resolve import Conditions
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage
-from azguard.updates.compared import ComparedMetadata, RefusedHere, SingleWrite, StampedMetadata
+from azguard.updates.compared import ComparedMetadata, RefusedHere, SingleWrite, StampedMetadata, fence_by_release
 from azguard.updates.recording import ReadRecords
 from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion
 
@@ -152,16 +151,8 @@ class BlobTags(LeasableBlob):
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
     ) -> Callable[[], CommittedVersion]:
         """Return a function that makes a write in doubt impossible: it frees the lease and checks the version."""
-
-        def give_up_lease() -> CommittedVersion:
-            if lease_id is None or lease_id == self.lease_id:
-                raise RefusedHere(HTTPStatus.BAD_REQUEST, "LeaseOfCaller")
-            self.release(lease_id, deadline)
-            if self.read(deadline).etag != state.etag:
-                raise RefusedHere.as_changed()
-            return CommittedVersion(state.etag)
-
-        return give_up_lease
+        own = None if lease_id == self.lease_id else lease_id
+        return fence_by_release(self, self.read, state, own, deadline)
 
     def list_versions(self, deadline: Deadline) -> list[KeptVersion]:
         """Return none: what is kept of older versions does not tell who wrote their tags."""

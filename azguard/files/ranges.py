@@ -197,14 +197,7 @@ def resize_file(
         send=lambda headers, patience: client.resize_file(size, headers=dict(headers), **write_timeouts(patience)),
     )
     done = guarding.perform(write, guarding_by, deadline)
-    return ContentWritten(
-        address=done.address,
-        etag=done.etag,
-        last_modified=done.last_modified,
-        content_length=size,
-        guard=done.guard,
-        attempts=done.attempts,
-    )
+    return ContentWritten(**vars(done), content_length=size)
 
 
 @dataclass
@@ -249,15 +242,8 @@ class _RangeRun:
         given = self.given
         assert self.last is not None
         last = guarding.finish(given.target, self.held, self.last, given.deadline)
-        return RangeWritten(
-            address=str(given.target.address),
-            etag=last.etag,
-            last_modified=last.last_modified,
-            offset=given.offset,
-            written_bytes=self.done_bytes,
-            guard=given.conditions.guard,
-            attempts=self.attempts,
-        )
+        done = {**vars(last), "guard": given.conditions.guard, "attempts": self.attempts}
+        return RangeWritten(**done, offset=given.offset, written_bytes=self.done_bytes)
 
     @property
     def _client(self) -> Any:

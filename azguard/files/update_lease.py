@@ -29,7 +29,7 @@ from azguard.requests import commits
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage
-from azguard.updates.compared import RefusedHere, SingleWrite
+from azguard.updates.compared import RefusedHere, SingleWrite, fence_by_release
 from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion, Leasable
 
 
@@ -104,16 +104,7 @@ class LeasedUpdate(ABC):
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
     ) -> Callable[[], CommittedVersion]:
         """Return a function that makes a write in doubt impossible: it frees the lease and checks the version."""
-
-        def give_up_lease() -> CommittedVersion:
-            if self.lease_id is not None:
-                raise RefusedHere(HTTPStatus.BAD_REQUEST, "LeaseOfCaller")
-            self.release("", deadline)
-            if self.read(deadline).etag != state.etag:
-                raise RefusedHere.as_changed()
-            return CommittedVersion(state.etag)
-
-        return give_up_lease
+        return fence_by_release(self, self.read, state, lease_id or "" if self.lease_id is None else None, deadline)
 
     def list_versions(self, deadline: Deadline) -> list[KeptVersion]:
         """Return none: the service keeps no versions."""

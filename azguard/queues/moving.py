@@ -256,13 +256,17 @@ class _Run:
     def _deadline(self) -> Deadline:
         return self.move.patience.restart_on(self.clock)
 
+    @property
+    def _names(self) -> dict[str, str]:
+        return {"source": self.move.source.address.short, "destination": self.move.destination.address.short}
+
     def _explain_doubt(self, error: OutcomeUnknown, message: Received) -> OutcomeUnknown:
         return error.but(
             message=f"{message.target} was sent to {self.move.destination}, and whether it was put cannot be known: it "
             f"stays in {self.move.source}, and may be in both queues",
             address=str(message.target.address),
             reason="message_move_unknown",
-            values={"source": self.move.source.address.short, "destination": self.move.destination.address.short},
+            values=self._names,
         )
 
     def _explain_duplicate(self, error: AzguardError, message: Received) -> AzguardError:
@@ -271,7 +275,7 @@ class _Run:
             f"both queues: {error.message}",
             address=str(message.target.address),
             reason="message_move_duplicated",
-            values={"source": self.move.source.address.short, "destination": self.move.destination.address.short},
+            values=self._names,
         )
 
 

@@ -346,14 +346,4 @@ def _to_sdk_operation(made: EntityWrite) -> tuple[str, dict[str, Any], dict[str,
 
 def _to_item_written(item: Item, etag: str | None, attempts: int) -> ItemWritten:
     done = writes.to_write_result(item.write, etag, attempts)
-    return ItemWritten(
-        line=item.line,
-        op=item.write.verb.value,
-        address=done.address,
-        etag=done.etag,
-        last_modified=done.last_modified,
-        guard=done.guard,
-        attempts=done.attempts,
-        conflicts=done.conflicts,
-        outcome=done.outcome,
-    )
+    return ItemWritten(**vars(done), line=item.line, op=item.write.verb.value)

@@ -67,36 +67,32 @@ class FolderDeleting:
 
     def jobs(self) -> Iterator[Job]:
         """Yield the deletes. That of a directory waits for those in it, all of which are yielded before."""
-        if self.folders is None:
-            return
-        # Those in which the walk is: few at any time, however many there are.
-        levels = defaultdict[str, _Level](_Level)
-        for each in self.folders.walk(self.control.patience.fresh()):
-            above = levels[each.name.rpartition("/")[0]]
-            if not each.is_folder:
-                above.holds = above.holds or each.name
-                continue
-            level = levels.pop(each.name, None) or _Level()
-            if self._is_selected(each.name):
+        for folders, each, above, level in self._walk():
+            if level is not None and self._is_selected(each.name):
                 above.begin()
-                yield _FolderDelete(self.folders, each.name, level, above, self.control)
+                yield _FolderDelete(folders, each.name, level, above, self.control)
             else:
                 above.holds = above.holds or each.name
 
     def preview(self, stays: Callable[[ListedItem], bool]) -> Iterator[Done]:
         """Yield which directories would be deleted, if of the files only those are there then that stay."""
-        if self.folders is None:
-            return
-        levels = defaultdict[str, _Level](_Level)
-        for each in self.folders.walk(self.control.patience.fresh()):
-            above = levels[each.name.rpartition("/")[0]]
-            if not each.is_folder:
+        for folders, each, above, level in self._walk():
+            if level is None:
                 above.holds = each.name if stays(each) else above.holds
-            elif (levels.pop(each.name, None) or _Level()).holds is None and self._is_selected(each.name):
-                address = str(self.folders.locate(each.name).address)
+            elif level.holds is None and self._is_selected(each.name):
+                address = str(folders.locate(each.name).address)
                 yield TreeItem(address=address, file=None, outcome=items.WOULD_DELETE).done()
             else:
                 above.holds = each.name
+
+    def _walk(self) -> Iterator[tuple[TreeFolders, ListedItem, _Level, _Level | None]]:
+        """Yield files and directories with the level they are in, and a directory with its own."""
+        # Those in which the walk is: few at any time, however many there are.
+        levels = defaultdict[str, _Level](_Level)
+        for each in [] if self.folders is None else self.folders.walk(self.control.patience.fresh()):
+            assert self.folders is not None
+            level = (levels.pop(each.name, None) or _Level()) if each.is_folder else None
+            yield self.folders, each, levels[each.name.rpartition("/")[0]], level
 
     def _is_selected(self, name: str) -> bool:
         """Return whether a directory is meant: by its own name, not by those of what is in it."""

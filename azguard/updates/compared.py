@@ -19,7 +19,7 @@ from azguard.requests import commits
 from azguard.requests.calls import CallOutcome, outcome_of
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, with_lineage
-from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion
+from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion, Leasable
 
 
 class RefusedHere(Exception):  # it stands for a refusal of the service, whose fields it has
@@ -35,6 +35,29 @@ class RefusedHere(Exception):  # it stands for a refusal of the service, whose f
     def as_changed(cls) -> "RefusedHere":
         """Return the refusal of a write over a version that is no longer current."""
         return cls(HTTPStatus.PRECONDITION_FAILED, "ConditionNotMet")
+
+
+def fence_by_release(
+    leases: Leasable,
+    read: Callable[[Deadline], CurrentVersion],
+    state: CurrentVersion,
+    lease_id: str | None,
+    deadline: Deadline,
+) -> Callable[[], CommittedVersion]:
+    """Return a function that makes a write in doubt impossible: it frees the lease and checks the version.
+
+    The caller's own lease stays, so that it is refused: ``lease_id`` is None.
+    """
+
+    def give_up_lease() -> CommittedVersion:
+        if lease_id is None:
+            raise RefusedHere(HTTPStatus.BAD_REQUEST, "LeaseOfCaller")
+        leases.release(lease_id, deadline)
+        if read(deadline).etag != state.etag:
+            raise RefusedHere.as_changed()
+        return CommittedVersion(state.etag)
+
+    return give_up_lease
 
 
 class SingleWrite:

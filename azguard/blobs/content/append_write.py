@@ -34,6 +34,7 @@ from azguard.documents import edits
 from azguard.documents.edits import Edit
 from azguard.errors import AzguardError, BadRequest, Changed, Locked, UsageError
 from azguard.guards.resolve import POSITION, Conditions
+from azguard.guards.versions import describe_write
 from azguard.leases import guard
 from azguard.leases.guard import GuardLease
 from azguard.leases.recorded import LeaseRecords
@@ -197,16 +198,12 @@ class _AppendRun:
         given, answer = self.given, self.answer or {}
         blocks = answer.get("blob_committed_block_count")
         return AppendDone(
-            address=str(given.target.address),
-            etag=answer.get("etag"),
-            last_modified=answer.get("last_modified"),
+            **describe_write(given.target, given.guard, Settled(answer, self.attempts, 0)),
             blob_type=APPEND_BLOB,
             position=self.begun,
             appended_bytes=self.done_bytes,
             content_length=None if self.end is None else self.end.position,
             block_count=None if blocks is None else int(blocks),
-            guard=given.guard,
-            attempts=self.attempts,
             conflicts=self.conflicts,
             created=self.created,
             found_etag=self.found_etag,

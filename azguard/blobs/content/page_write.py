@@ -19,6 +19,7 @@ from azguard.blobs.content.page_blob import PAGE_BLOB, PAGE_BYTES, PIECE_BYTES, 
 from azguard.blobs.copy_sources import SourcePiece
 from azguard.errors import AzguardError, Changed, NotFound, OutcomeUnknown, Partial, UsageError
 from azguard.guards.resolve import Conditions
+from azguard.guards.versions import describe_write
 from azguard.leases import guard
 from azguard.leases.guard import GuardLease
 from azguard.leases.recorded import LeaseRecords
@@ -186,15 +187,11 @@ class _PageRun:
         given, answer = self.given, self.answer or {}
         number = answer.get("blob_sequence_number")
         return PagesWritten(
-            address=str(given.target.address),
-            etag=answer.get("etag"),
-            last_modified=answer.get("last_modified"),
+            **describe_write(given.target, given.conditions.guard, Settled(answer, self.attempts, 0)),
             blob_type=PAGE_BLOB,
             offset=given.offset,
             written_bytes=self.done_bytes,
             sequence_number=None if number is None else int(number),
-            guard=given.conditions.guard,
-            attempts=self.attempts,
             created=self.created,
         )
 
