@@ -44,8 +44,8 @@ class Service:
         monkeypatch.setattr(held_lock, "give_back", self._give_back)
         monkeypatch.setattr(lock_blobs, "write_owner_and_fence", self._write)
 
-    def leases(self, target: Target = BLOB, processes: ProcessLeases | None = None) -> SlotLeases:
-        settings = AcquireSettings(
+    def settings(self, processes: ProcessLeases | None = None) -> AcquireSettings:
+        return AcquireSettings(
             owner=OWNER,
             seconds=TERM,
             create=False,
@@ -57,7 +57,9 @@ class Service:
             now=self.clock,
             processes=processes,
         )
-        return SlotLeases(LockRequest(target), settings, RequestTime(self.clock.deadline(60), 10))
+
+    def leases(self, target: Target = BLOB, processes: ProcessLeases | None = None) -> SlotLeases:
+        return SlotLeases(LockRequest(target), self.settings(processes), RequestTime(self.clock.deadline(60), 10))
 
     def _acquire(self, _target: Target, lease_id: str, *_arguments: object) -> None:
         self.asked.append(lease_id)
@@ -88,6 +90,14 @@ def test_the_lease_of_a_lock_ends_a_term_after_it_was_asked_for(service: Service
     held = service.leases().ask_for_each()
     assert held is not None
     assert (held.ends - began, service.clock() - began, held.lease_id) == (TERM, 2.0, service.asked[0])
+
+
+def test_the_patience_with_the_service_begins_anew_by_the_clock_given(service: Service) -> None:
+    settings = service.settings()
+    service.clock.sleep(7)
+    patience = settings.patience_now()
+    service.clock.sleep(4)
+    assert patience.remaining == 6
 
 
 def test_a_lease_of_which_a_third_is_over_is_given_up(service: Service) -> None:
