@@ -55,17 +55,14 @@ class Azurite:
 
     @property
     def blob_endpoint(self) -> str:
-        """Return the blob service's endpoint, without a trailing slash."""
         return _endpoint(self.ports["blob"])
 
     @property
     def queue_endpoint(self) -> str:
-        """Return the queue service's endpoint, without a trailing slash."""
         return _endpoint(self.ports["queue"])
 
     @property
     def table_endpoint(self) -> str:
-        """Return the table service's endpoint, without a trailing slash."""
         return _endpoint(self.ports["table"])
 
     @property

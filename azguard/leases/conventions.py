@@ -99,7 +99,7 @@ def _find_webjobs(state: LeaseState, _read: Read) -> Claim | None:
     written once, when the lease is acquired. Azure/azure-functions-host, PrimaryHostCoordinator.cs: ``…/host``.
     """
     holder = state.holder
-    container, name = _split(state)
+    container, name = split(state.address)
     is_here = container == "azure-webjobs-hosts" and name.startswith("locks/")
     if not isinstance(holder, OtherHolder) and not is_here:
         return None
@@ -112,7 +112,7 @@ def _find_pulumi(state: LeaseState, read: Read) -> Claim | None:
 
     pulumi/pulumi, pkg/backend/diy/lock.go: ``.pulumi/locks/<stack>/<id>.json``.
     """
-    found = _OF_PULUMI.fullmatch(_split(state)[1])
+    found = _OF_PULUMI.fullmatch(split(state.address)[1])
     if found is None:
         return None
     content = owners.parse_object(read().decode(errors="replace"))
@@ -127,7 +127,7 @@ def _find_event_hubs(state: LeaseState, _read: Read) -> Claim | None:
     Azure/azure-sdk-for-python, azure-eventhub-checkpointstoreblob, _blobstoragecs.py:
     ``<namespace>/<hub>/<consumer group>/ownership/<partition>``. An owner that gives it up leaves its id empty.
     """
-    found = _OF_EVENT_HUBS.fullmatch(_split(state)[1])
+    found = _OF_EVENT_HUBS.fullmatch(split(state.address)[1])
     owner = owners.find_value(state.metadata, "ownerid")
     if found is None or not owner:
         return None
@@ -141,7 +141,7 @@ def _find_restic(state: LeaseState, _read: Read) -> Claim | None:
 
     restic/restic, internal/restic/lock.go: ``locks/<id>``, stale after 30 minutes.
     """
-    container, name = _split(state)
+    container, name = split(state.address)
     found = _OF_RESTIC.fullmatch(name)
     if found is None:
         return None
@@ -174,8 +174,9 @@ def _describe_earlier(state: LeaseState) -> str | None:
     return None if state.earlier_holder is None else f"unknown; before: {state.earlier_holder}"
 
 
-def _split(state: LeaseState) -> tuple[str, str]:
-    container, _, name = state.address.partition(":")[2].partition("/")
+def split(address: str) -> tuple[str, str]:
+    """Return the container of an address, and the name in it; empty where it has none."""
+    container, _, name = address.partition(":")[2].partition("/")
     return container, name
 
 

@@ -250,7 +250,7 @@ class HoldingsList:
 
     def _choose_blob(self, account: Account, listed: LeaseState) -> Iterator[Holding]:
         def read_record() -> bytes:
-            target = Target(account, Address(Kind.BLOB, _parts(listed.address)))
+            target = Target(account, Address(Kind.BLOB, conventions.split(listed.address)))
             return _read_record(target, self._deadline.fresh())
 
         # A ticket keeps a place in the queue of a lock, and holds nothing.
@@ -276,11 +276,6 @@ class HoldingsList:
         if states is None:
             return conventions.find(state, read_record)
         return conventions.find(state, read_record) or _NO_CLAIM if state.state in states else None
-
-
-def _parts(address: str) -> tuple[str, str]:
-    container, _, name = address.partition(":")[2].partition("/")
-    return container, name
 
 
 def _read_record(target: Target, deadline: Deadline) -> bytes:
@@ -319,7 +314,7 @@ def index(found: Sequence[Holding]) -> Mapping[str, Holding]:
 def carry_over(before: Mapping[str, Holding], now: Mapping[str, Holding], tally: ListingTally) -> Mapping[str, Holding]:
     """Return the current holdings, and the earlier holdings in containers that could not be listed this time."""
     unseen = {(each.address or "").partition(":")[2] for each in tally.failed}
-    kept = {address: each for address, each in before.items() if _container_of(address) in unseen}
+    kept = {address: each for address, each in before.items() if conventions.split(address)[0] in unseen}
     return {**kept, **now}
 
 
@@ -341,10 +336,6 @@ def _identify(holding: Holding) -> tuple[object, ...]:
     # The end of a lease with a term is told until it is renewed past it; that of one without moves by a write alone.
     moving = _MOVING if holding.lease_duration == INFINITE else (*_MOVING, "ends")
     return tuple(getattr(holding, each.name) for each in fields(Holding) if each.name not in moving)
-
-
-def _container_of(address: str) -> str:
-    return address.partition(":")[2].partition("/")[0]
 
 
 def _list_share_states(account: Account, deadline: Deadline, prefix: str) -> Iterator[LeaseState]:
