@@ -342,8 +342,9 @@ def update(
         except BaseException as error:  # noqa: BLE001  # leave() raises it again, unless the update is committed.
             return loop.leave(error)
         finally:
-            loop.run.close()
+            # Before what is on this machine says that it is done: a run that is killed as it releases has told no one.
             loop.lease.release()
+            loop.run.close()
 
 
 def preview(resource: UpdatableResource, plan: UpdatePlan, deadline: Deadline) -> Preview:

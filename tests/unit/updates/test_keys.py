@@ -85,6 +85,29 @@ def test_an_earlier_write_in_doubt_of_the_key_excludes_the_record_or_is_excluded
     assert (run(), Case(store).truth()) == ("unchanged", (b"1", 1))
 
 
+def test_a_run_that_is_killed_as_it_releases_its_lease_leaves_its_write_for_the_next_run(tmp_path: Path) -> None:
+    class Killed(BaseException):
+        """Nothing of the run goes on."""
+
+    def kill(request: str) -> None:
+        if request == "release":
+            raise Killed
+
+    def run(before: Callable[[str], None] = lambda request: None) -> str:
+        tools = UpdateHooks(journal=WriteJournal(tmp_path, OP, keyed=True))
+        plan = UpdatePlan(plus_one, OP, **keyed(guard_by_lease=True))
+        return update(FakeResource(store, iter(()), before), plan, store.clock.deadline(), tools).outcome
+
+    store = stored(b"1")
+    with pytest.raises(Killed):
+        run(kill)
+    store.lease = None
+    store.foreign_write(b"3")  # which wipes the lineage
+    with pytest.raises(OutcomeUnknown):
+        run()
+    assert len(store.commits_of(OP)) == 1
+
+
 @cases("in_ledger", [False, True])
 def test_the_key_of_another_change_is_refused_and_told_with_both(in_ledger: bool) -> None:
     store = stored()
