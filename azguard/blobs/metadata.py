@@ -73,6 +73,7 @@ def replace_all(
             ),
             look=lambda patience: _find_outcome(target, op, found, stamped, patience),
             expected_etag=under.expected_etag,
+            op=op,
             resend=headers.excludes_copies(conditions, under),
         )
         settled = send_until_settled(request, deadline)

@@ -248,15 +248,15 @@ def change_metadata(
         history = Lineage.parse(found.metadata.get(KEY))
         # If another write follows ours, the current ETag is not that of our version.
         newest = bool(history.entries) and history.entries[0][0] == op
-        return Finding(
-            verdict_from_lineage(history, op, version.etag, found.etag), {"etag": found.etag if newest else None}
-        )
+        verdict = verdict_from_lineage(history, op, version.etag, found.etag)
+        return Finding(verdict, {"etag": found.etag if newest else None})
 
     request = WriteRequest(
         target=target,
         send=lambda: send(dict(metadata), headers=dict(conditions.request_headers), **write_timeouts(deadline)),
         look=look,
         expected_etag=version.etag,
+        op=op,
         # It may be refused because the lease is over, with which nothing could be read.
         look_after_refusal=lambda patience: look(patience, None),
     )

@@ -54,6 +54,8 @@ class WriteRequest(NamedTuple, Generic[T]):
     #: Reads the outcome from the resource.
     look: Callable[[Deadline], Finding[T]]
     expected_etag: str | None = None
+    #: The op that it carries, if it carries one.
+    op: str | None = None
     #: Whether sending it again is safe while the look says *not yet*.
     resend: bool = True
     #: Whether doing it twice is as good as once, so that it is sent again even where a look does not tell its outcome.
@@ -159,8 +161,9 @@ class _Write(Generic[T]):
 
     def note(self, step: str, **facts: Any) -> None:
         """Note a step in the trace."""
-        over = {} if self.request.expected_etag is None else {"over": self.request.expected_etag}
-        trace.note(step, self.request.target, write=self.number, **over, **facts)
+        known = {"op": self.request.op, "over": self.request.expected_etag}
+        told = {name: value for name, value in known.items() if value is not None}
+        trace.note(step, self.request.target, write=self.number, **told, **facts)
 
     def _count(self, outcome: CallOutcome) -> None:
         if outcome is CallOutcome.NOT_SENT:

@@ -160,6 +160,7 @@ def write(made: EntityWrite, deadline: Deadline) -> Written:
             send=lambda: _send(made, write_timeouts(deadline)),
             look=lambda patience: find_outcome(made, patience, before),
             expected_etag=made.conditions.expected_etag,
+            op=made.op,
             resend=made.excludes_itself,
         )
         settled = send_until_settled(request, deadline)

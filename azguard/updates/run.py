@@ -185,7 +185,7 @@ class UpdateRun:
         self.result = UpdateResult(
             committed=committed,
             outcome=outcome,
-            guard=self._final_guard,
+            guard=self.final_guard,
             attempts=self.attempts,
             conflicts=self.conflicts,
             doubts=self.doubts,
@@ -208,7 +208,8 @@ class UpdateRun:
         return () if work is None else list_created_keys(self.plan, work.base, work.content)
 
     @property
-    def _final_guard(self) -> str:
+    def final_guard(self) -> str:
+        """Return the name of what guards the write, as the result tells it."""
         if self.plan.fence is not None:
             return "fence"
         if self.plan.guard_name is not None:

@@ -219,7 +219,7 @@ class Loop:
         before = run.doubted
         run.note_sending(state)
         run.attempts += 1
-        run.note("sending", over=state.etag, guard=run.guard)
+        run.note("sending", over=state.etag, guard=run.final_guard)
         sent = send_once(lambda: commit(lease_id))
         run.note("sent", over=state.etag, outcome=sent.outcome.value, code=sent.error)
         attempt = run.attempts

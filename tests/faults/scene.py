@@ -30,12 +30,14 @@ from azguard.faultproxy.faults import Answer, Chosen, Fault, Request
 from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
+from azguard.requests.trace import VARIABLE
 from tests.faults import entities, files, queues, truth
 from tests.faults.matrix import Column, Rival, Row
 from tests.faults.rules import operation
 from tests.faults.stage import LEASE, ScopeStage, open_reads
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
+from tests.traces import records, rules
 
 CONTAINER = "matrix"
 # How long the client waits for an answer that is not to come in time: many cells wait for that. A slow answer takes
@@ -45,6 +47,8 @@ _SILENCE_SECONDS = 0.3
 _SMALL = 2 * 1024
 # What a person does to the content, for rows that open an editor.
 _EDITOR = {"VISUAL": "", "EDITOR": "sed -i s/old/new/"}
+_TRACE = "trace.jsonl"
+_RIVAL = "rivalrivalrivalr"
 
 
 @dataclass
@@ -137,6 +141,14 @@ class Scene:
     def told(self) -> tuple[str, ...]:
         """Return the log as lines of JSON."""
         return tuple(json.dumps(truth.line(each)) for each in self.log)
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """Return what the steps of the command break of the rules of the protocol."""
+        events = records.to_events(self.log, self.row.service)
+        # The rival writes in this process too, and past the proxy.
+        steps = [step for step in records.read(self.cli.root / _TRACE) if step["op"] != _RIVAL]
+        return tuple(map(str, rules.Checker(steps, events).check()))
 
     @property
     def commits(self) -> list[Answer]:
@@ -311,7 +323,7 @@ class Scene:
             etag, lineage = found.etag, found.metadata.get(KEY)
             headers = {"If-Match": etag}
         conditions = Conditions(headers, "if-match", etag, lineage=lineage, fence=9 if rival is Rival.HOLDER else None)
-        upload = Upload(self._target, Settings(), conditions, Deadline(), "rivalrivalrivalr").add_lineage()
+        upload = Upload(self._target, Settings(), conditions, Deadline(), _RIVAL).add_lineage()
         put_blob.put(upload, BytesIO(b'{"n": 10}'), lambda done: None)
 
     @property
@@ -334,7 +346,7 @@ def scene(
         endpoint = f"http://127.0.0.1:{running.port}/{EMULATOR_NAME}"
         key = f"AccountName={EMULATOR_NAME};AccountKey={EMULATOR_KEY}"
         text = f"{key};{row.service.title()}Endpoint={endpoint}"
-        made.cli = CliWorld(root, text, _EDITOR).with_cache()
+        made.cli = CliWorld(root, text, {**_EDITOR, VARIABLE: str(root / _TRACE)}).with_cache()
         yield made
 
 
@@ -361,6 +373,8 @@ class Story:
     content: bytes | None
     lease: str | None
     log: tuple[str, ...]
+    #: The steps that the rules of the protocol do not allow.
+    broken: tuple[str, ...]
 
     @property
     def told_etag(self) -> str | None:
@@ -379,7 +393,8 @@ def play(
                 played.stored = earlier.play_earlier()
         ran = played.play(process=process)
         content, lease = played.look()
-        return Story(ran, tuple(each.etag for each in played.commits), content, lease, played.told)
+        etags = tuple(each.etag for each in played.commits)
+        return Story(ran, etags, content, lease, played.told, played.broken)
 
 
 def _make_folder(root: Path) -> Path:

@@ -139,6 +139,8 @@ def _find_lie(story: Story, cell: Cell) -> str | None:
     if (code, times) != (cell.says.code, true_times):
         found = f"exit {code} and {times} commits, not {cell.says.code} and {true_times}"
         return "\n".join((found, story.ran.err, *story.log))
+    if story.broken:
+        return "\n".join(story.broken)
     is_alone = cell.rival is None and not cell.every
     return _find_wrong_etag(story, cell) or (_find_wrong_end(story, cell) if is_alone else None)
 

@@ -14,6 +14,7 @@ from subprocess import DEVNULL
 
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.faultproxy.proxy import Answer, Request
+from azguard.requests.trace import VARIABLE
 from tests.faults.rules import operation
 from tests.races import lock_section
 from tests.races.lock_history import Ran
@@ -61,6 +62,11 @@ class Ground:
     #: How the names of its runs begin; those that read under the lock begin with ``lock_section.READER``.
     name: str = "contender"
 
+    @property
+    def trace(self) -> Path:
+        """Return the file into which all contenders write their steps."""
+        return self.folder / "trace.jsonl"
+
     def environ(self, run: str) -> dict[str, str]:
         """Return the environment of a contender, which says its name with each request."""
         endpoint = f"http://127.0.0.1:{self.port}/{EMULATOR_NAME}"
@@ -74,6 +80,7 @@ class Ground:
             "AZGUARD_CACHE_DIR": str(self.folder / "cache"),
             "AZGUARD_CONFIG_DIR": str(self.folder / "cache"),
             "AZGUARD_SCOPE": run,
+            VARIABLE: str(self.trace),
         }
 
     def words_of(self, run: str, section: Sequence[str]) -> tuple[str, ...]:

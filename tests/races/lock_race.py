@@ -18,10 +18,11 @@ from azguard.faultproxy.proxy import Answer, Chosen, Request
 from tests.faults.rules import operation
 from tests.races import lock_history, lock_order, lock_section
 from tests.races.lock_contenders import CONTAINER, Contender, Ground, Killer, Sections
-from tests.races.lock_history import Event, Findings, History, Lease, Ran, What
+from tests.races.lock_history import Event, Findings, History, Lease, Ran, Violation, What
 from tests.races.log import blob_of, run_of
 from tests.races.weather import Weather
 from tests.support import forked
+from tests.traces import records, rules
 
 # Until a lock that has come free is asked for again, and the command is started on a busy machine.
 _NOTICE_SECONDS = 3.0
@@ -83,12 +84,14 @@ def run(settings: Settings, most: float, emulator: Azurite, watch: Callable[[str
             killer.on_answer(answer)
 
         with proxy.running(emulator.ports["blob"], decide, record=record) as between:
-            contenders = _contenders(settings, _ground(settings, between.port, folder))
+            ground = _ground(settings, between.port, folder)
+            contenders = _contenders(settings, ground)
             began = time.monotonic()
             with _at_work(contenders, killer):
                 _wait(contenders, began + most, watch)
             seconds = time.monotonic() - began
-        return _tally(settings, contenders, folder, weather, killer, seconds)
+        tally = _tally(settings, contenders, folder, weather, killer, seconds)
+        return _check_steps(tally, records.read(ground.trace), weather)
 
 
 @contextmanager
@@ -178,6 +181,14 @@ def _tally(
     counts["killed with a section begun"] = sum(each.run in entered for each in killed)
     story = sorted([*lines, *map(_line, weather.log), *map(str, ran)])
     return Tally(findings, ran, counts, killer.counts, weather.faults, seconds, story)
+
+
+def _check_steps(tally: Tally, steps: list[records.Step], weather: Weather) -> Tally:
+    """Return a tally with what the steps of all contenders break of the rules."""
+    broken = rules.Checker(steps, records.to_events(weather.log)).check()
+    found = tuple(Violation(each.rule, rules.RULES[each.rule], each.neighbours) for each in broken)
+    tally.counts["steps"] = len(steps)
+    return replace(tally, findings=replace(tally.findings, violations=tally.findings.violations + found))
 
 
 def _lease(answer: Answer) -> Lease | None:

@@ -22,12 +22,15 @@ from typing import Any
 from azguard.emulators.state import Azurite
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Chosen, Fault, Request
+from azguard.requests.trace import VARIABLE
 from tests.support.forked_process import ForkedProcess
 from tests.support.lock_world import processes
+from tests.traces import records, rules
 
 _QUEUE = "jobs"
 _TABLE = "Once"
 _MARK = "LOCK_WORLD"
+_TRACE = "trace.jsonl"
 _MESSAGE = re.compile(r"/messages/([0-9a-f-]+)\?")
 _FAULTS = (Fault.DROP, Fault.FAIL_AFTER, Fault.HALF, Fault.RESET, Fault.FAIL_BEFORE, Fault.LATE, Fault.REPLAYED)
 _WATCH_SECONDS = 0.25
@@ -73,6 +76,8 @@ class Tally:
     twice: int
     #: How many messages were left in the queue.
     left: int
+    #: The steps of the workers that break a rule.
+    broken: list[str]
     counts: Counter[str] = field(default_factory=Counter)
 
 
@@ -190,6 +195,7 @@ def _environ(emulator: Azurite, port: int, folder: Path) -> dict[str, str]:
         "AZGUARD_CONFIG_DIR": str(folder / "config"),
         "RACE": str(folder),
         _MARK: folder.name,
+        VARIABLE: str(folder / _TRACE),
     }
 
 
@@ -234,5 +240,6 @@ def _tally(folder: Path, ids: list[str], early: list[str], left: int, counts: Co
         early=early,
         twice=sum(number > 1 for number in successes.values()),
         left=left,
+        broken=[str(each) for each in rules.Checker(records.read(folder / _TRACE), []).check()],
         counts=counts,
     )

@@ -32,7 +32,7 @@ def race(race_azurite: Azurite) -> Race:
 
     def run(settings: Settings, most: float = _SHORT_SECONDS) -> Tally:
         tally = queue_race.run(settings, most, race_azurite)
-        assert (tally.lost, tally.early, tally.left) == ([], [], 0), tally.counts
+        assert (tally.lost, tally.early, tally.left, tally.broken) == ([], [], 0, []), tally.counts
         return tally
 
     return run

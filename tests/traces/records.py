@@ -2,18 +2,28 @@
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from azguard.faultproxy.faults import Answer, Request
-from azguard.requests.lineage import ABSENT, KEY, Lineage, bare
+from azguard.requests.lineage import ABSENT, KEY, UNSEEN, Lineage, bare
 from azguard.requests.trace import digest
 from tests.faults.rules import operation
 
 _ENTITY = re.compile(r"(\w+)\(PartitionKey='(.*)',RowKey='(.*)'\)")
+_LOOKS = ("HEAD blob", "GET blob", "HEAD container", "GET container")
+# What the service must have done for a step of a lease.
+PROOFS = {
+    "acquired": ("PUT lease:acquire", *_LOOKS),
+    "renewed": ("PUT lease:renew", "PUT lease:acquire", *_LOOKS),
+    "released": ("PUT lease:release",),
+}
+_ENDS_OF_LEASE = ("PUT lease:break", "DELETE blob", "DELETE container")
 
 
 @dataclass(frozen=True)
@@ -76,11 +86,50 @@ class Event:
     transmission: str = ""
     fault: str = "none"
 
+    @property
+    def is_of_lease(self) -> bool:
+        """Return whether it was about a lease alone."""
+        return ":" in self.what
+
+    @property
+    def is_success(self) -> bool:
+        """Return whether the service did what was asked."""
+        return self.status is not None and HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
+
     def __str__(self) -> str:
         """Return it as a line of a report."""
         facts = {"over": self.over, "op": self.op, "lease": self.lease, "proposed": self.proposed, "made": self.etag}
         shown = " ".join(f"{name}={value}" for name, value in facts.items() if value)
         return f"{self.answered:.3f} service {self.what} {self.address}: {self.status} {shown} ({self.fault})"
+
+
+class Truth:
+    """What the service did, by address."""
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        self.of: dict[str, list[Event]] = defaultdict(list)
+        for event in events:
+            self.of[event.address].append(event)
+
+    def find_lineage(self, address: str, version: str) -> Lineage | None:
+        """Return the lineage of a version, if any answer or write told it."""
+        return next((e.lineage for e in self.of[address] if e.etag == version and e.lineage.entries), None)
+
+    def list_writes(self, address: str, op: str | None, over: str | None) -> list[Event]:
+        """Return the transmissions of a write: of its op, or where that is not known, those over its version."""
+        writes = [event for event in self.of[address] if not event.is_of_lease]
+        own = [event for event in writes if op is not None and event.op == op]
+        # A write without a lineage has no op.
+        return own or [event for event in writes if event.op is None and event.over == over is not None]
+
+    def ends_lease(self, address: str, before: float) -> bool:
+        """Return whether a lease was broken, or what it was on was deleted."""
+        return any(e.what in _ENDS_OF_LEASE and e.committed and e.sent < before for e in self.of[address])
+
+    def is_told(self, step: Step) -> bool:
+        """Return whether the service had said a step of a lease."""
+        mine = (e for e in self.of[step.address] if step["lease"] in (e.lease, e.proposed) and e.sent <= step.at)
+        return any(event.what in PROOFS[step.step] and event.is_success for event in mine)
 
 
 def to_events(log: Iterable[Answer], service: str = "blob") -> list[Event]:
@@ -96,7 +145,7 @@ def _to_event(answer: Answer, service: str) -> Event:
     lineage, over = Lineage.parse(stamped), _find_parent(answer.request)
     op, parent = (*lineage.entries, ("", ""))[0]
     # Another writer who keeps the metadata leaves the newest entry as it is, over another version.
-    is_own = answer.request.writes and lineage.entries and over in (None, parent)
+    is_own = answer.request.writes and lineage.entries and (over in (None, parent) or parent == UNSEEN)
     return Event(
         sent=answer.sent or 0.0,
         answered=answer.answered or 0.0,

@@ -223,6 +223,7 @@ def _attempt(
         send=lambda: call(upload),
         look=lambda patience: find_outcome(upload, ids, patience),
         expected_etag=upload.conditions.expected_etag,
+        op=upload.op,
         resend=conditional,
     )
     return send_until_settled(request, upload.deadline)
