@@ -45,6 +45,7 @@ def _describe(name: str, command: Command) -> dict[str, Any]:
         "runs_command": statuses.runs_command(command),
         "statuses": statuses.list_statuses(command),
         "result": _find_schema(name),
+        "no_result_because": _find_reason(name),
     }
 
 
@@ -124,10 +125,10 @@ def _load() -> dict[str, Any]:
 
 
 def _find_schema(name: str) -> dict[str, Any] | None:
-    """Return the JSON Schema of what a command shows, with all that it refers to; None if it shows no such thing."""
+    """Return the JSON Schema of what a command shows, with all that it refers to; None if it shows no data."""
     known = _load()
-    kinds = known["commands"].get(name)
-    if kinds is None:
+    kinds = known["commands"][name]
+    if isinstance(kinds, str):
         return None
     needed: dict[str, Any] = {}
     for kind in kinds:
@@ -135,6 +136,12 @@ def _find_schema(name: str) -> dict[str, Any] | None:
     references = [{"$ref": f"{_REFERENCE}{kind}"} for kind in kinds]
     whole = references[0] if len(references) == 1 else {"anyOf": references}
     return {"$schema": known["$schema"], **whole, "$defs": needed}
+
+
+def _find_reason(name: str) -> str | None:
+    """Return what a command prints instead of data; None if it shows data."""
+    found = _load()["commands"][name]
+    return found if isinstance(found, str) else None
 
 
 def _add_needed(kind: str, known: Mapping[str, Any], needed: dict[str, Any]) -> None:

@@ -23,6 +23,7 @@ from unittest.mock import patch
 
 from azguard.processes.channel import ENDING
 from azguard.processes.signals import restore_handlers
+from tests.support import result_shapes
 from tests.support.forked_process import ForkedProcess
 from tests.support.places import REPOSITORY
 
@@ -39,6 +40,7 @@ class Ran:
     code: int
     stdout: bytes
     err: str
+    words: tuple[str, ...] = ()
 
     @property
     def out(self) -> str:
@@ -47,8 +49,11 @@ class Ran:
 
     @property
     def json(self) -> Any:
-        """Return stdout as JSON."""
-        return json.loads(self.stdout)
+        """Return stdout as JSON; a result has the shape that its command tells."""
+        found = json.loads(self.stdout)
+        if self.code == 0:
+            result_shapes.check(self.words, found)
+        return found
 
     @property
     def error(self) -> dict[str, Any]:
@@ -93,7 +98,7 @@ class CliWorld:
         done = subprocess.run(
             command(*args), input=stdin, capture_output=True, cwd=self.root, env=environ, timeout=timeout, check=False
         )
-        return Ran(done.returncode, done.stdout, done.stderr.decode())
+        return Ran(done.returncode, done.stdout, done.stderr.decode(), args)
 
     def fork(
         self,
@@ -106,7 +111,7 @@ class CliWorld:
         """Run a command line in a process of its own, without the time of a start, and return what it left."""
         running = self.begin_fork(*args, scope=scope, env=env)
         out, err = running.communicate(stdin, timeout)
-        return Ran(running.wait(), out, err.decode())
+        return Ran(running.wait(), out, err.decode(), args)
 
     def begin(
         self, *args: str, scope: str = "test", env: Mapping[str, str] | None = None, **settings: Any
@@ -133,7 +138,7 @@ class CliWorld:
             patch.object(signals, "hasten", lambda status: None),
         ):
             code = app.run(list(args))
-        return Ran(code, out.getvalue(), err.getvalue().decode())
+        return Ran(code, out.getvalue(), err.getvalue().decode(), args)
 
     def through(self, port: int) -> "CliWorld":
         """Return the same folder, with the emulator behind another port: a proxy's."""

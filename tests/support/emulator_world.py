@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from azguard.emulators import azurite_install, background
+from tests.support import result_shapes
 from tests.support.forked_process import ForkedProcess
 from tests.support.places import REPOSITORY
 
@@ -81,6 +82,7 @@ class World:
     def json(self, *words: str) -> dict[str, Any]:
         answer = self.run(*words)
         result: dict[str, Any] = json.loads(answer.stdout)
+        result_shapes.check(words, result)
         return result
 
     def processes(self) -> list[str]:
