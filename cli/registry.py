@@ -18,24 +18,32 @@ class CommandEntry(NamedTuple):
 
 # In the order of --help.
 COMMANDS = {
-    "safe-update": CommandEntry("Read, change and write back, exactly once."),
-    "edit": CommandEntry("Change a blob or an entity in your editor, exactly once.", "safe_update"),
+    "safe-update": CommandEntry("Read, change and write back, exactly once.", "safe_update.update"),
+    "edit": CommandEntry("Change a blob or an entity in your editor, exactly once.", "safe_update.update"),
     "blob": CommandEntry(
         "Blobs: get, put, show, exists, list, delete, copy, snapshot, restore, metadata, tags, tier.",
         files=(
             ("content", "get, put"),
             ("listing", "show, exists, list, delete"),
             ("copies", "copy, abort-copy, snapshot, restore, undelete"),
-            ("pieces", "append, append seal"),
+            ("append", "append, append seal"),
             ("listing", "wait"),
             ("properties", "metadata, tags, set-properties, tier"),
-            ("pieces", "page, block"),
+            ("pages", "page"),
+            ("blocks", "block"),
         ),
     ),
     "container": CommandEntry("Containers: create, show, exists, list, delete, metadata, acl."),
     "table": CommandEntry("Tables: create, list, delete, and their access policies."),
     "entity": CommandEntry("Entities: get, query, insert, replace, merge, upsert, delete."),
-    "queue": CommandEntry("Queues: create, show, exists, list, delete, work, move, poison, metadata, acl."),
+    "queue": CommandEntry(
+        "Queues: create, show, exists, list, delete, work, move, poison, metadata, acl.",
+        files=(
+            ("queues", "create, show, exists, list, delete"),
+            ("work", "work"),
+            ("queues", "move, poison, metadata, acl"),
+        ),
+    ),
     "message": CommandEntry("Messages of queues: put, get, peek, update, delete, clear."),
     "share": CommandEntry("File shares: create, show, exists, list, delete, snapshot, stats, quota, metadata, acl."),
     "dir": CommandEntry("Directories: create, show, exists, list, delete, rename, set-properties, metadata."),

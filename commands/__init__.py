@@ -1,5 +1,4 @@
 """What each command does: a file for each noun, or a folder where one file is not enough.
 
 ``about``        demo, help, version, completion
-``safe_update``  safe-update, edit
 """

@@ -5,22 +5,16 @@ Of many commands:
 ``common``          the options that are declared once for many commands
 ``resources``       of what creates, deletes and clears; metadata, tags and access policies
 ``guarded_runs``    of what runs a command under a lock
-``file_locks``      of ``file lock run`` and ``file lock break``
 
 By what a command is about:
 
 ``content_headers`` of ``put``, ``set-properties`` and waiting reads, in blobs and files
-``partial_writes``  of ``blob append``, ``blob page`` and ``blob block``
 ``copies``          of ``blob copy`` and ``file copy``
 ``trees``           of trees of files
 ``tree_plans``      from these to the run of a tree, and what it shows
 ``messages``        of messages, and which receipt is meant
-``queue_work``      of ``queue work``
 ``leases``          of leases, and how one is broken
 ``locks``           of ``lock run``, and of what else runs under a lock
 ``holds``           of ``lock hold``, ``check`` and ``release``
 ``steps``           the locks that the steps of a CI job tell each other, and their variables
-``updates``         of ``safe-update`` and ``edit``
-``typed_edits``     from ``--set`` and its kin, or a command, to what makes the new content
-``update_plans``    from all of these to what the core runs; the editor
 """

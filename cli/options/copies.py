@@ -1,5 +1,6 @@
 """The options of ``blob copy`` and ``file copy``, and what names the source of a copy."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -11,13 +12,17 @@ from azguard.cli.options import common
 from azguard.cli.options.content_headers import SmbPropertyOptions
 from azguard.cli.options.types import DURATION, TEXT
 from azguard.cli.parsing.rows import flag, option
-from azguard.cli.rules.engine import any_of, at_most_one, checked, excludes
+from azguard.cli.rules.engine import any_of, at_most_one, checked, excludes, needs
 from azguard.errors import UsageError
 from azguard.naming import same_host
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from azguard.blobs.copies import BlobCopy, CopySettings
+    from azguard.blobs.copy_sources import SourcePiece
     from azguard.files.copies import FileCopySettings
+    from azguard.guards.resolve import Conditions
     from azguard.requests.results import Written
     from azguard.resources.copies import Copied
 
@@ -241,3 +246,27 @@ def locate_file_source(env: Environment, target: Target, text: str, sas: str | N
     """
     is_blob = text.startswith(f"{Kind.BLOB}:") or env.find_service(text) == "blob"
     return locate_source(env, target, text, sas, Kind.BLOB if is_blob else Kind.FILE)
+
+
+SourceUrl = Annotated[
+    str | None,
+    option(
+        "--source, --source-uri",
+        "BLOB|URL",
+        "Let the service read the content from this blob.",
+        TEXT,
+        completer=completers.blobs,
+    ),
+]
+OF_SOURCE = needs("--source-sas", "--source")
+OF_CREATED = needs("--content-type --metadata", "--create", "they are set on a blob that is created")
+
+
+def read_source(
+    env: Environment, target: Target, url: str, sas: str | None, conditions: "Conditions"
+) -> "Iterator[SourcePiece]":
+    """Yield the ranges of the source, under the conditions on it."""
+    from azguard.blobs import copy_sources
+
+    source = locate_source(env, target, url, sas)
+    return copy_sources.read_pieces(source, conditions.source_headers, env.deadline)

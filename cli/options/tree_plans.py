@@ -10,8 +10,9 @@ from azguard.cli.context import Environment
 from azguard.cli.input import values
 from azguard.cli.options import resources
 from azguard.cli.options.trees import TreeGetOptions, TreeOptions, TreePutOptions
-from azguard.cli.output import terminal, trees
-from azguard.cli.output.trees import TreeProgress
+from azguard.cli.output import terminal
+from azguard.cli.output.trees import Lines, TreeProgress
+from azguard.cli.output.trees import tell as tell_summary
 from azguard.errors import Changed, Partial, UsageError
 from azguard.guards.requested import RequestedConditions
 from azguard.requests.pool import Done, Job
@@ -181,7 +182,7 @@ def _run(env: Environment, tree: Tree, given: TreeOptions, sizes: Iterator[int] 
     """Run a tree; ``sizes`` is what counts its files and bytes beside the run, if they can be counted."""
     from azguard.trees import items, runs
 
-    lines = trees.Lines(env.out)
+    lines = Lines(env.out)
     if given.dry_run:
         try:
             _preview(tree.preview(runs.Control(env.deadline)), lines.print, tree.address, env.command)
@@ -196,7 +197,7 @@ def _run(env: Environment, tree: Tree, given: TreeOptions, sizes: Iterator[int] 
 
         def tell(summary: "TreeSummary") -> None:
             lines.end()
-            trees.tell(env.out, summary, progress)
+            tell_summary(env.out, summary, progress)
             lines.tell_wrong()
 
         runs.run_phases(tree.address, tree.phases(control), jobs, control, progress.keep_below(lines.show), tell)

@@ -5,7 +5,6 @@
 ``summaries``  what a command did, in one line
 ``terminal``   what a stream can show: width, colour, characters
 ``progress``   a progress bar, and the line it is drawn in
-``work``       the counts of a worker
 ``stream``     stdout, and what if it cannot be written
 ``delivery``   where content that a command delivers goes
 ``query``      ``--query`` of results that come line by line

@@ -3,6 +3,8 @@
 ``content``     get, put
 ``listing``     show, exists, list, delete, wait
 ``copies``      copy, abort-copy, snapshot, restore, undelete
-``pieces``      append, page, block
+``append``      append, append seal
+``blocks``      block
+``pages``       page
 ``properties``  metadata, tags, set-properties, tier
 """

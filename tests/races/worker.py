@@ -18,7 +18,7 @@ from azguard.accounts.endpoints import plain
 from azguard.address import Address, Kind
 from azguard.blobs.update_content import BlobContent
 from azguard.blobs.update_parts import BlobMetadata
-from azguard.cli.options import typed_edits
+from azguard.commands.safe_update import typed_edits
 from azguard.documents import edits
 from azguard.errors import AzguardError
 from azguard.folders import Folders

@@ -10,8 +10,8 @@ from azure.data.tables import EdmType, EntityProperty, TableClient
 from azguard.accounts import account
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
-from azguard.cli.options import typed_edits
 from azguard.cli.words import hints
+from azguard.commands.safe_update import typed_edits
 from azguard.documents.edits import MergePatch
 from azguard.emulators.state import Azurite
 from azguard.errors import NotFound, TransformFailed, UsageError

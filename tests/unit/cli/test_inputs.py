@@ -8,7 +8,7 @@ import pytest
 
 from azguard.cli.input import streams, values
 from azguard.cli.input.accounts import secret
-from azguard.cli.options.partial_writes import AppendOptions
+from azguard.commands.blob.append import AppendOptions
 from azguard.errors import Changed, ConfigError, UsageError
 from tests.support.cases import cases
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from azguard.cli.options.updates import UpdateOptions
 from azguard.cli.parsing.tree import Command, root
 from azguard.cli.rules import engine
+from azguard.commands.safe_update.options import UpdateOptions
 from azguard.errors import UsageError
 from tests.support.cases import cases
 

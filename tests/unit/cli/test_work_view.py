@@ -1,6 +1,6 @@
 """The counts of a worker in one line."""
 
-from azguard.cli.output.work import describe
+from azguard.commands.queue.work import describe
 from azguard.worker.results import Counts, Outcome
 
 

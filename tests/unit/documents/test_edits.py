@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from azguard.cli.options import typed_edits
 from azguard.cli.words import hints
+from azguard.commands.safe_update import typed_edits
 from azguard.documents import edits, json_text
 from azguard.documents.edits import AppendText, Edit, Increment, Set, Unset
 from azguard.errors import AzguardError, TransformFailed, UsageError

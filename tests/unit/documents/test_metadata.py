@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from azguard.cli.options import typed_edits
 from azguard.cli.words import hints
+from azguard.commands.safe_update import typed_edits
 from azguard.documents import edits
 from azguard.documents.edits import AppendText, Edit
 from azguard.errors import AzguardError, TransformFailed, UsageError

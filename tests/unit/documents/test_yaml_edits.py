@@ -9,8 +9,8 @@ import yaml as plain_yaml
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from azguard.cli.options import typed_edits
 from azguard.cli.words import hints
+from azguard.commands.safe_update import typed_edits
 from azguard.documents import edits, paths, yaml_tree
 from azguard.documents.formats import is_yaml
 from azguard.documents.json_text import LiteralNumber, UnreadValue

@@ -10,7 +10,7 @@ from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
-from azguard.cli.options.updates import TypedEdit, UpdateOptions
+from azguard.commands.safe_update.options import TypedEdit, UpdateOptions
 from azguard.documents import edits, json_text, paths
 from azguard.documents.edits import AppendLine, AppendText, Edit, Increment, JsonPatch, MergePatch, Set, Unset
 from azguard.documents.formats import is_yaml

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from azguard.cli import completers, signals
 from azguard.cli.context import Environment
-from azguard.cli.options import update_plans
-from azguard.cli.options.update_plans import EditorOptions
-from azguard.cli.options.updates import TypedEdit, UpdateOptions
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import CommandSpec, argument
 from azguard.cli.parsing.tree import Group
+from azguard.commands.safe_update import plans
+from azguard.commands.safe_update.options import TypedEdit, UpdateOptions
+from azguard.commands.safe_update.plans import EditorOptions
 from azguard.errors import NotFound, OutcomeUnknown
 from azguard.times import iso, span
 from azguard.updates import update as updates
@@ -113,16 +113,16 @@ def safe_update(
     elif given.dry_run:
         _show_preview(env, address, given, typed)
     else:
-        request = update_plans.request(env, env.locate(address, writable=True), given, typed)
+        request = plans.request(env, env.locate(address, writable=True), given, typed)
         with signals.until_committed():
-            report = update_plans.run(env, request, given, typed)
+            report = plans.run(env, request, given, typed)
         env.out.show(report)
     return 0
 
 
 def _show_status(env: Environment, address: str, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> int:
     """Show the outcome of an op, and end with the exit status that says so."""
-    found = update_plans.find_status(env, env.locate(address), given, typed)
+    found = plans.find_status(env, env.locate(address), given, typed)
     if found.outcome == "unknown":
         env.out.info(_describe_memory(found.oldest_key))
     return env.out.answer(found, _EXIT_STATUSES[found.outcome])
@@ -137,7 +137,7 @@ def _describe_memory(oldest: datetime | None) -> str:
 
 def _show_preview(env: Environment, address: str, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> None:
     """Print the diff of what an update would do: as text, or inside the result if a format was asked for."""
-    request = update_plans.request(env, env.locate(address, writable=True), given, typed)
+    request = plans.request(env, env.locate(address, writable=True), given, typed)
     found = updates.preview(request.resource, request.plan, env.deadline)
     told = _describe_preview(request.target, found)
     already = "" if found.applied is None else _ALREADY
@@ -167,7 +167,7 @@ def _update_many(env: Environment, address: str, given: UpdateOptions, typed: tu
     """Update all entities of a table that match, or print the difference that each update would make."""
     from azguard.tables import update_many
 
-    many = update_plans.many(env, env.locate(address, writable=True), given, typed)
+    many = plans.many(env, env.locate(address, writable=True), given, typed)
     if not given.dry_run:
         counts = replace(env.out, in_stream=True)
         with signals.until_committed():
@@ -237,20 +237,20 @@ def edit(
 
     Topics: updates
     """
-    from azguard.cli.options import update_plans
+    from azguard.commands.safe_update import plans
     from azguard.processes.child import Editor
     from azguard.updates import editing as sessions
 
     resumed, editor = given.read_resumed(), Editor.choose(env.environ)
     update = given.as_update()
     target = env.locate(address, writable=True)
-    request = update_plans.request(env, target, update, ())
+    request = plans.request(env, target, update, ())
     with signals.until_committed():
         report = sessions.edit_and_record(
             request,
-            update_plans.tools(env, target, update, request, editor),
-            update_plans.records(env),
-            start_deadline=lambda: update_plans.deadline(env, update),
+            plans.tools(env, target, update, request, editor),
+            plans.records(env),
+            start_deadline=lambda: plans.deadline(env, update),
             resumed=resumed,
         )
     env.out.show(report)

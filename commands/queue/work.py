@@ -1,7 +1,8 @@
-"""The options of queue work."""
+"""``azguard queue``: work."""
 
 import os
 import platform
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,17 +12,21 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from azguard import address
 from azguard.accounts.account import Target
 from azguard.address import Kind
-from azguard.cli import context
+from azguard.cli import completers, context
 from azguard.cli.context import Environment
 from azguard.cli.input import values
-from azguard.cli.options import messages
-from azguard.cli.options.messages import HIDING, HIDING_OF_RECEIVED, Encoding, PoisonQueue
+from azguard.cli.options import common
+from azguard.cli.options.messages import HIDING, HIDING_OF_RECEIVED, Encoding, PoisonQueue, locate_poison
 from azguard.cli.options.types import COUNT, DURATION, FILE, TEXT, ValueType, lasting, whole
+from azguard.cli.output import terminal
+from azguard.cli.output.progress import LiveLine
 from azguard.cli.parsing import command_line
-from azguard.cli.parsing.rows import flag, option
+from azguard.cli.parsing.rows import argument, flag, option
+from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import checked, needs
 from azguard.errors import UsageError
 from azguard.queues import message_results
+from azguard.worker.results import Outcome, WorkCounts
 from azguard.worker.settings import (
     MAX_DEQUEUE,
     MAX_POISON,
@@ -32,8 +37,9 @@ from azguard.worker.settings import (
 )
 
 if TYPE_CHECKING:
-    from azguard.worker.results import WorkCounts, WorkEnd
+    from azguard.worker.results import WorkEnd
 
+app = Group("A worker: work.")
 _MOST_JOBS = 64
 _MOST = 10**9
 _SHORTEST_POLL_SECONDS = 0.1
@@ -54,6 +60,48 @@ def _read_poison_status(text: str, name: str) -> int:
 
 
 POISON_EXIT_CODE = ValueType("integer", _read_poison_status, bounds=(1, 255))
+_REDRAW_SECONDS = 0.5
+# These are shown even while there are none.
+_ALWAYS = (Outcome.DONE,)
+
+
+class LiveCounts:
+    """Draws one line on stderr, again and again; what commands print comes above it."""
+
+    def __init__(self, queue: str, *, enabled: bool) -> None:
+        self._queue, self._enabled = queue, enabled
+        self._next = time.monotonic() + _REDRAW_SECONDS
+        self._line = LiveLine()
+
+    def show(self, counts: WorkCounts) -> None:
+        """Draw the counts, unless that was a moment ago."""
+        if not self._enabled or time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + _REDRAW_SECONDS
+        # The blanks keep what a command prints apart from it.
+        self._line.draw(f"{terminal.cut(describe(self._queue, counts), self._line.room() - 2)}  ")
+
+    def print_above(self, tell: Callable[[str], None]) -> Callable[[str], None]:
+        """Return a function that prints a message in place of the progress line, which is drawn again below."""
+
+        def tell_above(text: str) -> None:
+            self._line.erase()
+            tell(text)
+
+        return tell_above
+
+    def close(self) -> None:
+        """Erase the line, and draw it no more."""
+        self._line.close()
+
+
+def describe(queue: str, counts: WorkCounts) -> str:
+    """Return the counts as one line; those that are zero are left out."""
+    shown = [
+        f"{number:,} {outcome.value}" for outcome, number in counts.outcomes.items() if number or outcome in _ALWAYS
+    ]
+    rate = counts.outcomes[Outcome.DONE] / counts.seconds if counts.seconds else 0.0
+    return f"{queue}: {', '.join(shown)}; {counts.running} running; {rate:.1f}/s"
 
 
 @dataclass(frozen=True)
@@ -135,8 +183,8 @@ class WorkOptions:
     RULES: ClassVar = (
         needs("--once-key", "--once-table", "the claims are in that table", "add --once-table TABLE"),
         needs("--strict-key", "--once-key", "it compares the bodies of one key", "add --once-key JMESPATH"),
-        checked("QUEUE --", "one queue, and the command behind --", "queue_work.split"),
-        checked("--poison-queue", "another queue, whose name is not too long", "queue_work._find_poison"),
+        checked("QUEUE --", "one queue, and the command behind --", "work.split"),
+        checked("--poison-queue", "another queue, whose name is not too long", "work._find_poison"),
     )
 
     def build_settings(self, queue: Target, poison: Target) -> WorkSettings:
@@ -185,7 +233,7 @@ def plan(env: Environment, words: list[str], given: WorkOptions) -> WorkSettings
 
     queue, command = split(words, env.argv)
     target = env.locate(queue, Kind.QUEUE)
-    found = given.build_settings(target, _find_poison(target, messages.locate_poison(env, target, given.poison_queue)))
+    found = given.build_settings(target, _find_poison(target, locate_poison(env, target, given.poison_queue)))
     child.check(command, env.environ)
     context.warn_of_end(target, max(found.visibility, found.max_time or 0.0), env.out.warn_once)
     patience = None if env.timeout is None else env.deadline.seconds
@@ -244,8 +292,6 @@ def split(words: list[str], argv: tuple[str, ...]) -> tuple[str, list[str]]:
 @contextmanager
 def live_counts(env: Environment, settings: WorkSettings) -> Iterator[Watched]:
     """Show the counts on a terminal, and messages above them; the line is gone after the block."""
-    from azguard.cli.output.work import LiveCounts
-
     counts = LiveCounts(settings.queue.address.container, enabled=env.out.progress)
     told = replace(settings, say=counts.print_above(settings.say), warn=counts.print_above(settings.warn))
     try:
@@ -266,3 +312,52 @@ def finish(env: Environment, ended: "WorkEnd") -> int:
         env.out.flush()
         raise ended.error
     return ended.status
+
+
+@app.command(spec=common.remote("the receipt of each message guards what is done with it"))
+def work(
+    env: Environment,
+    words: Annotated[
+        list[str],
+        argument("QUEUE -- CMD [ARG...]", "The queue, and the command.", completer=completers.queues),
+    ],
+    given: WorkOptions,
+) -> int:
+    """Run a command for each message of a queue, and delete the message when the command succeeds.
+
+    The command reads the body on stdin. Its environment has AZGUARD_QUEUE, AZGUARD_MESSAGE_ID,
+    AZGUARD_MESSAGE_DEQUEUE_COUNT, AZGUARD_MESSAGE_INSERTION_TIME and AZGUARD_MESSAGE_EXPIRATION_TIME, and in
+    AZGUARD_MESSAGE_FILE the name of a file with all of it as JSON. What it prints goes to stderr. There is no shell.
+
+    By the exit status of the command, 0: the message is deleted. 75: it is tried again after --retry-visibility, which
+    doubles with each receive, up to 1h. 65 (or
+    --poison-exit-code): it is moved to the poison queue at once. Any other: it is tried again, and
+    moved to the poison queue after --max-dequeue receives. The poison queue is QUEUE-poison, and is made if it is
+    missing.
+
+    While the command runs, azguard keeps its message hidden. If another reader receives it nevertheless, azguard ends
+    the command and all that it started, and deletes nothing. kill -9 of azguard ends the command, too.
+
+    After TERM or Ctrl-C the running commands are finished, no more messages are taken, and the exit status is 0. A
+    second signal ends the commands; their messages can be received again at once (exit 143 or 130).
+
+    Exit status: 0, or 20 if a message went to the poison queue, or was not handled in the end;
+    75 if --stop-after, --max-poison or --strict stopped the worker. Three messages in a row that are poisoned at once,
+    with none done in between, stop it: the command is at fault, and not the messages.
+
+    Not guaranteed: that a message is handled only once. If an answer is lost or a machine fails at the wrong moment, it
+    is handled again. So the command must be safe to repeat; --once-table helps, see azguard help once.
+
+    Examples:
+        azguard queue work jobs --drain -- sh -c 'cat >> handled.txt'
+        azguard queue work jobs --jobs 4 --drain --stop-after 10 -- ./handle.sh
+        azguard queue work jobs --max-messages 1 --drain -- ./handle.sh
+
+    Topics: worker, once, queues
+    """
+    from azguard.worker import run
+
+    settings = plan(env, words, given)
+    with live_counts(env, settings) as live:
+        ended = run.run(live.settings, live.show)
+    return finish(env, ended)

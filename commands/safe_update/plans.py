@@ -10,11 +10,11 @@ from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
-from azguard.cli.options import typed_edits, updates
 from azguard.cli.options.types import TEXT
-from azguard.cli.options.updates import TypedEdit, UpdateOptions, WriteOptions
 from azguard.cli.parsing.rows import option
 from azguard.cli.rules.engine import Rule, checked, only_for
+from azguard.commands.safe_update import options, typed_edits
+from azguard.commands.safe_update.options import TypedEdit, UpdateOptions, WriteOptions
 from azguard.documents import formats
 from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
 from azguard.updates.plan import RAW_OP, UpdatePlan, choose_op
@@ -54,7 +54,7 @@ def request(env: Environment, target: Target, given: UpdateOptions, typed: tuple
         create=typed_edits.initial_content(target, given, chosen),
         accept=typed_edits.choose_output_rule(target, given),
         list_created=typed_edits.list_created(target, chosen, is_content=_is_content(target, given)),
-        guard_by_lease=given.guard == "lease" or given.tags or target.kind in updates.LEASED,
+        guard_by_lease=given.guard == "lease" or given.tags or target.kind in options.LEASED,
         # Tags have no place for a lineage.
         stamps=not given.no_lineage and not given.tags,
         lease_id=lease_id,
@@ -219,9 +219,9 @@ def _is_content(target: Target, given: UpdateOptions) -> bool:
 
 
 def _name_guard(target: Target, given: UpdateOptions, lease_id: str | None) -> str | None:
-    if target.kind in updates.COMPARED:
+    if target.kind in options.COMPARED:
         return "compare"
-    is_leased = target.kind in updates.LEASED and lease_id is not None
+    is_leased = target.kind in options.LEASED and lease_id is not None
     return "lease" if given.tags or is_leased else None
 
 
