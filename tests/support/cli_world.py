@@ -40,7 +40,7 @@ class Ran:
     code: int
     stdout: bytes
     err: str
-    words: tuple[str, ...] = ()
+    words: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def out(self) -> str:
