@@ -190,7 +190,7 @@ def test_a_copy_that_takes_too_long_is_stopped(files_cli: CliWorld, source: str,
 def test_a_signal_stops_the_copy_and_leaves_nothing(
     files_cli: CliWorld, source: str, elsewhere: Elsewhere, number: signal.Signals
 ) -> None:
-    process = files_cli.begin("file", "copy", f"{source}-2", "--source", elsewhere.url)
+    process = files_cli.begin_fork("file", "copy", f"{source}-2", "--source", elsewhere.url)
     until(lambda: elsewhere.asked)
     process.send_signal(number)
     process.communicate()

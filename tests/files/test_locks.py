@@ -1,7 +1,7 @@
 """lock run on a share and on a file: by their own leases, of which that of a file has no term."""
 
+import shlex
 import signal
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import files_world
+from tests.support import files_world, forked
 from tests.support.cases import cases
-from tests.support.cli_world import CliWorld
+from tests.support.cli_world import CliWorld, command
 from tests.support.forked_process import ForkedProcess
 
 
@@ -71,7 +71,7 @@ def test_a_run_that_is_superseded_stays_so_whatever_is_written_to_the_file(files
     def run(number: str, command: str) -> int:
         return files_cli.fork("lock", "run", f"file:{file}", "--sequence", number, "--", "sh", "-c", command).code
 
-    put = f"echo new | {sys.executable} -m azguard file put {file} --last-writer-wins -o none"
+    put = f"echo new | {shlex.join(forked.command())} file put {file} --last-writer-wins -o none"
     assert run("42", put) == 0
     words = ("--metadata", "a=1", "--last-writer-wins")
     assert files_cli.call("file", "metadata", "set", file, *words).code == 0
@@ -79,9 +79,10 @@ def test_a_run_that_is_superseded_stays_so_whatever_is_written_to_the_file(files
 
 
 def test_inside_the_lock_of_a_file_its_content_is_updated_and_the_lock_stays(files_cli: CliWorld, file: str) -> None:
+    azguard = shlex.join(command())
     script = (
-        f"{sys.executable} -m azguard safe-update file:{file} --query guard -o tsv -- sed s/old/new/ > out && "
-        f"{sys.executable} -m azguard lock show file:{file} --query '[state, owner.reason]' -o tsv >> out"
+        f"{azguard} safe-update file:{file} --query guard -o tsv -- sed s/old/new/ > out && "
+        f"{azguard} lock show file:{file} --query '[state, owner.reason]' -o tsv >> out"
     )
     ran = files_cli.fork("lock", "run", f"file:{file}", "--reason", "repair", "--", "sh", "-c", script)
     assert (ran.code, (files_cli.root / "out").read_text().split()) == (0, ["lease", "held", "repair"])

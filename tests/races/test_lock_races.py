@@ -81,8 +81,8 @@ def test_the_slot_of_who_is_killed_comes_free(seed: str, race: Race) -> None:
 
 
 def test_readers_are_inside_together_and_never_beside_a_writer(seed: str, race: Race) -> None:
-    tally = race(Settings(seed=seed, contenders=6, readers=4, sections=2, share=0.1, kind=Sections(1.0, 2.0)))
-    assert (tally.findings.entries, tally.findings.most > 1, tally.findings.locks) == (12, True, 1)
+    tally = race(Settings(seed=seed, contenders=6, readers=4, sections=_TWO, share=0.1, kind=Sections(1.0, 2.0)))
+    assert (tally.findings.entries, tally.findings.most > 1, tally.findings.locks) == (6 * _TWO, True, 1)
 
 
 @KILLS

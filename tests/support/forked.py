@@ -68,9 +68,6 @@ _MOST_BYTES = 1 << 20
 # Where a fork writes its own command line and environment, for /proc.
 _ROOM = "x" * 60_000
 _MOST_DESCRIPTORS = 8
-# A fork copies the table of its memory's pages, which takes a third of the time if most of them are large. Where no
-# large ones are to be had, nothing changes. A fork has the environment of its client, without these.
-_LARGE_PAGES = {"PYTHONMALLOC": "malloc", "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 _STARTING = threading.Lock()
 # Names the socket of the server that the workers share.
 _SHARED = "PYTEST_FORKS"
@@ -110,7 +107,7 @@ def _await_server() -> str:
 def _start() -> str:
     folder = tempfile.mkdtemp(prefix="azguard-forks-")
     path = os.path.join(folder, "s")
-    environ = {**os.environ, **_LARGE_PAGES, "PYTHONPATH": str(REPOSITORY), "ROOM": _ROOM}
+    environ = {**os.environ, "PYTHONPATH": str(REPOSITORY), "ROOM": _ROOM}
     words = [sys.executable, "-m", "tests.support.forked", path, _ROOM]
     running = subprocess.Popen(words, cwd=REPOSITORY, env=environ, stdin=subprocess.PIPE)
 

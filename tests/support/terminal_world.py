@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.cli_world import command
+from tests.support.cli_world import CliWorld, command
 from tests.support.emulator_world import until
 from tests.support.lock_world import Locks, worker
 
@@ -81,6 +81,24 @@ def shell(folder: Path, environ: Mapping[str, str], words: Sequence[str] = _BASH
         yield made
     finally:
         made.end()
+
+
+def answer(cli: CliWorld, typed: str, *words: str) -> tuple[int, str]:
+    """Run a command line that asks on a terminal, answer, and return its exit status and what it said."""
+    ours, theirs = pty.openpty()
+    running = cli.begin_fork(*words, stdin=theirs, stderr=theirs)
+    os.close(theirs)
+    said = b""
+    while b"[y/N] " not in said:
+        said += os.read(ours, 4096)
+    os.write(ours, f"{typed}\n".encode())
+    running.communicate(timeout=_SECONDS)
+    # Linux tells by an error that nothing has the terminal open any more.
+    with suppress(OSError):
+        while piece := os.read(ours, 4096):
+            said += piece
+    os.close(ours)
+    return running.wait(), said.decode()
 
 
 @dataclass

@@ -106,7 +106,7 @@ def test_help_that_cannot_be_written_ends_with_a_status_that_is_known(
 ) -> None:
     with open("/dev/full", "wb") as full:
         streams: dict[str, Any] = {stream: full}
-        running = offline.begin(*words, **streams)
+        running = offline.begin_fork(*words, **streams)
         running.communicate()
     needs_stdout = words in ((), ("version",), ("completion", "bash"))
     expected = 73 if needs_stdout and stream == "stdout" else 0 if needs_stdout else 2

@@ -14,6 +14,7 @@ import pytest
 
 from azguard.cli import app
 from azguard.requests import commits
+from tests.support import thorough
 from tests.support.cli_world import CliWorld
 from tests.support.places import REPOSITORY
 
@@ -58,12 +59,13 @@ def strike(world: CliWorld, words: tuple[str, ...], moment: int, number: int) ->
     return running.returncode, err.decode()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("line", LINES)
 def test_a_signal_at_any_moment_shows_no_traceback(struck: CliWorld, line: str) -> None:
     status, told = strike(struck, LINES[line], 0, 0)
     moments = int(told.rpartition("moments: ")[2])
     # The two take turns, so that both meet the beginning, the imports, the work and the end.
-    for turn, moment in enumerate(range(3, moments, moments // 10)):
+    for turn, moment in enumerate(range(3, moments, moments // thorough.count(10, 4))):
         number = (signal.SIGINT, signal.SIGTERM)[turn % 2]
         code, said = strike(struck, LINES[line], moment, number)
         known = code in (status, 128 + number, -number)

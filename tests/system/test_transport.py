@@ -377,7 +377,7 @@ def test_ctrl_c_ends_a_read_whose_answer_drips_at_once(tmp_path: Path, words: st
 
     with _serving(answer) as target:
         secret = f"AccountName={EMULATOR_NAME};AccountKey={EMULATOR_KEY};BlobEndpoint={target.endpoint}"
-        running = CliWorld(tmp_path, secret).begin(*words.split(), "--timeout", "1h")
+        running = CliWorld(tmp_path, secret).begin_fork(*words.split(), "--timeout", "1h")
         assert dripping.wait(60)
         running.send_signal(signal.SIGINT)
         assert running.wait(60) in (130, -signal.SIGINT)

@@ -119,7 +119,7 @@ def test_a_unit_finishes_what_runs_when_systemd_stops_it(jobs: CliWorld) -> None
     joined = unit(jobs.root).replace("\\\n", " ").splitlines()
     (line,) = (each.removeprefix("ExecStart=") for each in joined if each.startswith("ExecStart="))
     program, *words = shlex.split(line)
-    worker = jobs.begin(*words, stdin=subprocess.DEVNULL)
+    worker = jobs.begin_fork(*words, stdin=subprocess.DEVNULL)
     until((jobs.root / "handled").exists)
     put(jobs, "later")
     worker.terminate()

@@ -1,18 +1,12 @@
 """Deleting what has something in it: counted, refused or asked about, unless it is said that it is meant."""
 
-import fcntl
-import os
-import pty
-import subprocess
-import termios
 import uuid
-from functools import partial
 
 import pytest
 
 from azguard.faultproxy import proxy
-from tests.support import table_world
-from tests.support.cli_world import CliWorld, command
+from tests.support import table_world, terminal_world
+from tests.support.cli_world import CliWorld
 
 
 @pytest.fixture
@@ -74,22 +68,8 @@ def test_an_upload_under_way_is_something(cli: CliWorld, empty: str) -> None:
 
 @pytest.mark.parametrize(("answer", "code"), [("y", 0), ("yes", 0), ("n", 130), ("", 130)])
 def test_on_a_terminal_it_asks(cli: CliWorld, site: str, answer: str, code: int) -> None:
-    ours, theirs = pty.openpty()
-    running = subprocess.Popen(
-        command("container", "delete", site), cwd=cli.root, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs,
-        # In the foreground of the terminal, as typed there: a no is no Ctrl-C, at which the shell's loop would end.
-        env=cli.environ(), start_new_session=True, preexec_fn=partial(fcntl.ioctl, theirs, termios.TIOCSCTTY, 0),
-    )  # fmt: skip
-    os.close(theirs)
-    said = b""
-    while b"[y/N] " not in said:
-        said += os.read(ours, 4096)
-    os.write(ours, f"{answer}\n".encode())
-    running.communicate(timeout=30)
-    os.close(ours)
-    assert (running.returncode, f"delete {site} and the 3 blobs in it?" in said.decode(), exists(cli, site)) == (
-        code, True, bool(code),
-    )  # fmt: skip
+    status, said = terminal_world.answer(cli, answer, "container", "delete", site)
+    assert (status, f"delete {site} and the 3 blobs in it?" in said, exists(cli, site)) == (code, True, bool(code))
 
 
 def test_a_table_with_entities_is_refused_with_their_count(cli: CliWorld) -> None:

@@ -2,8 +2,6 @@
 
 import base64
 import json
-import os
-import pty
 import re
 import threading
 import uuid
@@ -16,6 +14,7 @@ import pytest
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Decide, Fault, Request
 from azguard.leases.owners import OWNER, SERVICE_CLOCK, Owner
+from tests.support import terminal_world
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
 
@@ -787,18 +786,8 @@ def test_the_break_of_a_container_is_tied_to_when_it_was_changed(cli: CliWorld, 
 @pytest.mark.parametrize(("answer", "code"), [("y", 0), ("yes", 0), ("n", 130), ("", 130)])
 def test_on_a_terminal_a_break_asks(cli: CliWorld, blob: str, answer: str, code: int) -> None:
     take(cli, blob, owner())
-    ours, theirs = pty.openpty()
-    running = cli.begin_fork("lease", "break", f"blob:{blob}", stdin=theirs, stderr=theirs)
-    os.close(theirs)
-    said = b""
-    while b"break it? [y/N] " not in said:
-        said += os.read(ours, 4096)
-    os.write(ours, f"{answer}\n".encode())
-    running.communicate(timeout=30)
-    while code and b"nothing was broken" not in said:
-        said += os.read(ours, 4096)
-    os.close(ours)
-    assert (running.returncode, str(owner()) in said.decode(), state(cli, f"blob:{blob}")) == (
-        code, True, "leased" if code else "broken",
+    status, said = terminal_world.answer(cli, answer, "lease", "break", f"blob:{blob}")
+    told = (str(owner()) in said, "break it? [y/N] " in said, "nothing was broken" in said, "error" in said)
+    assert (status, told, state(cli, f"blob:{blob}")) == (
+        code, (True, True, bool(code), False), "leased" if code else "broken",
     )  # fmt: skip
-    assert "error" not in said.decode()

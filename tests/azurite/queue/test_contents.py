@@ -1,13 +1,9 @@
 """Messages go with their queue, or with a clear: on a terminal, a person is asked."""
 
-import os
-import pty
-import subprocess
-
 import pytest
 
-from tests.support import queue_world
-from tests.support.cli_world import CliWorld, command
+from tests.support import queue_world, terminal_world
+from tests.support.cli_world import CliWorld
 
 DELETE, CLEAR = ("queue", "delete"), ("message", "clear")
 
@@ -29,21 +25,10 @@ def jobs(cli: CliWorld) -> str:
 def test_on_a_terminal_it_asks(
     cli: CliWorld, jobs: str, words: tuple[str, str], answer: str, code: int, question: str
 ) -> None:
-    ours, theirs = pty.openpty()
-    running = subprocess.Popen(
-        command(*words, jobs, "--last-writer-wins"), cwd=cli.root, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs,
-        env=cli.environ(),
-    )  # fmt: skip
-    os.close(theirs)
-    said = b""
-    while b"[y/N] " not in said:
-        said += os.read(ours, 4096)
-    os.write(ours, f"{answer}\n".encode())
-    running.communicate(timeout=30)
-    os.close(ours)
+    status, said = terminal_world.answer(cli, answer, *words, jobs, "--last-writer-wins")
     left = cli.call("queue", "show", jobs, "--query", "approximate_message_count", "-o", "tsv")
     there = {(DELETE, 0): (44, ""), (CLEAR, 0): (0, "0\n")}.get((words, code), (0, "2\n"))
-    assert (running.returncode, question.format(jobs) in said.decode(), (left.code, left.out)) == (code, True, there)
+    assert (status, question.format(jobs) in said, (left.code, left.out)) == (code, True, there)
 
 
 @pytest.mark.parametrize(("words", "end"), [(DELETE, "with it"), (CLEAR, "would be deleted")])

@@ -1,6 +1,6 @@
 """``safe-update`` of index tags, and of the metadata of a container or a queue."""
 
-import sys
+import shlex
 import uuid
 from typing import Any
 
@@ -9,7 +9,7 @@ import pytest
 from azguard.blobs.update_parts import BlobTags, ContainerMetadata
 from azguard.queues.queues import QueueMetadataUpdate
 from azguard.requests.lineage import KEY, Lineage
-from tests.support import queue_world
+from tests.support import forked, queue_world
 from tests.support.blob_world import client, make
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
@@ -97,7 +97,7 @@ def test_a_lease_of_the_caller_that_ends_before_the_write_is_told_as_that(
     cli: CliWorld, blob: str, part: tuple[str, ...]
 ) -> None:
     lease = client(cli, blob).acquire_lease(-1).id
-    release = f"{sys.executable} -m azguard lease release blob:{blob} --lease-id {lease} -o none"
+    release = shlex.join(forked.command("lease", "release", f"blob:{blob}", "--lease-id", lease, "-o", "none"))
     before = client(cli, blob).get_blob_properties().etag
     change = ("--", "sh", "-c", f"""printf '{{"n": "2"}}'; {release}""")
     ran = update(cli, f"blob:{blob}", "--lease-id", lease, *part, *change)

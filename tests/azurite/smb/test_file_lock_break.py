@@ -1,10 +1,6 @@
 """``file lock list`` and ``file lock break``: who has a file open, and how an operator takes it from them."""
 
-import os
-import pty
-import subprocess
-
-from tests.support.cli_world import command
+from tests.support import terminal_world
 from tests.support.file_lock_world import FileLockWorld
 from tests.support.lock_world import wait_for_file
 
@@ -59,17 +55,8 @@ def test_without_a_word_that_it_is_meant_nothing_is_closed(world: FileLockWorld)
 def test_on_a_terminal_only_a_yes_closes_the_file(world: FileLockWorld) -> None:
     file = world.new()
     working = world.begin_working(file)
-    ours, theirs = pty.openpty()
-    os.write(ours, b"n\n")
-    log = world.cli.root / "break"
-    with log.open("wb") as out:
-        done = subprocess.run(
-            command("file", "lock", "break", file), env=world.cli.environ(), stdin=theirs, stdout=out, stderr=theirs
-        )
-    shown = os.read(ours, 4096).decode()
-    os.close(ours)
-    os.close(theirs)
-    assert (done.returncode, "has it open" in shown, "close it? [y/N]" in shown) == (130, True, True)
+    status, shown = terminal_world.answer(world.cli, "n", "file", "lock", "break", file)
+    assert (status, "has it open" in shown, "close it? [y/N]" in shown) == (130, True, True)
     working.finish(0)
     assert working.ended().code == 0
 

@@ -9,7 +9,6 @@ from azure.core.exceptions import HttpResponseError
 
 from azguard.accounts.endpoints import EMULATOR_NAME
 from tests.support import forked
-from tests.support.cli_world import command
 from tests.support.emulator_world import until
 from tests.support.file_lock_world import FileLockWorld, Share
 
@@ -96,7 +95,7 @@ def test_readers_are_beside_each_other_and_a_writer_is_alone(world: FileLockWorl
 
 def test_the_same_lock_again_inside_the_command_starts_at_once(world: FileLockWorld) -> None:
     file = world.new()
-    again = command("file", "lock", "run", file, "--no-wait", "--", "sh", "-c", "exit 4")
+    again = forked.command("file", "lock", "run", file, "--no-wait", "--", "sh", "-c", "exit 4")
     assert world.run(file, "--", *again).code == 4
 
 
