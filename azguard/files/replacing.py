@@ -179,9 +179,7 @@ def _rename(
     is_of_caller = lease_id is not None and found is not None and (held is None or not held.lease.is_own)
     metadata = version.stamp(found, keeps_locks=is_of_caller)
     if is_of_caller:
-        # A renamed file keeps its own lease: so the caller's stays on the new version.
-        with commits.suppress():
-            _give_lease(made, str(lease_id), deadline)
+        give_lease(made, str(lease_id), deadline)
     request = WriteRequest[Any](
         target=version.target,
         send=lambda: writes.rename_once(
@@ -200,10 +198,12 @@ def _rename(
     return _settle(made, request, deadline), metadata
 
 
-def _give_lease(made: TemporaryFile, lease_id: str, deadline: Deadline) -> None:
+def give_lease(made: TemporaryFile, lease_id: str, deadline: Deadline) -> None:
+    """Acquire the caller's lease on a temporary file: renamed, it keeps its own, so that the caller's stays."""
     made.take_lease(lease_id)
     try:
-        actions.acquire(made.target, lease_id, None, Conditions(), deadline)
+        with commits.suppress():
+            actions.acquire(made.target, lease_id, None, Conditions(), deadline)
     except OutcomeUnknown as error:
         raise made.build_failed("whether it was leased cannot be known") from error
 

@@ -18,12 +18,11 @@ from azguard.files import temporary, writes
 from azguard.files.download import FileDownload
 from azguard.files.entries import drop_own
 from azguard.files.properties import SmbProperties, to_content_settings
-from azguard.files.replacing import choose_smb
+from azguard.files.replacing import choose_smb, give_lease
 from azguard.files.temporary import PIECE_BYTES, TemporaryFile
 from azguard.files.update_lease import LeasedUpdate
 from azguard.guards.versions import quote_etag
-from azguard.leases import state as lease_state
-from azguard.requests.calls import read, write_timeouts
+from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.delivery import WHOLE
 from azguard.requests.lineage import KEY, Lineage, with_lineage
@@ -97,10 +96,7 @@ class FileContent(LeasedUpdate):
         stamped = with_lineage(kept.metadata if kept else {}, state.carry_on(lineage))
         made = self._made = self._write_beside(content, _choose_settings(kept, stamped, content), deadline)
         if self.lease_id is not None:
-            # A renamed file keeps its own lease: so the caller's stays on the new version.
-            made.take_lease(self.lease_id)
-            lease = lease_state.client(made.target, self.lease_id)
-            read(lambda timeouts: lease.acquire(-1, **timeouts), made.target, deadline)
+            give_lease(made, self.lease_id, deadline)
 
         def commit(held: str | None) -> CommittedVersion:
             self.check_under_callers_lease(state, deadline)
