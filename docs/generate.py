@@ -22,6 +22,7 @@ from azguard.folders import KEPT, Keeping
 from azguard.wire.rows import FULL, Condition, Guard, Lease, Operation, Write
 from docs import manual
 from tests.faults import table as fault_table
+from tests.traces.rules import RULES
 
 PAGES = Path(__file__).parent
 EXAMPLES = PAGES.parent / "examples"
@@ -130,6 +131,12 @@ def _anchor(name: str) -> str:
     return f"azguard-{name.replace(' ', '-')}"
 
 
+def trace_rules() -> str:
+    """Return the rules by which the steps of traces are checked."""
+    rows = [f"| *{name}* | {words} |\n" for name, words in RULES.items()]
+    return "".join(("| rule | it says |\n|---|---|\n", *rows))
+
+
 def command_options() -> str:
     """Return a section for each command: its usage, its options, the conditions that it takes."""
     return "\n".join(_section(name, command) for name, command in root.walk()) + "\n"
@@ -176,6 +183,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "command-options": command_options,
     "shared-options": shared_options,
     "fault-table": fault_table.markdown,
+    "trace-rules": trace_rules,
     "same-job-az": _script(PAGES.parent / "benchmarks" / "same_job_az.sh"),
     **{path.name.replace(".", "-"): _script(path) for path in EXAMPLES.glob("*.sh")},
 }

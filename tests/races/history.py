@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from azguard.requests.lineage import Lineage
 from tests.races.chain import Final, Kind, Violation, Write, chained, check_final, check_order, some
@@ -45,6 +46,8 @@ class Told:
     ended: float = 0.0
     doubts: int = 0
     conflicts: int = 0
+    #: What was read, or what the update made of it: a number, or a list of lines.
+    value: Any = None
 
     def __str__(self) -> str:
         said = f"exit {self.code}: {self.message}" if self.message else f"etag {self.etag}"

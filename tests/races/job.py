@@ -5,7 +5,6 @@ import random
 import sys
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from itertools import accumulate
 
 CONTAINER = "race"
 COUNT, LINES = "count.json", "lines.txt"
@@ -16,6 +15,8 @@ FILTER = (
 )  # fmt: skip
 # After how many jobs another blob is made.
 _MAKERS = 10
+# Of the reads, how many are of the lines.
+_LINES_SHARE = 0.4
 # Some updates have only this long, in seconds, so that they have to give up with a write in doubt.
 _HURRIED_SECONDS = (0.4, 2.0)
 
@@ -29,9 +30,17 @@ class How(StrEnum):
     CREATE = "--create"
     APPEND = "--append"
     LEASE = "--guard lease"
+    READ = "read"
+    READ_METADATA = "read metadata"
+
+    @property
+    def reads(self) -> bool:
+        """Return whether nothing is changed."""
+        return self in (How.READ, How.READ_METADATA)
 
 
 _WEIGHTS = {How.INCREMENT: 40, How.FILTER: 10, How.METADATA: 15, How.CREATE: 10, How.APPEND: 20, How.LEASE: 5}
+_READS = {How.READ: 15, How.READ_METADATA: 5}
 
 
 @dataclass(frozen=True)
@@ -69,18 +78,21 @@ class Job:
 class Jobs:
     """The jobs of one process, chosen by its own dice; ``hurried`` is the share of those that have little time."""
 
-    def __init__(self, seed: str, timeout: float, answer: float, hurried: float) -> None:
+    def __init__(self, seed: str, timeout: float, answer: float, hurried: float, *, reads: bool = False) -> None:
         self._dice, self._seed = random.Random(seed), seed
         self._timeout, self.answer, self._hurried = timeout, answer, hurried
+        self._weights = {**_WEIGHTS, **(_READS if reads else {})}
         self._count = 0
 
     def next(self) -> Job:
         """Return the next job; the first is to make a blob that all make."""
         self._count += 1
-        how = self._dice.choices(list(_WEIGHTS), cum_weights=list(accumulate(_WEIGHTS.values())))[0]
+        how = self._dice.choices(list(self._weights), list(self._weights.values()))[0]
         if self._count == 1:
             how = How.CREATE
         blob = {How.CREATE: f"made-{self._count // _MAKERS}.json", How.APPEND: LINES}.get(how, COUNT)
+        if how is How.READ and self._dice.random() < _LINES_SHARE:
+            blob = LINES
         hurried, seconds = self._dice.random() < self._hurried, round(self._dice.uniform(*_HURRIED_SECONDS), 2)
         timeout = seconds if hurried else self._timeout
         return Job(f"{self._seed} job {self._count}", how, blob, timeout, self.answer)

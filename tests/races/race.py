@@ -14,7 +14,7 @@ from azguard.accounts.endpoints import EMULATOR_KEY
 from azguard.emulators.state import Azurite
 from azguard.faultproxy import proxy
 from azguard.requests.lineage import bare
-from tests.races import history, log
+from tests.races import calls, history, log
 from tests.races.chain import Final, Violation
 from tests.races.foreign import KEEPS, WIPES, Foreigner, blob
 from tests.races.history import End, Findings, History
@@ -107,12 +107,16 @@ def run(
     tally = Tally(findings, faults=weather.faults, ends=_ends(board), violations=list(findings.violations))
     broken = rules.Checker(steps, records.to_events(weather.log)).check()
     tally.violations += [Violation(each.rule, rules.RULES[each.rule], each.neighbours) for each in broken]
+    if not findings.forgotten:
+        is_wiped = bool(foreigner and foreigner.counts[WIPES])
+        tally.violations += calls.check(board.told, board.reads, finals, wiped=is_wiped)
     tally.story = sorted([*log.story(weather.log), *map(str, board.told), *map(str, steps)])
     tally.counts.update(
         **trouble.summary(),
         seconds=round(lasted),
         emulators=1,
         steps=len(steps),
+        reads=len(board.reads),
         ops=len(board.issued),
         requests=len(weather.log),
         doubts=sum(told.doubts for told in board.told),
@@ -154,8 +158,9 @@ def _slots(settings: Settings, port: int, folder: Path, board: Board) -> list[Sl
     caches = queues_in(folder, settings.hosts)
     made: list[Slot] = []
     for number in range(settings.processes):
-        jobs = Jobs(f"{settings.seed} slot {number}", UPDATE_SECONDS, ANSWER_SECONDS, settings.hurried)
         kind = Command if settings.commands and number % settings.commands == settings.commands - 1 else Worker
+        seed = f"{settings.seed} slot {number}"
+        jobs = Jobs(seed, UPDATE_SECONDS, ANSWER_SECONDS, settings.hurried, reads=kind is Worker)
         made.append(kind(Place(number, port, caches[number % settings.hosts]), board, jobs))
     return made
 

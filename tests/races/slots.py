@@ -40,6 +40,8 @@ class Board:
 
     orphans: deque[Job] = field(default_factory=deque)
     told: list[Told] = field(default_factory=list)
+    #: What those were told who only read.
+    reads: list[Told] = field(default_factory=list)
     issued: set[str] = field(default_factory=set)
     closing: threading.Event = field(default_factory=threading.Event)
 
@@ -141,10 +143,15 @@ class Slot:
     def _work(self) -> None:
         while (job := self._board.next(self._jobs)) is not None:
             op = op_of_key(job.key, plain(self.place.endpoint), job.address)
-            self._board.issued.add(op)
+            if not job.how.reads:
+                self._board.issued.add(op)
             began = time.time()
             said = self._do(job, op)
             told = _told(job, op, said, self._killed, (self.run, began, time.time()))
+            if job.how.reads:
+                # A read without an answer says nothing.
+                self._board.reads += [told] if told.end is End.COMMITTED else []
+                continue
             self._board.told.append(told)
             if told.end is End.KILLED:
                 self._board.orphans.append(job)
@@ -215,6 +222,7 @@ def _told(job: Job, op: str, said: dict[str, Any] | None, killed: bool, when: tu
         ended=ended,
         doubts=said.get("doubts", 0),
         conflicts=said.get("conflicts", 0),
+        value=said.get("value"),
     )
 
 

@@ -30,7 +30,7 @@ from azguard.updates import update
 from azguard.updates.local_runs import LocalQueue, WriteJournal
 from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.resource import Change
-from tests.races.job import CONTAINER, FILTER, How
+from tests.races.job import CONTAINER, FILTER, LINES, How
 
 READY = b"ready"
 _EDITS = {
@@ -53,6 +53,8 @@ def main(folders: Folders) -> None:
 
 def _told(job: dict[str, Any], folders: Folders) -> dict[str, Any]:
     try:
+        if How(job["how"]).reads:
+            return {"code": 0, "value": _read(job)}
         ended = _update(job, folders)
     except AzguardError as error:
         # The caller would read this, and script by the exit status.
@@ -64,7 +66,22 @@ def _told(job: dict[str, Any], folders: Folders) -> dict[str, Any]:
         "attempts": ended.attempts,
         "doubts": ended.doubts,
         "conflicts": ended.conflicts,
+        "value": _find_value(job, ended.content) if ended.outcome == "committed" else None,
     }
+
+
+def _read(job: dict[str, Any]) -> Any:
+    target = Target(_account(job["port"]), Address(Kind.BLOB, (CONTAINER, job["blob"])))
+    resource = BlobMetadata(target) if How(job["how"]) is How.READ_METADATA else BlobContent(target)
+    return _find_value(job, resource.read(Deadline(job["timeout"], answer_seconds=job["answer"])).content)
+
+
+def _find_value(job: dict[str, Any], content: bytes | None) -> Any:
+    """Return what a content counts, or lists."""
+    if content is None or job["blob"] == LINES:
+        return None if content is None else content.decode().splitlines()
+    found = json.loads(content)
+    return int(found.get("hits", 0)) if "metadata" in job["how"] else found["count"]
 
 
 def _update(job: dict[str, Any], folders: Folders) -> UpdateResult:
