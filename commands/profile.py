@@ -27,13 +27,13 @@ _Name = Annotated[str, argument("NAME", "The profile.", ValueType("text", _read_
 
 
 @app.command(name="list")
-def list_(env: Environment) -> None:
+def list_(env: Environment, num_results: common.Limit = None) -> None:
     """List the profiles, without their secrets.
 
     Examples:
         azguard profile list
     """
-    env.out.show([profile.shown for profile in profiles.load(env.folders.profiles).values()])
+    env.out.show([profile.shown for profile in profiles.load(env.folders.profiles).values()][:num_results])
 
 
 @app.command()
