@@ -186,7 +186,9 @@ def tell_of_source(source: Target, lease_id: str | None, deadline: Deadline) -> 
             raise
         try:
             found = writes.fetch(source, lease_id, deadline.restart(seconds=_ASK_SECONDS))
-            if lease_id is None and isinstance(error, Locked) and found.lease.status == "locked":
+            # A directory has no lease.
+            is_leased = source.kind is Kind.FILE and found.lease.status == "locked"
+            if lease_id is None and isinstance(error, Locked) and is_leased:
                 words = f"{source} is leased, and no lease id was given"
                 raise error.but(message=words, address=str(source.address), reason=None)
         except (NotFound, BadRequest, Locked) as told:
