@@ -62,10 +62,11 @@ class PassedOver:
     error: AzguardError | None = None
 
 
-def walk(folder: Path, *, follows_links: bool) -> Iterator[LocalFile | PassedOver]:
-    """Yield the files of a folder and of its folders, in order of name within each.
+def check_folder(folder: Path) -> None:
+    """Refuse a folder that is not there.
 
-    A symbolic link is passed over unless links are followed; what is no file, such as a pipe, always is.
+    Raises:
+        UsageError: it cannot be read, or is no folder.
     """
     try:
         mode = os.stat(folder).st_mode
@@ -73,6 +74,14 @@ def walk(folder: Path, *, follows_links: bool) -> Iterator[LocalFile | PassedOve
         raise UsageError(f"{folder} cannot be read: {error.strerror}") from None
     if not stat.S_ISDIR(mode):
         raise UsageError(f"{folder} is not a folder", reason="tree_is_no_folder")
+
+
+def walk(folder: Path, *, follows_links: bool) -> Iterator[LocalFile | PassedOver]:
+    """Yield the files of a folder and of its folders, in order of name within each.
+
+    A symbolic link is passed over unless links are followed; what is no file, such as a pipe, always is.
+    """
+    check_folder(folder)
     yield from _walk(folder, "", frozenset(), follows_links=follows_links)
 
 

@@ -28,7 +28,7 @@ from azguard.resources.tree_store import ListedItem, TreePut, TreeStore
 from azguard.trees import items, local_files
 from azguard.trees.deletes import Deleting, FolderDeleting
 from azguard.trees.items import TreeItem
-from azguard.trees.local_files import LocalFile, PassedOver, walk
+from azguard.trees.local_files import LocalFile, PassedOver, check_folder, walk
 from azguard.trees.names import NameIndex, Patterns, TakenNames
 from azguard.trees.runs import Control, after, pass_over
 
@@ -222,8 +222,7 @@ class TreeUpload(FileWrites):
                 all.
             AzguardError: no file can be written there.
         """
-        self._check_last()
-        self._check_any()
+        self._check_folder()
         self.store.check(control.patience.fresh())
         listed = self._list(control) if self.skips_unchanged or self.mirrors else None
         taken = TakenNames(self.store.fold)
@@ -241,8 +240,7 @@ class TreeUpload(FileWrites):
 
     def preview(self, control: Control) -> Iterator[Done]:
         """Yield what would be done, from one listing; nothing is written."""
-        self._check_last()
-        self._check_any()
+        self._check_folder()
         listed = self._list(control)
         taken = TakenNames(self.store.fold)
         for file in self._find_meant():
@@ -252,6 +250,12 @@ class TreeUpload(FileWrites):
             deleting = self._deleting
             yield from (deleting.foresee(each) for each in self._rest(listed))
             yield from self._deleting_folders(control).preview(lambda each: self._stays(each, listed, deleting))
+
+    def _check_folder(self) -> None:
+        """Refuse a folder that cannot be what is meant, before any request."""
+        check_folder(self.folder)
+        self._check_last()
+        self._check_any()
 
     def _check_last(self) -> None:
         missing = set(self.last)

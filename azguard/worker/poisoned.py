@@ -97,9 +97,9 @@ def list_poisoned(
         NotFound: the poison queue, or the table, is not there.
         UsageError: the file of events cannot be read.
     """
-    poison = named or _find_poison_queue(queue)
     # Before any request: a file that cannot be read is a typing error.
     told = {} if events is None else _read_events(events)
+    poison = named or _find_poison_queue(queue)
     seen = _peek(poison, deadline)
     wanted = {each.id for each in seen}
     known = {id_: told[id_] for id_ in wanted & told.keys()}

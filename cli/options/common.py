@@ -171,6 +171,12 @@ def _with_facts(row: Row) -> Row:
     return replace(row, is_secret=name in endpoints.SECRETS, variable=endpoints.VARIABLES.get(name, row.variable))
 
 
+_ONE_ACCOUNT = checked(
+    "--account-name --account-key --sas-token --auth-mode --profile --emulator --endpoint-suffix --blob-endpoint "
+    "--table-endpoint --queue-endpoint --file-endpoint",
+    "one option names the account, and one says who asks",
+    "accounts.options",
+)
 #: The options that choose an account.
 ACCOUNT_ROWS = in_panel(
     ACCOUNT,
@@ -178,7 +184,7 @@ ACCOUNT_ROWS = in_panel(
         _with_facts,
         (
             option("--connection-string", "TEXT|@FILE", "Use this connection string.", TEXT),
-            option("--account-name", "NAME", "Use this storage account.", TEXT),
+            option("--account-name", "NAME", "Use this storage account.", TEXT, rules=(_ONE_ACCOUNT,)),
             option("--account-key", "KEY|@FILE", "Use this key of the account.", TEXT),
             option("--sas-token", "SAS|@FILE", "Use this shared access signature.", TEXT),
             option("--auth-mode", "login|key|anonymous", "Choose how to authenticate.", spelt),

@@ -88,6 +88,7 @@ class HoldOptions:
 
     RULES: ClassVar = (
         at_most_one("--wait --no-wait"),
+        checked("ADDRESS", "no file, which lock run alone holds", "addresses.lock"),
         checked("--while-pid", "a process that runs here", "holds.find_watched"),
         checked("--sticky", "this job does not hold the lock already", "holds.hold"),
         needs("--until", "--sticky", hint="--for 2h, or add --sticky"),

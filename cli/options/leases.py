@@ -16,7 +16,7 @@ from azguard.cli.options import common
 from azguard.cli.options.types import DURATION, TEXT, ValueType, seconds
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import flag, option
-from azguard.cli.rules.engine import at_most_one, excludes
+from azguard.cli.rules.engine import at_most_one, checked, excludes
 from azguard.errors import UsageError
 from azguard.guards.resolve import Conditions
 from azguard.guards.values import HELD, parse_guid
@@ -260,6 +260,7 @@ class BreakOptions:
             "they judge one version of the blob, which the other condition does not name",
             "leave one of them out, or name the version: --etag",
         ),
+        checked("ADDRESS", "a terminal to ask on, or an option that says what is meant", "leases.break_lease"),
     )
 
     def build_safeguards(self, env: Environment) -> "Safeguards":

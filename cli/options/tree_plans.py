@@ -13,7 +13,7 @@ from azguard.cli.options.trees import TreeGetOptions, TreeOptions, TreePutOption
 from azguard.cli.output import terminal
 from azguard.cli.output.trees import Lines, TreeProgress
 from azguard.cli.output.trees import tell as tell_summary
-from azguard.errors import Changed, Partial, UsageError
+from azguard.errors import Changed, Partial
 from azguard.guards.requested import RequestedConditions
 from azguard.requests.pool import Done, Job
 
@@ -72,8 +72,7 @@ def put(
     from azguard.trees.uploads import TreeUpload
 
     folder, address = words
-    if address is None:
-        raise _build_folder_missing(env, "write", "DIR {place}")
+    assert address is not None  # says the rule
     values.not_empty(folder, "DIR")
     skips_existing = resources.skips(env, given.if_exists)
     store = open_store(address)
@@ -121,18 +120,18 @@ def get(
     """Read what is under an address into a folder.
 
     Raises:
-        UsageError: no folder was named.
+        UsageError: the folder has no name.
         Partial: some files failed.
     """
     from azguard.trees.downloads import TreeDownload
 
-    if values.not_empty(folder, "DIR") is None:
-        raise _build_folder_missing(env, "read into", "{place} DIR")
+    assert folder is not None  # says the rule
+    values.not_empty(folder, "DIR")
     found = store()
     _check_options(env, found.GET, found)
     download = TreeDownload(
         store=found,
-        folder=Path(str(folder)),
+        folder=Path(folder),
         patterns=tree.read_patterns(),
         reads=env.reads,
         asked=RequestedConditions.of(env.shared),
@@ -160,12 +159,6 @@ def delete(
     deleting = Deleting(store=found, reads=env.reads, asked=RequestedConditions.of(env.shared))
     delete = TreeDelete(deleting=deleting, patterns=tree.read_patterns(), keeps_folders=keeps_folders)
     _run(env, delete, tree, None)
-
-
-def _build_folder_missing(env: Environment, what: str, words: str) -> UsageError:
-    place = f"{'SHARE' if env.command.startswith('file ') else 'CONTAINER'}/PREFIX/"
-    line = f"azguard {env.command} {words.format(place=place)} --recursive"
-    return UsageError(f"--recursive needs a folder to {what}", hint=line)
 
 
 def _check_options(env: Environment, operation: "Operation", store: "TreeStore") -> None:

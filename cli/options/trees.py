@@ -109,7 +109,6 @@ class TreePutOptions(TreeCopyOptions):
             "name it before the address: put DIR DEST/ --recursive",
         ),
         checked("CONTAINER/PREFIX/ SHARE/PREFIX/", "only with --recursive", "trees.refuse_second"),
-        checked("--recursive", "two words: the folder, and where it goes", "tree_plans.put"),
     )
 
 
@@ -155,7 +154,8 @@ class TreeGetOptions(TreeCopyOptions):
         ),
         excludes("--recursive", "--result", "each file has a line of its own", "leave --result out"),
         checked("DIR", "only with --recursive", "trees.refuse_second"),
-        checked("--recursive", "two words: what is read, and the folder", "tree_plans.get"),
+        checked("--query", "a result, not content, goes to stdout", "streams.choose_places"),
+        needs("--recursive", "DIR", "the folder to read into", "name it behind the address: get SRC/ DIR --recursive"),
     )
 
 

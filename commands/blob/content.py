@@ -57,6 +57,12 @@ class BlobPutOptions(PutContentOptions):
 
     RULES: ClassVar[tuple[Rule, ...]] = (
         excludes("--recursive", "--snapshot-first", hint="azguard blob snapshot keeps one blob"),
+        excludes(
+            "--snapshot-first",
+            "--if-modified-since --if-unmodified-since --if-tags --fence --last-writer-wins",
+            "else another version may be replaced than the one that was kept",
+            "name the version that is to be replaced: --etag ETAG",
+        ),
     )
 
     def build_settings(self, name: str) -> "Settings":
@@ -167,9 +173,9 @@ def get(
         tree_plans.get(env, lambda: addresses.blob_tree(env, blob), folder, tree, overwrites=overwrite)
         return
     refuse_second(env, folder)
-    target = env.locate(blob, Kind.BLOB)
+    target, span = env.locate(blob, Kind.BLOB), given.build_span()
     path, beside = streams.choose_places(file, result, env.out.query)
-    conditions, span = given.conditions(env, target), given.build_span()
+    conditions = given.conditions(env, target)
     how: dict[str, Any] = {"validates": given.validate_content, "span": span}
     with env.out.progress_bar(f"get {target}", is_beside_content=path is None) as progress:
         if path is None:
@@ -189,7 +195,17 @@ def get(
         env.out.show(got)
 
 
-@app.command(spec=common.operation(BLOB_PUT_BLOCK_BLOB))
+@app.command(
+    spec=common.operation(BLOB_PUT_BLOCK_BLOB),
+    rules=(
+        needs(
+            "--recursive",
+            "CONTAINER/PREFIX/",
+            "where the folder goes",
+            "azguard blob put DIR CONTAINER/PREFIX/ --recursive",
+        ),
+    ),
+)
 def put(
     env: Environment,
     blob: common.Blob,

@@ -15,7 +15,7 @@ from azguard.cli.options.types import SIZE, SNAPSHOT, size
 from azguard.cli.output.delivery import Overwrite, check_overwrite, to_file, to_stream
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import at_most_one, checked, one_of
+from azguard.cli.rules.engine import at_most_one, checked, needs, one_of
 from azguard.requests.results import WOULD_CLEAR
 from azguard.wire.operations.shares import FILE_GET, FILE_LIST_RANGES, FILE_PUT_RANGE, FILE_RENAME
 
@@ -125,7 +125,14 @@ def get(
         env.out.show(got)
 
 
-@app.command(spec=common.operation(FILE_RENAME))
+@app.command(
+    spec=common.operation(FILE_RENAME),
+    rules=(
+        needs(
+            "--recursive", "SHARE/PREFIX/", "where the folder goes", "azguard file put DIR SHARE/PREFIX/ --recursive"
+        ),
+    ),
+)
 def put(
     env: Environment,
     path: addresses.File,

@@ -4,11 +4,12 @@ import argparse
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.pairs.play import Tally, choose, play
+from tests.pairs.play import Part, Tally, choose, play
 from tests.pairs.stage import Stage, join, open_stage
 from tests.support import azurites, files_world
 
@@ -24,19 +25,33 @@ def main() -> int:
     parser.add_argument("--command", action="append", default=[], metavar="NAME", help="a command, or all of a noun")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--share", type=float, default=1.0, metavar="PART")
+    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="type in N accounts at a time")
     parser.add_argument("--write-docs", action="store_true", help="write the table into docs/guarantees.md")
     given = parser.parse_args()
+    parts = list(choose(given.command, given.seed, given.share))
+    # The longest first, one to each lane in turn.
+    longest = sorted(parts, key=lambda part: -len(part.lines))
+    with ProcessPoolExecutor(given.jobs) as pool:
+        lanes = pool.map(_play_lane, [longest[lane :: given.jobs] for lane in range(given.jobs)])
+        found = {name: tally for lane in lanes for name, tally in lane.items()}
     tallies: dict[str, Tally] = {}
-    with tempfile.TemporaryDirectory() as folder, _open_stage(Path(folder)) as stage:
-        for part in choose(given.command, given.seed, given.share):
-            tally = play(stage, part)
-            tallies.setdefault(part.described.name.split()[0], Tally()).add(tally)
-            _tell(part.described.name, tally)
+    for part in parts:
+        tallies.setdefault(part.described.name.split()[0], Tally()).add(found[part.described.name])
     table = write_table(tallies)
     sys.stdout.write(table)
     if given.write_docs:
         PAGE.write_text(MARKED.sub(lambda _: table, PAGE.read_text("utf-8")), "utf-8")
     return int(any(tally.wrong for tally in tallies.values()))
+
+
+def _play_lane(parts: Sequence[Part]) -> dict[str, Tally]:
+    """Type lines in an account of their own, and return what there was of each command."""
+    tallies = {}
+    with tempfile.TemporaryDirectory() as folder, _open_stage(Path(folder)) as stage:
+        for part in parts:
+            tallies[part.described.name] = play(stage, part)
+            _tell(part.described.name, tallies[part.described.name])
+    return tallies
 
 
 @contextmanager
@@ -54,8 +69,9 @@ def _open_stage(folder: Path) -> Iterator[Stage]:
 
 def _tell(name: str, tally: Tally) -> None:
     statuses = ", ".join(f"{code}: {count}" for code, count in sorted(tally.statuses.items()))
-    sys.stdout.write(f"{name}: {tally.lines} lines in {tally.seconds:.1f} s; {statuses}\n")
-    sys.stdout.writelines(f"  {each}\n" for each in tally.wrong)
+    wrong = "".join(f"  {each}\n" for each in tally.wrong)
+    # At once: lanes write beside each other.
+    sys.stdout.write(f"{name}: {tally.lines} lines in {tally.seconds:.1f} s; {statuses}\n{wrong}")
     sys.stdout.flush()
 
 

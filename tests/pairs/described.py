@@ -73,8 +73,10 @@ class Described:
 
     @cached_property
     def rules(self) -> list[dict[str, Any]]:
-        """Return which options go together."""
-        return list(self.data["rules"])
+        """Return which options go together; which conditions are for a source alone is told beside the conditions."""
+        of_source = self.data["conditions"]["only_with_source_url"]
+        needs = {"kind": "needs", "options": of_source, "others": ["--source"], "unless": []}
+        return [*self.data["rules"], *([needs] if of_source else [])]
 
     @cached_property
     def own(self) -> list[Typed]:
@@ -175,8 +177,9 @@ def _strip(metavar: str) -> str:
 
 def _find_values(command: str, option: dict[str, Any]) -> tuple[str, ...]:
     name, kind, metavar = option["names"][0], option["type"], _strip(option["metavar"])
-    if (command, name) in samples.BY_COMMAND:
-        return samples.BY_COMMAND[command, name]
+    for words in (command, command.split(maxsplit=1)[0]):
+        if (words, name) in samples.BY_COMMAND:
+            return samples.BY_COMMAND[words, name]
     if command == samples.TYPED_BY and name in samples.OF_PROFILES:
         return samples.OF_PROFILES[name]
     if name in samples.BY_OPTION:

