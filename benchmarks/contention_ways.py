@@ -10,7 +10,7 @@ shortened from 18 s; they come into play only if a request fails, and none does 
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -29,6 +29,8 @@ from azguard.requests.lineage import new_op
 from azguard.updates import update
 from azguard.updates.local_runs import LocalQueue
 from azguard.updates.plan import UpdateHooks, UpdatePlan
+from azguard.wire.client import CONNECT_SECONDS, Limits, NetworkClient
+from azguard.wire.connections import Reply
 
 if TYPE_CHECKING:
     from azure.storage.blob import BlobClient
@@ -70,28 +72,41 @@ class Line:
     latency: float
     counts: Counts = field(default_factory=Counts)
 
+    def delay(self, method: str, url: str) -> None:
+        """Count a request, and wait for the latency."""
+        if method in ("GET", "HEAD"):
+            self.counts.reads += 1
+        elif "comp=lease" in url:
+            self.counts.leases += 1
+        else:
+            self.counts.writes += 1
+        time.sleep(self.latency)
+
 
 class SlowTransport(RequestsTransport):  # type: ignore[misc]  # azure.core exports it lazily, without its type
     """The SDK's transport, with each request sent a little later, so that no proxy becomes the bottleneck."""
 
     def __init__(self, line: Line) -> None:
-        super().__init__(connection_timeout=account.CONNECT_SECONDS)
+        super().__init__(connection_timeout=CONNECT_SECONDS)
         self._line = line
 
     def send(self, request: Any, **options: Any) -> Any:
         """Count the request, wait for the latency, and send it."""
-        counts = self._line.counts
-        if request.method in ("GET", "HEAD"):
-            counts.reads += 1
-        elif "comp=lease" in request.url:
-            counts.leases += 1
-        else:
-            counts.writes += 1
-        time.sleep(self._line.latency)
+        self._line.delay(request.method, request.url)
         return super().send(request, **options)
 
-    def send_open(self, *_: object) -> None:
-        """Have no open connection for azguard's small requests, so that they are counted by ``send``, too."""
+
+class SlowClient(NetworkClient):
+    """azguard's client, likewise."""
+
+    def __init__(self, line: Line) -> None:
+        super().__init__()
+        self._line = line
+
+    def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, limits: Limits) -> Reply:
+        """Count the request, wait for the latency, and send it."""
+        self._line.delay(method, url)
+        return super().send(method, url, headers, body, limits)
 
 
 def client(line: Line) -> "BlobClient":
@@ -121,8 +136,8 @@ def increments(way: Way, worker: int, line: Line, queues: Path) -> Callable[[], 
         return lambda: _sdk_loop(mine)
     host = {Way.ONE_HOST: 0, Way.FOUR_HOSTS: worker % _FOUR}.get(way, worker)
     known = account.emulator({"blob": line.port})
-    # The account keeps its transport there, and makes one only where none is.
-    target = Target(replace(known, _shared={"transport": SlowTransport(line)}), Address(Kind.BLOB, (CONTAINER, NAME)))
+    # The account keeps its client there, and makes one only where none is.
+    target = Target(replace(known, shared={"client": SlowClient(line)}), Address(Kind.BLOB, (CONTAINER, NAME)))
     return lambda: _safe_update(target, queues / str(host))
 
 

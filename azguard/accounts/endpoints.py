@@ -5,11 +5,13 @@ to an emulator, nor the other way round. ``HTTPS_PROXY``, ``HTTP_PROXY``, ``ALL_
 mean to requests.
 """
 
+import os
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from azguard import naming
@@ -187,22 +189,27 @@ class NamedProxy(NamedTuple):
     variable: str
 
 
-def proxy_settings(url: str) -> Mapping[str, Any]:
-    """Return the settings of requests with which a request to this machine goes past every proxy."""
-    return _past_proxies(url.partition("://")[2].partition("/")[0])
+def find_proxy_url(url: str) -> str | None:
+    """Return the URL of the proxy that a request to this URL goes through, with its user and password.
+
+    None if it goes there directly, as everything to this machine does.
+    """
+    names_one = any(name.lower().endswith("_proxy") for name in os.environ) or sys.platform != "linux"
+    if not names_one or _is_local(url):
+        return None
+    from requests.utils import get_environ_proxies, select_proxy
+
+    found = select_proxy(url, get_environ_proxies(url))
+    return found or None
 
 
 def find_proxy(url: str) -> NamedProxy | None:
-    """Return the proxy that a request to this URL goes through; None if it goes there directly.
+    """Return the name of the proxy that a request to this URL goes through; None if it goes there directly.
 
     A proxy whose URL is malformed has the address ``?``: the malformed text may hold a password.
     """
-    from requests.utils import get_environ_proxies, select_proxy
-
-    if _is_local(url):
-        return None
-    found = select_proxy(url, get_environ_proxies(url))
-    return None if not found else NamedProxy(_address(found), _variable(found, url))
+    found = find_proxy_url(url)
+    return None if found is None else NamedProxy(_address(found), _variable(found, url))
 
 
 def is_loopback(host: str | None) -> bool:
@@ -220,38 +227,26 @@ def is_loopback(host: str | None) -> bool:
         return False
 
 
-@lru_cache(maxsize=256)
-def _past_proxies(netloc: str) -> Mapping[str, Any]:
-    try:
-        host = urlsplit(f"//{netloc}").hostname
-    except ValueError:
-        return {}
-    # Empty texts, not None: requests drops a None, and then reads ALL_PROXY. With ``no_proxy`` it does not look for
-    # proxies in the environment, which it reads to the end, twice.
-    return {"proxies": {"http": "", "https": "", "no_proxy": host}} if is_loopback(host) else {}
-
-
 def _is_local(url: str) -> bool:
-    return bool(proxy_settings(url))
+    try:
+        return is_loopback(urlsplit(url).hostname)
+    except ValueError:
+        return False
 
 
 def _address(proxy: str) -> str:
-    from urllib3.exceptions import LocationParseError
-    from urllib3.util import parse_url
-
     try:
-        parts = parse_url(proxy)
-    except LocationParseError:
+        parts = urlsplit(proxy)
+        port = parts.port
+    except ValueError:
         return "?"
-    if not parts.host:
+    if not parts.hostname:
         return "?"
-    return f"{parts.host}:{parts.port}" if parts.port else parts.host
+    return f"{parts.hostname}:{port}" if port else parts.hostname
 
 
 def _variable(proxy: str, url: str) -> str:
     """Return the name of the variable that holds the proxy, as the user spelt it."""
-    import os
-
     for name in (f"{urlsplit(url).scheme}_proxy", "all_proxy"):
         for spelling in (name, name.upper()):
             if os.environ.get(spelling) == proxy:

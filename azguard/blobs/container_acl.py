@@ -25,6 +25,7 @@ from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteReques
 from azguard.resources import access_policies
 from azguard.resources.access_policies import VersionedPolicies
 from azguard.times import http_date
+from azguard.wire import sdk
 from azguard.wire.rows import Condition
 
 #: Who may read without a signature: none, those who know the name of a blob, or all.
@@ -54,7 +55,7 @@ def get(target: Target, conditions: Conditions, deadline: Deadline) -> Container
         NotFound: there is no such container.
     Source: https://learn.microsoft.com/rest/api/storageservices/get-container-acl
     """
-    client = target.account.container(target.address)
+    client = sdk.container(target.account, target.address)
     ask = partial(client.get_container_access_policy, headers=conditions.request_headers)
     found, answer = access_policies.get_versioned(target, ask, deadline)
     public_access = answer.headers.get("x-ms-blob-public-access") or ACCESS[0]
@@ -100,7 +101,7 @@ def _send(
     target: Target, policies: Policies, access: str, headers: Mapping[str, str], deadline: Deadline
 ) -> Mapping[str, Any]:
     body = access_policies.replace_body(access_policies.build_policies(policies))
-    answer: Mapping[str, Any] = target.account.container(target.address).set_container_access_policy(
+    answer: Mapping[str, Any] = sdk.container(target.account, target.address).set_container_access_policy(
         {},
         None if access == ACCESS[0] else access,
         headers=dict(headers),

@@ -29,6 +29,7 @@ from azguard.resources import existence
 from azguard.resources.existence import Contents, count_first_page
 from azguard.resources.properties import LeaseShown, describe_lease
 from azguard.times import http_date
+from azguard.wire import sdk
 
 # The most that one page holds.
 _PAGE = 5000
@@ -56,7 +57,7 @@ def create(
         Exists: there is one of that name.
     Source: https://learn.microsoft.com/rest/api/storageservices/create-container
     """
-    client = target.account.container(target.address)
+    client = sdk.container(target.account, target.address)
     stamped = {**metadata, KEY: str(Lineage().after(op, None))}
     request = WriteRequest(
         target=target,
@@ -72,7 +73,7 @@ def fetch(target: Target, conditions: Conditions, deadline: Deadline) -> Any:
 
     Source: https://learn.microsoft.com/rest/api/storageservices/get-container-properties
     """
-    client = target.account.container(target.address)
+    client = sdk.container(target.account, target.address)
     headers = conditions.request_headers
     return read(lambda timeouts: client.get_container_properties(headers=headers, **timeouts), target, deadline)
 
@@ -90,7 +91,7 @@ def list_containers(
     Source: https://learn.microsoft.com/rest/api/storageservices/list-containers2
     """
     everything = Target(account, Address(Kind.CONTAINER, ("",)))
-    found = account.blob_service().list_containers(
+    found = sdk.blob_service(account).list_containers(
         name_starts_with=prefix,
         include_metadata=True,
         results_per_page=None if limit is None else min(limit, 5000),
@@ -147,7 +148,7 @@ def _delete(
     alone: Callable[[], bool] | None,
 ) -> Written:
     """Delete under a lease or without one; ``alone`` says whether our lease kept all others from deleting it."""
-    client = target.account.container(target.address)
+    client = sdk.container(target.account, target.address)
     request = WriteRequest(
         target=target,
         send=lambda: client.delete_container(headers=dict(headers), **write_timeouts(deadline)),
@@ -219,6 +220,6 @@ def count_blobs(target: Target, deadline: Deadline) -> Contents:
         NotFound: it is not there.
     Source: https://learn.microsoft.com/rest/api/storageservices/list-blobs
     """
-    client = target.account.container(target.address)
+    client = sdk.container(target.account, target.address)
     asked = {"include": ["uncommittedblobs"], "results_per_page": _PAGE, **page_timeouts(deadline)}
     return count_first_page(client.list_blobs(**asked).by_page(), target, deadline, "blob", "blobs")

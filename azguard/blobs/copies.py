@@ -28,6 +28,7 @@ from azguard.requests.lineage import KEY, UNSEEN, Lineage, verdict_from_lineage,
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources import copies
 from azguard.resources.copies import PENDING, SUCCESS, Copied, CopyAborted, CopyDestination
+from azguard.wire import sdk
 from azguard.wire.rows import Condition
 
 # What stands in the place of the source's lineage where the copy has no other metadata: it is no history.
@@ -193,7 +194,7 @@ def _send(given: BlobCopy, on_source: Mapping[str, str]) -> Mapping[str, Any]:
     settings, fence = given.settings, given.conditions.fence
     tags = dict(settings.tags or {})
     metadata = {**(settings.metadata or {}), **({KEY: given.stamp} if given.stamp else {})}
-    answer: Mapping[str, Any] = given.target.account.blob(given.target.address).start_copy_from_url(
+    answer: Mapping[str, Any] = sdk.blob(given.target.account, given.target.address).start_copy_from_url(
         copies.to_url(given.source),
         metadata=metadata or None,
         tags=(tags if fence is None else fences.with_fence_tag(tags, fence)) or None,
@@ -294,7 +295,7 @@ def abort_copy(
     destination = CopyDestination(
         target,
         fetch=lambda patience: properties.fetch(target, Conditions(), patience),
-        client=target.account.blob(target.address),
+        client=sdk.blob(target.account, target.address),
         headers=conditions.request_headers,
         guard=conditions.guard,
     )

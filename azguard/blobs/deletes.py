@@ -13,6 +13,7 @@ from azguard.requests.lineage import Lineage
 from azguard.requests.results import WOULD_DELETE, WOULD_REFUSE, Written, without_time
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources import existence
+from azguard.wire import sdk
 
 
 class BlobBefore(NamedTuple):
@@ -90,7 +91,7 @@ def _look_before(target: Target, conditions: Conditions, listed: str | None, dea
 def _attempt(
     target: Target, conditions: Conditions, snapshots: str | None, deadline: Deadline, before: BlobBefore
 ) -> Settled[None]:
-    client = target.account.blob(target.address)
+    client = sdk.blob(target.account, target.address)
     request = WriteRequest(
         target=target,
         send=lambda: client.delete_blob(

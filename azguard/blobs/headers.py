@@ -25,6 +25,7 @@ from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.results import Written
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources.properties import ContentHeaders
+from azguard.wire import sdk
 from azguard.wire.rows import Condition
 
 #: Writes over the version that was read, under these conditions.
@@ -149,7 +150,7 @@ def change_headers(
 
     def attempt(found: Any, under: Conditions) -> Settled[Any]:
         wanted = headers if clear_others else headers.over(found)
-        client = target.account.blob(target.address)
+        client = sdk.blob(target.account, target.address)
 
         def look(patience: Deadline) -> Finding[Any]:
             return find_outcome(
@@ -252,7 +253,7 @@ class TierChange:
         from azure.storage.blob import RehydratePriority
 
         answers: list[Any] = []  # The SDK returns nothing.
-        self.target.account.blob(self.target.address).set_standard_blob_tier(
+        sdk.blob(self.target.account, self.target.address).set_standard_blob_tier(
             self.tier,
             rehydrate_priority=None if self.priority is None else RehydratePriority(self.priority),
             headers=under.request_headers,

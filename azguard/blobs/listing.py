@@ -3,15 +3,11 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from email.utils import parsedate_to_datetime
-from functools import lru_cache
-from http import HTTPStatus
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import unquote
 
 from azguard import columns
-from azguard.accounts import direct
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.blobs.properties import explain_stale_read, fetch, type_of
@@ -24,6 +20,11 @@ from azguard.requests.lineage import drop_lineage
 from azguard.requests.results import Shown
 from azguard.resources.properties import ContentShown, CopyShown, LeaseShown, describe_content, name_of
 from azguard.resources.tree_store import ListedItem
+from azguard.wire import sdk
+from azguard.wire.answers import parse_date
+from azguard.wire.call import call
+from azguard.wire.failures import Unreadable
+from azguard.wire.operations.containers import CONTAINER_LIST_BLOBS
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -121,7 +122,7 @@ def list_blobs(
 
     Source: https://learn.microsoft.com/rest/api/storageservices/list-blobs
     """
-    client = target.account.container(target.address)
+    client = sdk.container(target.account, target.address)
     # The SDK sends the same timeouts with every page.
     repeats_names = not _OF_ONE_NAME.isdisjoint(include)
     asked: dict[str, Any] = {
@@ -182,21 +183,16 @@ def _fetch(target: Target, deadline: Deadline, prefix: str, marker: str) -> tupl
     """Fetch a page, and where the next one begins; that is empty after the last one."""
     from xml.etree import ElementTree as ET
 
-    from azure.core.exceptions import DecodeError
-
-    query = {"restype": "container", "comp": "list"}
-    query |= {"prefix": prefix} if prefix else {}
-    query |= {"marker": marker} if marker else {}
-    answer = direct.send(target.account, "GET", target.address, {}, page_timeouts(deadline), query=query)
+    answer = call(CONTAINER_LIST_BLOBS, target, page_timeouts(deadline), prefix=prefix or None, marker=marker or None)
     try:
         root = ET.fromstring(answer.content)  # noqa: S314  # an answer of the service
         blobs = root.find("Blobs")
-        if answer.status != HTTPStatus.OK or blobs is None:
-            raise DecodeError("the answer is no list of blobs")
+        if blobs is None:
+            raise Unreadable("the answer is no list of blobs")
         found = [each for each in map(_parse, blobs.iter("Blob")) if each is not None]
         return found, root.findtext("NextMarker") or ""
     except (ET.ParseError, ValueError) as error:
-        raise DecodeError(f"the answer is no list of blobs: {error}") from error
+        raise Unreadable(f"the answer is no list of blobs: {error}") from error
 
 
 def _parse(found: "Element") -> ListedItem | None:
@@ -219,9 +215,3 @@ def _parse(found: "Element") -> ListedItem | None:
         content_md5=told.get("Content-MD5"),
         blob_type=told.get("BlobType"),
     )
-
-
-@lru_cache(maxsize=256)
-def parse_date(text: str) -> datetime:
-    """Parse a date of a header; those of a listing repeat."""
-    return parsedate_to_datetime(text)

@@ -25,6 +25,7 @@ from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, verdi
 from azguard.requests.results import MetadataShown
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources.properties import ContentHeaders
+from azguard.wire import sdk
 
 
 def get(target: Target, conditions: Conditions, deadline: Deadline) -> tuple[MetadataShown, str | None]:
@@ -65,7 +66,7 @@ def replace_all(
     def attempt(found: Any, under: Conditions) -> Settled[Any]:
         op = fresh_op()
         stamped = _add_own_keys(metadata, found.metadata or {}, op, found.etag)
-        client = target.account.blob(target.address)
+        client = sdk.blob(target.account, target.address)
         request = WriteRequest(
             target=target,
             send=lambda: client.set_blob_metadata(
@@ -131,7 +132,7 @@ def replace_container_metadata(
     require_version(target, conditions.expected_etag, quote_etag(found.etag), reason="container_changed")
     op = fresh_op()
     stamped = _add_own_keys(wanted, found.metadata or {}, op, found.etag)
-    client = target.account.container(target.address)
+    client = sdk.container(target.account, target.address)
     request = WriteRequest(
         target=target,
         send=lambda: client.set_container_metadata(

@@ -10,6 +10,7 @@ from azguard.guards.resolve import Conditions
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
 from azguard.resources.properties import ContentHeaders, name_of
+from azguard.wire import sdk
 
 
 def fetch(target: Target, conditions: Conditions, deadline: Deadline) -> Any:
@@ -17,7 +18,7 @@ def fetch(target: Target, conditions: Conditions, deadline: Deadline) -> Any:
 
     Source: https://learn.microsoft.com/rest/api/storageservices/get-blob-properties
     """
-    client = target.account.blob(target.address)
+    client = sdk.blob(target.account, target.address)
     return read(
         lambda timeouts: client.get_blob_properties(headers=conditions.request_headers, **timeouts), target, deadline
     )
@@ -37,7 +38,7 @@ def fetch_tags(
 
     Source: https://learn.microsoft.com/rest/api/storageservices/get-blob-tags
     """
-    client = target.account.blob(target.address)
+    client = sdk.blob(target.account, target.address)
     # The SDK drops headers here, and the timeouts too; of an empty answer it makes None.
     found: dict[str, str] | None = read(
         lambda timeouts: client.get_blob_tags(lease=lease_id, if_tags_match_condition=condition, **timeouts),

@@ -22,6 +22,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import drop_lineage
 from azguard.requests.results import Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
+from azguard.wire import sdk
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def undelete(target: Target, deadline: Deadline) -> Written:
         BadRequest: the service, such as the emulator, cannot do it.
     Source: https://learn.microsoft.com/rest/api/storageservices/undelete-blob
     """
-    client = target.account.blob(target.address)
+    client = sdk.blob(target.account, target.address)
     request: WriteRequest[None] = WriteRequest(
         target=target,
         send=lambda: client.undelete_blob(**write_timeouts(deadline)),

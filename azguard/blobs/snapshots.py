@@ -30,6 +30,7 @@ from azguard.requests.results import SnapshotMade
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
 from azguard.updates import recording
 from azguard.updates.recording import LocalRecords, UpdateReport, UpdateRequest
+from azguard.wire import sdk
 from azguard.wire.rows import Condition
 
 _Answer = Mapping[str, Any]
@@ -89,7 +90,7 @@ def _take_version(given: Snapshot) -> BlobSnapshot:
 
 def list_kept(target: Target, include: list[str], deadline: Deadline) -> Iterator[Any]:
     """Yield what a container has under the name of a blob, in any order."""
-    container, name = target.account.container(target.address), target.address.name
+    container, name = sdk.container(target.account, target.address), target.address.name
     listed = container.list_blobs(name_starts_with=name, include=include, **page_timeouts(deadline))
     for item in pages(listed, target, deadline):
         if item.name == name:  # Others begin with this name.
@@ -115,7 +116,7 @@ def _pin(given: Snapshot) -> Snapshot:
 
 
 def _send_settled(pinned: Snapshot) -> Settled[_Answer]:
-    client = pinned.target.account.blob(pinned.target.address)
+    client = sdk.blob(pinned.target.account, pinned.target.address)
     request: WriteRequest[_Answer] = WriteRequest(
         target=pinned.target,
         send=lambda: client.create_snapshot(
@@ -243,7 +244,7 @@ class VersionKeeper:
 
     def _drop(self, made: BlobSnapshot, deadline: Deadline) -> None:
         address = replace(self.target.address, snapshot=made.snapshot)
-        send_once(lambda: self.target.account.blob(address).delete_blob(**write_timeouts(deadline)))
+        send_once(lambda: sdk.blob(self.target.account, address).delete_blob(**write_timeouts(deadline)))
 
     @property
     def _newest(self) -> str | None:

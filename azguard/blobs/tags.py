@@ -34,6 +34,7 @@ from azguard.requests.lineage import KEY
 from azguard.requests.results import Shown, Written, without_time
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources.properties import ContentHeaders
+from azguard.wire import sdk
 from azguard.wire.rows import Condition
 
 # Stands between the blob's ETag and the digest of the tags.
@@ -139,7 +140,7 @@ def _write(
     current = get(target, Conditions(lease_id=conditions.lease_id), deadline)
     _compare(target, conditions.expected_etag, current)
     wanted, condition = _carry_fence(target, tags, current.tags, conditions)
-    client = target.account.blob(target.address)
+    client = sdk.blob(target.account, target.address)
     request = WriteRequest(
         target=target,
         # The SDK maps no header of ours onto this request but these two.
@@ -229,7 +230,7 @@ def move_version(target: Target, lease_id: str | None, deadline: Deadline) -> Mo
     under = Conditions(lease_id=lease_id)
     found = properties.fetch(target, under, deadline)
     tied = replace(under, headers={Condition.IF_MATCH.header: found.etag}).request_headers
-    client, same = target.account.blob(target.address), properties.to_content_settings(ContentHeaders.of(found))
+    client, same = sdk.blob(target.account, target.address), properties.to_content_settings(ContentHeaders.of(found))
 
     def look(patience: Deadline) -> Finding[Mapping[str, Any]]:
         current, is_held = properties.fetch_whatever_lease(target, lease_id, patience)

@@ -6,18 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from itertools import chain, islice
 from typing import Any
 
-from azguard.accounts import direct
 from azguard.accounts.account import SINGLE_BYTES, Target
-from azguard.accounts.direct import ChallengeReceived
 from azguard.address import Kind
 from azguard.blobs import containers, deletes, listing, properties
 from azguard.blobs.content import download, put_blob
 from azguard.blobs.content.download import BlobGot
 from azguard.blobs.content.upload import Settings, Upload
-from azguard.blobs.listing import BlobShown
 from azguard.blobs.properties import explain_stale_read
 from azguard.blobs.write_checks import find_blob
 from azguard.guards.resolve import Conditions
@@ -28,11 +24,11 @@ from azguard.requests.lineage import KEY, drop_lineage
 from azguard.requests.results import Written
 from azguard.resources import existence
 from azguard.resources.tree_store import ListedItem, TreeGet, TreePut, TreeStore
+from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_DELETE, BLOB_GET, BLOB_PUT_BLOCK_BLOB
 
 # What all blobs together have in memory that are read at the same time: the first range of one, and AT_ONCE others.
 _CONTENT = Shares(1 + AT_ONCE)
-_METADATA = "x-ms-meta-"
 #: Each of many jobs has one of them in memory.
 _SMALL_BYTES = 1 << 20
 _RANGE = f"bytes=0-{_SMALL_BYTES - 1}"
@@ -62,18 +58,7 @@ class BlobTree(TreeStore):
 
     def list_items(self, deadline: Deadline) -> Iterator[ListedItem]:
         """Yield the blobs under the prefix."""
-        found = listing.list_names(self.root, deadline, self.prefix)
-        try:
-            first = list(islice(found, 1))
-        except ChallengeReceived:
-            first, found = [], self._list_by_sdk(deadline)
-        return chain(first, found)
-
-    def _list_by_sdk(self, deadline: Deadline) -> Iterator[ListedItem]:
-        for each in listing.list_blobs(self.root, deadline, prefix=self.prefix or None):
-            assert isinstance(each, BlobShown)
-            md5, length = each.content_md5, each.content_length
-            yield ListedItem(each.name, each.etag, each.last_modified, length, md5, each.blob_type)
+        return listing.list_names(self.root, deadline, self.prefix)
 
     def put(self, put: TreePut) -> tuple[Any, str | None]:
         """Write a blob; see ``put_blob.put``."""
@@ -149,26 +134,22 @@ def _read(
 
     Source: https://learn.microsoft.com/rest/api/storageservices/get-blob
     """
-    try:
-        answer = direct.send(target.account, "GET", target.address, {"x-ms-range": _RANGE, **headers}, timeouts)
-    except ChallengeReceived:
+    answer = call(BLOB_GET, target, timeouts, headers=headers, range=_RANGE)
+    content = answer.content
+    is_whole = answer.content_range == f"bytes 0-{len(content) - 1}/{len(content)}"
+    if answer.status != HTTPStatus.PARTIAL_CONTENT or not is_whole or not answer.etag or not answer.last_modified:
         return None
-    found, content = answer.headers, answer.content
-    is_whole = found.get("Content-Range") == f"bytes 0-{len(content) - 1}/{len(content)}"
-    etag, modified = found.get("ETag"), found.get("Last-Modified")
-    if answer.status != HTTPStatus.PARTIAL_CONTENT or not is_whole or not etag or not modified:
-        return None
-    metadata = {name[len(_METADATA) :]: value for name, value in found.items() if name.lower().startswith(_METADATA)}
+    metadata = answer.metadata
     with suppress(ValueError):
         got = BlobGot(
             address=str(target.address),
-            etag=etag,
-            last_modified=listing.parse_date(modified),
+            etag=answer.etag,
+            last_modified=answer.last_modified,
             content_length=len(content),
             start=0,
             length=len(content),
-            content_type=found.get("Content-Type"),
-            blob_type=found.get("x-ms-blob-type"),
+            content_type=answer.content_type,
+            blob_type=answer.blob_type,
             content_hash=f"sha256:{hashlib.sha256(content).hexdigest()}",
             file=None,
             metadata=drop_lineage(metadata),

@@ -18,6 +18,7 @@ from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage
 from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion, Leasable
+from azguard.wire import sdk
 
 if TYPE_CHECKING:
     from azguard.blobs.snapshots import VersionKeeper
@@ -79,7 +80,7 @@ class LeasableBlob(ABC):
 
     def list_versions(self, deadline: Deadline) -> list[KeptVersion]:
         """Return the blob's kept versions, oldest first."""
-        container = self.target.account.container(self.target.address)
+        container = sdk.container(self.target.account, self.target.address)
         name = self.target.address.name
         include = ["versions", "metadata"]
         found = container.list_blobs(name_starts_with=name, include=include, **page_timeouts(deadline))
@@ -94,7 +95,7 @@ class LeasableBlob(ABC):
     def _lease(self, lease_id: str) -> Any:
         from azure.storage.blob import BlobLeaseClient
 
-        return BlobLeaseClient(self.target.account.blob(self.target.address), lease_id)
+        return BlobLeaseClient(sdk.blob(self.target.account, self.target.address), lease_id)
 
     def _set_metadata(
         self,
@@ -104,7 +105,7 @@ class LeasableBlob(ABC):
         lease_id: str | None,
         deadline: Deadline,
     ) -> CommittedVersion:
-        client = self.target.account.blob(self.target.address)
+        client = sdk.blob(self.target.account, self.target.address)
         stamped = add_lineage(metadata, state, lineage)
         headers = _condition_on(state, lease_id).request_headers
         return CommittedVersion.of(client.set_blob_metadata(stamped, headers=headers, **write_timeouts(deadline)))

@@ -22,6 +22,7 @@ from azguard.requests.lineage import KEY, Lineage, drop_lineage
 from azguard.updates.compared import ComparedMetadata, RefusedHere, SingleWrite, StampedMetadata, fence_by_release
 from azguard.updates.recording import ReadRecords
 from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion
+from azguard.wire import sdk
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ class BlobTags(LeasableBlob):
         wanted: dict[str, str] = json.loads(content)
         if self.lock_fence is not None:
             wanted = fences.with_fence_tag(wanted, self.lock_fence)
-        client = self.target.account.blob(self.target.address)
+        client = sdk.blob(self.target.account, self.target.address)
 
         def send(held: str | None) -> CommittedVersion:
             if self.lock_fence is not None:
@@ -179,7 +180,7 @@ class ContainerMetadata(ComparedMetadata):
 
     def send(self, stamped: Mapping[str, str], lease_id: str | None, deadline: Deadline) -> CommittedVersion:
         """Send Set Container Metadata once."""
-        client = self.target.account.container(self.target.address)
+        client = sdk.container(self.target.account, self.target.address)
         headers = Conditions(lease_id=lease_id).request_headers
         return CommittedVersion.of(
             client.set_container_metadata(dict(stamped), headers=headers, **write_timeouts(deadline))

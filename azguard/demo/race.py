@@ -26,7 +26,7 @@ from azguard.processes import signals
 from azguard.processes.signals import hold_back_interruptions
 
 if TYPE_CHECKING:
-    from azguard.faultproxy.proxy import Answer
+    from azguard.faultproxy.proxy import ProxiedAnswer
 
 
 # The longest wait for output, so that the display shows the time go by.
@@ -250,7 +250,7 @@ def _race(
     return ended
 
 
-def _count_lost(log: "list[Answer]") -> int:
+def _count_lost(log: "list[ProxiedAnswer]") -> int:
     return sum(answer.dropped for answer in log)
 
 

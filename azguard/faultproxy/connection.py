@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from email.utils import format_datetime, parsedate_to_datetime
 
-from azguard.faultproxy.faults import Answer, Chosen, Decide, Fault, Request
+from azguard.faultproxy.faults import Chosen, Decide, Fault, ProxiedAnswer, Request
 
 _PIECE = 64 * 1024
 _DATE = re.compile(rb"(?<=\r\nDate: )[^\r]+", re.IGNORECASE)
@@ -163,7 +163,7 @@ class Peer:
 class Connection:
     """One client's connection, and ours to the emulator for it; both are kept alive."""
 
-    def __init__(self, client: Peer, port: int, decide: Decide, record: Callable[[Answer], None]) -> None:
+    def __init__(self, client: Peer, port: int, decide: Decide, record: Callable[[ProxiedAnswer], None]) -> None:
         self._client = client
         self._port = port
         self._decide = decide
@@ -187,13 +187,13 @@ class Connection:
         decided = self._decide(request)
         chosen = Chosen(decided) if isinstance(decided, Fault) else decided
         if chosen.fault is Fault.RESET:
-            self._record(Answer(request, chosen.fault, None))
+            self._record(ProxiedAnswer(request, chosen.fault, None))
             _reset(self._client)
             return False
         content = _body_of_request(self._client.reader, head)
         if chosen.fault in (Fault.FAIL_BEFORE, Fault.STORED_BEFORE):
             await read_whole(content)
-            self._record(Answer(request, chosen.fault, None))
+            self._record(ProxiedAnswer(request, chosen.fault, None))
             return await self._answer_instead(head, chosen)
         if chosen.fault is Fault.ZOMBIE:
             content = _yield_once(await read_whole(content))
@@ -220,7 +220,7 @@ class Connection:
                 answer = await self._answer(upstream, fault)
                 int(answer.start[1])  # raises ValueError if the emulator does not speak HTTP
             except GONE:
-                self._record(Answer(request, fault, None, sent=sent))
+                self._record(ProxiedAnswer(request, fault, None, sent=sent))
                 raise
             said = _body_of_answer(upstream.reader, answer, request.method)
             record = _to_answer(request, fault, answer, sent)
@@ -277,7 +277,7 @@ class Connection:
         return False
 
     async def _answer_instead(self, head: Head, chosen: Chosen) -> bool:
-        """Answer with what is stored, if the fault says so, else with 503."""
+        """ProxiedAnswer with what is stored, if the fault says so, else with 503."""
         failure = _FAILURE + (b"" if head.start[0] == "HEAD" else _BUSY)
         is_stored = chosen.fault in (Fault.STORED_AFTER, Fault.STORED_BEFORE)
         self._client.writer.write(chosen.stored if is_stored else failure)
@@ -315,9 +315,9 @@ class Connection:
         return self._upstream
 
 
-def _to_answer(request: Request, fault: Fault, answer: Head, sent: float) -> Answer:
+def _to_answer(request: Request, fault: Fault, answer: Head, sent: float) -> ProxiedAnswer:
     """Return the record of an answer that came just now."""
-    return Answer(
+    return ProxiedAnswer(
         request=request,
         fault=fault,
         status=int(answer.start[1]),

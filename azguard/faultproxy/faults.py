@@ -86,7 +86,7 @@ Decide = Callable[[Request], Fault | Chosen]
 
 
 @dataclass(frozen=True)
-class Answer:
+class ProxiedAnswer:
     """What the emulator really answered, even if the client received something else."""
 
     request: Request

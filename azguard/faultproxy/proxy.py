@@ -12,16 +12,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from azguard.faultproxy.connection import GONE, HOST, LONGEST_HEAD, Connection, Peer
-from azguard.faultproxy.faults import Answer, Chosen, Decide, Fault, Request, losing
+from azguard.faultproxy.faults import Chosen, Decide, Fault, ProxiedAnswer, Request, losing
 
 __all__ = [
     "GONE",
     "HOST",
     "LONGEST_HEAD",
-    "Answer",
     "Chosen",
     "Decide",
     "Fault",
+    "ProxiedAnswer",
     "Proxy",
     "Request",
     "losing",
@@ -36,12 +36,12 @@ class Proxy:
     #: On 127.0.0.1.
     port: int
     #: The answers so far, in the order in which they came.
-    log: list[Answer] = field(default_factory=list)
+    log: list[ProxiedAnswer] = field(default_factory=list)
 
 
 @contextmanager
 def running(
-    upstream_port: int, decide: Decide, *, port: int = 0, record: Callable[[Answer], None] | None = None
+    upstream_port: int, decide: Decide, *, port: int = 0, record: Callable[[ProxiedAnswer], None] | None = None
 ) -> Iterator[Proxy]:
     """Run a proxy in a thread of this process for the length of a ``with`` block.
 
@@ -64,11 +64,13 @@ def running(
 class _Server:
     """The proxy's thread: its event loop, and how the other thread starts and stops it."""
 
-    def __init__(self, upstream_port: int, decide: Decide, port: int, record: Callable[[Answer], None] | None) -> None:
+    def __init__(
+        self, upstream_port: int, decide: Decide, port: int, record: Callable[[ProxiedAnswer], None] | None
+    ) -> None:
         self._upstream_port = upstream_port
         self._decide = decide
         self._record = record
-        self._log: list[Answer] = []
+        self._log: list[ProxiedAnswer] = []
         self._ready = threading.Event()
         self._loop = asyncio.new_event_loop()
         self._serving: asyncio.Task[None] | None = None
@@ -147,7 +149,7 @@ class _Server:
             client.writer.close()
             connection.close()
 
-    def _note(self, answer: Answer) -> None:
+    def _note(self, answer: ProxiedAnswer) -> None:
         self._log.append(answer)
         if self._record is not None:
             self._record(answer)

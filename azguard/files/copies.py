@@ -1,11 +1,11 @@
 """A file as a copy of another file or of a blob, by the service itself.
 
-The service's Copy File replaces whatever is at its destination, compares nothing, and may take hours. So the service
-copies into a temporary file. Once that copy has ended and is checked, the file is put in its place as any new version
-is. While the service copies, nothing is seen at the destination, and nothing is leased.
+The service's Copy File replaces what is at its destination, compares nothing, and may take hours. So it copies into a
+temporary file. Once that copy has ended and is checked, the file is put in its place as any new version is. Meanwhile
+nothing is seen at the destination, and nothing is leased.
 
-No request to copy names the destination, nor the file that is checked: the temporary file gets another name before. So
-a request that comes late, or that the network sends twice, changes neither. At worst it leaves a temporary file.
+No request to copy names the destination, nor the file that is checked, which gets another name before. So a request
+that comes late, or twice, changes neither. At worst it leaves a temporary file.
 
 The service compares no version of the source. So azguard reads it before the copy, and again after it: an ETag never
 comes back. What a program writes over SMB may move the ETag later only; a snapshot of the share cannot be written.
@@ -46,6 +46,7 @@ from azguard.requests.lineage import KEY
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources import copies
 from azguard.resources.copies import PENDING, SUCCESS, Copied, CopyAborted, CopyDestination
+from azguard.wire import sdk
 
 # What azguard keeps in the metadata is about the source alone.
 _OWN = (KEY, *OF_LOCK)
@@ -177,7 +178,7 @@ def _describe(target: Target, conditions: Conditions) -> CopyDestination:
     return CopyDestination(
         target,
         fetch=lambda patience: writes.fetch(target, None, patience),
-        client=target.account.file(target.address),
+        client=sdk.file(target.account, target.address),
         headers=conditions.request_headers,
         guard=conditions.guard,
     )
@@ -257,7 +258,7 @@ def _judge_refusal(error: AzguardError, source: Target) -> AzguardError:
 def _fetch_source(source: Target, deadline: Deadline) -> Any:
     if source.kind is Kind.FILE:
         return writes.fetch(source, None, deadline)
-    client = source.account.blob(source.address)
+    client = sdk.blob(source.account, source.address)
     return read(lambda timeouts: client.get_blob_properties(**timeouts), source, deadline)
 
 
@@ -380,8 +381,7 @@ def _keep_apart(begun: _Begun) -> None:
 
 def _to_failure(given: FileCopy, found: Any) -> AzguardError:
     failure = copies.build_failure(given.target, found, "nothing was written")
-    is_abort = failure.reason == "copy_was_aborted"
-    return failure.but(reason="file_copy_aborted") if is_abort else failure.but(reason="file_copy_failed")
+    return failure.but(reason="file_copy_aborted" if failure.reason == "copy_was_aborted" else "file_copy_failed")
 
 
 def _to_gave_up(given: FileCopy, done: int, total: int | None) -> GaveUp:

@@ -21,6 +21,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.results import WOULD_RENAME, Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
+from azguard.wire import sdk
 
 # Bounded: the refusal is known already.
 _ASK_SECONDS = 3.0
@@ -34,7 +35,7 @@ def create(target: Target, metadata: Mapping[str, str], deadline: Deadline, op: 
         NotFound: there is no share or directory that it could be in.
     Source: https://learn.microsoft.com/rest/api/storageservices/create-directory
     """
-    client = target.account.directory(target.address)
+    client = sdk.directory(target.account, target.address)
     stamped = {**metadata, KEY: str(Lineage().after(op, None))}
     request = WriteRequest[Any](
         target=target,
@@ -65,7 +66,7 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Writte
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-directory
     """
     before = require_version(target, conditions, deadline)
-    client = target.account.directory(target.address)
+    client = sdk.directory(target.account, target.address)
     write = FileWrite(
         target=target,
         conditions=conditions,

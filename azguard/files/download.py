@@ -26,6 +26,7 @@ from azguard.requests.delivery import RANGE_BYTES, Piece, Ranges, Span
 from azguard.requests.lineage import KEY
 from azguard.requests.results import Shown
 from azguard.requests.service_errors import build_wrong_range
+from azguard.wire import sdk
 
 _ANSWERED_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 
@@ -56,7 +57,7 @@ class FileDownload:
         self._target = target
         self._headers = Conditions(lease_id=lease_id).request_headers
         self._patience = patience
-        self._client = target.account.file(target.address)
+        self._client = sdk.file(target.account, target.address)
         self._span = span
         self._first = self._read_first(lease_id)
 

@@ -16,6 +16,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
 from azguard.requests.results import MetadataShown, Shown
 from azguard.resources.properties import ContentShown, CopyShown, LeaseShown, describe_content
+from azguard.wire import sdk
 
 _OWN = (KEY, OWNER)
 _PAGE = 5000
@@ -137,7 +138,7 @@ def list_entries(
     Source: https://learn.microsoft.com/rest/api/storageservices/list-directories-and-files
     """
     address = target.address
-    found = target.account.directory(address).list_directories_and_files(
+    found = sdk.directory(target.account, address).list_directories_and_files(
         name_starts_with=prefix,
         include=_INCLUDED,
         include_extended_info=True,

@@ -25,6 +25,7 @@ from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
+from azguard.wire import sdk
 
 
 def show(target: Target, conditions: Conditions, deadline: Deadline) -> FileShown:
@@ -47,7 +48,7 @@ def delete(target: Target, conditions: Conditions, guarding_by: Guarding, deadli
         OutcomeUnknown: the answer was lost, and the file is gone: by us or by another.
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-file2
     """
-    client = target.account.file(target.address)
+    client = sdk.file(target.account, target.address)
     write = FileWrite(
         target=target,
         conditions=conditions,

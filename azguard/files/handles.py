@@ -20,6 +20,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import translate
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.times import iso
+from azguard.wire import sdk
 
 E = TypeVar("E", bound=AzguardError)
 _REASONS = ("file_is_open", "file_delete_pending")
@@ -139,7 +140,7 @@ def _judge_refusal(refusal: AzguardError, found: Finding[Mapping[str, int]]) -> 
 
 def _client(target: Target) -> Any:
     # The service takes the same requests for files and directories; the client of directories can ask for all below.
-    return target.account.directory(target.address)
+    return sdk.directory(target.account, target.address)
 
 
 def _describe(share: str, found: Any) -> Handle:

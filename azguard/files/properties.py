@@ -20,6 +20,7 @@ from azguard.requests.lineage import KEY, Lineage, fresh_op, with_lineage
 from azguard.requests.results import MetadataShown, Written
 from azguard.requests.service_errors import build_unreadable
 from azguard.resources.properties import ContentHeaders
+from azguard.wire import sdk
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def change_file(
     Source: https://learn.microsoft.com/rest/api/storageservices/set-file-properties
     """
     headers, smb = wanted
-    client = target.account.file(target.address)
+    client = sdk.file(target.account, target.address)
     if "readonly" in (smb.attributes or "").lower():
         # The record of the lease's holder could not be removed from a file that is read-only.
         guarding_by = replace(guarding_by, owner=None)
@@ -90,7 +91,7 @@ def change_directory(target: Target, smb: SmbProperties, conditions: Conditions,
     Source: https://learn.microsoft.com/rest/api/storageservices/set-directory-properties
     """
     directories.require_version(target, conditions, deadline)
-    client = target.account.directory(target.address)
+    client = sdk.directory(target.account, target.address)
 
     def send(_: Mapping[str, str], patience: Deadline) -> Any:
         return client.set_http_headers(**smb.for_sdk(), **write_timeouts(patience))
@@ -108,7 +109,7 @@ def change_quota(
         OutcomeUnknown: the answer was lost, and no lease tells whose the quota is.
     Source: https://learn.microsoft.com/rest/api/storageservices/set-share-properties
     """
-    client = target.account.share(target.address)
+    client = sdk.share(target.account, target.address)
 
     def send(headers: Mapping[str, str], patience: Deadline) -> Any:
         return client.set_share_properties(quota=gibibytes, headers=dict(headers), **write_timeouts(patience))
@@ -131,7 +132,7 @@ def count_bytes(target: Target, conditions: Conditions, deadline: Deadline) -> S
         Unavailable: the answer does not tell.
     Source: https://learn.microsoft.com/rest/api/storageservices/get-share-stats
     """
-    client = target.account.share(target.address)
+    client = sdk.share(target.account, target.address)
     headers = conditions.request_headers
     used = read(lambda timeouts: client.get_share_stats(headers=dict(headers), **timeouts), target, deadline)
     if used is None:
@@ -210,7 +211,7 @@ def _replace_file_metadata(
 def find_setter(target: Target) -> Any:
     """Return the SDK's function that replaces the metadata of a share, a directory or a file."""
     if target.kind is Kind.SHARE:
-        return target.account.share(target.address).set_share_metadata
+        return sdk.share(target.account, target.address).set_share_metadata
     if target.kind is Kind.DIR:
-        return target.account.directory(target.address).set_directory_metadata
-    return target.account.file(target.address).set_file_metadata
+        return sdk.directory(target.account, target.address).set_directory_metadata
+    return sdk.file(target.account, target.address).set_file_metadata

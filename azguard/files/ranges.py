@@ -19,6 +19,7 @@ from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import ContentWritten, Written
 from azguard.requests.sources import read_up_to
+from azguard.wire import sdk
 
 # The most that one Put Range takes.
 _PIECE_BYTES = 4 * 1024 * 1024
@@ -96,7 +97,7 @@ def _find(target: Target, asked: RangesAsked, conditions: Conditions, deadline: 
 
 
 def _ask(target: Target, asked: RangesAsked, conditions: Conditions, timeouts: Mapping[str, Any]) -> Any:
-    client, sent = target.account.file(target.address), {"headers": dict(conditions.request_headers), **timeouts}
+    client, sent = sdk.file(target.account, target.address), {"headers": dict(conditions.request_headers), **timeouts}
     # The SDK takes a length only beside an offset.
     offset = 0 if asked.offset is None and asked.length is not None else asked.offset
     if asked.previous is None:
@@ -190,7 +191,7 @@ def resize_file(
         Changed, Locked, OutcomeUnknown: as ``put``.
     Source: https://learn.microsoft.com/rest/api/storageservices/set-file-properties
     """
-    client = target.account.file(target.address)
+    client = sdk.file(target.account, target.address)
     write = FileWrite(
         target=target,
         conditions=conditions,
@@ -247,7 +248,7 @@ class _RangeRun:
 
     @property
     def _client(self) -> Any:
-        return self.given.target.account.file(self.given.target.address)
+        return sdk.file(self.given.target.account, self.given.target.address)
 
     def _write(self, length: int, send: Callable[[dict[str, str], Mapping[str, Any]], Any]) -> None:
         given, end = self.given, self.given.offset + self.done_bytes + length

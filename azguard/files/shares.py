@@ -33,6 +33,7 @@ from azguard.resources import access_policies
 from azguard.resources.access_policies import AccessPolicies
 from azguard.resources.existence import Contents, count_first_page
 from azguard.resources.properties import LeaseShown, describe_lease
+from azguard.wire import sdk
 
 _PAGE = 5000
 POLICY_RULES = PolicyRules(
@@ -80,7 +81,7 @@ def create(target: Target, settings: ShareSettings, deadline: Deadline, op: str)
         Locked: a share of that name is still being deleted.
     Source: https://learn.microsoft.com/rest/api/storageservices/create-share
     """
-    client = target.account.share(target.address)
+    client = sdk.share(target.account, target.address)
     stamped = {**settings.metadata, KEY: str(Lineage().after(op, None))}
     request = WriteRequest[Any](
         target=target,
@@ -112,7 +113,7 @@ def list_shares(
     Source: https://learn.microsoft.com/rest/api/storageservices/list-shares
     """
     everything = Target(account, Address(Kind.SHARE, ("",)))
-    found = account.share_service().list_shares(
+    found = sdk.share_service(account).list_shares(
         name_starts_with=prefix,
         include_metadata=True,
         include_snapshots=snapshots,
@@ -134,7 +135,7 @@ def delete(
         OutcomeUnknown: the answer was lost, and the share is gone: by us or by another.
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-share
     """
-    client = target.account.share(target.address)
+    client = sdk.share(target.account, target.address)
     write = FileWrite(
         target=target,
         conditions=conditions,
@@ -192,7 +193,7 @@ def take_snapshot(target: Target, metadata: Mapping[str, str], deadline: Deadlin
     kept: Mapping[str, str] = found.metadata or {}
     lineage = Lineage.parse(kept.get(KEY)).after(op, found.etag)
     stamped = with_lineage(metadata or kept, lineage)
-    client = target.account.share(target.address)
+    client = sdk.share(target.account, target.address)
     request = WriteRequest[Any](
         target=target,
         send=lambda: client.create_snapshot(metadata=stamped, **write_timeouts(deadline)),
@@ -211,7 +212,7 @@ def take_snapshot(target: Target, metadata: Mapping[str, str], deadline: Deadlin
 
 def _find_snapshot(target: Target, op: str, patience: Deadline) -> Finding[Any]:
     name = target.address.container
-    every = target.account.share_service().list_shares(
+    every = sdk.share_service(target.account).list_shares(
         name_starts_with=name, include_metadata=True, include_snapshots=True, **page_timeouts(patience)
     )
     for item in pages(every, target, patience):
@@ -227,7 +228,7 @@ def get_policies(target: Target, conditions: Conditions, deadline: Deadline) -> 
         NotFound: there is no such share.
     Source: https://learn.microsoft.com/rest/api/storageservices/get-share-acl
     """
-    client = target.account.share(target.address)
+    client = sdk.share(target.account, target.address)
     ask = partial(client.get_share_access_policy, headers=conditions.request_headers)
     return access_policies.get_versioned(target, ask, deadline)[0]
 
@@ -242,7 +243,7 @@ def replace_policies(
         OutcomeUnknown: the answer was lost, and no lease tells whose the policies are.
     Source: https://learn.microsoft.com/rest/api/storageservices/set-share-acl
     """
-    client = target.account.share(target.address)
+    client = sdk.share(target.account, target.address)
     body = access_policies.replace_body(access_policies.build_policies(policies))
 
     def send(headers: Mapping[str, str], patience: Deadline) -> Any:
@@ -261,6 +262,6 @@ def count_entries(target: Target, deadline: Deadline) -> Contents:
         Forbidden: it may not be listed.
         NotFound: it is not there.
     """
-    client = target.account.directory(target.address)
+    client = sdk.directory(target.account, target.address)
     found = client.list_directories_and_files(results_per_page=_PAGE, **page_timeouts(deadline))
     return count_first_page(found.by_page(), target, deadline, "file or directory", "files and directories")

@@ -30,6 +30,7 @@ from azguard.requests.service_errors import is_lease_problem, service_code, stat
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.requests.sources import read_up_to
 from azguard.resources.copies import PENDING
+from azguard.wire import sdk
 
 # While the service copies into it, it cannot be deleted.
 _IS_PENDING = "PendingCopyOperation"
@@ -85,7 +86,7 @@ def delete_temporary(target: Target, lease_id: str | None, deadline: Deadline) -
 
 def _send_delete(target: Target, lease_id: str | None, deadline: Deadline) -> CallResult[Any]:
     """Delete a temporary file once, with its lease if it has got that: it is noted before it is asked for."""
-    client = target.account.file(target.address)
+    client = sdk.file(target.account, target.address)
 
     def send(lease: str | None) -> CallResult[Any]:
         headers = dict(Conditions(lease_id=lease).request_headers)
@@ -98,7 +99,7 @@ def _send_delete(target: Target, lease_id: str | None, deadline: Deadline) -> Ca
 
 def stop_copy(target: Target, lease_id: str | None, deadline: Deadline) -> None:
     """Stop what the service copies into a temporary file, if anything; raise no error."""
-    client, headers = target.account.file(target.address), Conditions(lease_id=lease_id).request_headers
+    client, headers = sdk.file(target.account, target.address), Conditions(lease_id=lease_id).request_headers
     found = send_once(lambda: writes.fetch(target, lease_id, deadline)).answer
     if found is not None and found.copy.status == PENDING:
         send_once(lambda: client.abort_copy(found.copy.id, headers=headers, **write_timeouts(deadline, 1.0)))
@@ -133,7 +134,7 @@ class TemporaryFile:
     @property
     def client(self) -> Any:
         """Return the SDK's client of it."""
-        return self.target.account.file(self.target.address)
+        return sdk.file(self.target.account, self.target.address)
 
     def fill(self, first: bytes, source: BinaryIO, progress: Callable[[int], None]) -> None:
         """Write all of a source, of which ``first`` was read already, piece by piece.

@@ -27,6 +27,7 @@ from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import existence
 from azguard.resources.properties import ContentHeaders
 from azguard.resources.tree_store import ListedItem, TreeGet, TreePut, TreeStore
+from azguard.wire import sdk
 from azguard.wire.operations.shares import FILE_DELETE, FILE_GET, FILE_RENAME
 
 # So many directories are remembered as made: a tree may have more of them than fit the memory.
@@ -121,7 +122,7 @@ class _FileFolders:
         Raises:
             BadRequest: it is not empty.
         """
-        client = target.account.directory(target.address)
+        client = sdk.directory(target.account, target.address)
         try:
             self._settle(target, lambda: client.delete_directory(**write_timeouts(deadline)), deadline, is_there=False)
         except NotFound:
@@ -130,7 +131,7 @@ class _FileFolders:
 
     def _create(self, name: str, deadline: Deadline) -> None:
         target = self.locate(name)
-        client = target.account.directory(target.address)
+        client = sdk.directory(target.account, target.address)
         # That one is there already is all that was wanted.
         with suppress(Exists):
             self._settle(target, lambda: client.create_directory(**write_timeouts(deadline)), deadline, is_there=True)

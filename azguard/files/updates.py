@@ -30,6 +30,7 @@ from azguard.requests.service_errors import service_code
 from azguard.resources.properties import ContentHeaders, encode_md5
 from azguard.updates.compared import ComparedMetadata, RefusedHere, StampedMetadata
 from azguard.updates.resource import CommittedVersion, CurrentVersion
+from azguard.wire import sdk
 
 # Where a file or a share is to be, there is nothing that could hold it.
 _NOWHERE = ("ShareNotFound", "ParentNotFound")
@@ -219,7 +220,7 @@ class DirectoryMetadata(ComparedMetadata):
 
     def send(self, stamped: Mapping[str, str], lease_id: str | None, deadline: Deadline) -> CommittedVersion:
         """Send Set Directory Metadata once."""
-        client = self.target.account.directory(self.target.address)
+        client = sdk.directory(self.target.account, self.target.address)
         return CommittedVersion.of(client.set_directory_metadata(dict(stamped), **write_timeouts(deadline)))
 
 

@@ -25,6 +25,7 @@ from azguard.requests.results import Written
 from azguard.requests.service_codes import Answers
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import existence
+from azguard.wire import sdk
 
 # Why a path cannot be looked at, whatever was written to it.
 _TELL_NOTHING = ("path_of_other_type", "file_delete_pending")
@@ -74,11 +75,11 @@ def fetch(target: Target, lease_id: str | None, deadline: Deadline, answers: Ans
     account, address = target.account, target.address
     ask: Callable[..., Any]
     if target.kind is Kind.SHARE:
-        ask = account.share(address).get_share_properties
+        ask = sdk.share(account, address).get_share_properties
     elif target.kind is Kind.DIR:
-        ask = account.directory(address).get_directory_properties
+        ask = sdk.directory(account, address).get_directory_properties
     else:
-        ask = account.file(address).get_file_properties
+        ask = sdk.file(account, address).get_file_properties
     headers = Conditions(lease_id=lease_id).request_headers
     hook = (answers or Answers()).hear
     return read(lambda timeouts: ask(headers=dict(headers), raw_response_hook=hook, **timeouts), target, deadline)
@@ -92,9 +93,9 @@ def rename_once(source: Target, target: Target, deadline: Deadline, **settings: 
     account, path, answers = source.account, target.address.path, list[Any]()
     rename: Callable[..., Any]
     if source.kind is Kind.DIR:
-        rename = account.directory(source.address).rename_directory
+        rename = sdk.directory(account, source.address).rename_directory
     else:
-        rename = account.file(source.address).rename_file
+        rename = sdk.file(account, source.address).rename_file
     rename(path, raw_response_hook=answers.append, **settings, **write_timeouts(deadline))
     # The SDK drops these headers.
     headers = answers[-1].http_response.headers

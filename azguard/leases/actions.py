@@ -17,7 +17,6 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 
-from azguard.accounts import unreachable
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, Locked, NotFound, OutcomeUnknown, UsageError
 from azguard.guards.resolve import Conditions
@@ -33,6 +32,7 @@ from azguard.requests.service_codes import TYPE_MISMATCH, Answers
 from azguard.requests.service_errors import is_lease_problem, service_code, status
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
 from azguard.times import find_http_date
+from azguard.wire import throttling
 
 Facts = Mapping[str, Any]
 #: The outcome of a release that was refused where nothing is leased: a copy of it may have been first.
@@ -324,7 +324,7 @@ def give_back(
             return sent.error is None or was_acquired
         if status(sent.error) == HTTPStatus.NOT_FOUND or service_code(sent.error) == TYPE_MISMATCH:  # a directory
             return was_acquired
-        pause = max(_RELEASE_PAUSE, unreachable.find_pause_seconds(target.endpoint))
+        pause = max(_RELEASE_PAUSE, throttling.find_pause_seconds(target.endpoint))
         if sent.outcome is CallOutcome.REFUSED or patience.remaining <= pause:
             return False
         patience.pause(pause)

@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from urllib.parse import quote, unquote, urlsplit
 
-from azguard.accounts import endpoints, logins
+from azguard.accounts import endpoints
 from azguard.accounts.logins import Answered
 from azguard.errors import Changed, Unavailable
 from azguard.leases.owners import Owner, escape
 from azguard.requests.deadline import Deadline
+from azguard.wire import client
 
 _GITHUB = "https://github.com"
 _GITHUB_API = "https://api.github.com"
@@ -167,7 +168,7 @@ def _is_private(url: str) -> bool:
 
 def _ask(run: CiRun, deadline: Deadline, address: str) -> Answered:
     try:
-        return logins.get(run.api_url, run.authorization, min(_ANSWER_SECONDS, deadline.seconds))
+        return client.get(run.api_url, run.authorization, min(_ANSWER_SECONDS, deadline.seconds))
     except OSError as error:
         raise _build_unknown(run, f"there is no answer ({error})", address) from error
 

@@ -29,6 +29,7 @@ from azguard.requests import calls
 from azguard.requests.calls import page_timeouts, pages, read
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import Answers
+from azguard.wire import sdk
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -228,7 +229,7 @@ class HoldingsList:
         """
         name, slash, _ = self._selection.prefix.partition("/")
         answers = Answers()
-        listed = account.blob_service().list_containers(
+        listed = sdk.blob_service(account).list_containers(
             name_starts_with=name or None,
             include_metadata=True,
             raw_response_hook=answers.hear,
@@ -280,7 +281,7 @@ class HoldingsList:
 
 def _read_record(target: Target, deadline: Deadline) -> bytes:
     """Return the beginning of a blob's content; empty if it is gone, or may not be read."""
-    client = target.account.blob(target.address)
+    client = sdk.blob(target.account, target.address)
 
     def fetch(timeouts: Any) -> bytes:
         content: bytes = client.download_blob(offset=0, length=_RECORD_BYTES, decompress=False, **timeouts).readall()
@@ -351,7 +352,7 @@ def _list_share_states(account: Account, deadline: Deadline, prefix: str) -> Ite
         return
     answers = Answers()
     reach = deadline.restart(seconds=min(_REACH_SECONDS, deadline.seconds))
-    listed = account.share_service().list_shares(
+    listed = sdk.share_service(account).list_shares(
         name_starts_with=name or None,
         include_metadata=True,
         raw_response_hook=answers.hear,

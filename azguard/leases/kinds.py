@@ -8,6 +8,7 @@ from typing import Any
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import UsageError
+from azguard.wire import sdk
 from azguard.wire.catalogue import ALL
 from azguard.wire.rows import Operation
 
@@ -58,7 +59,7 @@ def _build_kind(noun: str, lease: Callable[[Any, str | None], Any], *, is_finite
     return LeaseKind(
         actions={action: row for action, row in rows.items() if row is not None},
         read=ALL[f"{noun}.get_properties"],
-        client=lambda target: getattr(target.account, noun)(target.address),
+        client=lambda target: getattr(sdk, noun)(target.account, target.address),
         properties=lambda client: getattr(client, f"get_{noun}_properties"),
         lease=lease,
         finite=is_finite,

@@ -25,6 +25,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op, verdict_from_lineage, with_lineage
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.times import iso
+from azguard.wire import sdk
 
 # Whose metadata no other writer can overwrite while the lease is held.
 _CARRIERS = (Kind.BLOB, Kind.SHARE, Kind.FILE)
@@ -276,11 +277,11 @@ def _sender(target: Target) -> Callable[..., Any]:
     """Return the SDK's method that replaces all metadata of a resource."""
     sender: Callable[..., Any]
     if target.kind is Kind.SHARE:
-        sender = target.account.share(target.address).set_share_metadata
+        sender = sdk.share(target.account, target.address).set_share_metadata
     elif target.kind is Kind.FILE:
-        sender = target.account.file(target.address).set_file_metadata
+        sender = sdk.file(target.account, target.address).set_file_metadata
     else:
-        sender = target.account.blob(target.address).set_blob_metadata
+        sender = sdk.blob(target.account, target.address).set_blob_metadata
     return sender
 
 

@@ -40,6 +40,7 @@ from azguard.requests.calls import page_timeouts, pages, read
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import Answers
 from azguard.times import find_moment
+from azguard.wire import sdk
 
 WEBJOBS = "webjobs"
 VM_DISK = "vm-disk"
@@ -340,7 +341,7 @@ def list_states(target: Target, deadline: Deadline, prefix: str | None, page: in
     Source: https://learn.microsoft.com/rest/api/storageservices/list-blobs
     """
     answers = Answers()
-    found = target.account.container(target.address).list_blobs(
+    found = sdk.container(target.account, target.address).list_blobs(
         name_starts_with=prefix,
         include=["metadata"],
         results_per_page=page,

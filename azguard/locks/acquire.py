@@ -7,7 +7,6 @@ container, or does not want to be served in order, the lock is simply asked for 
 import math
 from collections.abc import Callable
 
-from azguard.accounts import unreachable
 from azguard.accounts.account import Target
 from azguard.errors import (
     AzguardError,
@@ -31,6 +30,7 @@ from azguard.requests import trace
 from azguard.requests.calls import ServiceClock
 from azguard.requests.deadline import Deadline
 from azguard.times import span
+from azguard.wire import throttling
 
 # A long wait is reported again after this time.
 _REMINDER_SECONDS = 60.0
@@ -130,7 +130,7 @@ class LockAcquisition:
 
     @property
     def _asked_seconds(self) -> float:
-        return unreachable.find_pause_seconds(self._request.target.endpoint)
+        return throttling.find_pause_seconds(self._request.target.endpoint)
 
     @property
     def _is_answered(self) -> bool:

@@ -6,8 +6,7 @@ once. A holder that is killed leaves none: the next one carries the record that 
 line of its own, which is read into that of the holder.
 
 The service takes 50,000 appends. Shortly before, the lines are copied to ``NAME!log.ETAG``, and an empty blob, which
-names that copy in its metadata, takes the place of the full one: in one request, and only if nothing was
-appended since.
+names that copy in its metadata, takes the place of the full one in one request, only if nothing was appended since.
 
 Not guaranteed: all of it. An append that fails, or that the caller may not do, fails nothing: the caller is told.
 """
@@ -35,6 +34,7 @@ from azguard.requests.calls import CallResult, describe, send_once
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import service_code, status
 from azguard.times import iso
+from azguard.wire import sdk
 
 RELEASED = "released"
 LOST = "lost"
@@ -347,7 +347,7 @@ class _LogBlob:
 
     @property
     def _client(self) -> Any:
-        return self.target.account.blob(self.target.address)
+        return sdk.blob(self.target.account, self.target.address)
 
     def _append(self, text: bytes) -> CallResult[Any]:
         return send_once(lambda: self._client.append_block(text, length=len(text), **self._timeouts))
@@ -361,7 +361,7 @@ class _LogBlob:
         if full is None:
             return
         part = f".{full.etag.strip(chr(34))}"
-        copy = self.target.account.blob(_find_beside(self.target, self.target.address.name + part).address)
+        copy = sdk.blob(self.target.account, _find_beside(self.target, self.target.address.name + part).address)
         headers = {"If-None-Match": "*", "x-ms-source-if-match": full.etag}
         send_once(lambda: copy.start_copy_from_url(self._client.url, headers=headers, **self._timeouts))
         made = send_once(lambda: copy.get_blob_properties(**self._timeouts)).answer

@@ -38,6 +38,7 @@ from azguard.requests import commits
 from azguard.requests.calls import describe, send_once
 from azguard.requests.service_errors import is_lease_problem, status
 from azguard.times import iso
+from azguard.wire import sdk
 
 # The look at the writer comes before the first renewal is due.
 _PART_OF_TERM = 1 / 3
@@ -194,13 +195,13 @@ def _is_inside(reader: Reader, time: RequestTime) -> bool:
 
 def delete(blob: Target) -> None:
     """Delete the blob of a reader that has released its lease. Its name is never used again. Raise nothing."""
-    send_once(lambda: blob.account.blob(blob.address).delete_blob(connection_timeout=2, read_timeout=3))
+    send_once(lambda: sdk.blob(blob.account, blob.address).delete_blob(connection_timeout=2, read_timeout=3))
 
 
 def _delete_dead(blob: Target, etag: str, time: RequestTime) -> bool:
     """Delete the blob of a reader whose lease has ended; return whether it is certainly gone."""
     headers = {"If-Match": etag}
-    sent = send_once(lambda: blob.account.blob(blob.address).delete_blob(headers=headers, **time.timeouts()))
+    sent = send_once(lambda: sdk.blob(blob.account, blob.address).delete_blob(headers=headers, **time.timeouts()))
     return sent.error is None or status(sent.error) == HTTPStatus.NOT_FOUND
 
 

@@ -21,6 +21,7 @@ from azguard.requests import commits
 from azguard.requests.calls import CallOutcome, CallResult, ServiceClock, describe, send_once
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import status
+from azguard.wire import sdk
 
 # The first waiter asks for the lock blindly in between: a listing costs more than a request for a lease.
 _LOOK_SECONDS = 5.0
@@ -297,7 +298,7 @@ class OwnTicket:
         headers = Conditions({"If-Match": etag}).request_headers
 
         def send() -> tuple[str, datetime]:
-            client = target.account.blob(target.address)
+            client = sdk.blob(target.account, target.address)
             answer = client.set_http_headers(content, headers=headers, **self._time.timeouts())
             return answer["etag"], answer["last_modified"]
 
@@ -306,7 +307,7 @@ class OwnTicket:
     def _say_left(self, target: Target, etag: str) -> None:
         """Write on a ticket that its waiter has left, so that it counts as dead at once."""
         headers = Conditions({"If-Match": etag}).request_headers
-        client, left = target.account.blob(target.address), {TICKET: queue.LEFT}
+        client, left = sdk.blob(target.account, target.address), {TICKET: queue.LEFT}
         send_once(lambda: client.set_blob_metadata(left, headers=headers, **self._time.timeouts()))
 
     def _find_etag(self, target: Target, deadline: Deadline) -> str | None:
@@ -320,7 +321,7 @@ class OwnTicket:
     def _delete(self, target: Target, etag: str) -> bool:
         """Delete this very version of a ticket; return whether it is certainly gone."""
         headers = Conditions({"If-Match": etag}).request_headers
-        client = target.account.blob(target.address)
+        client = sdk.blob(target.account, target.address)
         sent = send_once(lambda: client.delete_blob(headers=headers, **self._time.timeouts()))
         if sent.error is None or status(sent.error) == HTTPStatus.NOT_FOUND:
             return True

@@ -32,6 +32,7 @@ from azguard.requests.results import WOULD_DELETE
 from azguard.requests.service_codes import Answers
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources.access_policies import escape, replace_body
+from azguard.wire import sdk
 
 T = TypeVar("T")
 #: What one request receives or looks at.
@@ -57,7 +58,7 @@ def put(queue: Target, text: str, visibility: int, time_to_live: int | None, dea
         OutcomeUnknown: the answer was lost. Nothing in the service tells whether the message is there.
     Source: https://learn.microsoft.com/rest/api/storageservices/put-message
     """
-    client = queue.account.queue(queue.address)
+    client = sdk.queue(queue.account, queue.address)
     request = WriteRequest[Any](
         target=queue,
         send=lambda: client.send_message(
@@ -97,7 +98,7 @@ def receive(queue: Target, number: int, visibility: int, encoding: str, deadline
         OutcomeUnknown: the answer was lost; up to so many messages may be hidden, with receipts that no one has.
     Source: https://learn.microsoft.com/rest/api/storageservices/get-messages
     """
-    client = queue.account.queue(queue.address)
+    client = sdk.queue(queue.account, queue.address)
 
     def send() -> list[Any]:
         found = client.receive_messages(
@@ -126,7 +127,7 @@ def peek(queue: Target, number: int, deadline: Deadline) -> list[MessagePeeked]:
         NotFound: there is no such queue.
     Source: https://learn.microsoft.com/rest/api/storageservices/peek-messages
     """
-    client = queue.account.queue(queue.address)
+    client = sdk.queue(queue.account, queue.address)
     found = read(lambda timeouts: client.peek_messages(max_messages=number, **timeouts), queue, deadline)
     return [describe_peeked(queue, each) for each in found]
 
@@ -139,7 +140,7 @@ def update(target: Target, receipt: str, text: str | None, visibility: int, dead
         OutcomeUnknown: the answer was lost, and with it the new receipt, if there is one.
     Source: https://learn.microsoft.com/rest/api/storageservices/update-message
     """
-    client = target.account.queue(target.address)
+    client = sdk.queue(target.account, target.address)
     body: dict[str, Any] = {} if text is None else {"raw_request_hook": replace_body(_build_message(text))}
     request = WriteRequest[Any](
         target=target,
@@ -180,7 +181,7 @@ def delete(target: Target, receipt: str, deadline: Deadline, *, hidden_until: da
         OutcomeUnknown: the answer was lost, and another reader may have received the message.
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-message2
     """
-    client, answers = target.account.queue(target.address), Answers()
+    client, answers = sdk.queue(target.account, target.address), Answers()
     request = WriteRequest[object](
         target=target,
         send=lambda: client.delete_message(
@@ -234,7 +235,7 @@ def _clear(queue: Target, deadline: Deadline) -> None:
 
     from azguard.requests.service_errors import service_code
 
-    client = queue.account.queue(queue.address)
+    client = sdk.queue(queue.account, queue.address)
     begun: Exception | None = None
     while True:
         try:

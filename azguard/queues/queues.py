@@ -31,6 +31,7 @@ from azguard.resources.access_policies import UnversionedPolicies
 from azguard.resources.existence import Contents
 from azguard.updates.compared import ComparedMetadata, StampedMetadata
 from azguard.updates.resource import CommittedVersion
+from azguard.wire import sdk
 
 _PAGE = 5000
 
@@ -64,7 +65,7 @@ def create(target: Target, metadata: Mapping[str, str], deadline: Deadline, op: 
         Locked: a queue of that name is still being deleted, which takes the service 30 seconds or more.
     Source: https://learn.microsoft.com/rest/api/storageservices/create-queue4
     """
-    client = target.account.queue(target.address)
+    client = sdk.queue(target.account, target.address)
     stamped = {**metadata, KEY: str(Lineage().after(op, None))}
     request = WriteRequest[object](
         target=target,
@@ -82,7 +83,7 @@ def fetch(target: Target, deadline: Deadline) -> Any:
 
     Source: https://learn.microsoft.com/rest/api/storageservices/get-queue-metadata
     """
-    client = target.account.queue(target.address)
+    client = sdk.queue(target.account, target.address)
     return read(lambda timeouts: client.get_queue_properties(**timeouts), target, deadline)
 
 
@@ -103,7 +104,7 @@ def list_queues(account: Account, deadline: Deadline, prefix: str | None, limit:
     Source: https://learn.microsoft.com/rest/api/storageservices/list-queues1
     """
     everything = Target(account, Address(Kind.QUEUE, ("",)))
-    found = account.queue_service().list_queues(
+    found = sdk.queue_service(account).list_queues(
         name_starts_with=prefix,
         include_metadata=True,
         results_per_page=None if limit is None else min(limit, _PAGE),
@@ -123,7 +124,7 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Writte
             another may have deleted it; if it is there, it may be a new one, and a lost request may still arrive.
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-queue3
     """
-    client = target.account.queue(target.address)
+    client = sdk.queue(target.account, target.address)
     before = existence.look_before(lambda: fetch(target, deadline))
     request = WriteRequest[object](
         target=target,
@@ -145,14 +146,14 @@ def _find_create_outcome(target: Target, op: str, patience: Deadline) -> Finding
 
 
 def _set_policies(target: Target, policies: Policies, deadline: Deadline) -> None:
-    client = target.account.queue(target.address)
+    client = sdk.queue(target.account, target.address)
     body = access_policies.replace_body(access_policies.build_policies(policies))
     client.set_queue_access_policy({}, raw_request_hook=body, **write_timeouts(deadline))
 
 
 #: See https://learn.microsoft.com/rest/api/storageservices/get-queue-acl and set-queue-acl.
 POLICIES = UnversionedPolicies(
-    reader=lambda target: target.account.queue(target.address).get_queue_access_policy,
+    reader=lambda target: sdk.queue(target.account, target.address).get_queue_access_policy,
     send=_set_policies,
     rules=PolicyRules("a queue", re.compile(r"r?a?u?p?"), "of r (read), a (add), u (update), p (process)"),
 )
@@ -206,7 +207,7 @@ def _fetch_metadata(target: Target, deadline: Deadline) -> dict[str, str]:
 
 def set_metadata(target: Target, stamped: Mapping[str, str], deadline: Deadline) -> None:
     """Send the metadata of a queue once."""
-    target.account.queue(target.address).set_queue_metadata(dict(stamped), **write_timeouts(deadline))
+    sdk.queue(target.account, target.address).set_queue_metadata(dict(stamped), **write_timeouts(deadline))
 
 
 def _compute_etag(stamped: Mapping[str, str]) -> str:

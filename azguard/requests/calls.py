@@ -15,15 +15,16 @@ from enum import Enum
 from http import HTTPStatus
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from azguard.accounts import unreachable
-from azguard.accounts.account import CONNECT_SECONDS, Account, Target
-from azguard.accounts.transport import default_timeouts, not_of_the_service
+from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
-from azguard.errors import AzguardError, ConfigError, Unavailable
+from azguard.errors import AzguardError, ConfigError, LoginFailed, Unavailable
 from azguard.requests.commits import NotSent
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import BUSY, Answers
 from azguard.requests.service_errors import NOT_IMPLEMENTED, is_unreadable, service_code, status, translate
+from azguard.wire import sdk, throttling
+from azguard.wire.client import CONNECT_SECONDS, Limits, default_limits
+from azguard.wire.failures import NotConnected, find_failure
 
 T = TypeVar("T")
 # These say that this transmission did not commit. The last six come from what stands before the service.
@@ -90,30 +91,8 @@ def outcome_of(error: BaseException) -> CallOutcome:
         # What an SMB client has not flushed yet is refused with 408 or 500, and nothing was done.
         is_refused = found in REFUSALS or code == NOT_IMPLEMENTED or code in BUSY
         return CallOutcome.REFUSED if is_refused else CallOutcome.IN_DOUBT
-    return CallOutcome.NOT_SENT if _never_connected(error) else CallOutcome.IN_DOUBT
-
-
-def _never_connected(error: BaseException) -> bool:
-    """Return whether no connection came to be: refused, unresolved or not made in time.
-
-    ServiceRequestError alone does not mean that: it is also raised when TLS breaks after the whole request
-    was delivered.
-    """
-    from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError
-
-    from azguard.accounts.unreachable import never_sent
-
-    seen: set[int] = set()
-    cause: BaseException | None = error
-    while cause is not None and id(cause) not in seen:
-        seen.add(id(cause))
-        if isinstance(cause, (NewConnectionError, NameResolutionError, ConnectTimeoutError)) or never_sent(cause):
-            return True
-        inner = getattr(cause, "inner_exception", None) or getattr(cause, "reason", None)
-        if inner is None and cause.args and isinstance(cause.args[0], BaseException):
-            inner = cause.args[0]
-        cause = inner if isinstance(inner, BaseException) else cause.__cause__
-    return False
+    was_never_sent = isinstance(error, LoginFailed) or isinstance(find_failure(error), NotConnected)
+    return CallOutcome.NOT_SENT if was_never_sent else CallOutcome.IN_DOUBT
 
 
 def write_timeouts(deadline: Deadline, at_least: float | None = None) -> Mapping[str, Any]:
@@ -135,7 +114,7 @@ def page_timeouts(deadline: Deadline) -> Mapping[str, Any]:
 
 def hold_back(target: Target, deadline: Deadline) -> None:
     """Wait as long as the service asks to be left alone; not at all where that is past the deadline."""
-    seconds = unreachable.find_pause_seconds(target.endpoint)
+    seconds = throttling.find_pause_seconds(target.endpoint)
     if 0 < seconds < deadline.remaining:
         deadline.pause(seconds)
 
@@ -157,10 +136,11 @@ def read(call: Callable[[Mapping[str, Any]], T], target: Target, deadline: Deadl
             "read_timeout": min(deadline.answer_seconds, left),
         }
         try:
-            with default_timeouts(timeouts, is_strict=deadline.ends is not None):
+            limits = Limits(timeouts["connection_timeout"], timeouts["read_timeout"], deadline.ends is not None)
+            with default_limits(limits):
                 return call(timeouts)
         except Exception as error:  # whatever a read raises, asking again is safe
-            wait = max(pause, unreachable.find_pause_seconds(target.endpoint))
+            wait = max(pause, throttling.find_pause_seconds(target.endpoint))
             if not _is_transient(error) or deadline.remaining <= wait:
                 raise translate(error, target) from error
         deadline.pause(wait)
@@ -223,18 +203,14 @@ class Markers:
 
 
 def _is_transient(error: BaseException) -> bool:
-    from azure.core.exceptions import AzureError
-
-    from azguard.accounts.unreachable import is_final
-
     if is_unreadable(error):
         return True
     found = status(error)
     if found is not None:
         return found >= HTTPStatus.INTERNAL_SERVER_ERROR or found in (408, 429)
-    if (foreign := not_of_the_service(error)) is not None:
-        return foreign.may_pass
-    return isinstance(error, (AzureError, OSError)) and not is_final(error)
+    if (failure := find_failure(error)) is not None:
+        return failure.may_pass
+    return isinstance(error, OSError)
 
 
 class ServiceClock:
@@ -281,10 +257,10 @@ def ask_service_time(account: Account, kind: Kind, deadline: Deadline) -> dateti
     ask_nothing: Any
     if kind.service == "file":
         nothing = Address(Kind.SHARE, (name,))
-        ask_nothing = account.share(nothing).get_share_stats
+        ask_nothing = sdk.share(account, nothing).get_share_stats
     else:
         nothing = Address(Kind.BLOB, (name, name))
-        ask_nothing = account.blob(nothing).get_block_list
+        ask_nothing = sdk.blob(account, nothing).get_block_list
     answers = Answers()
     try:
         read(

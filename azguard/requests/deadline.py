@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from azguard.accounts import transport
+from azguard.wire import listeners
 
 # An endpoint that is not there is reported within five seconds, start-up included, unless --timeout says otherwise.
 PATIENCE_SECONDS = 4.0
@@ -105,7 +105,7 @@ class Deadline:
         """Sleep so long, but not beyond the deadline, which another thread may make pass meanwhile."""
         left = min(seconds, self.remaining)
         if left:
-            transport.tell_listeners(f"waiting {left:.2f} s before the next request")
+            listeners.tell_listeners(f"waiting {left:.2f} s before the next request")
         self.sleep(min(left, _LONGEST_SLEEP_SECONDS))
         while (left := left - _LONGEST_SLEEP_SECONDS) > 0 and not self.passed:
             self.sleep(min(left, _LONGEST_SLEEP_SECONDS))

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, Protocol
 
-from azguard.accounts.exchanges import CONNECTIONS
 from azguard.errors import AzguardError, OutcomeUnknown
 from azguard.requests import commits
+from azguard.wire.exchange import CONNECTIONS
 
 # More threads would wait for each other: Python runs one at a time.
 DEFAULT_JOBS = 16

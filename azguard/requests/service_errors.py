@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from azguard import errors, times
-from azguard.accounts import endpoints, unreachable
+from azguard.accounts import endpoints
 from azguard.accounts.account import Target
-from azguard.accounts.transport import NotOfTheService, not_of_the_service
 from azguard.address import Kind
 from azguard.requests import service_codes
 from azguard.requests.commits import NotSent
+from azguard.wire import throttling
+from azguard.wire.failures import NotOfTheService, Unreadable, find_failure
 
 _CONFLICTING_BLOCKS = {"InvalidBlockList", "InvalidBlobOrBlock"}
 # Refusals of a conditional write that say what 412 says: it was created, deleted, or our blocks were discarded.
@@ -71,14 +72,12 @@ def status(error: BaseException) -> int | None:
 
 
 def is_unreadable(error: BaseException) -> bool:
-    """Return whether the SDK could make nothing of an answer that was a success: its body is cut, or is another's."""
-    from azure.core.exceptions import AzureError
-
+    """Return whether nothing could be made of an answer that was a success: its body is cut, or is another's."""
     found = status(error)
     if found is not None:
         return found < HTTPStatus.MULTIPLE_CHOICES
-    if isinstance(error, (AzureError, OSError, errors.AzguardError)):
-        return False
+    if isinstance(error, (Unreadable, errors.AzguardError, OSError)) or find_failure(error) is not None:
+        return isinstance(error, Unreadable)
     return any(
         frame.f_globals.get("__name__", "").startswith(_SDK) for frame, _ in traceback.walk_tb(error.__traceback__)
     )
@@ -179,7 +178,7 @@ class _AskedWait(NamedTuple):
 
 
 def _find_asked_wait(target: Target) -> _AskedWait:
-    seconds = ceil(unreachable.find_pause_seconds(target.endpoint))
+    seconds = ceil(throttling.find_pause_seconds(target.endpoint))
     if not seconds:
         return _AskedWait()
     return _AskedWait(f" and asks to be left alone for {times.span(seconds)}", {"retry_after": seconds})
@@ -228,7 +227,7 @@ def _not_asked(foreign: NotOfTheService, target: Target, facts: dict[str, Any]) 
     facts = {**facts, "http_status": foreign.status}
     host, proxy = urlsplit(target.endpoint).hostname or "", endpoints.find_proxy(target.endpoint)
     if proxy is not None and foreign.status in (401, 403, 407):
-        from azguard.accounts import unreachable
+        from azguard.wire import unreachable
 
         reason = unreachable.describe_proxy_refusal(proxy, host, foreign.status)
         return errors.Unavailable(reason.message, reason=reason.reason, values=reason.values, **facts)
@@ -280,14 +279,13 @@ def _not_found(target: Target, code: str | None, facts: dict[str, Any]) -> error
 
 
 def _without_status(error: BaseException, target: Target, facts: dict[str, Any]) -> errors.AzguardError:
-    from azure.core.exceptions import AzureError
+    failure = find_failure(error)
+    if isinstance(failure, NotOfTheService):
+        return _not_asked(failure, target, facts)
+    if failure is not None:
+        from azguard.wire import unreachable
 
-    if (foreign := not_of_the_service(error)) is not None:
-        return _not_asked(foreign, target, facts)
-    if isinstance(error, (AzureError, OSError)):
-        from azguard.accounts import unreachable
-
-        reason = unreachable.explain(error, target.endpoint, target.kind.service)
+        reason = unreachable.explain(failure, target.endpoint, target.kind.service)
         return errors.Unavailable(reason.message, reason=reason.reason, values=reason.values, **facts)
     return errors.AzguardError(f"{type(error).__name__}: {_first_line(error)}", **facts)
 

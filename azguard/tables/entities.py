@@ -12,7 +12,6 @@ from http import HTTPStatus
 from typing import Any, ClassVar, TypeVar
 
 from azguard.accounts.account import Target
-from azguard.accounts.exchanges import TRUNCATED
 from azguard.address import Address, Kind
 from azguard.guards.versions import SeenVersion
 from azguard.requests.calls import page_timeouts, read, walk
@@ -20,6 +19,8 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
 from azguard.tables import edm
 from azguard.tables.edm import ANNOTATION, KEYS, PARTITION_KEY, ROW_KEY, TIMESTAMP, Entity
+from azguard.wire import sdk
+from azguard.wire.failures import Broken, BrokenAnswer
 
 T = TypeVar("T")
 # Without If-Match the service would create what is missing; this means any version.
@@ -57,7 +58,7 @@ def get(
         NotFound: there is no such entity, or no such table.
     Source: https://learn.microsoft.com/rest/api/storageservices/query-entities
     """
-    client = target.account.table(target.address)
+    client = sdk.table(target.account, target.address)
     _, partition, row = target.address.parts
     answers: list[Stored] = []
     keep = _keep(answers, Stored.of)
@@ -80,7 +81,7 @@ def read_pages(
 
     Source: https://learn.microsoft.com/rest/api/storageservices/query-entities
     """
-    client = target.account.table(target.address)
+    client = sdk.table(target.account, target.address)
     answers: list[list[Stored]] = []
     keep = _keep(answers, lambda answer: [Stored.of(each) for each in answer["value"]])
     asked = {"select": select, "results_per_page": page, "raw_response_hook": keep, **page_timeouts(deadline)}
@@ -95,7 +96,7 @@ def insert(target: Target, entity: Entity, timeouts: Mapping[str, Any]) -> str:
 
     Source: https://learn.microsoft.com/rest/api/storageservices/insert-entity
     """
-    client = target.account.table(target.address)
+    client = sdk.table(target.account, target.address)
     return _etag(client.create_entity(edm.for_sdk(entity), **timeouts))
 
 
@@ -106,7 +107,7 @@ def write(target: Target, entity: Entity, etag: str, *, merge: bool, timeouts: M
     """
     from azure.data.tables import UpdateMode
 
-    client = target.account.table(target.address)
+    client = sdk.table(target.account, target.address)
     mode = UpdateMode.MERGE if merge else UpdateMode.REPLACE
     return _etag(client.update_entity(edm.for_sdk(entity), mode, **to_condition(etag), **timeouts))
 
@@ -118,7 +119,7 @@ def upsert(target: Target, entity: Entity, *, merge: bool, timeouts: Mapping[str
     """
     from azure.data.tables import UpdateMode
 
-    client = target.account.table(target.address)
+    client = sdk.table(target.account, target.address)
     mode = UpdateMode.MERGE if merge else UpdateMode.REPLACE
     return _etag(client.upsert_entity(edm.for_sdk(entity), mode, **timeouts))
 
@@ -130,7 +131,7 @@ def delete(target: Target, etag: str, timeouts: Mapping[str, Any]) -> None:
     """
     from azure.core.exceptions import ResourceNotFoundError
 
-    client = target.account.table(target.address)
+    client = sdk.table(target.account, target.address)
     _, partition, row = target.address.parts
     answers: list[Any] = []
 
@@ -144,10 +145,8 @@ def delete(target: Target, etag: str, timeouts: Mapping[str, Any]) -> None:
 
 def _etag(answer: Mapping[str, Any]) -> str:
     """Return the ETag, which the answer to every write of an entity has; without it the answer was truncated."""
-    from azure.core.exceptions import ServiceResponseError
-
     if not answer.get("etag"):
-        raise ServiceResponseError(TRUNCATED)
+        raise BrokenAnswer(Broken.TRUNCATED)
     return str(answer["etag"])
 
 

@@ -22,6 +22,7 @@ from azguard.resources import existence
 from azguard.resources.access_policies import UnversionedPolicies
 from azguard.resources.existence import Contents, count_first_page
 from azguard.tables import entities
+from azguard.wire import sdk
 
 # The most that one page holds.
 _PAGE = 1000
@@ -51,7 +52,7 @@ def create(target: Target, deadline: Deadline) -> Written:
         Locked: a table of that name is still being deleted, which takes the service 40 seconds or more.
     Source: https://learn.microsoft.com/rest/api/storageservices/create-table
     """
-    client = target.account.table(target.address)
+    client = sdk.table(target.account, target.address)
     is_there = existence.look_before(lambda: exists(target, deadline))
     if is_there:
         raise Exists(f"{target} exists already", address=str(target.address))
@@ -91,7 +92,7 @@ def list_tables(account: Account, deadline: Deadline, prefix: str | None, limit:
     if not re.fullmatch(r"[A-Za-z0-9]*", prefix):
         return  # no table's name begins like that
     everything = Target(account, Address(Kind.TABLE, ("",)))
-    service = account.table_service()
+    service = sdk.table_service(account)
     asked = {"results_per_page": limit and min(limit, _PAGE), **page_timeouts(deadline)}
     between = f"TableName ge '{prefix}' and TableName lt '{prefix}{_BEHIND_LETTERS}'"
     found: Any = service.query_tables(between, **asked) if prefix else service.list_tables(**asked)
@@ -128,7 +129,7 @@ def _delete(target: Target, deadline: Deadline) -> None:
     def keep(response: Any) -> None:
         answers.append(response.http_response)
 
-    target.account.table(target.address).delete_table(raw_response_hook=keep, **write_timeouts(deadline))
+    sdk.table(target.account, target.address).delete_table(raw_response_hook=keep, **write_timeouts(deadline))
     # The SDK hides that there was no table.
     if answers and answers[-1].status_code == HTTPStatus.NOT_FOUND:
         raise ResourceNotFoundError(response=answers[-1])
@@ -138,12 +139,12 @@ def _set_policies(target: Target, policies: Policies, deadline: Deadline) -> Non
     from azure.data.tables import TableAccessPolicy
 
     made = {name: TableAccessPolicy(**policy) if any(policy.values()) else None for name, policy in policies.items()}
-    target.account.table(target.address).set_table_access_policy(made, **write_timeouts(deadline))
+    sdk.table(target.account, target.address).set_table_access_policy(made, **write_timeouts(deadline))
 
 
 #: See https://learn.microsoft.com/rest/api/storageservices/get-table-acl and set-table-acl.
 POLICIES = UnversionedPolicies(
-    reader=lambda target: target.account.table(target.address).get_table_access_policy,
+    reader=lambda target: sdk.table(target.account, target.address).get_table_access_policy,
     send=_set_policies,
     rules=PolicyRules("a table", re.compile(r"r?a?u?d?"), "of r (read), a (add), u (update), d (delete)"),
 )
@@ -157,6 +158,6 @@ def count_entities(target: Target, deadline: Deadline) -> Contents:
         NotFound: it is not there.
     Source: https://learn.microsoft.com/rest/api/storageservices/query-entities
     """
-    client = target.account.table(target.address)
+    client = sdk.table(target.account, target.address)
     asked = {"select": "PartitionKey", "results_per_page": _PAGE, **page_timeouts(deadline)}
     return count_first_page(client.list_entities(**asked).by_page(), target, deadline, "entity", "entities")

@@ -10,7 +10,6 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from azguard import columns
-from azguard.accounts.exchanges import TRUNCATED
 from azguard.errors import AzguardError, Changed, NotFound, OutcomeUnknown, UsageError
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
@@ -21,6 +20,8 @@ from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteReques
 from azguard.resources.existence import look_before
 from azguard.tables import edm, entities, writes
 from azguard.tables.writes import EntityWrite, Verb, fetch_current, judge_outcome
+from azguard.wire import sdk
+from azguard.wire.failures import Broken, BrokenAnswer
 
 if TYPE_CHECKING:
     from azguard.tables.entities import Stored
@@ -223,7 +224,7 @@ class _Transaction:
             raise self._explain(error, item) from error
 
     def _send(self) -> list[str | None]:
-        client = self._table.account.table(self._table.address)
+        client = sdk.table(self._table.account, self._table.address)
         try:
             answers = client.submit_transaction(self._operations, **write_timeouts(self._deadline))
         except Exception as error:
@@ -231,9 +232,7 @@ class _Transaction:
             raise
         etags = [answer.get("etag") for answer in answers]
         if [bool(etag) for etag in etags] != [item.write.verb is not Verb.DELETE for item in self._items]:
-            from azure.core.exceptions import ServiceResponseError
-
-            raise ServiceResponseError(TRUNCATED)
+            raise BrokenAnswer(Broken.TRUNCATED)
         return etags
 
     def _look(self, patience: Deadline) -> Finding[list[str | None]]:

@@ -16,7 +16,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from azguard.accounts.account import Target
-from azguard.accounts.exchanges import TRUNCATED
 from azguard.address import Address, Kind
 from azguard.errors import NotFound, UsageError
 from azguard.requests.calls import write_timeouts
@@ -27,6 +26,8 @@ from azguard.tables.edm import ANNOTATION, DATETIME, KEYS, PARTITION_KEY, ROW_KE
 from azguard.tables.entities import Stored
 from azguard.times import iso
 from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion
+from azguard.wire import sdk
+from azguard.wire.failures import Broken, BrokenAnswer
 
 # A missing entity is no error here; a missing table is.
 _NO_TABLE = "TableNotFound"
@@ -269,9 +270,7 @@ def _transaction(target: Target, changes: Sequence[_Change], deadline: Deadline)
 
     Source: https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions
     """
-    from azure.core.exceptions import ServiceResponseError
-
-    answers = target.account.table(target.address).submit_transaction(changes, **write_timeouts(deadline))
+    answers = sdk.table(target.account, target.address).submit_transaction(changes, **write_timeouts(deadline))
     if len(answers) != len(changes) or not answers[0].get("etag"):
-        raise ServiceResponseError(TRUNCATED)
+        raise BrokenAnswer(Broken.TRUNCATED)
     return str(answers[0]["etag"])

@@ -7,7 +7,6 @@ never be committed. What cannot be proved is reported as *unknown*.
 
 from typing import NamedTuple
 
-from azguard.accounts import unreachable
 from azguard.errors import AzguardError, Changed, GaveUp, Locked, NotFound, OutcomeUnknown, Unavailable
 from azguard.requests import commits
 from azguard.requests.calls import CallOutcome, CallResult, describe, send_once
@@ -26,6 +25,7 @@ from azguard.updates.resource import (
     find_applied,
 )
 from azguard.updates.run import UpdateRun, Work, check_fence, list_created_keys, pluralize, require_existing, transform
+from azguard.wire import throttling
 
 # A conflict is retried within so many round trips, however often it happened, so that losers do not wait longest.
 # Measured on 4 hosts of 8 writers (benchmarks/contention.py): 5 round trips need 4.1 requests per commit, 8 need 3.8.
@@ -259,7 +259,7 @@ class Loop:
     def _back_off(self, error: BaseException) -> None:
         run = self.run
         run.failure = error
-        asked = unreachable.find_pause_seconds(run.resource.target.endpoint)
+        asked = throttling.find_pause_seconds(run.resource.target.endpoint)
         if asked >= run.deadline.remaining:
             raise run.build_gave_up()
         window = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**run.unanswered)

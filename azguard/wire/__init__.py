@@ -1,6 +1,19 @@
 """How the services are spoken to: one row for each operation, and the one way from a row to an answer.
 
-``rows``        what a row says, and the words for it
-``operations``  the rows of each service
-``catalogue``   all of them by name, and why one does not honour a condition
+``rows``         what a row says, and the words for it
+``operations``   the rows of each service
+``catalogue``    all of them by name, and why one does not honour a condition
+``call``         an operation sent once, as its row says, and its whole answer
+``answers``      names of arguments and fields → headers and queries
+``identity``     what proves the caller: a signature, a SAS, a token
+``client``       a request and the answer to it that may be believed
+``listeners``    those who listen to requests
+``connections``  requests written to sockets, answers read whole from them
+``network``      a connection to a host: its name, a proxy, TLS
+``exchange``     the limits of one exchange, in seconds and bytes
+``failures``     why there is no answer, and what a refusal is
+``unreachable``  why there is no answer, in words
+``throttling``   how long a service wants to be left alone
+``sdk``          the SDK's clients, for what has no row of our own
+``sdk_transport``  what these clients and logins send with
 """

@@ -87,6 +87,24 @@ class Part(StrEnum):
     ACL = "acl"
 
 
+class Http(NamedTuple):
+    """How an operation is spoken over HTTP."""
+
+    method: str
+    #: The parts of the query that never change; ``restype`` of a container, a share or a directory goes without saying.
+    query: tuple[tuple[str, str], ...] = ()
+    #: The headers that never change.
+    headers: tuple[tuple[str, str], ...] = ()
+    #: The arguments that it sends; see ``answers.ARGUMENTS``.
+    sends: frozenset[str] = frozenset()
+    #: The fields that its answer tells; see ``answers.FIELDS``.
+    returns: frozenset[str] = frozenset()
+    #: The statuses of success.
+    ok: frozenset[int] = frozenset({200})
+    #: What stands in the path behind the resource.
+    below: str = ""
+
+
 class Operation(NamedTuple):
     """One operation of the REST interface."""
 
@@ -108,6 +126,8 @@ class Operation(NamedTuple):
     remark: str = ""
     #: What it reads or writes.
     part: Part = Part.WHOLE
+    #: None where the SDK sends it.
+    http: Http | None = None
 
     @property
     def writes(self) -> bool:
@@ -189,3 +209,29 @@ creates = partial(Operation, Write.CREATES)
 puts = partial(Operation, Write.PUTS)
 changes = partial(Operation, Write.CHANGES)
 appends = partial(Operation, Write.APPENDS)
+
+
+def speaks(
+    method: str,
+    comp: str = "",
+    *,
+    sends: str = "",
+    returns: str = "",
+    ok: tuple[int, ...] = (200,),
+    below: str = "",
+    headers: tuple[tuple[str, str], ...] = (),
+    query: tuple[tuple[str, str], ...] = (),
+) -> Http:
+    """Return how an operation is spoken; the names of what it sends and returns are separated by spaces."""
+    asked = (("comp", comp), *query) if comp else query
+    return Http(method, asked, headers, frozenset(sends.split()), frozenset(returns.split()), frozenset(ok), below)
+
+
+#: What names the version of a resource.
+VERSION = "etag last_modified version_id"
+#: What a lease on a resource is.
+LEASE = "lease_status lease_state lease_duration"
+#: What a copy into a resource is.
+COPY = "copy_id copy_source copy_status copy_progress copy_description copy_completed"
+#: What content is to be delivered as.
+CONTENT = "content_type content_encoding content_language content_disposition cache_control content_md5"

@@ -14,7 +14,6 @@ from math import ceil
 from typing import Protocol
 
 from azguard import times
-from azguard.accounts import unreachable
 from azguard.accounts.account import Target
 from azguard.errors import Exists, NotFound
 from azguard.processes.channel import wait_readable
@@ -24,6 +23,7 @@ from azguard.queues.message_results import Received
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op
 from azguard.times import iso
+from azguard.wire import throttling
 from azguard.worker.settings import MessageFacts, WorkSettings
 
 # An answer that takes longer is better asked for anew, before a message is visible again.
@@ -124,7 +124,7 @@ class QueueInbox:
         return [Taken(each, at, at + _find_life_seconds(each, seconds)) for each in received]
 
     def find_asked_seconds(self) -> float:
-        return unreachable.find_pause_seconds(self._queue.endpoint)
+        return throttling.find_pause_seconds(self._queue.endpoint)
 
     def hide(self, message: Taken, receipt: MessageReceipt, seconds: int) -> MessageReceipt:
         """Hide a message for so many seconds from now, and return its new receipt."""

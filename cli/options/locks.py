@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from azguard.accounts import transport
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli import completers, context, redaction
@@ -27,6 +26,7 @@ from azguard.locks.lock_blobs import ANSWER_SECONDS, AcquireSettings, LockReques
 from azguard.locks.run import LockPlan
 from azguard.processes import child
 from azguard.requests.deadline import Deadline
+from azguard.wire import listeners
 
 if TYPE_CHECKING:
     from azguard.locks.terraform import StateGuard
@@ -162,7 +162,7 @@ def acquire_settings(env: Environment, owner: Owner, seconds: int, *, create: bo
         records=leases.CacheRecords(env),
         processes=ProcessLeases(env.folders.process_leases),
         say=env.out.say,
-        tell=transport.tell_listeners,
+        tell=listeners.tell_listeners,
         uniform=random.SystemRandom().uniform,
         refuse_own=lambda request, wait: steps.refuse_own(env, request, wait),
     )

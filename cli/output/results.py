@@ -8,13 +8,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
-from azguard.accounts import transport
 from azguard.cli.output import terminal
 from azguard.cli.output.json_form import to_json_form
 from azguard.cli.output.progress import Progress
 from azguard.cli.output.stream import HINT, build_output_failed
 from azguard.documents import controls, json_text
 from azguard.errors import OutputFailed
+from azguard.wire import listeners
 
 # Of the second line of a message.
 _INDENT = 2
@@ -342,7 +342,7 @@ def trace_to(out: Output, shared: Mapping[str, Any], environ: Mapping[str, str])
     def tell(text: str) -> None:
         out.verbose(f"{time.monotonic() - began:7.3f} s  {redaction.redact(text, secrets)}")
 
-    return transport.listen_to_requests(tell)
+    return listeners.listen_to_requests(tell)
 
 
 def _find_unknown(text: str, value: Any) -> str | None:

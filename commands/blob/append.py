@@ -5,7 +5,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, ClassVar
 
-from azguard.accounts import transport
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli import completers
@@ -20,6 +19,7 @@ from azguard.cli.rules.engine import at_most_one, excludes
 from azguard.errors import UsageError
 from azguard.guards.requested import RequestedConditions
 from azguard.requests.deadline import PATIENCE_SECONDS
+from azguard.wire import listeners
 from azguard.wire.operations.blobs import BLOB_APPEND_BLOCK, BLOB_APPEND_BLOCK_FROM_URL, BLOB_SEAL_APPEND_BLOB
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _join_queue(env: Environment, target: Target) -> Callable[[], AbstractContex
 
     key = f"{target.endpoint} {target.address}"
     return lambda: LocalQueue(
-        env.folders.queues, key, env.patience(None, _CONTENTION_SECONDS), transport.tell_listeners
+        env.folders.queues, key, env.patience(None, _CONTENTION_SECONDS), listeners.tell_listeners
     )
 
 

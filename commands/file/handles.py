@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
-from azguard.accounts import transport
 from azguard.address import Kind
 from azguard.cli import completers
 from azguard.cli.context import Environment
@@ -25,6 +24,7 @@ from azguard.smb.file_lock import ByteRange, FileLock, FileLockSettings, Share
 from azguard.smb.file_lock_run import FileLockPlan
 from azguard.smb.holders import BreakFileLock
 from azguard.times import parse_size
+from azguard.wire import listeners
 from azguard.wire.operations.shares import FILE_FORCE_CLOSE_HANDLES, FILE_LIST_HANDLES
 
 _Recursive = Annotated[bool, flag("--recursive, -r", "Include all files and directories below it.")]
@@ -170,7 +170,7 @@ def _settings(env: Environment, given: FileLockOptions) -> FileLockSettings:
         lost_after=given.lost_after,
         create=not given.no_create,
         say=env.out.say,
-        tell=transport.tell_listeners,
+        tell=listeners.tell_listeners,
         uniform=random.SystemRandom().uniform,
     )
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from azguard.accounts import transport
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli.context import Environment
@@ -20,6 +19,7 @@ from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
 from azguard.updates.plan import RAW_OP, UpdatePlan, choose_op
 from azguard.updates.recording import LocalRecords, UpdateRequest
 from azguard.updates.resource import UpdatableResource
+from azguard.wire import listeners
 
 if TYPE_CHECKING:
     from azguard.processes.child import Editor
@@ -100,7 +100,7 @@ def deadline(env: Environment, given: UpdateOptions) -> Deadline:
 
 def records(env: Environment) -> LocalRecords:
     """Return where an update keeps its records; its story is told for --verbose, with the time elapsed."""
-    return LocalRecords(folders=env.folders, reads=env.reads, tell=transport.tell_listeners, warn=_warn_once(env))
+    return LocalRecords(folders=env.folders, reads=env.reads, tell=listeners.tell_listeners, warn=_warn_once(env))
 
 
 def _warn_once(env: Environment) -> Callable[[str], None]:
@@ -141,7 +141,7 @@ def many(env: Environment, table: Target, given: UpdateOptions, typed: tuple[Typ
         query_deadline=env.deadline,
         patience=deadline(env, given),
         journals=env.folders.attempts,
-        tell=lambda target, _, text: transport.tell_listeners(f"{target}: {text}"),
+        tell=lambda target, _, text: listeners.tell_listeners(f"{target}: {text}"),
         warn=_warn_once(env),
     )
 

@@ -3,23 +3,25 @@
 import re
 import uuid
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from azure.core.exceptions import HttpResponseError
 
 from azguard.accounts import account as accounts
-from azguard.accounts import direct
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError
 from azguard.requests import service_errors
 from azguard.requests.deadline import Deadline
 from azguard.tables import entities, updates
+from azguard.wire import sdk
+from azguard.wire.failures import ServiceRefusal
 from tests.explorer import wire
 from tests.explorer.blob_service import BlobService
 from tests.explorer.table_service import TableService
 from tests.explorer.wire import Answer, Asked
 from tests.explorer.world import Service
+from tests.support.answering_client import ask
 from tests.support.cli_world import CliWorld
 
 _ONE, _TWO = "0ea5e000-0000-4000-8000-000000000001", "0ea5e000-0000-4000-8000-000000000002"
@@ -106,7 +108,7 @@ def test_entities_are_as_those_of_azurite(cli: CliWorld) -> None:
     assert endpoint is not None
     emulator = accounts.emulator({"table": int(endpoint[1])})
     name = f"t{uuid.uuid4().hex[:12]}"
-    emulator.table_service().create_table(name)
+    sdk.table_service(emulator).create_table(name)
     assert tell_of_entities(_Memory(TableService()).account, name) == tell_of_entities(emulator, name)
 
 
@@ -144,7 +146,7 @@ def _try(step: Callable[[], object]) -> object:
         return step()
     except AzguardError as error:
         return error.http_status, error.service_code
-    except HttpResponseError as error:
+    except (HttpResponseError, ServiceRefusal) as error:
         return error.status_code, service_errors.service_code(error)
 
 
@@ -173,14 +175,12 @@ def tell(account: Account, container: str, name: str, story: list[Request]) -> l
         headers = {key: value.format("", *versions) for key, value in request.headers.items()}
         query = {} if request.comp is None else {"comp": request.comp}
         try:
-            answer: Any = direct.send(
-                account, request.method, address, headers, _TIMEOUTS, body=request.body, query=query
-            )
+            answer = ask(account, request.method, address, headers, query, request.body)
             kept = {key: answer.headers[key] for key in _TOLD if key in answer.headers}
             metadata = {key.lower(): value for key, value in answer.headers.items() if key.startswith("x-ms-meta-")}
             versions.append(answer.headers.get("ETag", ""))
             told.append((request, answer.status, kept, metadata, answer.content))
-        except HttpResponseError as error:
+        except ServiceRefusal as error:
             versions.append("")
-            told.append((request, error.status_code, error.response.headers.get("x-ms-error-code")))  # type: ignore[union-attr]
+            told.append((request, error.status_code, error.response.headers.get("x-ms-error-code")))
     return told

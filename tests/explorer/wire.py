@@ -1,24 +1,21 @@
-"""The network under the SDK's transport: all above the socket is azguard's own code.
+"""The network under azguard: all above the socket is its own code.
 
 A request is handed to the process that sends it, and its answer, or why there is none, is what that process is told.
 """
 
-import io
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from http.client import RemoteDisconnected
-from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from urllib3.exceptions import NewConnectionError, ProtocolError, ReadTimeoutError
-from urllib3.response import HTTPResponse
-
-from azguard.accounts import exchanges, transport
 from azguard.accounts.account import Account, Auth
+from azguard.wire.client import Limits
+from azguard.wire.connections import Headers, Reply
+from azguard.wire.exchange import REQUEST_ID
+from azguard.wire.failures import Broken, BrokenAnswer, NotConnected, Stage
 
-ECHO = exchanges.REQUEST_ID
+ECHO = REQUEST_ID
 _ENDPOINTS = {service: f"http://acc.{service}.core.windows.net" for service in ("blob", "table", "queue", "file")}
 # They name no version, and differ from one transmission to the next.
 _PASSING = ("x-ms-date", "date", "user-agent", "accept", "accept-encoding", "connection", "content-length", ECHO)
@@ -42,13 +39,13 @@ class Asked:
     patience: float = field(default=20.0, compare=False)
 
     @classmethod
-    def parse(cls, method: str, url: str, headers: Mapping[str, str], body: Any, patience: float) -> "Asked":
+    def parse(cls, method: str, url: str, headers: Mapping[str, str], body: bytes | None, patience: float) -> "Asked":
         """Read a request of the SDK."""
         parts = urlsplit(url)
         kept = sorted((name.lower(), str(value)) for name, value in headers.items() if name.lower() not in _PASSING)
         query = sorted(pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0] != "timeout")
         path = unquote(parts.path).strip("/")
-        content = _PASSING_IN_BATCH.sub(b"", _read(body)) if path == "$batch" else _read(body)
+        content = _PASSING_IN_BATCH.sub(b"", body or b"") if path == "$batch" else body or b""
         return cls(method, parts.netloc.split(".")[1], path, tuple(query), tuple(kept), content, patience)
 
     def header(self, name: str) -> str | None:
@@ -106,51 +103,27 @@ Ask = Callable[[Asked], Answer | Silence]
 
 def make_account(ask: Ask) -> Account:
     """Return an account whose requests are handed to ``ask``; every process may use it."""
-    sender = transport.transport(connection_timeout=4.0, connection_data_block_size=1 << 20)
-    sender.open()
-    adapter = sender.session._adapter
-    adapter.get_connection_with_tls_context = lambda request, *_, **__: _Pool(ask, request)
-    adapter.find_pool = lambda scheme, host: None
-    return Account("acc", _ENDPOINTS, Auth.SAS, "sig=x", {"transport": sender}, allows_http=True)
+    return Account("acc", _ENDPOINTS, Auth.SAS, "sig=x", {"client": _Client(ask)}, allows_http=True)
 
 
-class _Pool:
-    """What urllib3 would connect with, for one request."""
+class _Client:
+    """Hands requests over, and their answers back."""
 
-    def __init__(self, ask: Ask, request: Any) -> None:
+    def __init__(self, ask: Ask) -> None:
         self._ask = ask
-        self._request = request
 
-    def urlopen(self, **given: Any) -> HTTPResponse:
+    def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, limits: Limits) -> Reply:
         """Send a request and return its answer."""
-        request = self._request
-        asked = Asked.parse(request.method, request.url, request.headers, given["body"], given["timeout"].read_timeout)
+        asked = Asked.parse(method, url, headers, body, limits.answer)
         answer = self._ask(asked)
         if answer is Silence.NOT_SENT:
-            raise NewConnectionError(self, "Connection refused")  # type: ignore[arg-type]  # only shown
+            raise NotConnected(Stage.HOST, ConnectionRefusedError("Connection refused"))
         if answer is Silence.TIMEOUT:
-            raise ReadTimeoutError(self, asked.path, "Read timed out.")  # type: ignore[arg-type]  # only shown
+            raise BrokenAnswer(Broken.TIMED_OUT)
         if not isinstance(answer, Answer):
-            raise ProtocolError("Connection aborted.", RemoteDisconnected("Remote end closed connection"))
-        echo = "another" if answer.is_of_another else request.headers.get(ECHO, "")
-        headers = {**dict(answer.headers), ECHO: echo, "Content-Length": str(len(answer.body))}
-        return HTTPResponse(
-            io.BytesIO(b"" if asked.method == "HEAD" else answer.body),
-            headers=headers,
-            status=answer.status,
-            reason="",
-            preload_content=False,
-            request_method=asked.method,
-        )
-
-
-def _read(body: Any) -> bytes:
-    if body is None:
-        return b""
-    if isinstance(body, str):
-        return body.encode()
-    if isinstance(body, bytes):
-        return body
-    found: bytes = body.read()
-    body.seek(0)
-    return found
+            raise BrokenAnswer(Broken.CLOSED)
+        if answer.is_of_another:
+            raise BrokenAnswer(Broken.OF_ANOTHER_REQUEST)
+        told = {**dict(answer.headers), ECHO: headers.get(ECHO, ""), "Content-Length": str(len(answer.body))}
+        content = b"" if method == "HEAD" else answer.body
+        return Reply(answer.status, "", Headers([f"{name}: {value}" for name, value in told.items()]), content)

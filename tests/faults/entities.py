@@ -12,6 +12,7 @@ from azguard.requests.lineage import KEY
 from azguard.tables.updates import VersionedEntity
 from azguard.updates import update
 from azguard.updates.plan import UpdatePlan
+from azguard.wire import sdk
 from tests.faults.matrix import Rival
 
 TABLE = "matrix"
@@ -58,4 +59,4 @@ def compete(direct: Account, name: str, rival: Rival) -> None:
 
 
 def _client(direct: Account, name: str = TABLE) -> Any:
-    return direct.table(Address(Kind.TABLE, (name,)))
+    return sdk.table(direct, Address(Kind.TABLE, (name,)))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from azguard.accounts.account import Account
 from azguard.address import Address, Kind
+from azguard.wire import sdk
 
 if TYPE_CHECKING:
     from tests.faults.machines import Step
@@ -30,11 +31,11 @@ class Read:
 
 
 def _put(account: Account, at: str, content: bytes) -> None:
-    account.blob(Address(Kind.BLOB, (at, "x"))).upload_blob(content, overwrite=True)
+    sdk.blob(account, Address(Kind.BLOB, (at, "x"))).upload_blob(content, overwrite=True)
 
 
 def _old(account: Account, at: str) -> None:
-    account.container(Address(Kind.CONTAINER, (at,))).create_container()
+    sdk.container(account, Address(Kind.CONTAINER, (at,))).create_container()
     _put(account, at, b"old")
 
 
@@ -43,17 +44,17 @@ def _new(account: Account, at: str) -> None:
 
 
 def _gone(account: Account, at: str) -> None:
-    account.blob(Address(Kind.BLOB, (at, "x"))).delete_blob()
+    sdk.blob(account, Address(Kind.BLOB, (at, "x"))).delete_blob()
 
 
 def _old_file(account: Account, at: str) -> None:
-    share = account.share(Address(Kind.SHARE, (at,)))
+    share = sdk.share(account, Address(Kind.SHARE, (at,)))
     share.create_share()
     share.get_file_client("x").upload_file(b"old")
 
 
 def _new_file(account: Account, at: str) -> None:
-    account.share(Address(Kind.SHARE, (at,))).get_file_client("x").upload_file(b"newer")
+    sdk.share(account, Address(Kind.SHARE, (at,))).get_file_client("x").upload_file(b"newer")
 
 
 _BREAK = ("lease break blob:{at}/x --yes",)

@@ -14,27 +14,30 @@ from unittest.mock import patch
 from urllib.parse import urlsplit
 
 from azure.core.exceptions import HttpResponseError, ResourceExistsError, ResourceNotFoundError
-from azure.core.pipeline.transport import RequestsTransport
 
 from azguard import address
-from azguard.accounts import account, direct, exchanges
+from azguard.accounts import account
 from azguard.accounts.account import Target
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
-from azguard.accounts.transport import PastUrllib3
 from azguard.address import Kind
 from azguard.blobs.content import put_blob
 from azguard.blobs.content.upload import Settings, Upload
 from azguard.cli.parsing import command_line
 from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Answer, Chosen, Fault, Request
+from azguard.faultproxy.faults import Chosen, Fault, ProxiedAnswer, Request
 from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
 from azguard.requests.trace import VARIABLE
+from azguard.wire import client, sdk
+from azguard.wire.client import Client, Limits
+from azguard.wire.connections import Reply
+from azguard.wire.failures import ServiceRefusal
 from tests.faults import entities, files, queues, truth
 from tests.faults.matrix import Column, Rival, Row
 from tests.faults.rules import operation
 from tests.faults.stage import LEASE, ScopeStage, open_reads
+from tests.support.answering_client import ask
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
 from tests.traces import records, rules
@@ -132,7 +135,7 @@ class Scene:
         return [*own, *(["--timeout", "2s"] if self.every else []), "-o", "json", *rest]
 
     @property
-    def log(self) -> list[Answer]:
+    def log(self) -> list[ProxiedAnswer]:
         """Return what the emulator answered."""
         assert self.running is not None
         return self.running.log
@@ -151,7 +154,7 @@ class Scene:
         return tuple(map(str, rules.Checker(steps, events).check()))
 
     @property
-    def commits(self) -> list[Answer]:
+    def commits(self) -> list[ProxiedAnswer]:
         """Return the answers that say that the row's write was done."""
         wanted = self.row.commit or self.row.spoilt
         return [each for each in self.log if each.committed and operation(each.request) == wanted]
@@ -224,8 +227,8 @@ class Scene:
             if "{container}" in self.row.command:
                 self._container().get_container_properties()
                 return b"", None
-            found = direct.send(self.direct, "GET", self._target.address, {}, {})
-        except HttpResponseError as error:
+            found = ask(self.direct, "GET", self._target.address, {})
+        except (HttpResponseError, ServiceRefusal) as error:
             if error.status_code != HTTPStatus.NOT_FOUND:
                 raise
             return None, None
@@ -239,28 +242,17 @@ class Scene:
     @contextmanager
     def _impatient(self) -> Iterator[None]:
         """Make the client of this process give up the request that is spoilt after a moment, and no other."""
-        send, send_open = RequestsTransport.send, PastUrllib3.send_open
+        send = client.send
 
-        def hasty_open(
-            transport: PastUrllib3, method: str, url: str, headers: Mapping[str, str], body: Any, timeouts: Any
-        ) -> Any:
+        def hasty(
+            sender: Client, method: str, url: str, headers: Mapping[str, str], body: bytes | None, limits: Limits
+        ) -> Reply:
             parts, named = urlsplit(url), {name.lower(): value for name, value in headers.items()}
             if self._next(Request(method, f"{parts.path}?{parts.query}", named)):
-                timeouts = {**timeouts, "read_timeout": _SILENCE_SECONDS}
-            return send_open(transport, method, url, headers, body, timeouts)
+                limits = limits._replace(answer=_SILENCE_SECONDS, is_strict=True)
+            return send(sender, method, url, headers, body, limits)
 
-        def hasty(transport: RequestsTransport, sent: Any, **settings: Any) -> Any:
-            url = urlsplit(sent.url)
-            headers = {name.lower(): value for name, value in sent.headers.items()}
-            if not self._next(Request(sent.method, f"{url.path}?{url.query}", headers)):
-                return send(transport, sent, **settings)
-            before = exchanges.CURRENT.set(exchanges.Exchange(_SILENCE_SECONDS, adds_time=False))
-            try:
-                return send(transport, sent, **{**settings, "read_timeout": _SILENCE_SECONDS})
-            finally:
-                exchanges.CURRENT.reset(before)
-
-        with patch.object(RequestsTransport, "send", hasty), patch.object(PastUrllib3, "send_open", hasty_open):
+        with patch.object(client, "send", hasty):
             yield
 
     def _prepare(self, running: proxy.Proxy) -> None:
@@ -307,7 +299,7 @@ class Scene:
         if self.row.service == "queue":
             queues.compete(self.direct, self.queue, rival)
             return
-        client = self.direct.blob(self._target.address)
+        client = sdk.blob(self.direct, self._target.address)
         if rival in (Rival.APPENDER, Rival.TWIN):
             client.append_block(b"new\n" if rival is Rival.TWIN else b"theirs\n")
             return
@@ -331,7 +323,7 @@ class Scene:
         return Target(self.direct, address.parse(self.blob, Kind.BLOB).address)
 
     def _container(self) -> Any:
-        return self.direct.container(address.parse(self.container, Kind.CONTAINER).address)
+        return sdk.container(self.direct, address.parse(self.container, Kind.CONTAINER).address)
 
 
 @contextmanager
@@ -358,7 +350,7 @@ def _prepare(service: str, ports: tuple[tuple[str, int], ...]) -> account.Accoun
         entities.prepare(direct)
     elif service == "blob":
         try:
-            direct.container(address.parse(CONTAINER, Kind.CONTAINER).address).create_container()
+            sdk.container(direct, address.parse(CONTAINER, Kind.CONTAINER).address).create_container()
         except ResourceExistsError:
             pass  # by another process
     return direct

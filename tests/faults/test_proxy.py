@@ -19,7 +19,8 @@ import pytest
 from azguard.accounts import account
 from azguard.emulators.state import Azurite
 from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Answer, Chosen, Fault, Request
+from azguard.faultproxy.faults import Chosen, Fault, ProxiedAnswer, Request
+from azguard.wire import sdk
 from tests.faults.rules import Rule, after, at_random, by_rules, operation
 from tests.support.cases import cases
 from tests.support.emulator_world import until
@@ -172,7 +173,7 @@ def test_any_request_can_be_made_to_wait(server: _Server) -> None:
 def test_a_stored_answer_is_given_to_a_later_request_on_the_same_connection(
     server: _Server, fault: Fault, done: list[bytes]
 ) -> None:
-    kept: list[Answer] = []
+    kept: list[ProxiedAnswer] = []
 
     def decide(request: Request) -> Fault | Chosen:
         return Chosen(fault, stored=kept[0].raw) if len(kept) == 1 else Chosen(keeps=True)
@@ -220,7 +221,7 @@ def test_an_answer_can_be_made_to_name_its_request(server: _Server) -> None:
 
 
 def test_answers_are_recorded_before_the_client_hears_them(server: _Server) -> None:
-    recorded: list[Answer] = []
+    recorded: list[ProxiedAnswer] = []
     with proxy.running(server.server_port, lambda request: Fault.NONE, record=recorded.append) as running:
         before = time.time()
         _put(running)
@@ -298,7 +299,7 @@ def test_the_command_logs_what_azurite_really_did(azurite: Azurite, tmp_path: Pa
     log = tmp_path / "truth.jsonl"
     rules = ("--rule", "PUT blob 2 drop", "--rule", "PUT blob 3 503-after")
     with _command("--upstream", str(azurite.ports["blob"]), *rules, "--log", str(log)) as (port, _):
-        service = account.emulator({"blob": port}).blob_service()
+        service = sdk.blob_service(account.emulator({"blob": port}))
         container = service.get_container_client(f"truth{random.randrange(10**9)}")
         container.create_container()
         blob = container.get_blob_client("x")
@@ -338,7 +339,7 @@ def test_a_conditional_zombie_is_refused_by_azurite(azurite: Azurite) -> None:
         return Chosen(Fault.ZOMBIE, landed.is_set) if spoil(request) is Fault.ZOMBIE else Fault.NONE
 
     with proxy.running(azurite.ports["blob"], decide) as running:
-        service = account.emulator({"blob": running.port}).blob_service()
+        service = sdk.blob_service(account.emulator({"blob": running.port}))
         container = service.get_container_client(f"zombie{random.randrange(10**9)}")
         container.create_container()
         blob = container.get_blob_client("x")

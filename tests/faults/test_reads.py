@@ -10,7 +10,7 @@ import pytest
 
 from azguard.emulators.state import Azurite
 from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Answer, Chosen, Fault, Request
+from azguard.faultproxy.faults import Chosen, Fault, ProxiedAnswer, Request
 from tests.faults import machines
 from tests.faults.reads import READS, Read
 from tests.faults.rules import operation
@@ -38,7 +38,7 @@ class Gateway:
             return Chosen(keeps=self.keeps, echoes=self.keeps)
         return Chosen(Fault.STORED_BEFORE, stored=self.kept[asked] if self.every else self.kept.pop(asked))
 
-    def record(self, answer: Answer) -> None:
+    def record(self, answer: ProxiedAnswer) -> None:
         """Keep an answer."""
         if answer.raw:
             self.kept[operation(answer.request), answer.request.path] = answer.raw

@@ -14,7 +14,7 @@ import pytest
 from azure.storage.blob import ContainerClient
 
 from azguard import atomic_files
-from azguard.accounts import account, direct
+from azguard.accounts import account
 from azguard.accounts.account import Account
 from azguard.address import Address, Kind
 from azguard.emulators.state import Azurite
@@ -22,7 +22,9 @@ from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Chosen, Fault, Request
 from azguard.requests import sources
 from azguard.requests.lineage import KEY, Lineage
+from azguard.wire import sdk
 from tests.faults.rules import Rule, at_random, by_rules
+from tests.support.answering_client import ask
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
 
@@ -48,7 +50,7 @@ class Tree:
         found = {}
         for name in self.container.list_blob_names():
             address = Address(Kind.BLOB, (self.container.container_name, name))
-            answer = direct.send(self.account, "GET", address, {}, {})
+            answer = ask(self.account, "GET", address, {})
             lineage = Lineage.parse(answer.headers.get(f"x-ms-meta-{KEY}"))
             found[name] = (answer.content.decode(), len(lineage.entries))
         return found
@@ -76,7 +78,7 @@ def tree(tmp_path: Path, azurite: Azurite) -> Tree:
     (tmp_path / "tree").mkdir()
     cli = CliWorld(tmp_path, azurite.connection_string).with_cache()
     beside = _account(azurite.ports["blob"])
-    made = Tree(cli, beside, beside.blob_service().get_container_client(cli.container()))
+    made = Tree(cli, beside, sdk.blob_service(beside).get_container_client(cli.container()))
     made.write("first")
     return made
 

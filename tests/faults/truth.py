@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable
 from typing import Any, TextIO
 
-from azguard.faultproxy.faults import Answer
+from azguard.faultproxy.faults import ProxiedAnswer
 from azguard.requests.lineage import KEY
 from tests.faults.rules import operation
 
@@ -24,7 +24,7 @@ _ASKED = {
 _ANSWERED = {"request_id": "x-ms-request-id", "error": "x-ms-error-code", "found_lineage": f"x-ms-meta-{KEY}"}
 
 
-def line(answer: Answer) -> dict[str, Any]:
+def line(answer: ProxiedAnswer) -> dict[str, Any]:
     """Return what is known about one request, ready for JSON."""
     request = answer.request
     return {
@@ -40,10 +40,10 @@ def line(answer: Answer) -> dict[str, Any]:
     }
 
 
-def into(stream: TextIO) -> Callable[[Answer], None]:
+def into(stream: TextIO) -> Callable[[ProxiedAnswer], None]:
     """Return what writes each answer to a stream, whole lines at once, so that a crash loses none."""
 
-    def record(answer: Answer) -> None:
+    def record(answer: ProxiedAnswer) -> None:
         stream.write(json.dumps(line(answer)) + "\n")
         stream.flush()
 

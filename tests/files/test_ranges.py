@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from azure.core.exceptions import ServiceResponseError
 from azure.storage.fileshare import ShareFileClient, ShareLeaseClient
 
 from azguard.faultproxy.faults import Fault
+from azguard.wire.failures import Broken, BrokenAnswer
 from tests.support import files_world
 from tests.support.cli_world import CliWorld
 
@@ -85,7 +85,7 @@ def test_a_version_that_is_there_after_our_lease_was_broken_is_not_taken_for_our
         theirs = files_world.client(files_cli, file)
         ShareLeaseClient(theirs).break_lease()
         resize(theirs, 2)
-        raise ServiceResponseError("no answer")
+        raise BrokenAnswer(Broken.TIMED_OUT)
 
     monkeypatch.setattr(ShareFileClient, "resize_file", lose)
     ran = files_cli.call("file", "resize", file, "--size", "4", "--etag", before, "--timeout", "10s")

@@ -1,8 +1,6 @@
 """An account as another program sees it: what is there, in words to compare, and how to delete it, past azguard."""
 
-import hmac
 import re
-from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -15,7 +13,7 @@ from xml.etree import ElementTree as ET
 
 from azure.storage.blob import generate_account_sas
 
-from azguard.accounts import direct
+from azguard.wire.identity import sign
 
 _SENT = {"x-ms-version": "2021-12-02", "Accept": "application/json;odata=nometadata", "Content-Length": "0"}
 # What each answer has anew.
@@ -73,13 +71,7 @@ class Account:
 
     def _authorize(self, service: str, method: str, target: str, sent: dict[str, str]) -> str:
         name, key = self.settings["AccountName"], self.settings["AccountKey"]
-        path, _, query = target.partition("?")
-        if service == "table":
-            text = f"{sent['x-ms-date']}\n/{name}{path}{'?comp=acl' if query else ''}"
-            signature = b64encode(hmac.digest(b64decode(key), text.encode(), "sha256")).decode()
-            return f"SharedKeyLite {name}:{signature}"
-        resource = path + "".join(f"\n{part.replace('=', ':', 1)}" for part in sorted(query.split("&")) if part)
-        return f"SharedKey {name}:{direct.sign(name, key, method, resource, sent)}"
+        return f"SharedKey {name}:{sign(name, key, service, method, target, sent)}"
 
     def look(self, service: str) -> dict[str, str]:
         """Return what a service has: each resource by its address, in words that change when it does."""

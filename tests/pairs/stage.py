@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from azguard.accounts import transport
+from azguard.wire import listeners
 from tests.pairs.account import SERVICES, Account
 from tests.pairs.samples import CONTENT, PAGE
 from tests.support.cli_world import CliWorld, Ran
@@ -88,7 +88,7 @@ class Stage:
     def run(self, words: Iterable[str], stdin: bytes = CONTENT, *, is_heard: bool = True) -> tuple[Ran, Requests]:
         """Run a line; one that is not heard may have changed anything."""
         requests = Requests()
-        with transport.listen_to_requests(requests.hear):
+        with listeners.listen_to_requests(requests.hear):
             ran = self.cli.call(*words, stdin=stdin, scope=_SCOPE)
         written = {name for name, port in self.account.ports.items() if port in requests.written}
         self._services |= written if is_heard else set(SERVICES)

@@ -13,7 +13,7 @@ from pathlib import Path
 from subprocess import DEVNULL
 
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
-from azguard.faultproxy.proxy import Answer, Request
+from azguard.faultproxy.proxy import ProxiedAnswer, Request
 from azguard.requests.trace import VARIABLE
 from tests.faults.rules import operation
 from tests.races import lock_section
@@ -177,7 +177,7 @@ class Killer:
         """Strike if this is what was waited for. Called by the proxy, before it passes a request on."""
         self._strike((operation(request), "arrives"), run_of(request))
 
-    def on_answer(self, answer: Answer) -> None:
+    def on_answer(self, answer: ProxiedAnswer) -> None:
         """Strike if this is what was waited for. Called by the proxy, before the client can hear of it."""
         if answer.status is not None and answer.status < 300:
             self._strike((operation(answer.request), "done"), run_of(answer.request))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from azguard.faultproxy.proxy import Answer
+from azguard.faultproxy.proxy import ProxiedAnswer
 from tests.faults.rules import operation
 from tests.races.lock_history import Ran, Violation
 from tests.races.lock_section import READER
@@ -49,7 +49,7 @@ class Wait:
         return all(after - before < _SILENT_SECONDS for before, after in pairwise(times))
 
 
-def find_overtaking(answers: Sequence[Answer], ran: Iterable[Ran]) -> list[Violation]:
+def find_overtaking(answers: Sequence[ProxiedAnswer], ran: Iterable[Ran]) -> list[Violation]:
     """Return which runs were served before one that had its ticket before they first looked at the queue.
 
     A reader may be served before another reader.
@@ -82,7 +82,7 @@ class _Lease:
         return at - (ends[-1] if ends else 0.0) >= seconds
 
 
-def _read_lease(answers: Sequence[Answer]) -> _Lease:
+def _read_lease(answers: Sequence[ProxiedAnswer]) -> _Lease:
     found = _Lease()
     seconds = 0.0
     for answer in sorted(answers, key=lambda each: each.answered or each.sent or 0.0):
@@ -100,7 +100,7 @@ def _read_lease(answers: Sequence[Answer]) -> _Lease:
     return found
 
 
-def _read(answers: Sequence[Answer]) -> dict[str, Wait]:
+def _read(answers: Sequence[ProxiedAnswer]) -> dict[str, Wait]:
     waits: dict[str, Wait] = {}
     for answer in sorted(answers, key=lambda each: each.answered or each.sent or 0.0):
         if not answer.committed and operation(answer.request) != "GET list":

@@ -14,7 +14,7 @@ from azguard.accounts import account
 from azguard.accounts.endpoints import EMULATOR_KEY
 from azguard.emulators.state import Azurite
 from azguard.faultproxy import proxy
-from azguard.faultproxy.proxy import Answer, Chosen, Request
+from azguard.faultproxy.proxy import Chosen, ProxiedAnswer, Request
 from tests.faults.rules import operation
 from tests.races import lock_history, lock_order, lock_section
 from tests.races.lock_contenders import CONTAINER, Contender, Ground, Killer, Sections
@@ -79,7 +79,7 @@ def run(settings: Settings, most: float, emulator: Azurite, watch: Callable[[str
             killer.on_arrival(request)
             return weather.decide(request)
 
-        def record(answer: Answer) -> None:
+        def record(answer: ProxiedAnswer) -> None:
             weather.record(answer)
             killer.on_answer(answer)
 
@@ -191,7 +191,7 @@ def _check_steps(tally: Tally, steps: list[records.Step], weather: Weather) -> T
     return replace(tally, findings=replace(tally.findings, violations=tally.findings.violations + found))
 
 
-def _lease(answer: Answer) -> Lease | None:
+def _lease(answer: ProxiedAnswer) -> Lease | None:
     """Return what an answer says about a lease, if it says that something was done."""
     action = answer.request.headers.get("x-ms-lease-action")
     if not answer.committed or action not in ("acquire", "release"):
@@ -213,7 +213,7 @@ def _left_running(inside: Path) -> list[str]:
     return [link.name for link in left]
 
 
-def _line(answer: Answer) -> str:
+def _line(answer: ProxiedAnswer) -> str:
     """Return a request as a line that sorts among those of the sections."""
     request, code = answer.request, answer.headers.get("x-ms-error-code", "")
     what = f"{operation(request)} {answer.status or 'no answer'} {code}".rstrip()

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from azguard.faultproxy.proxy import Answer, Request
+from azguard.faultproxy.proxy import ProxiedAnswer, Request
 from azguard.requests.lineage import ABSENT, KEY, Lineage, bare
 from tests.races.chain import Kind, Write
 
@@ -35,17 +35,17 @@ def makes_version(request: Request) -> Kind | None:
     return _KINDS[component]
 
 
-def writes(log: Iterable[Answer]) -> list[Write]:
+def writes(log: Iterable[ProxiedAnswer]) -> list[Write]:
     """Return every committed write that made a new version of a blob, in the order of their answers."""
     return [_write(answer, kind) for answer in log if answer.committed and (kind := makes_version(answer.request))]
 
 
-def story(log: Iterable[Answer]) -> list[str]:
+def story(log: Iterable[ProxiedAnswer]) -> list[str]:
     """Return a line for every write that was asked for, leases and refusals included, by the time of its answer."""
     return [_line(answer) for answer in log if answer.request.writes]
 
 
-def _line(answer: Answer) -> str:
+def _line(answer: ProxiedAnswer) -> str:
     request = answer.request
     said = answer.headers.get("x-ms-error-code") or bare(answer.etag) if answer.status else "no answer"
     asked = parse_qs(urlsplit(request.path).query).get("comp", ["content"])[0]
@@ -55,7 +55,7 @@ def _line(answer: Answer) -> str:
     return f"{answer.answered or answer.sent or 0.0:.3f} {what}: {answer.status} {said}, {answer.fault.value}"
 
 
-def _write(answer: Answer, kind: Kind) -> Write:
+def _write(answer: ProxiedAnswer, kind: Kind) -> Write:
     request = answer.request
     run = run_of(request)
     stamped = Lineage.parse(request.headers.get(f"x-ms-meta-{KEY}"))

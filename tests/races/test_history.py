@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from azguard.faultproxy.proxy import Answer, Fault, Request
+from azguard.faultproxy.proxy import Fault, ProxiedAnswer, Request
 from azguard.requests.lineage import ABSENT, Lineage
 from tests.races import log
 from tests.races.chain import Final, Kind, Violation, Write
@@ -196,9 +196,9 @@ def test_the_log_says_who_wrote_what_over_what() -> None:
     ours = Request("PUT", "/account/race/x%20y?timeout=3", headers)
     lease = Request("PUT", "/account/race/x?comp=lease", headers)
     theirs = Request("PUT", "/account/race/x?comp=metadata", {**headers, "user-agent": "race/foreign.keeps a"})
-    made = [Answer(request, Fault.DROP, 201, '"0x2"', 1.0, 2.0) for request in (ours, lease, theirs)]
+    made = [ProxiedAnswer(request, Fault.DROP, 201, '"0x2"', 1.0, 2.0) for request in (ours, lease, theirs)]
     lineage = Lineage(((A, "0x1"),))
-    assert log.writes([*made, Answer(ours, Fault.NONE, 412)]) == [
+    assert log.writes([*made, ProxiedAnswer(ours, Fault.NONE, 412)]) == [
         Write("x y", "0x2", "0x1", A, "worker1.1", Kind.CONTENT, lineage, 1.0, 2.0, "drop"),
         Write("x", "0x2", "0x1", None, "foreign.keeps", Kind.METADATA, lineage, 1.0, 2.0, "drop"),
     ]

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
-from azguard.faultproxy.proxy import Answer, Chosen, Fault, Request
+from azguard.faultproxy.proxy import Chosen, Fault, ProxiedAnswer, Request
 from tests.faults.rules import operation
 from tests.races.log import FOREIGN, makes_version, run_of
 
@@ -51,7 +51,7 @@ class Weather:
         #: The last answer to each kind of request, as it is on the wire.
         self._kept: dict[str, bytes] = {}
         self._lock = threading.Lock()
-        self.log: list[Answer] = []
+        self.log: list[ProxiedAnswer] = []
         self.faults: Counter[str] = Counter()
         self.writes_sent = 0
 
@@ -68,7 +68,7 @@ class Weather:
             self._on_arrival(run)
         return chosen
 
-    def record(self, answer: Answer) -> None:
+    def record(self, answer: ProxiedAnswer) -> None:
         """Note what really happened."""
         if answer.raw:
             self._kept[operation(answer.request)] = answer.raw

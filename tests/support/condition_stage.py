@@ -13,18 +13,20 @@ from typing import Any
 from unittest.mock import patch
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-import requests
-from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
-from azure.core.pipeline.transport import RequestsTransport, RequestsTransportResponse
+from azure.core.exceptions import ResourceNotFoundError
 from jsonschema import Draft202012Validator
 
-from azguard.accounts import account, direct
-from azguard.accounts.direct import DirectAnswer
-from azguard.accounts.transport import PastUrllib3
+from azguard.accounts import account
 from azguard.address import Kind, parse
 from azguard.blobs.content import put_blob
 from azguard.faultproxy import proxy
+from azguard.wire import client, sdk
+from azguard.wire.answers import Answer
+from azguard.wire.client import Client, Limits
+from azguard.wire.connections import Reply
+from azguard.wire.failures import ServiceRefusal
 from tests.support import places
+from tests.support.answering_client import ask, reply
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.evidence import find_operation, find_service
 from tests.support.scenarios import Scenario
@@ -127,12 +129,12 @@ class Stage:
     @cached_property
     def container(self) -> Any:
         """Return the SDK's client of the container, past the proxy."""
-        return self.direct.container(parse(self.facts["container"], Kind.CONTAINER).address)
+        return sdk.container(self.direct, parse(self.facts["container"], Kind.CONTAINER).address)
 
     @cached_property
     def blob(self) -> Any:
         """Return the SDK's client of the blob, past the proxy."""
-        return self.direct.blob(parse(self.facts["blob"], Kind.BLOB).address)
+        return sdk.blob(self.direct, parse(self.facts["blob"], Kind.BLOB).address)
 
     def run(self, *options: str) -> Ran:
         """Run the scenario's command with options."""
@@ -207,13 +209,13 @@ class Stage:
 
     def _send(
         self, method: str, name: str, headers: Mapping[str, str], query: Mapping[str, str], body: bytes = b""
-    ) -> DirectAnswer:
+    ) -> Answer:
         """Send a request past the proxy, in a fifth of the time that the SDK takes."""
         address = parse(name, Kind.BLOB if "/" in name else Kind.CONTAINER).address
         content = body if method == "PUT" else None
         try:
-            return direct.send(self.direct, method, address, headers, {}, body=content, query=query)
-        except HttpResponseError as error:
+            return ask(self.direct, method, address, headers, query, content)
+        except ServiceRefusal as error:
             if error.status_code == HTTPStatus.NOT_FOUND:
                 raise ResourceNotFoundError from error
             raise
@@ -225,24 +227,19 @@ class Stage:
     @contextmanager
     def answering(self, status: int, headers: Mapping[str, str]) -> Iterator[None]:
         """Answer the requests of the scenario's operation by a script; the others reach the emulator."""
-        send = RequestsTransport.send
+        send = client.send
 
-        def scripted(transport: RequestsTransport, request: Any, **settings: Any) -> Any:
-            asked = {name.lower(): value for name, value in request.headers.items()}
-            operation = self.find_operation(request.method, request.url, asked)
+        def scripted(
+            sender: Client, method: str, url: str, named: Mapping[str, str], body: bytes | None, limits: Limits
+        ) -> Reply:
+            asked = {name.lower(): value for name, value in named.items()}
+            operation = self.find_operation(method, url, asked)
             if operation != self.scenario.operation:
-                return send(transport, request, **settings)
+                return send(sender, method, url, named, body, limits)
             self.scripted.append(Sent(operation, asked))
-            answer = requests.Response()
-            answer.status_code, answer._content = status, b""
-            answer.headers.update({"content-length": "0", **headers})
-            return RequestsTransportResponse(request, answer)
+            return reply(status, headers)
 
-        # What would go over an open connection goes through send then.
-        with (
-            patch.object(RequestsTransport, "send", scripted),
-            patch.object(PastUrllib3, "send_open", return_value=None),
-        ):
+        with patch.object(client, "send", scripted):
             yield
 
 

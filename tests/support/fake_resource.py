@@ -13,8 +13,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
 
-from azure.core.exceptions import HttpResponseError, ServiceRequestError, ServiceResponseError
-from urllib3.exceptions import NewConnectionError
+from azure.core.exceptions import HttpResponseError
 
 from azguard.accounts.account import Target, emulator
 from azguard.address import Address, Kind
@@ -22,6 +21,7 @@ from azguard.errors import AzguardError, Locked, Unavailable
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import AppliedKey, Lineage
 from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion, Leasable
+from azguard.wire.failures import Broken, BrokenAnswer, NotConnected, Stage
 
 TARGET = Target(emulator(), Address(Kind.BLOB, ("site", "config.json")))
 
@@ -315,14 +315,14 @@ class FakeResource:
     def _send(self, name: str, call: Callable[[], Any]) -> Any:
         fault = next(self.faults, Fault.NONE)
         if fault is Fault.REFUSED:
-            raise ServiceRequestError("refused", error=NewConnectionError(None, "refused"))  # type: ignore[arg-type]  # no pool behind it
+            raise NotConnected(Stage.HOST, ConnectionRefusedError("Connection refused"))
         self._request(name)
         if fault is Fault.BUSY:
             raise Refusal(503, "ServerBusy")
         if fault is Fault.LATE:
             self.store.held.append(call)
         if fault in (Fault.LATE, Fault.RESET):
-            raise ServiceResponseError("no answer")
+            raise BrokenAnswer(Broken.TIMED_OUT)
         if fault is Fault.REPLAYED:
             _tried(call)
             return call()
@@ -330,7 +330,7 @@ class FakeResource:
         if fault is Fault.CTRL_C:
             raise KeyboardInterrupt
         if fault is Fault.LOST:
-            raise ServiceResponseError("no answer")
+            raise BrokenAnswer(Broken.TIMED_OUT)
         return answer
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.emulators import azurite_process, files_process
 from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Answer, Chosen, Fault, Request
+from azguard.faultproxy.faults import Chosen, Fault, ProxiedAnswer, Request
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.forked_process import ForkedProcess
 
@@ -181,7 +181,7 @@ class Killer:
         self._end()
         return Chosen(until=lambda: False)
 
-    def note(self, answer: Answer) -> None:
+    def note(self, answer: ProxiedAnswer) -> None:
         """Kill the run if this is the answer to its request."""
         if self._is_after and self._is_at(answer.request):
             self._end()

@@ -1,13 +1,11 @@
 """The answers of a service about a lease, one after the other, without a network."""
 
 from collections.abc import Mapping
-from typing import Any
-
-import requests
 
 from azguard.accounts.account import Account, Auth, Target
 from azguard.address import Address, Kind
-from tests.support.answering_transport import AnsweringTransport
+from azguard.wire.connections import Reply
+from tests.support.answering_client import AnsweringClient, Asked, reply
 
 #: What the service answers: its status, its code, its headers.
 Answer = tuple[int, str | None, dict[str, str]]
@@ -19,7 +17,7 @@ MESSAGE = "message"
 ETAG = '"0x8D6D418B6C08663"'
 
 
-class Scripted(AnsweringTransport):
+class Scripted(AnsweringClient):
     """Answers with what was recorded or is stated, one after the other, and keeps what was asked."""
 
     def __init__(self, *answers: Answer) -> None:
@@ -31,27 +29,23 @@ class Scripted(AnsweringTransport):
         #: The headers of each request.
         self.headers: list[dict[str, str]] = []
 
-    def answer(self, request: Any) -> requests.Response:
-        self.asked.append((request.method, request.headers.get("x-ms-lease-action")))
-        self.urls.append(request.url)
-        self.headers.append({name.lower(): str(value) for name, value in request.headers.items()})
+    def answer(self, asked: Asked) -> Reply:
+        self.asked.append((asked.method, asked.headers.get("x-ms-lease-action")))
+        self.urls.append(asked.url)
+        self.headers.append({name.lower(): str(value) for name, value in asked.headers.items()})
         status, code, headers = self._answers.pop(0)
-        answer = requests.Response()
-        answer.status_code = status
-        answer.headers.update({**headers, **({"x-ms-error-code": code} if code else {})})
-        if MESSAGE in headers:
-            answer._content = f"<Error><Code>{code}</Code><Message>{headers[MESSAGE]}</Message></Error>".encode()
-        return answer
+        told = {**headers, **({"x-ms-error-code": code} if code else {})}
+        message = told.pop(MESSAGE, None)
+        content = "" if message is None else f"<Error><Code>{code}</Code><Message>{message}</Message></Error>"
+        return reply(status, told, b"" if asked.method == "HEAD" else content.encode())
 
 
 def scripted(kind: Kind, *answers: Answer) -> tuple[Target, Scripted]:
     """Return a blob or a container of a service that gives these answers, and what it was asked."""
-    transport = Scripted(*answers)
-    account = Account(
-        "acc", {"blob": "https://acc.blob.core.windows.net"}, Auth.ANONYMOUS, None, {"transport": transport}
-    )
+    client = Scripted(*answers)
+    account = Account("acc", {"blob": "https://acc.blob.core.windows.net"}, Auth.ANONYMOUS, None, {"client": client})
     parts = ("site", "a") if kind is Kind.BLOB else ("site",)
-    return Target(account, Address(kind, parts)), transport
+    return Target(account, Address(kind, parts)), client
 
 
 def now_is(state: str, metadata: Mapping[str, str] | None = None, **headers: str) -> Answer:

@@ -9,6 +9,8 @@ from typing import Any
 
 from azure.core.exceptions import HttpResponseError
 
+from azguard.accounts.account import Auth
+
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 _PAGE = 1000
 _DATE = {"Date": "Sun, 22 Nov 2026 12:00:00 GMT"}
@@ -99,20 +101,26 @@ class ListedAccount:
     #: The containers whose blobs were asked for.
     asked: list[str] = field(default_factory=list)
 
+    auth: Auth = Auth.ANONYMOUS
+    secret: str | None = None
+
     def endpoint(self, _service: str) -> str:
         return "https://acc.blob.core.windows.net"
 
-    def blob_service(self) -> Any:
-        def list_containers(name_starts_with: str | None, raw_response_hook: Any, **_: Any) -> _Pager:
-            names = sorted(name for name in self.blobs if name.startswith(name_starts_with or ""))
-            found = [self.leased_containers.get(name) or item(name) for name in names]
-            return _Pager(found, None, raw_response_hook)
+    def keep(self, _name: str, _make: Callable[[], Any]) -> Any:
+        """Return what stands for the SDK's client of the service."""
+        return SimpleNamespace(
+            list_containers=self._list_containers,
+            get_container_client=self._find_container,
+            get_blob_client=self._find_blob,
+        )
 
-        return SimpleNamespace(list_containers=list_containers)
+    def _list_containers(self, name_starts_with: str | None, raw_response_hook: Any, **_: Any) -> _Pager:
+        names = sorted(name for name in self.blobs if name.startswith(name_starts_with or ""))
+        found = [self.leased_containers.get(name) or item(name) for name in names]
+        return _Pager(found, None, raw_response_hook)
 
-    def container(self, address: Any) -> Any:
-        name = address.container
-
+    def _find_container(self, name: str) -> Any:
         def list_blobs(name_starts_with: str | None, raw_response_hook: Any, **_: Any) -> _Pager:
             self.asked.append(name)
             found = (each for each in self.blobs[name] if each.name.startswith(name_starts_with or ""))
@@ -120,12 +128,12 @@ class ListedAccount:
 
         return SimpleNamespace(list_blobs=list_blobs)
 
-    def blob(self, address: Any) -> Any:
+    def _find_blob(self, container: str, name: str, *_: Any, **__: Any) -> Any:
         def get_block_list(raw_response_hook: Any, **_: Any) -> None:
             _answer(raw_response_hook, 404)
             raise refusal(404, "BlobNotFound")
 
-        content = self.contents.get(f"{address.container}/{address.name}", b"")
+        content = self.contents.get(f"{container}/{name}", b"")
         return SimpleNamespace(
             download_blob=lambda **_: SimpleNamespace(readall=lambda: content), get_block_list=get_block_list
         )

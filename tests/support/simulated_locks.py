@@ -12,10 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import requests
-from azure.core.exceptions import ServiceResponseError
-from azure.core.pipeline.transport import RequestsTransportResponse
-
 from azguard.accounts.account import Account, Auth, Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError
@@ -26,7 +22,10 @@ from azguard.locks.acquire import LockAcquisition
 from azguard.locks.held_lock import HeldLock
 from azguard.locks.lock_blobs import AcquireSettings, LockRequest
 from azguard.requests.deadline import Deadline
-from tests.support.answering_transport import AnsweringTransport
+from azguard.wire.connections import Reply
+from azguard.wire.failures import Broken, BrokenAnswer
+from tests.support.answering_client import AnsweringClient, reply
+from tests.support.answering_client import Asked as Sent
 from tests.support.no_records import NoRecords
 from tests.support.simulated_service import Asked, Service
 
@@ -119,7 +118,7 @@ class Simulation:
         if contender.killed is not None and self.now >= contender.killed:
             raise Killed
 
-    def send(self, contender: Contender, request: Any) -> Any:
+    def send(self, contender: Contender, request: Sent) -> Reply:
         """Bring a request to the service, and its answer back, or not."""
         self.requests += 1
         asked = Asked.parse(request.method, request.url, request.headers)
@@ -133,23 +132,19 @@ class Simulation:
             raise
         if contender.is_mute and asked.name == LOCK and asked.what == "PUT lease:acquire":
             self.sleep(contender, _ANSWER_SECONDS)
-            raise ServiceResponseError("no answer")
+            raise BrokenAnswer(Broken.TIMED_OUT)
         luck = self.dice.random()
         if luck < self._storm.late:
             self._at(self.now + self.dice.uniform(1, 25), lambda: self._answer(asked, contender))
         if luck < self._storm.late + self._storm.lost / 2:
             self.sleep(contender, _ANSWER_SECONDS)
-            raise ServiceResponseError("no answer")
+            raise BrokenAnswer(Broken.TIMED_OUT)
         status, headers, body = self._answer(asked, contender)
         self.sleep(contender, self.dice.uniform(0.002, 0.05))
         if luck > 1 - self._storm.lost / 2:
             self.sleep(contender, _ANSWER_SECONDS)
-            raise ServiceResponseError("no answer")
-        answer = requests.Response()
-        answer.status_code = status
-        answer.headers.update({**headers, "Content-Length": str(len(body))})
-        answer._content = body
-        return RequestsTransportResponse(request, answer)
+            raise BrokenAnswer(Broken.TIMED_OUT)
+        return reply(status, headers, body)
 
     def _answer(self, asked: Asked, contender: Contender) -> Any:
         self._sender = contender
@@ -196,9 +191,8 @@ class Simulation:
             self._next()
 
     def _contend(self, contender: Contender) -> None:
-        transport = _Transport(self, contender)
         endpoints = {"blob": "https://acc.blob.core.windows.net"}
-        account = Account("acc", endpoints, Auth.ANONYMOUS, None, {"transport": transport})
+        account = Account("acc", endpoints, Auth.ANONYMOUS, None, {"client": _Client(self, contender)})
         target = Target(account, Address(Kind.BLOB, ("locks", LOCK)))
         settings = AcquireSettings(
             owner=Owner(contender.name, "host", 1, "sh", None),
@@ -239,12 +233,12 @@ class Simulation:
         self._over.set()
 
 
-class _Transport(AnsweringTransport):
+class _Client(AnsweringClient):
     """Brings the requests of one contender to the simulated service."""
 
     def __init__(self, simulation: Simulation, contender: Contender) -> None:
         self._simulation = simulation
         self._contender = contender
 
-    def send(self, request: Any, **kwargs: Any) -> Any:
-        return self._simulation.send(self._contender, request)
+    def answer(self, asked: Sent) -> Reply:
+        return self._simulation.send(self._contender, asked)

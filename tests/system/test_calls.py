@@ -15,6 +15,7 @@ from azguard.address import Address, Kind
 from azguard.errors import Unavailable
 from azguard.requests.calls import CallOutcome, read, send_once, write_timeouts
 from azguard.requests.deadline import ANSWER_SECONDS, Deadline
+from azguard.wire import sdk
 from tests.support.cases import cases
 from tests.support.fake_resource import Clock, Refusal
 from tests.unit.requests.test_calls import SAY_NO
@@ -31,7 +32,7 @@ def target(port: int, scheme: str = "http", host: str = HOST) -> Target:
 
 
 def put(where: Target, timeouts: Any = None) -> Any:
-    client = where.account.blob(where.address)
+    client = sdk.blob(where.account, where.address)
     return client.upload_blob(b"content", overwrite=True, **(timeouts or {"connection_timeout": 2, "read_timeout": 2}))
 
 
@@ -278,7 +279,7 @@ def test_a_read_ends_with_the_deadline() -> None:
 def test_a_read_that_the_sdk_gives_no_time_to_ends_with_the_deadline_all_the_same() -> None:
     with serving(never_answers, never_answers) as port:
         where = target(port)
-        client = where.account.blob(where.address)
+        client = sdk.blob(where.account, where.address)
         with pytest.raises(Unavailable):
             # Without a timeout of its own the request would wait for 300 s, and this test would be ended.
             read(lambda timeouts: client.get_blob_tags(**timeouts), where, Deadline(0.5))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from azure.core.exceptions import HttpResponseError, ServiceRequestError
+from azure.core.exceptions import HttpResponseError
 
 from azguard.accounts.account import Target, emulator
 from azguard.address import Address, Kind
@@ -20,6 +20,7 @@ from azguard.locks import held_lock
 from azguard.locks.held_lock import HeldLock, Renewer
 from azguard.processes.guardian import Ended, Guardian
 from azguard.times import read_boot_clock
+from azguard.wire.failures import Broken, BrokenAnswer
 from tests.support import locked_command
 from tests.support.emulator_world import until
 
@@ -112,7 +113,7 @@ def test_after_a_sleep_in_which_somebody_else_took_it_the_lock_is_lost(
 def test_a_renewal_is_due_after_five_seconds_and_a_failed_one_is_repeated_in_half_a_second(
     now: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    service, began = Service(ServiceRequestError("no answer")), now()
+    service, began = Service(BrokenAnswer(Broken.TIMED_OUT)), now()
     watch = Watch(service, now, monkeypatch)
     now.move(PERIOD)
     until(lambda: service.asked)

@@ -81,7 +81,9 @@ def imported_by_each(
 
 def test_help_and_version_import_no_sdk_and_nothing_slow(tmp_path: Path) -> None:
     lines = ["--help", "--version", "help", "help conditions", "help options"]
-    found = imported_by_each(lines, (*_SDKS, *_SLOW, *_FOR_ERRORS, "azguard.wire"), tmp_path)
+    found = imported_by_each(
+        lines, (*_SDKS, *_SLOW, *_FOR_ERRORS, "azguard.wire.client", "azguard.wire.rows"), tmp_path
+    )
     assert found == dict.fromkeys(lines, "status 0 loaded ")
 
 

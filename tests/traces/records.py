@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from azguard.faultproxy.faults import Answer, Request
+from azguard.faultproxy.faults import ProxiedAnswer, Request
 from azguard.requests.lineage import ABSENT, KEY, UNSEEN, Lineage, bare
 from azguard.requests.trace import digest
 from tests.faults.rules import operation
@@ -132,13 +132,13 @@ class Truth:
         return any(event.what in PROOFS[step.step] and event.is_success for event in mine)
 
 
-def to_events(log: Iterable[Answer], service: str = "blob") -> list[Event]:
+def to_events(log: Iterable[ProxiedAnswer], service: str = "blob") -> list[Event]:
     """Return what a service did, in the order of its answers."""
     found = [_to_event(answer, service) for answer in log if answer.sent is not None and answer.status is not None]
     return sorted(found, key=lambda event: event.answered)
 
 
-def _to_event(answer: Answer, service: str) -> Event:
+def _to_event(answer: ProxiedAnswer, service: str) -> Event:
     headers = answer.request.headers
     # Of a write what it stamps, of a read what it found.
     stamped = (headers if answer.request.writes else answer.headers).get(f"x-ms-meta-{KEY}")

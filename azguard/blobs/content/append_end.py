@@ -24,6 +24,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources.properties import ContentHeaders
+from azguard.wire import sdk
 from azguard.wire.rows import Condition
 
 Answer = Mapping[str, Any]
@@ -77,7 +78,7 @@ def _create(given: Append, deadline: Deadline) -> bool:
 
     Source: https://learn.microsoft.com/rest/api/storageservices/put-blob
     """
-    settings, client = given.create, given.target.account.blob(given.target.address)
+    settings, client = given.create, sdk.blob(given.target.account, given.target.address)
     assert settings is not None
     made = properties.to_content_settings(settings)
 
@@ -156,7 +157,7 @@ def _is_another(found: Any, end: End) -> bool:
 
 def read_range(target: Target, offset: int, length: int, deadline: Deadline) -> bytes:
     """Return so many bytes of a blob from ``offset`` on, fewer if it ends before."""
-    client = target.account.blob(target.address)
+    client = sdk.blob(target.account, target.address)
 
     def call(timeouts: Mapping[str, Any]) -> bytes:
         stream = client.download_blob(offset=offset, length=length, decompress=False, **timeouts)
@@ -197,7 +198,7 @@ def seal(target: Target, conditions: Conditions, deadline: Deadline) -> BlobSeal
     """
     before = properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline)
     _check_type(target, properties.type_of(before))
-    client = target.account.blob(target.address)
+    client = sdk.blob(target.account, target.address)
     request = WriteRequest(
         target=target,
         send=lambda: client.seal_append_blob(headers=conditions.request_headers, **write_timeouts(deadline)),

@@ -45,6 +45,7 @@ from azguard.requests.settle import Settled, WriteRequest, send_until_settled
 from azguard.updates import recording
 from azguard.updates.plan import RAW_OP
 from azguard.updates.recording import LocalRecords, UpdateReport, UpdateRequest
+from azguard.wire import sdk
 
 Piece = bytes | SourcePiece
 # Another writer's lease that guards an append lasts a few round trips. One that lasts longer is a lock.
@@ -98,7 +99,7 @@ def append(
 
 
 def _send_once(given: Append, piece: Piece, headers: Mapping[str, str], deadline: Deadline) -> Mapping[str, Any]:
-    client = given.target.account.blob(given.target.address)
+    client = sdk.blob(given.target.account, given.target.address)
     timeouts = write_timeouts(deadline)
     answer: Mapping[str, Any]
     if isinstance(piece, SourcePiece):

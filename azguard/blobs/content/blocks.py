@@ -24,6 +24,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import drop_lineage, fresh_op
 from azguard.requests.results import ContentWritten
 from azguard.requests.sources import read_up_to
+from azguard.wire import sdk
 
 #: The most that is staged as one block of the caller's own id.
 MOST_BYTES = 100 * 1024 * 1024
@@ -101,7 +102,7 @@ def list_blocks(target: Target, conditions: Conditions, kind: str, deadline: Dea
 
     Source: https://learn.microsoft.com/rest/api/storageservices/get-block-list
     """
-    client = target.account.blob(target.address)
+    client = sdk.blob(target.account, target.address)
     lists: list[Any] = []
 
     def keep(_response: Any, found: Any, _headers: Any) -> Any:

@@ -27,6 +27,7 @@ from azguard.requests.lineage import KEY, drop_lineage
 from azguard.requests.results import Shown
 from azguard.requests.service_errors import build_wrong_range
 from azguard.resources.properties import encode_md5
+from azguard.wire import sdk
 
 _ASKED_RANGE = re.compile(r"bytes=(\d+)-(\d+)")
 _ANSWERED_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
@@ -72,7 +73,7 @@ class Download:
         self._at_once = at_once
         #: Returns the deadline of one range.
         self.patience = patience
-        self._client = target.account.blob(target.address)
+        self._client = sdk.blob(target.account, target.address)
         with blob_properties.explain_stale_read(target, conditions, patience()):
             read_first = self._read_first if span.is_whole and not validates else self._read_first_range
             self._first, self.properties = read_first(conditions.request_headers)

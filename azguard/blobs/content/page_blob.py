@@ -15,6 +15,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op, verdict_from_lineage
 from azguard.requests.results import Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
+from azguard.wire import sdk
 from azguard.wire.rows import SEQUENCE
 
 PAGE_BLOB = "PageBlob"
@@ -149,7 +150,7 @@ def _create(given: PageWrite, length: int, deadline: Deadline) -> str:
 
     Source: https://learn.microsoft.com/rest/api/storageservices/put-blob
     """
-    op, settings, client = fresh_op(), given.settings, given.target.account.blob(given.target.address)
+    op, settings, client = fresh_op(), given.settings, sdk.blob(given.target.account, given.target.address)
     assert settings is not None
     stamped = {**(settings.metadata or {}), KEY: str(Lineage().after(op, None))}
 
@@ -182,7 +183,7 @@ def _create(given: PageWrite, length: int, deadline: Deadline) -> str:
 
 
 def _has_pages(target: Target, etag: str, deadline: Deadline) -> bool:
-    client, headers = target.account.blob(target.address), {"If-Match": etag}
+    client, headers = sdk.blob(target.account, target.address), {"If-Match": etag}
     return any(pages(client.list_page_ranges(headers=headers, **page_timeouts(deadline)), target, deadline))
 
 
@@ -209,7 +210,7 @@ def list_ranges(
     Source: https://learn.microsoft.com/rest/api/storageservices/get-page-ranges
     """
     check_range(offset or 0, length)
-    client = target.account.blob(target.address)
+    client = sdk.blob(target.account, target.address)
     while True:
         with properties.explain_stale_read(target, conditions, deadline):
             found = properties.fetch(target, conditions, deadline)

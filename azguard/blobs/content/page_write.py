@@ -29,6 +29,7 @@ from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.requests.sources import read_up_to
+from azguard.wire import sdk
 
 Answer = Mapping[str, Any]
 _POLL_SECONDS = 0.1
@@ -197,7 +198,7 @@ class _PageRun:
 
 
 def _send(given: PageWrite, piece: _Pages, under: Conditions, deadline: Deadline) -> Answer:
-    client = given.target.account.blob(given.target.address)
+    client = sdk.blob(given.target.account, given.target.address)
     sent: dict[str, Any] = {"headers": under.request_headers, **write_timeouts(deadline)}
     answer: Answer
     if piece.content is None:

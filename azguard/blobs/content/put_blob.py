@@ -8,15 +8,13 @@ import hashlib
 import io
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self
 
 from azguard.accounts.account import SINGLE_BYTES, Target
-from azguard.accounts.direct import ChallengeReceived
 from azguard.blobs import write_checks
-from azguard.blobs.content.upload import BlobPut, Settings, Upload, find_outcome, is_plain, send_plain
+from azguard.blobs.content.upload import BlobPut, Settings, Upload, find_outcome, send
 from azguard.errors import UsageError
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write
@@ -24,6 +22,7 @@ from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.sources import read_up_to
 from azguard.resources.properties import decode_md5, encode_md5
+from azguard.wire import sdk
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -114,7 +113,7 @@ def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None], *, al
             _check_md5(upload.settings, upload.md5 or b"")
             digest = hashlib.sha256(first)
             length = len(first)
-            committed = _write_under_fence(upload, lambda fresh: _put_blob(fresh, first), ())
+            committed = _write_under_fence(upload, lambda fresh: send(fresh, first), ())
             progress(length)
         else:
             committed, length, digest = _put_blocks(upload, first, source, progress)
@@ -149,7 +148,7 @@ def prepare(upload: Upload, content: bytes) -> Callable[[Conditions], Mapping[st
     """
     upload.settings.for_put()  # Fails now on what the SDK refuses: later it would look like a lost answer.
     if len(content) <= SINGLE_BYTES:
-        return lambda conditions: _put_blob(replace(upload, conditions=conditions), content)
+        return lambda conditions: send(replace(upload, conditions=conditions), content)
     rest = io.BytesIO(content)
     place = _to_place(upload, lambda: upload.deadline)
     staged = stage_stream(place, rest.read(SINGLE_BYTES), rest, lambda _: None)
@@ -229,28 +228,10 @@ def _attempt(
     return send_until_settled(request, upload.deadline)
 
 
-def _put_blob(upload: Upload, content: bytes) -> Mapping[str, Any]:
-    if is_plain(upload):
-        with suppress(ChallengeReceived):
-            return send_plain(upload, content)
-    client = upload.target.account.blob(upload.target.address)
-    answer: Mapping[str, Any] = client.upload_blob(
-        content,
-        length=len(content),
-        overwrite=True,  # no condition of the SDK's own: ours are in the headers
-        metadata=upload.metadata,
-        tags=upload.tags,
-        headers=upload.conditions.request_headers,
-        **upload.settings.for_put(),
-        **write_timeouts(upload.deadline),
-    )
-    return answer
-
-
 def _commit(upload: Upload, ids: list[str]) -> Mapping[str, Any]:
     from azure.storage.blob import BlobBlock
 
-    client = upload.target.account.blob(upload.target.address)
+    client = sdk.blob(upload.target.account, upload.target.address)
     answer: Mapping[str, Any] = client.commit_block_list(
         [BlobBlock(block) for block in ids],
         metadata=upload.metadata,
@@ -314,7 +295,7 @@ def stage_block(place: StagingPlace, block: str, piece: bytes) -> None:
     Source: https://learn.microsoft.com/rest/api/storageservices/put-block
     """
     lease = {"x-ms-lease-id": place.lease_id} if place.lease_id else {}
-    client = place.target.account.blob(place.target.address)
+    client = sdk.blob(place.target.account, place.target.address)
     read(
         lambda timeouts: client.stage_block(block, piece, len(piece), headers=dict(lease), **timeouts),
         place.target,

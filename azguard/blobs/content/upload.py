@@ -1,18 +1,14 @@
 """One upload: what it writes, under which conditions, what it wrote, and its outcome where the answer was lost.
 
-A small one without tags and metadata is sent as one request of our own. The outcome is found from the lineage, or from
-the ids of the blocks.
+The outcome is found from the lineage, or from the ids of the blocks.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from email.utils import parsedate_to_datetime
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import quote
 
-from azguard.accounts import direct
 from azguard.accounts.account import Target
-from azguard.accounts.direct import DirectAnswer
 from azguard.blobs import properties
 from azguard.errors import NotFound
 from azguard.guards.requested import CREATE_ONLY
@@ -23,21 +19,12 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, UNSEEN, Lineage, with_lineage
 from azguard.requests.results import ContentPut
 from azguard.resources.properties import ContentHeaders, encode_md5
+from azguard.wire import sdk
+from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_PUT_BLOCK_BLOB
 
 if TYPE_CHECKING:
     from azguard.requests.settle import Finding
-
-# The headers of the properties that a put sets.
-_SETTINGS = {
-    "content_type": "x-ms-blob-content-type",
-    "content_encoding": "x-ms-blob-content-encoding",
-    "content_language": "x-ms-blob-content-language",
-    "content_disposition": "x-ms-blob-content-disposition",
-    "cache_control": "x-ms-blob-cache-control",
-    "content_md5": "x-ms-blob-content-md5",
-    "tier": "x-ms-access-tier",
-}
 
 
 @dataclass(frozen=True)
@@ -126,46 +113,30 @@ def create_only(target: Target) -> Conditions:
     return resolve(BLOB_PUT_BLOCK_BLOB, CREATE_ONLY, target)
 
 
-def is_plain(upload: Upload) -> bool:
-    """Return whether a put sets nothing whose form or order in a signature only the SDK knows: tags and metadata."""
-    return not upload.settings.metadata and upload.tags is None
-
-
-def send_plain(upload: Upload, content: bytes) -> Mapping[str, Any]:
-    """Send a Put Blob and return the service's answer about the new version, under the SDK's names.
+def send(upload: Upload, content: bytes) -> Mapping[str, Any]:
+    """Send a Put Blob and return what the service says of the new version.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/put-blob
     """
-    from azure.core.exceptions import HttpResponseError
-
-    settings = {header: value for name, header in _SETTINGS.items() if (value := getattr(upload.settings, name))}
-    stamp = {f"x-ms-meta-{KEY}": upload.stamp} if upload.stamp else {}
-    answer = direct.send(
-        upload.target.account,
-        "PUT",
-        upload.target.address,
-        {
-            "Content-Type": "application/octet-stream",
-            "x-ms-blob-type": "BlockBlob",
-            **settings,
-            **stamp,
-            **upload.conditions.request_headers,
-        },
+    answer = call(
+        BLOB_PUT_BLOCK_BLOB,
+        upload.target,
         write_timeouts(upload.deadline),
+        headers=upload.conditions.request_headers,
         body=content,
+        access_tier=upload.settings.tier,
+        metadata=upload.metadata,
+        tags=write_tags(upload.tags),
+        **{each.name: getattr(upload.settings, each.name) for each in fields(ContentHeaders)},
     )
-    if answer.status != HTTPStatus.CREATED:
-        raise HttpResponseError(f"a put was answered with {answer.status}")
-    return _parse_answer(answer)
+    return {"etag": answer.etag, "last_modified": answer.last_modified, "version_id": answer.version_id}
 
 
-def _parse_answer(answer: DirectAnswer) -> Mapping[str, Any]:
-    modified = answer.headers.get("Last-Modified")
-    return {
-        "etag": answer.headers.get("ETag"),
-        "last_modified": None if modified is None else parsedate_to_datetime(modified),
-        "version_id": answer.headers.get("x-ms-version-id"),
-    }
+def write_tags(tags: Mapping[str, str] | None) -> str | None:
+    """Return index tags as a header has them; None without any."""
+    if not tags:
+        return None
+    return "&".join(f"{quote(name, safe='.-')}={quote(value, safe='.-')}" for name, value in tags.items())
 
 
 def find_outcome(upload: Upload, ids: Sequence[str], patience: Deadline) -> "Finding[Mapping[str, Any]]":
@@ -228,7 +199,7 @@ def _list_committed(target: Target, deadline: Deadline) -> tuple[list[str], str 
 
     Source: https://learn.microsoft.com/rest/api/storageservices/get-block-list
     """
-    client = target.account.blob(target.address)
+    client = sdk.blob(target.account, target.address)
     answers: list[Any] = []
 
     def call(timeouts: Mapping[str, Any]) -> list[str]:

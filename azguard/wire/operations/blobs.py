@@ -2,13 +2,17 @@
 
 from azguard.wire.rows import (
     APPEND,
+    CONTENT,
+    COPY,
     FULL,
+    LEASE,
     POSITION,
     SEQUENCE,
     SOURCE,
     SOURCE_FULL,
     STANDARD,
     TAGS,
+    VERSION,
     Guard,
     Lease,
     Part,
@@ -17,15 +21,51 @@ from azguard.wire.rows import (
     free,
     puts,
     reads,
+    speaks,
 )
 
 # Blobs. Only Get Blob and Get Blob Properties are documented to combine conditions; the rule of writes is
 # kept for other reads.
-BLOB_PUT_BLOCK_BLOB = puts("blob.put_block_blob", "put-blob", FULL, Lease.REQUIRED, Guard.IF_MATCH, fences=True)
+_SETTINGS = "content_type content_encoding content_language content_disposition cache_control content_md5"
+_PROPERTIES = (
+    f"{VERSION} {CONTENT} {LEASE} {COPY} size metadata blob_type creation_time is_current_version access_tier "
+    "access_tier_inferred archive_status rehydrate_priority tag_count is_sealed sequence_number committed_blocks"
+)
+_OCTETS = ("Content-Type", "application/octet-stream")
+
+BLOB_PUT_BLOCK_BLOB = puts(
+    "blob.put_block_blob",
+    "put-blob",
+    FULL,
+    Lease.REQUIRED,
+    Guard.IF_MATCH,
+    fences=True,
+    http=speaks(
+        "PUT",
+        headers=(("x-ms-blob-type", "BlockBlob"), _OCTETS),
+        sends=f"{_SETTINGS} access_tier metadata tags",
+        returns=VERSION,
+        ok=(201,),
+    ),
+)
 BLOB_PUT_APPEND_BLOB = puts("blob.put_append_blob", "put-blob", FULL, Lease.REQUIRED, Guard.IF_MATCH)
 BLOB_PUT_PAGE_BLOB = puts("blob.put_page_blob", "put-blob", FULL, Lease.REQUIRED, Guard.IF_MATCH)
-BLOB_GET = reads("blob.get", "get-blob", FULL, Lease.OPTIONAL, combines=True)
-BLOB_GET_PROPERTIES = reads("blob.get_properties", "get-blob-properties", FULL, Lease.OPTIONAL, combines=True)
+BLOB_GET = reads(
+    "blob.get",
+    "get-blob",
+    FULL,
+    Lease.OPTIONAL,
+    combines=True,
+    http=speaks("GET", sends="range", returns=f"{_PROPERTIES} content_range blob_content_md5", ok=(200, 206)),
+)
+BLOB_GET_PROPERTIES = reads(
+    "blob.get_properties",
+    "get-blob-properties",
+    FULL,
+    Lease.OPTIONAL,
+    combines=True,
+    http=speaks("HEAD", returns=_PROPERTIES),
+)
 BLOB_SET_PROPERTIES = changes("blob.set_properties", "set-blob-properties", FULL, Lease.REQUIRED, Guard.IF_MATCH)
 BLOB_GET_METADATA = reads("blob.get_metadata", "get-blob-metadata", FULL, Lease.OPTIONAL)
 BLOB_SET_METADATA = changes(

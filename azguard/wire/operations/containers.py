@@ -1,6 +1,6 @@
 """Operations on containers."""
 
-from azguard.wire.rows import CHANGED_SINCE, DATES, Guard, Lease, Part, changes, creates, free, reads
+from azguard.wire.rows import CHANGED_SINCE, DATES, Guard, Lease, Part, changes, creates, free, reads, speaks
 
 # Containers have ETags and honour them nowhere.
 CONTAINER_CREATE = creates("container.create", "create-container")
@@ -23,4 +23,8 @@ CONTAINER_LEASE_RENEW = free("container.lease_renew", "lease-container", DATES, 
 CONTAINER_LEASE_CHANGE = free("container.lease_change", "lease-container", DATES, Lease.SUBJECT)
 CONTAINER_LEASE_RELEASE = free("container.lease_release", "lease-container", DATES, Lease.SUBJECT)
 CONTAINER_LEASE_BREAK = free("container.lease_break", "lease-container", DATES, Lease.SUBJECT)
-CONTAINER_LIST_BLOBS = reads("container.list_blobs", "list-blobs")
+CONTAINER_LIST_BLOBS = reads(
+    "container.list_blobs",
+    "list-blobs",
+    http=speaks("GET", "list", sends="prefix delimiter marker maxresults include"),
+)

@@ -11,6 +11,7 @@ from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.address import Address, Kind, parse
 from azguard.cli.words.hints import in_words
 from azguard.errors import ConfigError
+from azguard.wire import sdk
 from tests.support.cases import cases
 
 KEY = base64.b64encode(b"k" * 64).decode()
@@ -145,7 +146,7 @@ def test_a_url_with_a_sas_is_an_account_of_its_own() -> None:
 
 @cases("settings", [{}, {"snapshot": "2026-11-21T10:00:00Z"}])
 def test_clients_carry_our_user_agent_and_no_retries_of_the_sdk(settings: dict[str, str]) -> None:
-    client: Any = credentials.from_connection_string(WHOLE).blob(Address(Kind.BLOB, ("site", "a b?#"), **settings))
+    client: Any = sdk.blob(credentials.from_connection_string(WHOLE), Address(Kind.BLOB, ("site", "a b?#"), **settings))
     policies = {type(policy).__name__: policy for policy in client._pipeline._impl_policies if policy is not None}
     retry = policies["ExponentialRetry"]
     assert (retry.total_retries, retry.retry_to_secondary) == (0, False)

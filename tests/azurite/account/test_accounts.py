@@ -256,7 +256,7 @@ def test_a_profile_that_contradicts_itself_is_a_config_error(tmp_path: Path) -> 
 
 def test_no_login_is_tried_before_it_is_needed() -> None:
     account: Account = accounts.from_settings({"account-name": "acc", "auth-mode": "login"}, emulator)
-    assert account._shared == {}
+    assert account.shared == {}
 
 
 _FAILING: tuple[tuple[tuple[str, ...], dict[str, str]], ...] = (

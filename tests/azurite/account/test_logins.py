@@ -19,6 +19,8 @@ from azguard.accounts.endpoints import CLOUDS, EMULATOR_KEY, EMULATOR_NAME, find
 from azguard.accounts.logins import Login
 from azguard.emulators import azurite_install
 from azguard.errors import LoginFailed
+from azguard.wire.identity import find_login
+from azguard.wire.sdk_transport import LoginNetwork
 from tests.support import forked, login_world
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
@@ -182,7 +184,7 @@ def test_a_proxy_before_the_authority_is_named(offline: CliWorld, world: LoginWo
 
 
 def test_a_secret_of_a_service_principal_is_preferred_to_the_jobs_token(world: LoginWorld) -> None:
-    chosen = logins.choose({**world.github, "AZURE_CLIENT_SECRET": "x"}, CLOUDS["core.windows.net"])
+    chosen = logins.choose({**world.github, "AZURE_CLIENT_SECRET": "x"}, CLOUDS["core.windows.net"], LoginNetwork())
     assert chosen.source == "this machine"
 
 
@@ -200,7 +202,7 @@ def test_the_authority_is_that_of_the_endpoints_cloud(
 ) -> None:
     monkeypatch.delenv("AZURE_AUTHORITY_HOST", raising=False)
     job = {name: value for name, value in world.github.items() if name != "AZURE_AUTHORITY_HOST"}
-    login = logins.choose(job, find_cloud(endpoint))
+    login = logins.choose(job, find_cloud(endpoint), LoginNetwork())
     assert login.credential._client._authority == f"https://{authority}"
 
 
@@ -254,7 +256,7 @@ def test_a_program_for_tokens_is_waited_for_once_and_no_longer_than_timeout_says
 def test_no_login_is_made_before_it_is_needed() -> None:
     account = Account("acc", {"blob": "https://acc.blob.core.windows.net"}, Auth.LOGIN)
     account.watch_login(lambda ends, reason: None)
-    assert "login" not in account._shared
+    assert "login" not in account.shared
 
 
 class Credential:
@@ -274,7 +276,7 @@ class Credential:
 
 def test_a_token_with_time_left_is_fetched_once_for_all_clients() -> None:
     credential = Credential(3600)
-    login = Login(credential, "here", None, "log in", renewable=True)
+    login = Login(credential, "here", None, "log in", renewable=True, network=LoginNetwork())
     assert ([login.get_token_info(STORAGE).token for _ in range(3)], credential.asked) == (["token-1"] * 3, 1)
 
 
@@ -297,7 +299,7 @@ def test_only_azures_own_hosts_name_a_tenant_and_none_another_service(
     foreign: str | None, scope: str, reason: str | None
 ) -> None:
     credential = Credential(3600, 3600)
-    login = Login(credential, "here", None, "log in", renewable=True, foreign_endpoint=foreign)
+    login = Login(credential, "here", None, "log in", renewable=True, network=LoginNetwork(), foreign_endpoint=foreign)
     login.get_token_info(STORAGE)
     try:
         found = login.get_token_info(scope, options={"tenant_id": "t"}).token
@@ -308,7 +310,7 @@ def test_only_azures_own_hosts_name_a_tenant_and_none_another_service(
 
 def test_a_tenant_that_was_named_once_is_asked_from_then_on() -> None:
     credential = Credential(3600, 3600)
-    login = Login(credential, "here", None, "log in", renewable=True)
+    login = Login(credential, "here", None, "log in", renewable=True, network=LoginNetwork())
     tokens = [login.get_token_info(STORAGE, options=each).token for each in ({}, {"tenant_id": "t"}, {})]
     assert tokens == ["token-1", "token-2", "token-2"]
 
@@ -330,17 +332,17 @@ def test_an_endpoint_is_azures_own_by_its_whole_host_or_is_confirmed(
     endpoint: str, trusts: bool, foreign: bool
 ) -> None:
     account = Account("acc", {"blob": endpoint}, Auth.LOGIN, trusts_endpoints=trusts)
-    assert account.login.foreign_endpoint == (endpoint if foreign else None)
+    assert find_login(account).foreign_endpoint == (endpoint if foreign else None)
 
 
 def test_a_token_that_is_about_to_end_serves_while_no_new_one_can_be_had() -> None:
-    login = Login(Credential(100), "here", None, "log in", renewable=True)
+    login = Login(Credential(100), "here", None, "log in", renewable=True, network=LoginNetwork())
     assert [login.get_token_info(STORAGE).token for _ in range(2)] == ["token-1", "token-1"]
 
 
 def test_without_any_token_the_error_says_where_it_was_looked_for() -> None:
     with pytest.raises(LoginFailed) as caught:
-        Login(Credential(), "here", None, "log in", renewable=True).get_token_info(STORAGE)
+        Login(Credential(), "here", None, "log in", renewable=True, network=LoginNetwork()).get_token_info(STORAGE)
     assert (caught.value.message, caught.value.detail, caught.value.reason) == (
         "no login could be had from here: no more",
         ("AzureCliCredential: not logged in",),

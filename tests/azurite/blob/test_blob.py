@@ -13,6 +13,7 @@ from azguard.blobs.listing import list_blobs
 from azguard.faultproxy import proxy
 from azguard.requests.calls import pages
 from azguard.requests.deadline import Deadline
+from azguard.wire import sdk as clients
 from tests.support.cli_world import CliWorld
 
 MD5 = base64.b64encode(hashlib.md5(b"old").digest()).decode()
@@ -136,7 +137,7 @@ def test_a_listing_takes_pages_one_by_one_and_misses_nothing_when_one_fails(cli:
     with proxy.running(cli.port, decide) as between:
         account = from_connection_string(cli.through(between.port).connection_string or "")
         target = Target(account, parse(f"container:{site}").address)
-        found = account.container(target.address).list_blobs(results_per_page=3)
+        found = clients.container(account, target.address).list_blobs(results_per_page=3)
         names = [each.name for each in pages(found, target, Deadline())]
     assert (names, len(failed)) == ([str(number) for number in range(7)], 1)
 

@@ -12,7 +12,7 @@ from azure.storage.blob import BlobSasPermissions, generate_blob_sas
 
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Answer, Fault, Request
+from azguard.faultproxy.faults import Fault, ProxiedAnswer, Request
 from azguard.requests.lineage import KEY, Lineage
 from tests.faults.rules import operation
 from tests.support.blob_world import client as sdk
@@ -54,7 +54,7 @@ def lineage(cli: CliWorld, blob: str) -> Lineage:
     return Lineage.parse(sdk(cli, blob).get_blob_properties().metadata.get(KEY))
 
 
-def sent(log: list[Answer]) -> list[dict[str, str]]:
+def sent(log: list[ProxiedAnswer]) -> list[dict[str, str]]:
     """Return the conditions of each copy in a log."""
     return [
         {

@@ -9,7 +9,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from azure.core.exceptions import ServiceResponseError
 from azure.storage.blob import BlobClient, ContentSettings, StandardBlobTier
 
 from azguard.accounts.account import Target
@@ -26,6 +25,11 @@ from azguard.requests.lineage import KEY, Lineage, new_op
 from azguard.updates.plan import UpdatePlan, UpdateResult
 from azguard.updates.resource import CommittedVersion, CurrentVersion
 from azguard.updates.update import update
+from azguard.wire import client as client_module
+from azguard.wire import sdk
+from azguard.wire.client import Client
+from azguard.wire.connections import Reply
+from azguard.wire.failures import Broken, BrokenAnswer
 from tests.support.blob_world import LARGE
 
 MIB = 1 << 20
@@ -39,7 +43,7 @@ ONLY_NEW = Conditions({"If-None-Match": "*"}, "if-none-match")
 def target(connection_string: str) -> Target:
     """Return a blob of its own, in a container that is there."""
     found = Target(from_connection_string(connection_string), Address(Kind.BLOB, ("versioned", f"{uuid4()}/a.json")))
-    container = found.account.container(found.address)
+    container = sdk.container(found.account, found.address)
     if not container.exists():
         container.create_container()
     return found
@@ -47,33 +51,22 @@ def target(connection_string: str) -> Target:
 
 @pytest.fixture
 def client(target: Target) -> BlobClient:
-    return target.account.blob(target.address)
+    return sdk.blob(target.account, target.address)
 
 
 @pytest.fixture
 def sent(target: Target, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the list that every request on the wire is added to, as its method and what it is."""
     requests: list[str] = []
-    transport = target.account._settings()["transport"]
-    send, send_open = transport.send, transport.send_open
+    send = client_module.send
 
-    def note(method: str, url: str) -> None:
+    def noted(sender: Client, method: str, url: str, *rest: Any) -> Reply:
         query = url.partition("?")[2]
         comp = next((part.removeprefix("comp=") for part in query.split("&") if part.startswith("comp=")), "")
         requests.append(f"{method} {comp}".strip())
+        return send(sender, method, url, *rest)
 
-    def noted(request: Any, **settings: Any) -> Any:
-        note(request.method, request.url)
-        return send(request, **settings)
-
-    def noted_open(method: str, url: str, *rest: Any) -> Any:
-        reply = send_open(method, url, *rest)
-        if reply is not None:
-            note(method, url)
-        return reply
-
-    monkeypatch.setattr(transport, "send", noted)
-    monkeypatch.setattr(transport, "send_open", noted_open)
+    monkeypatch.setattr(client_module, "send", noted)
     return requests
 
 
@@ -319,10 +312,6 @@ def test_metadata_of_the_same_meaning_is_unchanged(target: Target, client: BlobC
 # Lost answers
 
 
-class Lost(ServiceResponseError):
-    """The answer that never came."""
-
-
 @dataclass(frozen=True)
 class Losing(BlobContent):
     """The content of a blob whose writes are answered as the script says: after or without doing them."""
@@ -338,7 +327,7 @@ class Losing(BlobContent):
             what = self.script.pop(0) if self.script else "answered"
             landed = commit(held) if what != "not done" else CommittedVersion(None)
             if what != "answered":
-                raise Lost("no answer")
+                raise BrokenAnswer(Broken.TIMED_OUT)
             return landed
 
         return send

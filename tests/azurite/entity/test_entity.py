@@ -19,6 +19,7 @@ from azguard.locks.held_lock import HeldLock
 from azguard.locks.lock_blobs import AcquireSettings
 from azguard.locks.run import CriticalSection, hold_lock
 from azguard.requests.deadline import Deadline
+from azguard.wire import sdk
 from tests.faults.rules import operation
 from tests.support import forked, table_world
 from tests.support.cases import cases
@@ -271,7 +272,7 @@ def test_a_lock_that_could_not_be_renewed_in_time_stops_the_write(cli: CliWorld)
 
 def test_a_lock_that_another_took_meanwhile_is_told_of_and_left_alone(cli: CliWorld) -> None:
     target, said = lock(cli), list[str]()
-    client = target.account.blob(target.address)
+    client = sdk.blob(target.account, target.address)
     with hold_lock(target, settings_of(said), 0.0, {}) as held:
         assert held is not None
         held.check()
@@ -284,7 +285,7 @@ def test_a_lock_that_another_took_meanwhile_is_told_of_and_left_alone(cli: CliWo
 
 def test_a_lock_around_us_that_is_lost_stops_the_write(cli: CliWorld) -> None:
     target = lock(cli)
-    target.account.blob(target.address).upload_blob(b"")
+    sdk.blob(target.account, target.address).upload_blob(b"")
     around = environment.export_locks([(target, "0e6e2a5b-3f0d-4a53-9f6e-2f1d8a7c6b02", 3)])
     with pytest.raises(LockLost), hold_lock(target, settings_of([]), 0.0, around):
         pytest.fail("it ran")

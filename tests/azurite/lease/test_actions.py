@@ -27,6 +27,7 @@ from azguard.leases import actions as lease_actions
 from azguard.leases.kinds import KINDS, Action, LeaseKind, operation_of
 from azguard.leases.state import client, look
 from azguard.requests.deadline import Deadline
+from azguard.wire import sdk
 from azguard.wire.operations.shares import FILE_GET_PROPERTIES, FILE_LEASE_ACQUIRE, FILE_LEASE_RELEASE
 from tests.support import evidence
 from tests.support.cases import cases
@@ -89,7 +90,7 @@ class Stage:
     def __init__(self, azurite: Azurite) -> None:
         self.account = emulator({"blob": azurite.ports["blob"]})
         self._home = f"leases{uuid.uuid4().hex[:12]}"
-        self.account.container(Address(Kind.CONTAINER, (self._home,))).create_container()
+        sdk.container(self.account, Address(Kind.CONTAINER, (self._home,))).create_container()
         self._targets = {cell: self._made(cell) for cell in CELLS if cell.state == "expired"}
         self._written = self._made(Cell(Kind.BLOB, "expired", "renew_A"))
         self._expired = time.monotonic() + TERM + 1
@@ -104,7 +105,7 @@ class Stage:
     def written_since(self) -> Target:
         """Return a blob whose lease has expired, and which was written after that."""
         time.sleep(max(0.0, self._expired - time.monotonic()))
-        self.account.blob(self._written.address).upload_blob(b"y", overwrite=True)
+        sdk.blob(self.account, self._written.address).upload_blob(b"y", overwrite=True)
         return self._written
 
     def resource(self, kind: Kind) -> Target:
@@ -112,10 +113,10 @@ class Stage:
         name = f"c{uuid.uuid4().hex}"
         if kind is Kind.BLOB:
             target = Target(self.account, Address(Kind.BLOB, (self._home, name)))
-            self.account.blob(target.address).upload_blob(b"x")
+            sdk.blob(self.account, target.address).upload_blob(b"x")
             return target
         target = Target(self.account, Address(Kind.CONTAINER, (name,)))
-        self.account.container(target.address).create_container()
+        sdk.container(self.account, target.address).create_container()
         return target
 
     def _made(self, cell: Cell) -> Target:

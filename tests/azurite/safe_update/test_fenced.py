@@ -19,6 +19,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import new_op
 from azguard.updates.plan import UpdatePlan, UpdateResult
 from azguard.updates.update import preview, update
+from azguard.wire import sdk
 from tests.faults.rules import operation
 from tests.support.blob_world import LARGE
 from tests.support.cli_world import CliWorld, Ran
@@ -42,7 +43,7 @@ def target(cli: CliWorld, blob: str) -> Target:
 
 @pytest.fixture
 def client(target: Target) -> BlobClient:
-    return target.account.blob(target.address)
+    return sdk.blob(target.account, target.address)
 
 
 def increment(cli: CliWorld, blob: str, fence: int, *words: str) -> Ran:

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -13,6 +11,8 @@ from azguard.blobs.listing import list_names
 from azguard.errors import Unavailable
 from azguard.requests.deadline import Deadline
 from azguard.resources.tree_store import ListedItem
+from azguard.wire.connections import Reply
+from tests.support.answering_client import AnsweringClient, Asked, reply
 from tests.support.cases import cases
 
 _ALL = (
@@ -28,19 +28,15 @@ _ONLY_BLOCKS = "<Blob><Name>new</Name><Properties /></Blob><NextMarker />"
 
 
 @dataclass
-class Pages:
-    """Stands for our transport: answers with one page after the other."""
+class Pages(AnsweringClient):
+    """Answers with one page after the other."""
 
     pages: list[bytes]
     asked: list[str] = field(default_factory=list)
 
-    def send_open(self, *_: Any) -> None:
-        """Have no open connection."""
-
-    def send(self, request: Any, **_: Any) -> Any:
-        self.asked.append(request.url.partition("?")[2])
-        raw = SimpleNamespace(read=lambda decode_content: self.pages.pop(0))
-        return SimpleNamespace(status_code=200, headers={}, internal_response=SimpleNamespace(raw=raw))
+    def answer(self, asked: Asked) -> Reply:
+        self.asked.append(asked.query)
+        return reply(200, content=self.pages.pop(0))
 
 
 def build_page(text: str) -> bytes:
@@ -49,9 +45,7 @@ def build_page(text: str) -> bytes:
 
 
 def read(pages: Pages, prefix: str = "") -> list[ListedItem]:
-    account = Account(
-        "acct", {"blob": "https://acct.blob.core.windows.net"}, Auth.ANONYMOUS, None, {"transport": pages}
-    )
+    account = Account("acct", {"blob": "https://acct.blob.core.windows.net"}, Auth.ANONYMOUS, None, {"client": pages})
     return list(list_names(Target(account, Address(Kind.CONTAINER, ("site",))), Deadline(0.0), prefix))
 
 

@@ -7,11 +7,12 @@ from unittest.mock import patch
 
 import pytest
 
-from azguard.accounts.account import Account, Target, emulator
+from azguard.accounts.account import Target, emulator
 from azguard.address import Address, Kind
 from azguard.blobs import listing, restores
 from azguard.errors import NotFound, UsageError
 from azguard.requests.deadline import Deadline
+from azguard.wire import sdk
 from tests.support.cases import cases
 
 BLOB = Target(emulator(), Address(Kind.BLOB, ("site", "a")))
@@ -49,7 +50,7 @@ class Listing:
 
 
 def newest(kind: str, *items: Item) -> str:
-    with patch.object(Account, "container", lambda *_: Listing(items)):
+    with patch.object(sdk, "container", lambda *_: Listing(items)):
         return restores.find_newest(BLOB, kind, Deadline()).short
 
 
@@ -87,7 +88,7 @@ def test_where_nothing_is_kept_there_is_no_newest(kind: str) -> None:
 def test_an_id_is_that_of_a_snapshot_or_of_a_version(items: tuple[Item, ...], found: str) -> None:
     of_another = Item("ab", NEW, NEW)
     for order in itertools.permutations((*items, of_another)):
-        with patch.object(Account, "container", lambda *_, order=order: Listing(order)):
+        with patch.object(sdk, "container", lambda *_, order=order: Listing(order)):
             assert restores.find_by_id(BLOB, NEW, Deadline()).short == found
 
 
@@ -96,7 +97,7 @@ def test_an_id_is_that_of_a_snapshot_or_of_a_version(items: tuple[Item, ...], fo
     [((Item(snapshot=OLD), Item()), NotFound), ((Item(snapshot=NEW), Item(version_id=NEW)), UsageError)],
 )
 def test_an_id_that_names_none_or_two_is_refused(items: tuple[Item, ...], error: type[Exception]) -> None:
-    with patch.object(Account, "container", lambda *_: Listing(items)), pytest.raises(error):
+    with patch.object(sdk, "container", lambda *_: Listing(items)), pytest.raises(error):
         restores.find_by_id(BLOB, NEW, Deadline())
 
 

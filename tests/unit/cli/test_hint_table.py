@@ -20,7 +20,8 @@ pytestmark = pytest.mark.xdist_group("source of the product")
 
 ERRORS = {name for name, value in vars(errors).items() if isinstance(value, type)} | {"but", "as_kind"}
 # What becomes an error, with its reason, further up.
-ERRORS |= {"Denial", "Login", "NoAnswer", "Refusal", "SmbRefusal", "build_changed", "confirm", "never_read", "replace"}
+ERRORS |= {"Denial", "Explanation", "Login", "Refusal", "SmbRefusal"}
+ERRORS |= {"build_changed", "confirm", "never_read", "replace"}
 ERRORS |= {"explain_unwritable", "require_version"}
 # What the functions among the words look for.
 _OF_FUNCTIONS = {"appended_bytes", "next_position", "path", "option", "code", "action", "why"}

@@ -2,9 +2,9 @@
 
 import pytest
 
-from azguard.accounts import transport
 from azguard.cli.output import results
 from azguard.cli.output.results import Output
+from azguard.wire import listeners
 
 SIGNATURE = "c2lnbmF0dXJlLW9mLWEtc2FzLWluLWEtdGVzdA%3D%3D"
 
@@ -12,7 +12,7 @@ SIGNATURE = "c2lnbmF0dXJlLW9mLWEtc2FzLWluLWEtdGVzdA%3D%3D"
 def test_a_request_is_told_without_its_signature(capsys: pytest.CaptureFixture[str]) -> None:
     out = Output("json", is_verbose=True)
     with results.trace_to(out, {"sas_token": f"sv=1&sig={SIGNATURE}"}, {}):
-        transport.tell_listeners(
+        listeners.tell_listeners(
             f"GET https://a.blob.core.windows.net/site/a?sv=1&sig={SIGNATURE}: 200 in 3 ms {SIGNATURE}"
         )
     told = capsys.readouterr().err

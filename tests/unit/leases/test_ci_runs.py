@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from azguard.accounts import logins
 from azguard.accounts.logins import Answered
 from azguard.errors import AzguardError, Changed, Unavailable
 from azguard.leases import ci_runs
 from azguard.leases.ci_runs import RunCheck
 from azguard.leases.owners import Owner
 from azguard.requests.deadline import Deadline
+from azguard.wire import client
 from tests.support.cases import cases
 
 LOCK = "blob:locks/deploy"
@@ -87,7 +87,7 @@ def test_a_run_is_asked_about_at_its_own_service_and_a_token_goes_to_its_own_alo
     ],
 )
 def test_no_service_is_asked_that_this_machine_does_not_name(url: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logins, "get", lambda *arguments: pytest.fail(f"asked {arguments}"))
+    monkeypatch.setattr(client, "get", lambda *arguments: pytest.fail(f"asked {arguments}"))
     with pytest.raises(Changed) as caught:
         RunCheck(TOKEN, Deadline(1.0)).check(of_run(url), LOCK)
     assert (caught.value.reason, "secret" in str(caught.value.message.replace(str(url), ""))) == (
@@ -114,7 +114,7 @@ def answered(answer: Answered | OSError, monkeypatch: pytest.MonkeyPatch, url: s
             raise answer
         return answer
 
-    monkeypatch.setattr(logins, "get", get)
+    monkeypatch.setattr(client, "get", get)
     try:
         RunCheck(TOKEN, Deadline(1.0)).check(of_run(url), LOCK)
     except AzguardError as error:
@@ -170,6 +170,6 @@ def test_a_state_that_drives_a_terminal_is_made_harmless_and_short(monkeypatch: 
 
 
 def test_a_lock_without_a_process_is_meant_to_outlive_its_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logins, "get", lambda *_: run_is("completed"))
+    monkeypatch.setattr(client, "get", lambda *_: run_is("completed"))
     with pytest.raises(Changed, match="is held without a process"):
         RunCheck(TOKEN, Deadline(1.0)).check(of_run(GITHUB, None), LOCK)

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from azure.core.exceptions import ServiceResponseError
 
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Locked, Unavailable
@@ -14,11 +13,12 @@ from azguard.guards.resolve import Conditions
 from azguard.leases import actions
 from azguard.leases.actions import LeaseDone
 from azguard.requests.deadline import Deadline
+from azguard.wire.failures import Broken, BrokenAnswer
 from tests.support.fake_resource import TARGET, Clock, Refusal
 
 A, B = (f"{letter * 8}-0000-4000-8000-000000000000" for letter in "ab")
 NAMED = Conditions(lease_id=A)
-LOST = ServiceResponseError("no answer")
+LOST = BrokenAnswer(Broken.TIMED_OUT)
 WRONG = Refusal(409, "LeaseIdMismatchWithLeaseOperation")
 
 

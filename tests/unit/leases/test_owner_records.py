@@ -3,10 +3,8 @@
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
-import requests
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
@@ -15,6 +13,8 @@ from azguard.leases import owner_records
 from azguard.leases.owners import OWNER, SERVICE_CLOCK, Owner
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, new_op
+from azguard.wire.connections import Reply
+from tests.support.answering_client import Asked
 from tests.support.cases import cases
 from tests.support.fake_resource import Clock
 from tests.support.lease_script import ETAG, Answer, Scripted, now_is, scripted
@@ -128,21 +128,21 @@ class Echo(Scripted):
         super().__init__(found(OURS), BUSY)
         self._etag, self._covered = etag, covered
 
-    def answer(self, request: Any) -> requests.Response:
+    def answer(self, asked: Asked) -> Reply:
         if not self._answers:
             metadata = written(self, 1)
             if self._covered:
                 later = Lineage.parse(metadata[KEY]).after(new_op(b"later writer"), '"2"')
                 metadata[KEY] = str(later)
             self._answers.append(found(metadata, self._etag))
-        return super().answer(request)
+        return super().answer(asked)
 
 
 @cases(("is_covered", "after"), [(False, '"2"'), (True, None)])
 def test_a_lost_answer_is_settled_by_the_lineage(is_covered: bool, after: str | None) -> None:
     target, _ = scripted(Kind.BLOB)
     service = Echo(etag='"2"' if not is_covered else '"3"', covered=is_covered)
-    target.account._shared["transport"] = service
+    target.account.shared["client"] = service
     moved = owner_records.leave(target, LEASE, ALICE, Clock().deadline())
     assert (moved.before, moved.after, [method for method, _ in service.asked]) == (
         ETAG,

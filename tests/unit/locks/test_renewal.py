@@ -1,8 +1,7 @@
 """What the answer to a renewal says of a lock."""
 
-from azure.core.exceptions import ServiceResponseError
-
 from azguard.locks.held_lock import _is_definite
+from azguard.wire.failures import Broken, BrokenAnswer
 from tests.support.cases import cases
 from tests.support.fake_resource import Refusal
 
@@ -17,7 +16,7 @@ from tests.support.fake_resource import Refusal
         (Refusal(403, "AuthenticationFailed"), False),
         (Refusal(412, "ConditionNotMet"), False),
         (Refusal(503, "ServerBusy"), False),
-        (ServiceResponseError("no answer"), False),
+        (BrokenAnswer(Broken.TIMED_OUT), False),
     ],
 )
 def test_a_lock_is_lost_only_if_the_service_says_that_its_lease_is_not_held(answer: Exception, is_lost: bool) -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from azure.core.exceptions import ServiceResponseError
 
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
@@ -16,6 +15,7 @@ from azguard.leases.owners import Owner
 from azguard.locks import held_lock, lock_blobs
 from azguard.locks.lock_blobs import AcquireSettings, LockRecord, LockRequest, RequestTime
 from azguard.locks.slot_leases import SlotLeases
+from azguard.wire.failures import Broken, BrokenAnswer
 from tests.support.fake_resource import TARGET, Clock, Refusal
 from tests.support.no_records import NoRecords
 
@@ -106,7 +106,7 @@ def test_a_lease_of_which_a_third_is_over_is_given_up(service: Service) -> None:
         service.leases().ask_for_each()
 
 
-@pytest.mark.parametrize(("ends", "given_back"), [([BUSY], 0), ([ServiceResponseError("lost"), BUSY], 1)])
+@pytest.mark.parametrize(("ends", "given_back"), [([BUSY], 0), ([BrokenAnswer(Broken.TIMED_OUT), BUSY], 1)])
 def test_a_lease_is_given_back_unless_its_only_request_was_refused(
     service: Service, ends: list[BaseException], given_back: int
 ) -> None:
@@ -147,7 +147,7 @@ def test_a_record_of_which_a_copy_may_come_stays_no_lock_whatever_else_fails(
     assert service.given_back == service.asked[:1]
 
 
-@pytest.mark.parametrize(("end", "left"), [(BUSY, 0), (ServiceResponseError("lost"), 1), (KeyboardInterrupt(), 1)])
+@pytest.mark.parametrize(("end", "left"), [(BUSY, 0), (BrokenAnswer(Broken.TIMED_OUT), 1), (KeyboardInterrupt(), 1)])
 def test_the_note_of_a_lease_that_may_come_after_its_release_stays(
     service: Service, tmp_path: Path, end: BaseException, left: int
 ) -> None:

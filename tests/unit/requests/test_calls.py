@@ -5,18 +5,10 @@ from itertools import pairwise
 
 import pytest
 from azure.core.exceptions import AzureError, ServiceRequestError, ServiceResponseError
-from urllib3.exceptions import (
-    ConnectTimeoutError,
-    NameResolutionError,
-    NewConnectionError,
-    ProtocolError,
-    ReadTimeoutError,
-)
 
-from azguard.accounts.transport import NotOfTheService
-from azguard.errors import AzguardError, Unavailable
+from azguard.errors import AzguardError, LoginFailed, Unavailable
 from azguard.requests.calls import CallOutcome, describe, outcome_of, pages, read, send_once
-from tests.support.cases import cases
+from azguard.wire.failures import Broken, BrokenAnswer, NotConnected, NotOfTheService, Stage, Unreadable
 from tests.support.fake_resource import TARGET, Clock, Refusal
 
 # By these the service, or what stands before it, says that nothing was done; every other status leaves a doubt.
@@ -33,40 +25,20 @@ def test_what_the_emulator_does_not_know_it_does_not_do() -> None:
     assert outcome_of(Refusal(501, "APINotImplemented")) is CallOutcome.REFUSED
 
 
-@cases(
-    "cause",
-    [
-        NewConnectionError(None, "refused"),  # type: ignore[arg-type]  # urllib3 only keeps it
-        NameResolutionError("host", None, OSError()),  # type: ignore[arg-type]  # no pool behind it
-        ConnectTimeoutError(),
-    ],
-    ids=lambda cause: type(cause).__name__,
-)
-def test_without_a_connection_nothing_was_sent_however_deep_the_cause_lies(cause: Exception) -> None:
+def test_without_a_connection_nothing_was_sent_however_deep_the_cause_lies() -> None:
+    cause = NotConnected(Stage.HOST, ConnectionRefusedError("Connection refused"))
     inner = ServiceRequestError("no", error=cause)
     chained = AzureError("outer")
     chained.__cause__ = inner
-    given = Exception(ServiceRequestError("no", error=cause))
-    assert [outcome_of(each) for each in (cause, inner, chained, given)] == [CallOutcome.NOT_SENT] * 4
+    errors = (cause, inner, chained, LoginFailed("no token"))
+    assert [outcome_of(each) for each in errors] == [CallOutcome.NOT_SENT] * 4
 
 
-def test_a_request_error_without_such_a_cause_leaves_a_doubt() -> None:
-    errors = (ServiceRequestError("TLS broke"), ServiceResponseError("no answer", error=ReadTimeoutError(None, "", "")))  # type: ignore[arg-type]  # no pool behind it
+def test_an_error_without_such_a_cause_leaves_a_doubt() -> None:
+    silence = BrokenAnswer(Broken.TIMED_OUT)
+    errors = (ServiceRequestError("TLS broke"), silence, ServiceResponseError("no answer", error=silence))
     leaked = (AttributeError("leaked"), TimeoutError())  # with words, and without any
-    assert [outcome_of(each) for each in (*errors, *leaked)] == [CallOutcome.IN_DOUBT] * 4
-
-
-def test_what_an_error_names_as_its_cause_counts_before_what_it_was_made_of() -> None:
-    no_connection, silence = NewConnectionError(None, "refused"), ReadTimeoutError(None, "", "")  # type: ignore[arg-type]  # no pool behind it
-    named = ServiceRequestError(no_connection, error=silence)
-    beside = ProtocolError("Connection aborted.", no_connection)
-    assert [outcome_of(each) for each in (named, beside)] == [CallOutcome.IN_DOUBT] * 2
-
-
-def test_an_error_without_words_is_judged_by_its_cause() -> None:
-    wordless = ServiceRequestError("", error=NewConnectionError(None, "refused"))  # type: ignore[arg-type]  # no pool behind it
-    wordless.args = ()
-    assert outcome_of(wordless) is CallOutcome.NOT_SENT
+    assert [outcome_of(each) for each in (*errors, *leaked)] == [CallOutcome.IN_DOUBT] * 5
 
 
 def test_an_error_that_is_its_own_cause_leaves_a_doubt() -> None:
@@ -86,8 +58,8 @@ def test_what_became_of_a_request_is_told_with_the_reason() -> None:
         describe(send_once(lambda: 1)),
         failing(Refusal(412, "ConditionNotMet")),
         failing(Refusal(503, "")),
-        failing(ServiceResponseError("silence")),
-        failing(NewConnectionError(None, "refused")),  # type: ignore[arg-type]  # no pool behind it
+        failing(BrokenAnswer(Broken.TIMED_OUT)),
+        failing(NotConnected(Stage.HOST, OSError("refused"))),
     ] == [
         "committed",
         "refused (ConditionNotMet)",
@@ -128,9 +100,11 @@ def test_a_read_that_something_else_answered_is_made_again_only_if_that_may_pass
 
 
 def test_a_read_is_not_made_again_where_the_settings_of_this_machine_must_change() -> None:
-    untrusted = ServiceRequestError("TLS", error=ssl.SSLCertVerificationError("self-signed certificate"))
-    errors = (ServiceRequestError("TLS broke"), OSError("reset"), untrusted, ValueError("ours"))
-    assert [made_again(each) for each in errors] == [True, True, False, False]
+    broken = NotConnected(Stage.TLS, ssl.SSLError("handshake failure"))
+    untrusted = NotConnected(Stage.TLS, ssl.SSLCertVerificationError("self-signed certificate"))
+    tunnel = NotConnected(Stage.TUNNEL, OSError("403"), status=403)
+    errors = (broken, OSError("reset"), Unreadable("cut"), untrusted, tunnel, ValueError("ours"))
+    assert [made_again(each) for each in errors] == [True, True, True, False, False, False]
 
 
 def test_a_read_is_made_again_ever_less_often_and_at_least_every_two_seconds() -> None:
@@ -187,7 +161,7 @@ class Listing:
 
 
 def test_a_listing_has_the_items_of_every_page_also_after_one_that_failed_or_is_empty() -> None:
-    listing = Listing(["a", "b"], Refusal(503, "ServerBusy"), [], ServiceResponseError("silence"), ["c"])
+    listing = Listing(["a", "b"], Refusal(503, "ServerBusy"), [], BrokenAnswer(Broken.TIMED_OUT), ["c"])
     assert list(pages(listing, TARGET, Clock().deadline(60))) == ["a", "b", "c"]
 
 

@@ -5,14 +5,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import requests
 from azure.core.exceptions import HttpResponseError
-from azure.storage.blob import BlobClient, ContainerClient
 
-from azguard.accounts.account import Target, emulator
+from azguard.accounts.account import Account, Auth, Target, emulator
 from azguard.address import parse
 from azguard.requests.service_errors import is_conflict, translate
-from tests.support.answering_transport import AnsweringTransport
+from azguard.wire import sdk
+from azguard.wire.connections import Reply
+from tests.support.answering_client import AnsweringClient, Asked, reply
 from tests.support.cases import cases
 from tests.support.evidence import EVIDENCE
 from tests.support.places import DATA
@@ -21,17 +21,17 @@ RECORDINGS = DATA / "recordings"
 URL = "https://acc.blob.core.windows.net"
 
 
-class Replayed(AnsweringTransport):
+class Replayed(AnsweringClient):
     """Answers every request with one recorded answer."""
 
     def __init__(self, recorded: dict[str, Any]) -> None:
         self._recorded = recorded
 
-    def answer(self, request: Any) -> requests.Response:
-        answer = requests.Response()
-        answer.status_code, answer.reason = self._recorded["status"], self._recorded["reason"]
-        answer.headers.update({**self._recorded["response_headers"], "x-ms-error-code": self._recorded["error_code"]})
-        return answer
+    def answer(self, asked: Asked) -> Reply:
+        kept = self._recorded["response_headers"]
+        headers = {name: value for name, value in kept.items() if name.lower() != "content-length"}
+        headers["x-ms-error-code"] = self._recorded["error_code"]
+        return reply(self._recorded["status"], headers, reason=self._recorded["reason"])
 
 
 def recorded(name: str, method: str, code: str) -> dict[str, Any]:
@@ -62,9 +62,10 @@ def recorded(name: str, method: str, code: str) -> dict[str, Any]:
 def test_an_answer_of_the_live_service_is_classified_by_its_meaning(
     name: str, method: str, code: str, kind: str, status: int
 ) -> None:
-    transport = Replayed(recorded(name, method, code))
-    settings: dict[str, Any] = {"transport": transport, "retry_total": 0, "credential": None}
-    blob, container = BlobClient(URL, "site", "a", **settings), ContainerClient(URL, "site", **settings)
+    shared = {"client": Replayed(recorded(name, method, code))}
+    account = Account("acc", {"blob": URL}, Auth.ANONYMOUS, None, shared)
+    address = parse("blob:site/a").address
+    blob, container = sdk.blob(account, address), sdk.container(account, address)
     calls = {
         "DELETE": blob.delete_blob,
         "GET": container.get_container_properties if code == "ContainerNotFound" else blob.get_blob_properties,

@@ -4,8 +4,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from azure.core.exceptions import ServiceRequestError, ServiceResponseError
-from urllib3.exceptions import NewConnectionError
 
 from azguard.errors import AzguardError, Changed, Forbidden, OutcomeUnknown, Unavailable
 from azguard.requests import commits
@@ -13,12 +11,13 @@ from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage, new_op, verdict_from_lineage
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
+from azguard.wire.failures import Broken, BrokenAnswer, NotConnected, Stage
 from tests.support.cases import cases
 from tests.support.fake_resource import TARGET, Clock, Refusal
 
 OP, OTHER = new_op(b"a" * 12), new_op(b"b" * 12)
-LOST = ServiceResponseError("no answer")
-NOT_SENT = ServiceRequestError("refused", error=NewConnectionError(None, "refused"))  # type: ignore[arg-type]  # no pool behind it
+LOST = BrokenAnswer(Broken.TIMED_OUT)
+NOT_SENT = NotConnected(Stage.HOST, ConnectionRefusedError("Connection refused"))
 CONDITION = Refusal(412, "ConditionNotMet")
 UNHEARD_OF = Refusal(412, "GeoLocationConditionNotAllowed")
 BUSY = Refusal(503, "ServerBusy")
@@ -173,7 +172,7 @@ def test_what_a_refusal_is_judged_by_is_its_meaning_and_what_the_look_found() ->
 @cases(
     ("sends", "looks", "detail"),
     [
-        ([LOST], [UNKNOWN], "no answer from http://127.0.0.1:10000/devstoreaccount1: ServiceResponseError"),
+        ([LOST], [UNKNOWN], "no answer from http://127.0.0.1:10000/devstoreaccount1: timed out"),
         ([KeyboardInterrupt()], [NOT_YET], "interrupted"),
         (
             [Refusal(404, "BlobNotFound")],

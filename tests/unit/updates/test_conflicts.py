@@ -2,8 +2,8 @@
 
 import pytest
 
-from azguard.accounts.exchanges import PACE_BYTES_PER_SECOND
 from azguard.errors import GaveUp
+from azguard.wire.exchange import PACE_BYTES_PER_SECOND
 from tests.support.cases import cases
 from tests.support.fake_resource import Fault, Refusal
 from tests.support.update_case import Case, others_update, plus_one, stored

@@ -1,39 +1,29 @@
-"""Requests past urllib3: what is sent, which answers are whole, and which connections are used again."""
+"""Requests over sockets: what is sent, which answers are whole, and which connections are used again."""
 
-import queue
 import socket
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import replace
 from http import HTTPStatus
-from http.client import HTTPException, IncompleteRead, RemoteDisconnected
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
-from azure.core.exceptions import HttpResponseError, ServiceResponseError, ServiceResponseTimeoutError
 
-from azguard.accounts import direct
-from azguard.accounts.exchanges import Exchange
-from azguard.accounts.open_connections import OpenConnection, OpenConnections
-from azguard.accounts.transport import _explain
+from azguard.accounts.account import Target
+from azguard.wire import network
+from azguard.wire.call import call
+from azguard.wire.connections import Connections, OpenConnection, write_head
+from azguard.wire.exchange import Exchange
+from azguard.wire.failures import BrokenAnswer, ServiceRefusal
+from azguard.wire.network import Origin, Way
+from azguard.wire.operations.blobs import BLOB_GET
 from tests.support.cases import cases
 from tests.support.ranged_service import RangeAnswer, serving
 
+WAY = Way(Origin("http", "host", 80), None)
 OK = b'HTTP/1.1 206 Partial Content\r\nETag: "0x1"\r\n'
 LENGTH = b"Content-Length: 10\r\n\r\n"
 CHUNKS = b"Transfer-Encoding: chunked\r\n\r\n"
 BODY = b"0123456789"
-
-
-@dataclass
-class Connection:
-    """What urllib3 has of a connection, as far as it is used here."""
-
-    sock: socket.socket
-
-    def close(self) -> None:
-        self.sock.close()
 
 
 @contextmanager
@@ -44,7 +34,7 @@ def connect(answer: bytes, *, ends: bool = False) -> Iterator[tuple[OpenConnecti
         theirs.sendall(answer)
         if ends:
             theirs.shutdown(socket.SHUT_WR)
-        yield OpenConnection(Connection(ours)), theirs
+        yield OpenConnection(ours, WAY), theirs
 
 
 def exchange(
@@ -124,25 +114,25 @@ def test_a_connection_is_not_used_again_if_its_other_side_does_not_say_so(answer
 )
 def test_a_cut_or_malformed_answer_is_none(answer: bytes) -> None:
     with connect(answer, ends=True) as (connection, _):
-        with pytest.raises(IncompleteRead):
+        with pytest.raises(BrokenAnswer, match="cut short"):
             connection.exchange("GET", b"", None, Exchange(5, adds_time=True))
         assert not connection.is_reusable
 
 
 def test_a_connection_that_ends_before_the_answer_was_closed_by_the_other_side() -> None:
-    with pytest.raises(RemoteDisconnected):
+    with pytest.raises(BrokenAnswer, match="closed before"):
         exchange(b"", ends=True)
 
 
 def test_an_answer_that_does_not_come_in_time_is_none() -> None:
-    with pytest.raises(TimeoutError):
+    with pytest.raises(BrokenAnswer, match="timed out"):
         exchange(OK + LENGTH)
 
 
 def test_a_large_body_arrives_whole() -> None:
     body = bytes(range(256)) * 160
     with connect(OK + LENGTH + BODY) as (connection, theirs):
-        head = OpenConnections(None, "host:1").write_head("PUT", "/site/a?comp=x", {"x-ms-a": "ü"})
+        head = write_head("PUT", "http://host:1/site/a?comp=x", {"x-ms-a": "ü"}, WAY)
         connection.exchange("PUT", head, body, Exchange(5, adds_time=False))
         theirs.settimeout(5)
         sent = b""
@@ -154,37 +144,32 @@ def test_a_large_body_arrives_whole() -> None:
 @cases("value", ["1\r\nx-ms-meta-b: 2", "1\n", "\r", "\N{EURO SIGN}"])
 def test_a_header_that_would_be_two_or_cannot_be_sent_is_refused(value: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011  # the two have nothing else in common
-        OpenConnections(None, "host").write_head("GET", "/", {"x-ms-meta-a": value})
+        write_head("GET", "http://host/", {"x-ms-meta-a": value}, WAY)
 
 
-def test_a_connection_that_was_closed_meanwhile_is_not_taken() -> None:
-    pool = SimpleNamespace(pool=queue.LifoQueue())
-    with connect(b"") as (open_one, _), connect(b"", ends=True) as (closed_one, _):
+def test_a_connection_that_was_closed_meanwhile_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    with connect(b"") as (open_one, _), connect(b"", ends=True) as (closed_one, _), connect(b"") as (new_one, _):
+
+        def make(*given: object) -> object:
+            made.append(given)
+            return new_one._socket
+
+        monkeypatch.setattr(network, "connect", make)
         open_one.is_reusable = closed_one.is_reusable = True
-        connections = OpenConnections(pool, "host")
+        connections = Connections()
+        assert connections.take(WAY, 1.0)._socket is new_one._socket
         connections.give(open_one)
         connections.give(closed_one)
-        assert (connections.take(), connections.take()) == (open_one, None)
+        taken = [connections.take(WAY, 1.0)._socket for _ in range(2)]
+    assert (taken, len(made)) == ([open_one._socket, new_one._socket], 2)
 
 
-def test_only_a_connection_that_urllib3_has_opened_is_taken_from_it() -> None:
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        pool = SimpleNamespace(pool=queue.LifoQueue())
-        for each in (None, Connection(ours)):
-            pool.pool.put(each)
-        connections = OpenConnections(pool, "host")
-        found = [connections.take() is not None, connections.take() is not None]
-    assert (found, pool.pool.get(block=False)) == ([True, False], None)
-
-
-def ask(service: Any) -> object:
-    target = service.target
+def get(target: Target) -> object:
     try:
-        answer = direct.send(target.account, "GET", target.address, {"x-ms-range": "bytes=0-9"}, {"read_timeout": 5})
-    except HttpResponseError as error:
-        response: Any = error.response
-        return error.status_code, error.message, response.headers["x-ms-error-code"]
+        answer = call(BLOB_GET, target, {"read_timeout": 5}, range="bytes=0-9")
+    except ServiceRefusal as error:
+        return error.status_code, str(error), error.response.headers["x-ms-error-code"]
     return answer.status, answer.content
 
 
@@ -192,45 +177,39 @@ def refuse(_: int, answer: RangeAnswer) -> RangeAnswer:
     return RangeAnswer(HTTPStatus.PRECONDITION_FAILED, b"", answer.etag, None, code="ConditionNotMet")
 
 
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[Way]:
+    """Return the list that the way of each new connection is added to."""
+    found: list[Way] = []
+    connect = network.connect
+
+    def note(way: Way, seconds: float) -> object:
+        found.append(way)
+        return connect(way, seconds)
+
+    monkeypatch.setattr(network, "connect", note)
+    return found
+
+
 @cases("is_refused", [False, True])
-def test_the_second_request_goes_over_the_connection_of_the_first_and_ends_as_it_did(is_refused: bool) -> None:
+def test_the_second_request_goes_over_the_connection_of_the_first_and_ends_as_it_did(
+    is_refused: bool, opened: list[Way]
+) -> None:
+    opened.clear()
     with serving(BODY, *([refuse] if is_refused else [])) as service:
         target = service.target
-        sender = target.account.sender
-        asked = SimpleNamespace(target=target)
-        first = ask(asked)
-        connections = sender.session.find_open(target.endpoint)
-        second = ask(asked)
-        with closing(connections.take()) as used:
-            assert (first, used is not None) == (second, True)
+        assert (get(target) == get(target), len(opened)) == (True, 1)
 
 
 @cases("is_open", [False, True])
-def test_a_connection_that_gave_the_answer_to_another_request_is_closed(is_open: bool) -> None:
+def test_a_connection_that_gave_the_answer_to_another_request_is_closed(is_open: bool, opened: list[Way]) -> None:
+    opened.clear()
     with serving(BODY) as service:
         target, honest = service.target, service.spoil
-        asked = SimpleNamespace(target=target)
         if is_open:
-            ask(asked)
+            get(target)
         service.spoil = lambda _, answer: replace(answer, request_id="1c2a")
-        with pytest.raises(ServiceResponseError, match="belongs to another request"):
-            ask(asked)
-        assert target.account.sender.session.find_open(target.endpoint).take() is None
+        with pytest.raises(BrokenAnswer, match="belongs to another request"):
+            get(target)
         service.spoil = honest
-        assert ask(asked) == (206, BODY)
-
-
-@cases(
-    ("error", "kind", "words"),
-    [
-        (TimeoutError("timed out"), ServiceResponseTimeoutError, "timed out"),
-        (ConnectionResetError("Connection reset by peer"), ServiceResponseError, "Connection reset"),
-        (RemoteDisconnected("Remote end closed connection"), ServiceResponseError, "Remote end closed"),
-        (IncompleteRead(b""), ServiceResponseError, "the answer was cut short"),
-    ],
-)
-def test_a_broken_connection_is_told_as_the_sdk_tells_it(
-    error: OSError | HTTPException, kind: type[Exception], words: str
-) -> None:
-    found = _explain(error)
-    assert (type(found), words in str(found)) == (kind, True)
+        assert (get(target), len(opened)) == ((206, BODY), 2)

@@ -8,6 +8,7 @@ from azguard.accounts.account import Account, Auth
 from azguard.accounts.credentials import from_connection_string
 from azguard.address import Address, Kind
 from azguard.errors import ConfigError
+from azguard.wire import sdk
 
 PLACE = {"file": "https://contoso.file.core.windows.net"}
 ADDRESS = Address(Kind.FILE, ("team", "reports/plan."))
@@ -20,22 +21,25 @@ class _Login:
 
 def test_a_login_says_which_of_its_rights_it_means() -> None:
     account = Account("contoso", PLACE, Auth.LOGIN, None, {"login": _Login()})
-    assert account.file(ADDRESS).file_request_intent == "backup"
+    assert sdk.file(account, ADDRESS).file_request_intent == "backup"
 
 
 def test_a_sas_goes_along_with_the_source_of_a_rename() -> None:
     account = Account("contoso", PLACE, Auth.SAS, "?sv=2026&sig=abc")
-    assert account.file(ADDRESS).url == "https://contoso.file.core.windows.net/team/reports/plan.?sv=2026&sig=abc"
+    assert sdk.file(account, ADDRESS).url == "https://contoso.file.core.windows.net/team/reports/plan.?sv=2026&sig=abc"
 
 
 def test_a_dot_at_the_end_of_a_name_stays() -> None:
     account = Account("contoso", PLACE, Auth.KEY, "a2V5")
-    assert (account.file(ADDRESS).allow_trailing_dot, account.file(ADDRESS).allow_source_trailing_dot) == (True, True)
+    assert (sdk.file(account, ADDRESS).allow_trailing_dot, sdk.file(account, ADDRESS).allow_source_trailing_dot) == (
+        True,
+        True,
+    )
 
 
 def test_there_is_no_anonymous_access() -> None:
     with pytest.raises(ConfigError):
-        Account("contoso", PLACE, Auth.ANONYMOUS).file(ADDRESS)
+        sdk.file(Account("contoso", PLACE, Auth.ANONYMOUS), ADDRESS)
 
 
 def test_the_emulators_account_includes_files() -> None:
@@ -47,4 +51,4 @@ def test_a_snapshot_of_the_share_is_asked_for() -> None:
     taken = "2026-11-22T10:46:46.9186054Z"
     account = Account("contoso", PLACE, Auth.KEY, "a2V5")
     address = Address(Kind.FILE, ("team", "a"), taken)
-    assert account.file(address).url.endswith(f"/team/a?sharesnapshot={taken}")
+    assert sdk.file(account, address).url.endswith(f"/team/a?sharesnapshot={taken}")

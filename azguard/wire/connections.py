@@ -1,19 +1,21 @@
-"""Requests over a connection that is open already, past the layers that open one.
+"""Requests over connections of our own: a request is written to the socket, and its answer read to its end.
 
-requests, urllib3 and http.client take a thousand calls for one exchange, most of them for what the first request over a
-connection has settled: the proxy, the certificate, where it leads. The first request goes through them. Those after it
-go straight to the socket, within the same limit, and their answers count only if they are as whole: see ``exchanges``.
+An answer counts only if it is whole: every line of its head has its end, and its body the length that was announced. A
+head that is cut looks like a whole one to most clients: an ETag cut short looks like an ETag, missing metadata like
+none. Connections stay open for the next request, of any thread.
 """
 
-import queue
 import re
+import select
 import weakref
 from collections.abc import ItemsView, Iterator, Mapping, Sequence
 from contextlib import suppress
-from http.client import IncompleteRead, RemoteDisconnected
 from typing import Any, NamedTuple
 
-from azguard.accounts.exchanges import LONGEST_HEAD, PIECE, Exchange, spell
+from azguard.wire import network
+from azguard.wire.exchange import CONNECTIONS, LONGEST_HEAD, PIECE, Exchange, spell
+from azguard.wire.failures import Broken, BrokenAnswer
+from azguard.wire.network import Way
 
 # A line may end without the carriage return.
 _ENDS_OF_HEAD = (b"\n\r\n", b"\n\n")
@@ -24,6 +26,8 @@ _RECEIVED_BYTES = 64 * 1024
 _CONTINUE = range(100, 200)
 # These have no body whatever their head says.
 _NO_BODY = (204, 304)
+# The answers to others may have none, and say nothing of it.
+_ANSWERED_WITH_CONTENT = ("GET", "POST")
 
 
 class Headers(Mapping[str, str]):
@@ -34,7 +38,7 @@ class Headers(Mapping[str, str]):
         for line in lines:
             name, colon, value = line.partition(":")
             if not colon:
-                raise IncompleteRead(line.encode())
+                raise BrokenAnswer(Broken.TRUNCATED)
             key, value = name.lower(), value.strip()
             self._found[key] = (spell(name), f"{self._found[key][1]}, {value}" if key in self._found else value)
 
@@ -65,112 +69,126 @@ class Reply(NamedTuple):
     content: bytes
 
 
-class OpenConnections:
-    """The connections to one host that no request uses now. Threads take them and give them back."""
+class Connections:
+    """The connections of one process. Threads take them and give them back; those to one place serve any request."""
 
-    def __init__(self, pool: Any, host: str) -> None:
-        self._pool = pool
-        self._host = host
-        self._idle: list[OpenConnection] = []
-        # As urllib3 closes those that it keeps.
+    def __init__(self) -> None:
+        self._idle: dict[Way, list[OpenConnection]] = {}
         weakref.finalize(self, _close_all, self._idle)
 
-    def take(self) -> "OpenConnection | None":
-        """Return one that is open; None if there is none."""
-        while self._idle:
+    def take(self, way: Way, seconds: float) -> "OpenConnection":
+        """Return an open connection, a new one where none is idle, made within so many seconds.
+
+        Raises:
+            NotConnected: none came to be.
+        """
+        idle = self._idle.setdefault(way, [])
+        while idle:
             with suppress(IndexError):  # Another thread was faster.
-                found = self._idle.pop()
+                found = idle.pop()
                 if not found.is_dropped():
                     return found
                 found.close()
-        return self._take_from_pool()
+        return OpenConnection(network.connect(way, seconds), way)
 
     def give(self, connection: "OpenConnection") -> None:
-        """Keep one for the next request, if it can be used again."""
-        if connection.is_reusable:
-            self._idle.append(connection)
+        """Keep a connection for the next request, if it can be used again."""
+        idle = self._idle[connection.way]
+        if connection.is_reusable and len(idle) < CONNECTIONS:
+            idle.append(connection)
         else:
             connection.close()
-
-    def write_head(self, method: str, path: str, headers: Mapping[str, str]) -> bytes:
-        """Return the head of a request to this host."""
-        named = (f"{name}: {value}" for name, value in headers.items())
-        lines = [f"{method} {path} HTTP/1.1", f"Host: {self._host}", *named]
-        text = "\r\n".join(lines)
-        if text.count("\n") != len(lines) - 1 or text.count("\r") != len(lines) - 1:
-            raise ValueError("a header has more than one line")
-        return f"{text}\r\n\r\n".encode("latin-1")
-
-    def _take_from_pool(self) -> "OpenConnection | None":
-        """Return one that urllib3 has opened and does not use now; it is ours from then on."""
-        try:
-            connection = self._pool.pool.get(block=False)
-        except queue.Empty:
-            return None
-        found = OpenConnection(connection)
-        if connection is not None and connection.sock is not None and not found.is_dropped():
-            return found
-        self._pool.pool.put(connection, block=False)
-        return None
 
 
 class OpenConnection:
     """A connection to a host, over which one request is sent at a time."""
 
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
+    def __init__(self, sock: Any, way: Way) -> None:
+        self._socket = sock
+        self.way = way
         #: Whether another request can be sent over it.
         self.is_reusable = False
 
     def is_dropped(self) -> bool:
         """Return whether the other side has closed it, or has sent what no request asked for."""
-        from urllib3.util.wait import wait_for_read
-
-        return self._connection.sock is None or wait_for_read(self._connection.sock, timeout=0.0)
+        if not hasattr(select, "poll"):
+            return bool(select.select([self._socket], [], [], 0)[0])
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return bool(poll.poll(0))
 
     def close(self) -> None:
         """Close it."""
-        self._connection.close()
+        with suppress(OSError):
+            self._socket.close()
 
     def exchange(self, method: str, head: bytes, body: bytes | None, limit: Exchange) -> Reply:
-        """Send a request and return its answer; ``head`` is of ``OpenConnections.write_head``.
+        """Send a request and return its answer; ``head`` is of ``write_head``.
 
         Raises:
-            OSError: it could not be sent, or there was no answer in time.
-            HTTPException: the answer was cut short, or has no end.
+            BrokenAnswer: it could not be sent, or there was no whole answer in time.
         """
         self.is_reusable = False
-        self._send(head, body or b"", limit)
+        try:
+            return self._exchange(method, head, body or b"", limit)
+        except TimeoutError as error:
+            raise BrokenAnswer(Broken.TIMED_OUT) from error
+        except OSError as error:
+            raise BrokenAnswer(Broken.RESET) from error
+
+    def _exchange(self, method: str, head: bytes, body: bytes, limit: Exchange) -> Reply:
+        self._send(head, body, limit)
         limit.start_answer()
-        reader = _Reader(self._connection.sock, limit)
+        reader = _Reader(self._socket, limit)
         version, status, reason, found = reader.read_head()
         limit.start_body(status)
-        content = reader.read_body(found) if method != "HEAD" and status not in _NO_BODY else b""
+        may_have_body = method != "HEAD" and status not in _NO_BODY
+        is_announced = "Content-Length" in found or "Transfer-Encoding" in found
+        must_be_read = may_have_body and (is_announced or method in _ANSWERED_WITH_CONTENT)
+        content = reader.read_body(found) if must_be_read else b""
         is_kept = version == "HTTP/1.1" and found.get("Connection", "").lower() != "close"
-        self.is_reusable = is_kept and not reader.pending
+        self.is_reusable = is_kept and (is_announced or not may_have_body) and not reader.pending
         return Reply(status, reason, found, content)
 
     def _send(self, head: bytes, body: bytes, exchange: Exchange) -> None:
-        socket = self._connection.sock
         # One packet for what is small.
         view = memoryview(head + body if len(body) < PIECE else head)
         for content in (view, memoryview(body)[len(view) - len(head) :]):
             for start in range(0, len(content), PIECE):
                 piece = content[start : start + PIECE]
-                socket.settimeout(exchange.patience)
-                socket.sendall(piece)
+                self._socket.settimeout(exchange.patience)
+                self._socket.sendall(piece)
                 exchange.add_sent(len(piece))
 
 
-def _close_all(connections: list[OpenConnection]) -> None:
-    for each in connections:
-        each.close()
+def write_head(method: str, url: str, headers: Mapping[str, str], way: Way) -> bytes:
+    """Return the head of a request. A proxy that forwards it is told the whole URL.
+
+    Raises:
+        ValueError: a header has more than one line, or the URL has what no URL can have.
+    """
+    host, slash, path = url.partition("://")[2].partition("/")
+    asked = url if way.is_forwarded else f"/{path}" if slash or not path else path
+    if not asked.isascii() or not asked.isprintable() or " " in asked:
+        raise ValueError("a URL is ASCII without spaces")
+    sent = {"Host": host, **headers, **(network.proxy_headers(way) if way.is_forwarded else {})}
+    lines = [f"{method} {asked} HTTP/1.1", *(f"{name}: {value}" for name, value in sent.items())]
+    text = "\r\n".join(lines)
+    if text.count("\n") != len(lines) - 1 or text.count("\r") != len(lines) - 1:
+        raise ValueError("a header has more than one line")
+    return f"{text}\r\n\r\n".encode("latin-1")
+
+
+def _close_all(idle: dict[Way, list[OpenConnection]]) -> None:
+    for connections in idle.values():
+        for each in connections:
+            each.close()
 
 
 def _parse_size(line: bytes) -> int:
     digits = line.partition(b";")[0].strip()
     if re.fullmatch(rb"[0-9a-fA-F]{1,15}", digits) is None:
-        raise IncompleteRead(line)
+        raise BrokenAnswer(Broken.TRUNCATED)
     return int(digits, 16)
 
 
@@ -188,8 +206,7 @@ class _Reader:
         """Return the version, the status, its words and the headers.
 
         Raises:
-            RemoteDisconnected: the connection ended before an answer began.
-            IncompleteRead: it ended within the head, or this is no head.
+            BrokenAnswer: the connection ended before the end of the head, or this is no head.
         """
         while True:
             text = self._read_until(_ENDS_OF_HEAD).decode("latin-1").replace("\r\n", "\n")
@@ -199,7 +216,7 @@ class _Reader:
             version, _, rest = first.partition(" ")
             status, _, reason = rest.partition(" ")
             if not version.startswith("HTTP/1.") or not (status.isascii() and status.isdigit()):
-                raise IncompleteRead(first.encode())
+                raise BrokenAnswer(Broken.TRUNCATED)
             if int(status) not in _CONTINUE:
                 return version, int(status), reason, Headers(lines)
 
@@ -208,17 +225,17 @@ class _Reader:
         coding, length = headers.get("Transfer-Encoding"), headers.get("Content-Length", "")
         if coding is not None:
             if coding.lower() != "chunked":
-                raise IncompleteRead(coding.encode())
+                raise BrokenAnswer(Broken.TRUNCATED)
             return b"".join(self._read_chunks())
         if not (length.isascii() and length.isdigit()):
-            raise IncompleteRead(b"")
+            raise BrokenAnswer(Broken.TRUNCATED)
         return self._read(int(length))
 
     def _read_chunks(self) -> Iterator[bytes]:
         while size := _parse_size(self._read_until(_ENDS_OF_LINE)):
             yield self._read(size)
             if self._read_until(_ENDS_OF_LINE):
-                raise IncompleteRead(b"")
+                raise BrokenAnswer(Broken.TRUNCATED)
         while self._read_until(_ENDS_OF_LINE):
             pass  # what may stand behind the last chunk
 
@@ -231,7 +248,7 @@ class _Reader:
                 text, self.pending = self.pending[:place], self.pending[place + len(end) :]
                 return text.removesuffix(b"\r")
             if len(self.pending) > LONGEST_HEAD:
-                raise IncompleteRead(self.pending)
+                raise BrokenAnswer(Broken.TRUNCATED)
             self.pending += self._receive()
 
     def _read(self, count: int) -> bytes:
@@ -247,9 +264,9 @@ class _Reader:
         self._socket.settimeout(self._exchange.left)
         found: bytes = self._socket.recv(min(most, _RECEIVED_BYTES))
         if not found and not self._has_begun:
-            raise RemoteDisconnected("Remote end closed connection without response")
+            raise BrokenAnswer(Broken.CLOSED)
         if not found:
-            raise IncompleteRead(self.pending)
+            raise BrokenAnswer(Broken.TRUNCATED)
         self._has_begun = True
         self._exchange.add_received(len(found))
         return found

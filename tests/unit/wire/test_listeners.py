@@ -1,17 +1,18 @@
 """Requests and pauses, told for one who listens."""
 
 from collections.abc import Callable
-from types import SimpleNamespace
 
 import pytest
 
-from azguard.accounts import transport
 from azguard.requests.deadline import Deadline
+from azguard.wire import listeners
+from azguard.wire.connections import Reply
+from tests.support.answering_client import reply
 from tests.support.cases import cases
 
 
-def answer(status: int, **headers: str) -> SimpleNamespace:
-    return SimpleNamespace(status_code=status, headers={name.replace("_", "-"): each for name, each in headers.items()})
+def answer(status: int, **headers: str) -> Reply:
+    return reply(status, {name.replace("_", "-"): each for name, each in headers.items()})
 
 
 def clock(*moments: float) -> Callable[[], float]:
@@ -26,29 +27,27 @@ def clock(*moments: float) -> Callable[[], float]:
         (answer(409, x_ms_error_code="BlobExists"), (0.0, 0.001), "PUT http://a/b: 409 BlobExists in 1 ms"),
     ],
 )
-def test_a_request_is_told_with_its_answer_and_time(
-    response: SimpleNamespace, moments: tuple[float, ...], told: str
-) -> None:
+def test_a_request_is_told_with_its_answer_and_time(response: Reply, moments: tuple[float, ...], told: str) -> None:
     lines: list[str] = []
-    with transport.listen_to_requests(lines.append):
-        assert transport._send_and_tell(lambda: response, "PUT", "http://a/b", clock(*moments)) is response
+    with listeners.listen_to_requests(lines.append):
+        assert listeners.send_and_tell(lambda: response, "PUT", "http://a/b", clock(*moments)) is response
     assert lines == [told]
 
 
 def test_a_request_without_an_answer_is_told_and_its_error_passed_on() -> None:
-    def fail() -> None:
+    def fail() -> Reply:
         raise TimeoutError
 
     lines: list[str] = []
-    with transport.listen_to_requests(lines.append), pytest.raises(TimeoutError):
-        transport._send_and_tell(fail, "GET", "http://a/b", clock(0.0, 1.5))
+    with listeners.listen_to_requests(lines.append), pytest.raises(TimeoutError):
+        listeners.send_and_tell(fail, "GET", "http://a/b", clock(0.0, 1.5))
     assert lines == ["GET http://a/b: no answer after 1.5 s (TimeoutError)"]
 
 
 def test_a_pause_is_told_as_long_as_it_is() -> None:
     lines: list[str] = []
     deadline = Deadline(seconds=2.0, clock=lambda: 0.0, sleep=lambda seconds: None)
-    with transport.listen_to_requests(lines.append):
+    with listeners.listen_to_requests(lines.append):
         deadline.pause(0.5)
         deadline.pause(9.0)
         deadline.pause(0.0)
@@ -57,7 +56,7 @@ def test_a_pause_is_told_as_long_as_it_is() -> None:
 
 def test_nothing_is_told_once_the_listener_has_gone() -> None:
     lines: list[str] = []
-    with transport.listen_to_requests(lines.append):
+    with listeners.listen_to_requests(lines.append):
         pass
-    transport.tell_listeners("late")
+    listeners.tell_listeners("late")
     assert lines == []

@@ -1,0 +1,164 @@
+"""Why there is no answer that can be believed, and what a refusal is. One class for each, whatever sent the request."""
+
+from collections.abc import Mapping
+from enum import Enum
+from http import HTTPStatus
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit, urlunsplit
+
+
+class Stage(Enum):
+    """Where the way to a host ended before anything of the request was sent."""
+
+    SETTING = "the URL"
+    HOST = "the host"
+    TLS = "the certificate of the host"
+    CA_FILE = "the file of CA certificates"
+    PROXY_SETTING = "the URL of the proxy"
+    PROXY = "the proxy"
+    PROXY_TLS = "the certificate of the proxy"
+    TUNNEL = "the proxy's answer"
+    SOCKS = "a SOCKS proxy without PySocks"
+
+
+class NoAnswer(Exception):
+    """There is no whole answer of the service; the cause is ``__cause__``, or the text."""
+
+    @property
+    def may_pass(self) -> bool:
+        """Return whether asking again may be answered."""
+        return True
+
+
+class NotConnected(NoAnswer):
+    """No connection came to be, so that nothing of the request was sent."""
+
+    def __init__(self, stage: Stage, error: BaseException, *, status: int = 0, words: str = "") -> None:
+        super().__init__(str(error) or type(error).__name__)
+        self.stage = stage
+        self.error = error
+        #: What a proxy answered in the place of a tunnel.
+        self.status = status
+        self.words = words
+
+    @property
+    def may_pass(self) -> bool:
+        """Return whether asking again soon may help: what answers there, or a setting of this machine, may be wrong."""
+        import ssl
+
+        is_untrusted = isinstance(self.error, ssl.SSLCertVerificationError)
+        return self.stage in (Stage.HOST, Stage.PROXY, Stage.TLS, Stage.PROXY_TLS) and not is_untrusted
+
+
+class Broken(Enum):
+    """How an answer that was waited for broke off; the value says it in words."""
+
+    CLOSED = "the connection was closed before an answer came"
+    RESET = "the connection was reset"
+    TIMED_OUT = "timed out"
+    TRUNCATED = "the answer was cut short"
+    OF_ANOTHER_REQUEST = "the answer belongs to another request"
+    TOO_LONG = "the answer is longer than any of Azure Storage"
+
+
+class BrokenAnswer(NoAnswer):
+    """There is no whole answer in time, or it is another request's: the request may have been carried out."""
+
+    def __init__(self, how: Broken) -> None:
+        super().__init__(how.value)
+        self.how = how
+
+    @property
+    def may_pass(self) -> bool:
+        """Return whether asking again may be answered: an answer that is too long will be too long again."""
+        return self.how is not Broken.TOO_LONG
+
+
+class NotOfTheService(NoAnswer):
+    """An answer that does not come from Azure Storage, or was changed on its way."""
+
+    def __init__(self, status: int, headers: Mapping[str, str], altered: str | None = None) -> None:
+        self.status = status
+        #: What something in between did to an answer of the service's; None if it is another's.
+        self.altered = altered
+        #: Where a redirection leads, without a query, which may hold a SAS, and without a user; None if it is none.
+        self.leads_to = _describe_location(headers.get("Location", "")) if is_redirection(status) else None
+        kind = headers.get("Content-Type", "").partition(";")[0].strip()
+        facts = [str(status), kind, f"by {server}" if (server := headers.get("Server")) else ""]
+        #: What is known of it, such as ``200 text/html by nginx``.
+        self.described = " ".join(fact for fact in facts if fact)
+        super().__init__(f"the answer is not from Azure Storage: {self.described}")
+
+    @property
+    def may_pass(self) -> bool:
+        """Return whether asking again may be answered by the service: a gateway says so while it cannot reach it."""
+        return self.status >= HTTPStatus.INTERNAL_SERVER_ERROR or self.status in (408, 429)
+
+
+class ServiceRefusal(Exception):
+    """An answer of the service that says no, or that it failed."""
+
+    def __init__(self, message: str, response: "Response") -> None:
+        super().__init__(message)
+        self.response = response
+        self.status_code = response.status_code
+
+
+class SentRequest(NamedTuple):
+    """A request as it was sent, with what proves the caller's identity."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+
+
+class Response(NamedTuple):
+    """A whole answer, and the request that it is to."""
+
+    request: SentRequest
+    status_code: int
+    reason: str
+    #: Their names in any case.
+    headers: Mapping[str, str]
+    content: bytes
+
+    def body(self) -> bytes:
+        """Return the content."""
+        return self.content
+
+    def json(self) -> Any:
+        """Return what the content says in JSON."""
+        import json
+
+        return json.loads(self.content)
+
+
+def find_failure(error: BaseException) -> NoAnswer | None:
+    """Return why there was no answer, from an error of ours or one of the SDK that it caused; None if there was one."""
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        if isinstance(cause, NoAnswer):
+            return cause
+        seen.add(id(cause))
+        inner = getattr(cause, "inner_exception", None)
+        cause = inner if isinstance(inner, BaseException) else cause.__cause__
+    return None
+
+
+def is_redirection(status: int) -> bool:
+    """Return whether a status sends the client elsewhere, which the service never does."""
+    is_other = HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST
+    return is_other and status != HTTPStatus.NOT_MODIFIED
+
+
+def _describe_location(location: str) -> str:
+    try:
+        parts = urlsplit(location)
+    except ValueError:
+        return "a malformed URL"
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")) or "nowhere"
+
+
+class Unreadable(Exception):
+    """Nothing can be made of a whole answer that was a success: its body is cut, or is another's."""
