@@ -1,27 +1,38 @@
 """What the tool refuses before any request: ``tests/data/refusals.toml`` holds lines, and what each is answered.
 
 A wanted change of an answer is a diff of that file: ``python -m tests.unit.cli.test_refusals --write`` plays all lines
-and writes what they are answered now.
+and writes what they are answered now. ``--places`` plays them and names the places of the product that build a
+UsageError, and that no line reaches.
 """
 
+import ast
 import json
 import shlex
 import socket
 import sys
 import tempfile
 import tomllib
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import pytest
 
+from azguard.cli import errors
+from azguard.errors import AzguardError, UsageError
 from tests.support.cli_world import CliWorld
 from tests.support.places import REPOSITORY
+from tests.unit.test_layers import MODULES
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 _TABLE = REPOSITORY / "tests" / "data" / "refusals.toml"
+_REPORT = errors.report
 _SERVICES = ("Blob", "Queue", "Table", "File")
 
 
@@ -40,6 +51,8 @@ class Refused:
     """How a line ended; ``requests`` counts the connections to the account."""
 
     exit: int
+    #: The reason of the core's error; of the command line's own, the function that refuses.
+    reason: str
     message: str
     hint: str
     requests: int
@@ -55,13 +68,20 @@ class Account:
     def play(self, typed: Typed) -> Refused:
         """Run a line."""
         made = [self.cli.file(name, content) for name, content in typed.files.items()]
+        told: list[BaseException] = []
+
+        def report(error: BaseException, *given: Any) -> int:
+            told.append(error)
+            return _REPORT(error, *given)
+
         try:
-            ran = self.cli.call(*shlex.split(typed.line), stdin=typed.stdin.encode(), env=typed.env)
+            with patch.object(errors, "report", report):
+                ran = self.cli.call(*shlex.split(typed.line), stdin=typed.stdin.encode(), env=typed.env)
         finally:
             for file in made:
                 file.unlink()
         message, _, hint = ran.err.rstrip("\n").removeprefix("error: ").partition("\nhint: ")
-        return Refused(ran.code, message, hint, self._count())
+        return Refused(ran.code, _find_reason(told[-1]) if told else "", message, hint, self._count())
 
     def _count(self) -> int:
         count = 0
@@ -72,6 +92,15 @@ class Account:
                 return count
             connection.close()
             count += 1
+
+
+def _find_reason(error: BaseException) -> str:
+    if isinstance(error, AzguardError) and error.reason is not None:
+        return error.reason
+    if isinstance(error.__cause__, AzguardError):
+        return _find_reason(error.__cause__)
+    path, function = [(each.filename, each.name) for each in traceback.extract_tb(error.__traceback__)][-1]
+    return f"{Path(path).stem}.{function}"
 
 
 @contextmanager
@@ -90,7 +119,7 @@ def read_table() -> list[tuple[Typed, Refused]]:
 
 
 def _read_row(row: dict[str, Any]) -> tuple[Typed, Refused]:
-    told = {name: row.pop(name) for name in ("exit", "message", "hint", "requests")}
+    told = {name: row.pop(name) for name in ("exit", "reason", "message", "hint", "requests")}
     return Typed(**row), Refused(**told)
 
 
@@ -133,5 +162,38 @@ def _renew() -> None:
         write_table([(typed, opened.play(typed)) for typed, _ in read_table()])
 
 
-if __name__ == "__main__" and sys.argv[1:] == ["--write"]:
-    _renew()
+def _list_unreached() -> Iterator[str]:
+    """Yield the places that build a UsageError, and that no recorded line reaches."""
+    built: set[tuple[str, int]] = set()
+    init = UsageError.__init__
+
+    def note(self: UsageError, *given: Any, **named: Any) -> None:
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_code.co_filename.endswith("azguard/errors.py"):
+            frame = frame.f_back
+        if frame is not None:
+            built.add((str(Path(frame.f_code.co_filename).resolve()), frame.f_lineno))
+        init(self, *given, **named)
+
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        open_account(Path(folder)) as opened,
+        patch.object(UsageError, "__init__", note),
+    ):
+        for typed, _ in read_table():
+            opened.play(typed)
+    for path in MODULES.values():
+        for each in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(each, ast.Call) and ast.unparse(each.func) == "UsageError":
+                lines = {
+                    (str(path.resolve()), line) for line in range(each.lineno, (each.end_lineno or each.lineno) + 1)
+                }
+                if not lines & built:
+                    yield f"{path.relative_to(REPOSITORY)}:{each.lineno} {ast.unparse(each.args[0])[:100]}"
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--write"]:
+        _renew()
+    elif sys.argv[1:] == ["--places"]:
+        sys.stdout.writelines(f"{place}\n" for place in _list_unreached())
