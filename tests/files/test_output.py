@@ -68,7 +68,6 @@ def test_who_has_a_file_open_is_told_in_the_shape_that_scripts_rely_on(
             ("file handle list", cli.call("file", "handle", "list", file)),
             ("file lock list", cli.call("file", "lock", "list", file)),
             ("file lock break", cli.call("file", "lock", "break", file, "--yes")),
-            ("file lock break", cli.call("file", "lock", "break", file, "--yes")),
             ("file handle close", cli.call("file", "handle", "close", file, "--close-all")),
         ]
     for name, ran in told:
