@@ -1,12 +1,15 @@
 """``azguard lease``: acquire, renew, change, release, break, show, list, wait."""
 
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli import completers
 from azguard.cli.context import Environment
+from azguard.cli.input import values
 from azguard.cli.options import common, leases
 from azguard.cli.options.guarded_runs import WAIT_SECONDS, NoTimeout, NoWait, Wait
 from azguard.cli.options.leases import BreakOptions
@@ -15,13 +18,16 @@ from azguard.cli.output import holdings
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import at_most_one, checked, excludes, needs, one_of
+from azguard.errors import UsageError
+from azguard.guards.values import parse_guid
 from azguard.leases import own as held_leases
 from azguard.leases import shown
 from azguard.leases import state as lease_state
 from azguard.leases.actions import DEFAULT_SECONDS
-from azguard.leases.kinds import Action
+from azguard.leases.kinds import Action, kind_of
 from azguard.leases.own import CheckedLease, OwnLeaseStatus, Standing
 from azguard.leases.recorded import LeaseRequest
+from azguard.leases.state import LOCKED, STATES
 from azguard.wire.operations.blobs import (
     BLOB_GET_PROPERTIES,
     BLOB_LEASE_ACQUIRE,
@@ -38,7 +44,7 @@ _Leasable = Annotated[
         "ADDRESS",
         "blob:CONTAINER/NAME, container:NAME, share:NAME or file:SHARE/PATH, or its URL.",
         completer=completers.leasable_addresses,
-        rules=(checked("ADDRESS", "a resource that can be leased, no snapshot or version of a blob", "leases.locate"),),
+        rules=(checked("ADDRESS", "a resource that can be leased, no snapshot or version of a blob", "lease.locate"),),
     ),
 ]
 _HeldLease = Annotated[str, option("--lease-id", "ID|@held", "The id of the lease; @held is the one this scope holds.")]
@@ -95,6 +101,40 @@ class _ListOptions:
 app = Group("Leases of blobs, containers, shares and files: acquire, renew, change, release, break, show, list, wait.")
 
 
+def locate(env: Environment, address: str) -> Target:
+    """Return the resource of an address, if it is of a kind that can be leased.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    target = env.locate(address)
+    kind_of(target)
+    # A snapshot of a share has a lease of its own.
+    if target.kind is not Kind.SHARE and (target.address.snapshot or target.address.version):
+        raise UsageError(
+            f"{target} is a snapshot or version, which cannot be leased", hint="leave ?snapshot=… or ?versionid=… out"
+        )
+    return target
+
+
+def term(seconds: int, *, infinite: bool) -> int | None:
+    """Return the seconds of --lease-duration, or None for --infinite."""
+    return None if infinite else seconds
+
+
+def read_states(text: str | None) -> frozenset[str]:
+    """Return the states of --state; those in which it is held by default."""
+    if text is None:
+        return LOCKED
+    chosen = [each.strip() for each in text.split(",")]
+    return frozenset(values.choice(each, "--state", STATES) or "" for each in chosen)
+
+
+def new_id(proposed: str | None) -> str:
+    """Return the id to ask for: the one proposed, or a fresh one."""
+    return str(uuid.uuid4()) if proposed is None else parse_guid(proposed, "proposed_lease_id")
+
+
 @app.command(
     spec=common.operation(BLOB_LEASE_ACQUIRE),
     rules=(excludes("--infinite", "--lease-duration"), at_most_one("--wait --no-wait")),
@@ -134,9 +174,9 @@ def acquire(
 
     Topics: leases
     """
-    target = leases.locate(env, address)
-    seconds = leases.term(lease_duration, infinite=infinite)
-    lease_id = leases.new_id(proposed_lease_id)
+    target = locate(env, address)
+    seconds = term(lease_duration, infinite=infinite)
+    lease_id = new_id(proposed_lease_id)
     patience = leases.patience(env, wait)
     owner = leases.owner(env, target, reason)
     lease = leases.build_kept_lease(env, target)
@@ -154,7 +194,7 @@ def renew(env: Environment, address: _Leasable, lease_id: _HeldLease = "@held") 
         azguard lease renew blob:site/config.json
         azguard lease renew blob:site/config.json --lease-id @held
     """
-    target = leases.locate(env, address)
+    target = locate(env, address)
     conditions = leases.conditions(env, target, Action.RENEW, lease_id)
     env.out.show(leases.build_kept_lease(env, target).renew(conditions))
 
@@ -171,8 +211,8 @@ def change(
     Examples:
         azguard lease change blob:site/config.json
     """
-    target = leases.locate(env, address)
-    proposed = leases.new_id(proposed_lease_id)
+    target = locate(env, address)
+    proposed = new_id(proposed_lease_id)
     conditions = leases.conditions(env, target, Action.CHANGE, lease_id)
     env.out.show(leases.build_kept_lease(env, target).change(conditions, proposed), alone="lease_id")
 
@@ -191,7 +231,7 @@ def release(env: Environment, address: _Leasable, lease_id: _HeldLease = "@held"
         azguard lease release blob:site/config.json
         azguard lease release blob:site/config.json --lease-id @held
     """
-    target = leases.locate(env, address)
+    target = locate(env, address)
     env.out.show(leases.release(env, target, lease_id))
 
 
@@ -215,7 +255,7 @@ def break_(env: Environment, address: _Leasable, given: BreakOptions) -> None:
 
     Topics: leases, locks
     """
-    env.out.show(leases.break_lease(env, leases.locate(env, address), given))
+    env.out.show(leases.break_lease(env, locate(env, address), given))
 
 
 @app.command(spec=common.operation(BLOB_GET_PROPERTIES))
@@ -230,7 +270,7 @@ def show(env: Environment, address: _Leasable) -> None:
         azguard lease show blob:site/config.json
         azguard lease show blob:site/config.json --query state -o tsv
     """
-    target = leases.locate(env, address)
+    target = locate(env, address)
     asked = leases.conditions(env, target, None)
     env.out.show(shown.summarize(lease_state.look(target, env.deadline, asked.lease_id, asked)))
 
@@ -263,7 +303,7 @@ def list_(env: Environment, container: _Container = None, *, given: _ListOptions
         env.out.show_each(_list_own(env, None if given.all_scopes else env.scope))
         return
     target = None if given.account else env.locate(str(container), Kind.CONTAINER)
-    states = leases.states(given.state)
+    states = read_states(given.state)
     limit = given.num_results
     if target is not None:
         env.conditions(target)
@@ -294,7 +334,7 @@ def wait_(
         azguard lease wait blob:site/config.json
         azguard lease wait blob:site/config.json --wait 10m && echo free
     """
-    target = leases.locate(env, address)
+    target = locate(env, address)
     env.out.show(shown.summarize(leases.wait_free(env, target, env.patience(None, 0.0 if no_wait else wait))))
 
 

@@ -1,6 +1,7 @@
 """``azguard message``: put, get, peek, update, delete, clear."""
 
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
@@ -8,12 +9,14 @@ from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.cli.options import common, resources
 from azguard.cli.options.messages import (
+    _LONGEST_SECONDS,
+    HIDING,
     HIDING_OF_RECEIVED,
+    LIFE,
+    POISONED,
     BodyFile,
-    ChangeOptions,
     Encoding,
     Message,
-    MessagePutOptions,
     Number,
     PopReceipt,
     check_body_file,
@@ -21,10 +24,11 @@ from azguard.cli.options.messages import (
     find_receipt,
     note_changing,
     record_written,
-    warn_of_readers,
 )
-from azguard.cli.parsing.rows import option
+from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
+from azguard.cli.rules.engine import at_most_one, checked, needs, one_of
+from azguard.errors import UsageError
 from azguard.queues import message_results, messages, queues
 from azguard.resources.existence import require_empty
 from azguard.wire.operations.queues import (
@@ -37,6 +41,123 @@ from azguard.wire.operations.queues import (
 )
 
 app = Group("Messages of queues: put, get, peek, update, delete, clear.")
+Content = Annotated[str | None, option("--content", "TEXT", "The content itself.")]
+ContentFile = Annotated[str | None, option("--file, -f", "FILE|-", "Read the content from this file; - is stdin.")]
+AllowEmpty = Annotated[bool, flag("--allow-empty", "Let the content be empty.")]
+_CONTENT_RULES = (checked("--content --file", "some content, and no more than a message holds", "message._read_text"),)
+
+
+@dataclass(frozen=True)
+class MessagePutOptions:
+    """The options of a put, as typed."""
+
+    text: Annotated[str | None, argument("[TEXT]", "The content itself.")] = None
+    content: Content = None
+    file: Annotated[str | None, option("--file, -f", "FILE|-", "Read this file; by default, stdin.")] = None
+    encoding: Encoding = message_results.TEXT
+    time_to_live: Annotated[int, option("--time-to-live", "DURATION|-1", "Keep it this long; -1: for ever.", LIFE)] = (
+        _LONGEST_SECONDS
+    )
+    visibility_timeout: Annotated[
+        int, option("--visibility-timeout", "DURATION", "Hide it at first: 0 to 7d.", HIDING)
+    ] = 0
+    hidden: Annotated[bool, flag("--hidden", "Hide it until message update --visible.")] = False
+    allow_empty: AllowEmpty = False
+
+    RULES: ClassVar = (
+        at_most_one("TEXT --content --file"),
+        at_most_one("--hidden --visibility-timeout"),
+        checked("--visibility-timeout", "shorter than --time-to-live", "message.check_times"),
+        *_CONTENT_RULES,
+    )
+
+    def check_times(self) -> None:
+        """Refuse a message that is hidden for as long as it is kept, as the service does.
+
+        Raises:
+            UsageError: names the options.
+        """
+        if 0 < self.time_to_live <= self.hidden_seconds:
+            raise UsageError(
+                "the message would end before it can be seen: it is hidden for as long as it is kept, or longer",
+                hint="a shorter --visibility-timeout, or a longer --time-to-live",
+            )
+
+    @property
+    def hidden_seconds(self) -> int:
+        """Return how long the message is hidden at first."""
+        if not self.hidden:
+            return self.visibility_timeout
+        # A second before its end, as the service requires.
+        return _LONGEST_SECONDS if self.time_to_live < 0 else min(_LONGEST_SECONDS, self.time_to_live - 1)
+
+    def read_text(self) -> str:
+        """Return the text of the message.
+
+        Raises:
+            UsageError: it cannot be sent, or is empty.
+        """
+        return _read_text(
+            self.text if self.content is None else self.content, self.file, self.encoding, allow_empty=self.allow_empty
+        )
+
+
+@dataclass(frozen=True)
+class ChangeOptions:
+    """The options of an update of a message, as typed."""
+
+    content: Content = None
+    file: ContentFile = None
+    encoding: Encoding = message_results.TEXT
+    visibility_timeout: Annotated[
+        int | None, option("--visibility-timeout", "DURATION", "Hide it this long from now: 0 to 7d.", HIDING)
+    ] = None
+    visible: Annotated[bool, flag("--visible", "Let it be received at once.")] = False
+    pop_receipt: PopReceipt = None
+    allow_empty: AllowEmpty = False
+
+    RULES: ClassVar = (
+        at_most_one("--content --file"),
+        one_of(
+            "--visible --visibility-timeout",
+            "each update sets when the message can be received",
+            "--visible, or --visibility-timeout 30s",
+        ),
+        needs("--allow-empty", "--content --file", "it is about new content", "leave it out"),
+        *_CONTENT_RULES,
+    )
+
+    def read_text(self) -> str | None:
+        """Return the new text of the message; None leaves it as it is.
+
+        Raises:
+            UsageError: it cannot be sent, or is empty.
+        """
+        if self.content is None and self.file is None:
+            return None
+        return _read_text(self.content, self.file, self.encoding, allow_empty=self.allow_empty)
+
+
+def _read_text(content: str | None, file: str | None, encoding: str, *, allow_empty: bool) -> str:
+    if content is not None:
+        read = content.encode("utf-8", "surrogateescape")
+    else:
+        with streams.source(file, typed="--content TEXT") as stream:
+            read = stream.read(message_results.MOST_BYTES + 1)
+        if len(read) > message_results.MOST_BYTES:
+            raise UsageError(
+                f"the content has more than {message_results.MOST_BYTES:,} bytes, which is all that a message holds",
+                reason="message_too_large",
+            )
+    if not read and not allow_empty:
+        raise UsageError("there is nothing to put: the content is empty", hint="if that is meant: --allow-empty")
+    return message_results.encode(read, encoding)
+
+
+def warn_of_readers(env: Environment, text: str | None, encoding: str) -> None:
+    """Warn of a message that is sent as encoded already, and is not what readers of base64 decode."""
+    if text is not None and encoding == message_results.RAW and message_results.Body.of(text).decoded is None:
+        env.out.warn(f"the content is not base64: {POISONED}")
 
 
 @app.command(spec=common.operation(QUEUE_PUT_MESSAGE))

@@ -4,7 +4,6 @@
 ``layout``        how a page stands on the screen, and the pages that ship with azguard
 ``topics``        the pages of ``azguard help TOPIC``
 ``description``   what a command takes, as data: ``azguard help --json``
-``statuses``      the exit statuses that a command can end with
 
 ``schemas``       the JSON Schemas of results and errors
 """

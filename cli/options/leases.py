@@ -1,13 +1,11 @@
 """What the options about leases mean, their records in the cache, and how an operator breaks a lease."""
 
 import random
-import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from azguard.accounts.account import Target
-from azguard.address import Kind
 from azguard.cache.records import GIVEN_UP, WITH_REASON, HeldLease, Key
 from azguard.cli import redaction, signals
 from azguard.cli.context import Environment
@@ -19,14 +17,14 @@ from azguard.cli.parsing.rows import flag, option
 from azguard.cli.rules.engine import at_most_one, checked, excludes
 from azguard.errors import UsageError
 from azguard.guards.resolve import Conditions
-from azguard.guards.values import HELD, parse_guid
+from azguard.guards.values import HELD
 from azguard.leases import breaking, own, owner_records, owners, recorded, shown
 from azguard.leases.actions import LONGEST, LONGEST_BREAK, SHORTEST, LeaseDone
-from azguard.leases.kinds import Action, kind_of, operation_of
+from azguard.leases.kinds import Action, operation_of
 from azguard.leases.owner_records import Moved, Version
 from azguard.leases.owners import Owner
 from azguard.leases.recorded import RecordedLease
-from azguard.leases.state import LOCKED, STATES, LeaseState
+from azguard.leases.state import LeaseState
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
 from azguard.times import iso, span
@@ -54,40 +52,6 @@ LeaseDuration = Annotated[
     int,
     option("--lease-duration", "DURATION", "End it this long after its last renewal, 15s to 60s.", TERM),
 ]
-
-
-def locate(env: Environment, address: str) -> Target:
-    """Return the resource of an address, if it is of a kind that can be leased.
-
-    Raises:
-        UsageError: it cannot.
-    """
-    target = env.locate(address)
-    kind_of(target)
-    # A snapshot of a share has a lease of its own.
-    if target.kind is not Kind.SHARE and (target.address.snapshot or target.address.version):
-        raise UsageError(
-            f"{target} is a snapshot or version, which cannot be leased", hint="leave ?snapshot=… or ?versionid=… out"
-        )
-    return target
-
-
-def term(seconds: int, *, infinite: bool) -> int | None:
-    """Return the seconds of --lease-duration, or None for --infinite."""
-    return None if infinite else seconds
-
-
-def states(text: str | None) -> frozenset[str]:
-    """Return the states of --state; those in which it is held by default."""
-    if text is None:
-        return LOCKED
-    chosen = [each.strip() for each in text.split(",")]
-    return frozenset(values.choice(each, "--state", STATES) or "" for each in chosen)
-
-
-def new_id(proposed: str | None) -> str:
-    """Return the id to ask for: the one proposed, or a fresh one."""
-    return str(uuid.uuid4()) if proposed is None else parse_guid(proposed, "proposed_lease_id")
 
 
 def conditions(env: Environment, target: Target, action: Action | None, lease_id: str | None = None) -> Conditions:

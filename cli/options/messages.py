@@ -4,9 +4,8 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
@@ -16,8 +15,8 @@ from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
 from azguard.cli.options.types import TEXT, ValueType, choice, seconds, whole
 from azguard.cli.output.delivery import to_stream
-from azguard.cli.parsing.rows import argument, flag, option
-from azguard.cli.rules.engine import at_most_one, checked, needs, one_of
+from azguard.cli.parsing.rows import argument, option
+from azguard.cli.rules.engine import checked
 from azguard.errors import NotFound, OutputFailed, UsageError
 from azguard.guards.versions import SeenVersion
 from azguard.queues import message_results
@@ -47,8 +46,6 @@ Encoding = Annotated[str, option("--encoding", "text|base64|raw", "How the conte
 Number = Annotated[
     int, option("--num-messages, --num-results", "N", "At most this many: 1 to 32.", whole(1, MOST_MESSAGES))
 ]
-Content = Annotated[str | None, option("--content", "TEXT", "The content itself.")]
-ContentFile = Annotated[str | None, option("--file, -f", "FILE|-", "Read the content from this file; - is stdin.")]
 PopReceipt = Annotated[
     str | None,
     option(
@@ -69,7 +66,6 @@ MovedLife = Annotated[
         LIFE,
     ),
 ]
-AllowEmpty = Annotated[bool, flag("--allow-empty", "Let the content be empty.")]
 BodyFile = Annotated[
     str | None,
     option(
@@ -83,116 +79,8 @@ BodyFile = Annotated[
 PoisonQueue = Annotated[
     str | None, option("--poison-queue", "QUEUE", "The poison queue; by default, QUEUE-poison.", TEXT)
 ]
-_CONTENT_RULES = (checked("--content --file", "some content, and no more than a message holds", "messages._read_text"),)
 # What comes of a message that is not base64.
-_POISONED = "Azure Functions, unless it is told otherwise, would move it to its poison queue"
-
-
-@dataclass(frozen=True)
-class MessagePutOptions:
-    """The options of a put, as typed."""
-
-    text: Annotated[str | None, argument("[TEXT]", "The content itself.")] = None
-    content: Content = None
-    file: Annotated[str | None, option("--file, -f", "FILE|-", "Read this file; by default, stdin.")] = None
-    encoding: Encoding = message_results.TEXT
-    time_to_live: Annotated[int, option("--time-to-live", "DURATION|-1", "Keep it this long; -1: for ever.", LIFE)] = (
-        _LONGEST_SECONDS
-    )
-    visibility_timeout: Annotated[
-        int, option("--visibility-timeout", "DURATION", "Hide it at first: 0 to 7d.", HIDING)
-    ] = 0
-    hidden: Annotated[bool, flag("--hidden", "Hide it until message update --visible.")] = False
-    allow_empty: AllowEmpty = False
-
-    RULES: ClassVar = (
-        at_most_one("TEXT --content --file"),
-        at_most_one("--hidden --visibility-timeout"),
-        checked("--visibility-timeout", "shorter than --time-to-live", "messages.check_times"),
-        *_CONTENT_RULES,
-    )
-
-    def check_times(self) -> None:
-        """Refuse a message that is hidden for as long as it is kept, as the service does.
-
-        Raises:
-            UsageError: names the options.
-        """
-        if 0 < self.time_to_live <= self.hidden_seconds:
-            raise UsageError(
-                "the message would end before it can be seen: it is hidden for as long as it is kept, or longer",
-                hint="a shorter --visibility-timeout, or a longer --time-to-live",
-            )
-
-    @property
-    def hidden_seconds(self) -> int:
-        """Return how long the message is hidden at first."""
-        if not self.hidden:
-            return self.visibility_timeout
-        # A second before its end, as the service requires.
-        return _LONGEST_SECONDS if self.time_to_live < 0 else min(_LONGEST_SECONDS, self.time_to_live - 1)
-
-    def read_text(self) -> str:
-        """Return the text of the message.
-
-        Raises:
-            UsageError: it cannot be sent, or is empty.
-        """
-        return _read_text(
-            self.text if self.content is None else self.content, self.file, self.encoding, allow_empty=self.allow_empty
-        )
-
-
-@dataclass(frozen=True)
-class ChangeOptions:
-    """The options of an update of a message, as typed."""
-
-    content: Content = None
-    file: ContentFile = None
-    encoding: Encoding = message_results.TEXT
-    visibility_timeout: Annotated[
-        int | None, option("--visibility-timeout", "DURATION", "Hide it this long from now: 0 to 7d.", HIDING)
-    ] = None
-    visible: Annotated[bool, flag("--visible", "Let it be received at once.")] = False
-    pop_receipt: PopReceipt = None
-    allow_empty: AllowEmpty = False
-
-    RULES: ClassVar = (
-        at_most_one("--content --file"),
-        one_of(
-            "--visible --visibility-timeout",
-            "each update sets when the message can be received",
-            "--visible, or --visibility-timeout 30s",
-        ),
-        needs("--allow-empty", "--content --file", "it is about new content", "leave it out"),
-        *_CONTENT_RULES,
-    )
-
-    def read_text(self) -> str | None:
-        """Return the new text of the message; None leaves it as it is.
-
-        Raises:
-            UsageError: it cannot be sent, or is empty.
-        """
-        if self.content is None and self.file is None:
-            return None
-        return _read_text(self.content, self.file, self.encoding, allow_empty=self.allow_empty)
-
-
-def _read_text(content: str | None, file: str | None, encoding: str, *, allow_empty: bool) -> str:
-    if content is not None:
-        read = content.encode("utf-8", "surrogateescape")
-    else:
-        with streams.source(file, typed="--content TEXT") as stream:
-            read = stream.read(message_results.MOST_BYTES + 1)
-        if len(read) > message_results.MOST_BYTES:
-            raise UsageError(
-                f"the content has more than {message_results.MOST_BYTES:,} bytes, which is all that a message holds",
-                reason="message_too_large",
-            )
-    if not read and not allow_empty:
-        raise UsageError("there is nothing to put: the content is empty", hint="if that is meant: --allow-empty")
-    return message_results.encode(read, encoding)
+POISONED = "Azure Functions, unless it is told otherwise, would move it to its poison queue"
 
 
 def locate_poison(env: Environment, queue: Target, named: str | None) -> Target | None:
@@ -201,12 +89,6 @@ def locate_poison(env: Environment, queue: Target, named: str | None) -> Target 
         return None
     location = env.location(named, Kind.QUEUE)
     return Target(queue.account, location.address) if location.endpoint is None else env.locate(named, Kind.QUEUE)
-
-
-def warn_of_readers(env: Environment, text: str | None, encoding: str) -> None:
-    """Warn of a message that is sent as encoded already, and is not what readers of base64 decode."""
-    if text is not None and encoding == message_results.RAW and message_results.Body.of(text).decoded is None:
-        env.out.warn(f"the content is not base64: {_POISONED}")
 
 
 def check_body_file(body: Path, number: int) -> None:
@@ -270,7 +152,7 @@ def deliver_received(env: Environment, received: Sequence[Received], encoding: s
         raise _build_not_found(body)
     for each in received:
         if encoding != message_results.TEXT and not each.shown.is_base64:
-            env.out.warn(f"{each.target} is not base64: {_POISONED}")
+            env.out.warn(f"{each.target} is not base64: {POISONED}")
     is_whole = env.out.format != "none" and env.out.query is None and to_stream(sys.stdout).is_kept
     if is_whole or body is not None:
         _record_all(env, received)
