@@ -120,6 +120,9 @@ HINTS: Mapping[str, Words] = {
     "yaml_not_editable": "a command can edit it: -- yq -i '.a = 1' {{}}",
     "yaml_way_is_shared": "change it where it stands ({anchor}), or set the whole value above it",
     # Conditions.
+    "number_malformed": "{option} 7",
+    "size_malformed": "{option} 512, {option} 4MiB",
+    "wildcard_without_effect": "name a version, as in {option} ETAG, or leave it out",
     "allow_race_without_effect": "leave it out",
     "cannot_be_guarded": _how_to_overwrite,
     "condition_empty": _how_to_leave_out,
