@@ -251,6 +251,18 @@ def processes(mark: str) -> list[Process]:
     return found
 
 
+def hold(world: Locks, lock: str, *words: str, env: dict[str, str] | None = None) -> Any:
+    """Hold a lock and return what was printed."""
+    ran = world.cli.fork("lock", "hold", lock, *words, env=world.marked(env))
+    assert (ran.code, ran.err) == (0, "")
+    return ran.json
+
+
+def call(world: Locks, *words: str, env: dict[str, str] | None = None) -> Ran:
+    """Run a verb of ``azguard lock`` and return what it left, in JSON."""
+    return world.cli.call("lock", *words, "-o", "json", env=env)
+
+
 @contextmanager
 def locks(cli: CliWorld) -> Iterator[Locks]:
     """Yield a world of locks, of whose runs nothing is left afterwards."""

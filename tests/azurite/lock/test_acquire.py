@@ -2,7 +2,6 @@
 
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -10,15 +9,7 @@ import pytest
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Decide, Fault, Request
 from tests.faults.rules import Rule, by_rules, operation
-from tests.support.cli_world import CliWorld
-from tests.support.lock_world import Locks, locks
-
-
-@pytest.fixture
-def world(cli: CliWorld) -> Iterator[Locks]:
-    """Yield a world of locks."""
-    with locks(cli) as made:
-        yield made
+from tests.support.lock_world import Locks
 
 
 def asked(world: Locks, decide: Decide, *words: str) -> tuple[int, list[str], float]:

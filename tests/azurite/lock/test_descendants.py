@@ -86,13 +86,6 @@ def shared(connection_string: str, tmp_path_factory: pytest.TempPathFactory) -> 
         yield made
 
 
-@pytest.fixture
-def world(cli: CliWorld) -> Iterator[Locks]:
-    """Yield a world of locks."""
-    with locks(cli) as made:
-        yield made
-
-
 @dataclass
 class Played:
     """How a run ended, whether its worker was gone by then, and the worker."""

@@ -15,18 +15,10 @@ from azguard.faultproxy.faults import Chosen
 from azguard.leases.owners import OWNER, TICKET
 from azguard.locks.queue import DEAD_SECONDS
 from azguard.times import iso
-from tests.support.cli_world import CliWorld
-from tests.support.lock_world import Locks, locks
+from tests.support.lock_world import Locks
 
 HOURS = 7200
 OTHER = {"AZGUARD_SCOPE": "other"}
-
-
-@pytest.fixture
-def world(cli: CliWorld) -> Iterator[Locks]:
-    """Yield a world of locks, past all gateways."""
-    with locks(cli) as made:
-        yield made
 
 
 @pytest.fixture(params=["key", "sas"])

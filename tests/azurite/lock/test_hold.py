@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,30 +19,12 @@ from tests.support import places
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran, command
 from tests.support.emulator_world import until
-from tests.support.lock_world import NOTHING, Locks, break_now, is_gone, locks, now
+from tests.support.lock_world import NOTHING, Locks, break_now, call, hold, is_gone, now
 
 ENDS_SECONDS = 20.0
 # An account where nothing answers: what is refused before any request is refused all the same.
 NOWHERE = "AccountName=acc;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:9/acc"
 SCHEMAS = json.loads((places.SCHEMAS / "results.json").read_text())
-
-
-@pytest.fixture
-def world(cli: CliWorld) -> Iterator[Locks]:
-    """Yield a world of locks."""
-    with locks(cli) as made:
-        yield made
-
-
-def hold(world: Locks, lock: str, *words: str, env: dict[str, str] | None = None) -> Any:
-    """Hold a lock and return what was printed."""
-    ran = world.cli.fork("lock", "hold", lock, *words, env=world.marked(env))
-    assert (ran.code, ran.err) == (0, "")
-    return ran.json
-
-
-def call(world: Locks, *words: str, env: dict[str, str] | None = None) -> Ran:
-    return world.cli.call("lock", *words, "-o", "json", env=env)
 
 
 def lost(ran: Ran) -> tuple[int, str]:

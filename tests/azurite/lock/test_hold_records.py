@@ -4,36 +4,17 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
-from tests.support.lock_world import NOTHING, Locks, break_now, is_gone, locks
+from tests.support.lock_world import NOTHING, Locks, break_now, call, hold, is_gone
 
 ENDS_SECONDS = 20.0
 # The verbs of a job that is done, and what each ends with.
 DONE = [("check", 0), ("release", "released"), ("release", "already_released"), ("check", 77)]
-
-
-@pytest.fixture
-def world(cli: CliWorld) -> Iterator[Locks]:
-    """Yield a world of locks."""
-    with locks(cli) as made:
-        yield made
-
-
-def hold(world: Locks, lock: str, *words: str, env: dict[str, str] | None = None) -> Any:
-    ran = world.cli.fork("lock", "hold", lock, *words, env=world.marked(env))
-    assert (ran.code, ran.err) == (0, "")
-    return ran.json
-
-
-def call(world: Locks, *words: str, env: dict[str, str] | None = None) -> Ran:
-    return world.cli.call("lock", *words, "-o", "json", env=env)
 
 
 def outcomes(world: Locks, verbs: list[str], env: dict[str, str] | None = None) -> list[tuple[str, int | str]]:

@@ -1,7 +1,6 @@
 """An acquire that comes after its run has ended: the id is kept, and the next run of the scope releases the lease."""
 
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -9,18 +8,10 @@ import pytest
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Chosen, Fault, Request
 from tests.faults.rules import operation
-from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
-from tests.support.lock_world import Locks, locks
+from tests.support.lock_world import Locks
 
 MINE, OTHER = {"AZGUARD_SCOPE": "mine"}, {"AZGUARD_SCOPE": "other"}
-
-
-@pytest.fixture
-def world(cli: CliWorld) -> Iterator[Locks]:
-    """Yield a world of locks."""
-    with locks(cli) as made:
-        yield made
 
 
 class Gate:

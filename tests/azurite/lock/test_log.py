@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -23,18 +22,10 @@ from azguard.locks.log import LogLine
 from azguard.requests.calls import CallOutcome, CallResult
 from tests.faults.rules import operation
 from tests.support import places
-from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
-from tests.support.lock_world import Locks, break_now, is_gone, locks
+from tests.support.lock_world import Locks, break_now, is_gone
 
 SCHEMAS = json.loads((places.SCHEMAS / "results.json").read_text())
-
-
-@pytest.fixture
-def world(cli: CliWorld) -> Iterator[Locks]:
-    """Yield a world of locks."""
-    with locks(cli) as made:
-        yield made
 
 
 def history(world: Locks, lock: str, *words: str) -> list[dict[str, Any]]:

@@ -1,23 +1,14 @@
 """The waiters of a lock, as they and an operator see them, and what they leave behind."""
 
 import signal
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from azure.storage.blob import ContainerSasPermissions, generate_blob_sas, generate_container_sas
 
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
-from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
-from tests.support.lock_world import NOTHING, Locks, Running, locks
-
-
-@pytest.fixture
-def world(cli: CliWorld) -> Iterator[Locks]:
-    """Yield a world of locks."""
-    with locks(cli) as made:
-        yield made
+from tests.support.lock_world import NOTHING, Locks, Running
 
 
 def wait_in_line(world: Locks, lock: str, *words: str, place: str) -> Running:

@@ -84,13 +84,6 @@ def flooded(world: Locks, heartbeat: Path) -> tuple[int, int, str, bool]:
     return running.ended().code, count, world.state(lock), heartbeat.exists()
 
 
-@pytest.fixture
-def world(cli: CliWorld) -> Iterator[Locks]:
-    """Yield a world of locks."""
-    with locks(cli) as made:
-        yield made
-
-
 @pytest.mark.parametrize(("script", "status"), [("exit 0", 0), ("exit 3", 3), ("kill -KILL $$", 128 + 9)])
 def test_it_exits_as_the_command_does_and_releases_the_lock(world: Locks, script: str, status: int) -> None:
     lock = world.new()

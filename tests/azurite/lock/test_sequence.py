@@ -1,24 +1,15 @@
 """``lock run --sequence``: an old run never works after a newer one."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.cases import cases
-from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
-from tests.support.lock_world import NOTHING, Locks, locks
+from tests.support.lock_world import NOTHING, Locks
 
 _RUN = {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "a/b", "GITHUB_RUN_ID": "7008"}
-
-
-@pytest.fixture
-def world(cli: CliWorld) -> Iterator[Locks]:
-    """Yield a world of locks."""
-    with locks(cli) as made:
-        yield made
 
 
 def test_a_lower_number_is_refused_once_a_higher_one_has_had_the_lock(world: Locks) -> None:

@@ -2,22 +2,12 @@
 
 import os
 import signal
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
 from tests.support.cases import cases
-from tests.support.cli_world import CliWorld, command
+from tests.support.cli_world import command
 from tests.support.emulator_world import until
-from tests.support.lock_world import NOTHING, Locks, break_now, is_gone, locks
-
-
-@pytest.fixture
-def world(cli: CliWorld) -> Iterator[Locks]:
-    """Yield a world of locks."""
-    with locks(cli) as made:
-        yield made
+from tests.support.lock_world import NOTHING, Locks, break_now, is_gone
 
 
 def readers(world: Locks, lock: str) -> list[str]:

@@ -5,7 +5,6 @@ import select
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
 
 import pytest
 
@@ -14,16 +13,9 @@ from azguard.processes import channel
 from azguard.processes.forked import Forked
 from azguard.processes.guardian import Ended, Guardian
 from tests.faults.rules import operation
-from tests.support.cli_world import CliWorld, command
+from tests.support.cli_world import command
 from tests.support.emulator_world import until
-from tests.support.lock_world import NOTHING, Locks, is_gone, locks, worker
-
-
-@pytest.fixture
-def world(cli: CliWorld) -> Iterator[Locks]:
-    """Yield a world of locks."""
-    with locks(cli) as made:
-        yield made
+from tests.support.lock_world import NOTHING, Locks, is_gone, worker
 
 
 def test_a_signal_while_waiting_leaves_nothing_behind(world: Locks) -> None:

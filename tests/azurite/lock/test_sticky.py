@@ -4,7 +4,6 @@ import json
 import subprocess
 import time
 import uuid
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -26,23 +25,12 @@ from azguard.requests.deadline import Deadline
 from azguard.times import iso
 from tests.faults.rules import Rule, by_rules
 from tests.support.cases import cases
-from tests.support.cli_world import CliWorld, Ran
-from tests.support.lock_world import NOTHING, Locks, break_now, locks
+from tests.support.cli_world import CliWorld
+from tests.support.lock_world import NOTHING, Locks, break_now, call
 
 REASON = ("--reason", "incident 4711")
 OTHER_JOB = {"AZGUARD_SCOPE": "other"}
 GONE_BY = iso(datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1))
-
-
-@pytest.fixture
-def world(cli: CliWorld) -> Iterator[Locks]:
-    """Yield a world of locks."""
-    with locks(cli) as made:
-        yield made
-
-
-def call(world: Locks, *words: str, env: dict[str, str] | None = None) -> Ran:
-    return world.cli.call("lock", *words, "-o", "json", env=env)
 
 
 def freeze(world: Locks, lock: str, *words: str) -> Any:

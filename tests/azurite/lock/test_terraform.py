@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -18,21 +17,13 @@ from azguard.faultproxy import proxy
 from tests.faults.rules import operation
 from tests.support import stand_in_terraform
 from tests.support.cases import cases
-from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
-from tests.support.lock_world import Locks, locks
+from tests.support.lock_world import Locks
 
 # Another Terraform on this machine keeps a lock from being released, one of another test too.
 pytestmark = pytest.mark.xdist_group("terraform")
 
 STAND_IN = (sys.executable, "-I", "-S", stand_in_terraform.__file__)
-
-
-@pytest.fixture
-def world(cli: CliWorld) -> Iterator[Locks]:
-    """Yield a world of locks, in which a state is one."""
-    with locks(cli) as made:
-        yield made
 
 
 def url(world: Locks, state: str) -> str:
