@@ -52,12 +52,21 @@ class TreeDownload:
         return self.store.address
 
     def phases(self, control: Control) -> list[Iterator[Job]]:
-        """Return the phases of the download, one after the other: the files, then the deletes."""
+        """Return the phases of the download, one after the other: the files, then the deletes.
+
+        Raises:
+            UsageError: what is there is no folder.
+        """
+        self._check_folder()
         listed = NameIndex(self.store.fold) if self.mirrors else None
         found = [after(lambda: self._read_all(control, listed))]
         if listed is not None:
             found.append(after(lambda: self._delete_rest(listed)))
         return found
+
+    def _check_folder(self) -> None:
+        if self.folder.exists() and not self.folder.is_dir():
+            raise UsageError(f"{self.folder} is not a folder", reason="tree_folder_fails")
 
     def sizes(self, patience: Deadline) -> Iterator[int]:
         """Yield how many bytes each file has, from a listing of its own."""
@@ -66,6 +75,7 @@ class TreeDownload:
 
     def preview(self, control: Control) -> Iterator[Done]:
         """Yield what would be read, from one listing; nothing is written."""
+        self._check_folder()
         folder = LocalFolder(self.folder)
         listed = NameIndex(self.store.fold)
         for each in self._list_some(control):
@@ -73,7 +83,8 @@ class TreeDownload:
             yield conclude(
                 self._address(each.name.removeprefix(self.store.prefix)), partial(self._foresee, folder, each)
             )
-        if self.mirrors:
+        # A folder that is missing is made, and has nothing to delete.
+        if self.mirrors and self.folder.exists():
             for name, path in self._rest(listed):
                 yield TreeItem(address=self._address(name), file=str(path), outcome=items.WOULD_DELETE).done()
 

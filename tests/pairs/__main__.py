@@ -4,7 +4,7 @@ import argparse
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,10 +37,13 @@ def main() -> int:
     tallies: dict[str, Tally] = {}
     for part in parts:
         tallies.setdefault(part.described.name.split()[0], Tally()).add(found[part.described.name])
-    table = write_table(tallies)
-    sys.stdout.write(table)
+    rows = {noun: _count(tally) for noun, tally in tallies.items()}
     if given.write_docs:
-        PAGE.write_text(MARKED.sub(lambda _: table, PAGE.read_text("utf-8")), "utf-8")
+        page = PAGE.read_text("utf-8")
+        # Those of commands that were not typed now stay.
+        rows = {**read_table(page), **rows}
+        PAGE.write_text(MARKED.sub(lambda _: write_table(rows), page), "utf-8")
+    sys.stdout.write(write_table(rows))
     return int(any(tally.wrong for tally in tallies.values()))
 
 
@@ -75,19 +78,23 @@ def _tell(name: str, tally: Tally) -> None:
     sys.stdout.flush()
 
 
-def write_table(tallies: dict[str, Tally]) -> str:
+def _count(tally: Tally) -> list[int]:
+    typed = [tally.commands, tally.pairs, tally.lines, tally.runs, tally.refused]
+    return [*typed, round(tally.seconds), len(tally.wrong)]
+
+
+def write_table(rows: Mapping[str, list[int]]) -> str:
     """Return the table: a row for the commands of each noun, and one for all."""
-    total = Tally()
-    for tally in tallies.values():
-        total.add(tally)
-    rows = [*((f"`{name}`", tally) for name, tally in tallies.items()), ("all", total)]
-    cells = [_COLUMNS, ["---" for _ in _COLUMNS], *((name, *_write_counts(tally)) for name, tally in rows)]
+    total = [sum(counts) for counts in zip(*rows.values(), strict=True)]
+    told = [*((f"`{noun}`", counts) for noun, counts in rows.items()), ("all", total)]
+    cells = [_COLUMNS, ["---" for _ in _COLUMNS], *((name, *(f"{each:,}" for each in counts)) for name, counts in told)]
     return "".join(f"| {' | '.join(row)} |\n" for row in cells)
 
 
-def _write_counts(tally: Tally) -> list[str]:
-    typed = (tally.commands, tally.pairs, tally.lines, tally.runs, tally.refused)
-    return [f"{count:,}" for count in (*typed, round(tally.seconds), len(tally.wrong))]
+def read_table(page: str) -> dict[str, list[int]]:
+    """Return the rows of the table of a page, without that of all."""
+    found = re.findall(r"^\| `([\w-]+)` \| (.*) \|$", (MARKED.search(page) or [""])[0], re.MULTILINE)
+    return {noun: [int(cell.replace(",", "")) for cell in cells.split(" | ")] for noun, cells in found}
 
 
 if __name__ == "__main__":

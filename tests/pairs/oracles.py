@@ -32,7 +32,7 @@ _VOLATILE_NUMBERS = ("pid", "seconds", "age")
 # What two runs of one line do not share: ids, ETags, times and how long ago they are.
 _VOLATILE = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|0x[0-9A-F]{8,}|\d{4}-\d\d-\d\dT[\d:.%A-Z+]+"
-    r"|\b[\w+/]{28,40}\b|op:[\w-]+|[\w-]{16}\.-,all|\b\d+(\.\d+)?(ms|s)\b|\b\d{10,}\b|sha256:[0-9a-f]+"
+    r"|\b[\w+/]{28,40}\b|op:[\w-]+|[\w-]{16}\.-,all|\b\d+(\.\d+)?(ms|s)\b|\b\d{10,}\b|sha256:[0-9a-f]+|\.azguard-[0-9a-f]+\.tmp"
 )
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 _VOLATILE_FIELDS = ("request_id", "pop_receipt", "receipts", *_VOLATILE_NUMBERS)

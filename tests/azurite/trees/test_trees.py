@@ -348,6 +348,13 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(cli: CliWorld, site:
     assert content(cli, site) == before
 
 
+def test_a_dry_run_of_a_mirror_says_what_would_be_read_into_a_folder_that_is_missing(cli: CliWorld, site: str) -> None:
+    write(cli.root / "dist", a="1")
+    put(cli, "dist", site)
+    ran = cli.call("blob", "get", site, "back", "--recursive", "--mirror", "--dry-run")
+    assert (ran.code, outcomes(ran), (cli.root / "back").exists()) == (0, {"a": "would read"}, False)
+
+
 def test_only_what_is_included_and_not_excluded_is_meant(cli: CliWorld, site: str) -> None:
     write(cli.root / "dist", **{"a.css": "1", "b.css": "1", "c.html": "1"})
     ran = put(cli, "dist", site, "--include", "*.css", "--exclude", "b*")
