@@ -7,7 +7,6 @@ So azguard compares, and sends If-Unmodified-Since along, which sees whole secon
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 from azguard import columns
@@ -18,14 +17,13 @@ from azguard.documents.policies import Policies, PolicyRules
 from azguard.errors import Changed, NotFound, OutcomeUnknown
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import build_changed, require_version
-from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict, look_under
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources import access_policies
 from azguard.resources.access_policies import VersionedPolicies
 from azguard.times import http_date
-from azguard.wire import sdk
+from azguard.wire.operations.containers import CONTAINER_GET_ACL, CONTAINER_SET_ACL
 from azguard.wire.rows import Condition
 
 #: Who may read without a signature: none, those who know the name of a blob, or all.
@@ -55,11 +53,8 @@ def get(target: Target, conditions: Conditions, deadline: Deadline) -> Container
         NotFound: there is no such container.
     Source: https://learn.microsoft.com/rest/api/storageservices/get-container-acl
     """
-    client = sdk.container(target.account, target.address)
-    ask = partial(client.get_container_access_policy, headers=conditions.request_headers)
-    found, answer = access_policies.get_versioned(target, ask, deadline)
-    public_access = answer.headers.get("x-ms-blob-public-access") or ACCESS[0]
-    return ContainerAcl(**vars(found), public_access=public_access)
+    found, answer = access_policies.get_versioned(target, CONTAINER_GET_ACL, conditions.request_headers, deadline)
+    return ContainerAcl(**vars(found), public_access=answer.public_access or ACCESS[0])
 
 
 def replace(
@@ -82,7 +77,14 @@ def replace(
     allowed = access or found.public_access
     request = WriteRequest(
         target=target,
-        send=lambda: _send(target, wanted, allowed, headers, deadline),
+        send=lambda: access_policies.send(
+            CONTAINER_SET_ACL,
+            target,
+            wanted,
+            headers,
+            deadline,
+            public_access=None if allowed == ACCESS[0] else allowed,
+        ),
         look=lambda patience: _find_outcome(target, wanted, allowed, conditions, patience),
         resend=False,
     )
@@ -95,20 +97,6 @@ def replace(
             raise
         raise build_changed(target, conditions.expected_etag, None, reason="acl_changed", what=what) from error
     return Rewritten.of(target, conditions.guard, settled, found.etag if is_compared else None, None)
-
-
-def _send(
-    target: Target, policies: Policies, access: str, headers: Mapping[str, str], deadline: Deadline
-) -> Mapping[str, Any]:
-    body = access_policies.replace_body(access_policies.build_policies(policies))
-    answer: Mapping[str, Any] = sdk.container(target.account, target.address).set_container_access_policy(
-        {},
-        None if access == ACCESS[0] else access,
-        headers=dict(headers),
-        raw_request_hook=body,
-        **write_timeouts(deadline),
-    )
-    return answer
 
 
 def _find_outcome(

@@ -77,7 +77,7 @@ def show(target: Target, conditions: Conditions, deadline: Deadline) -> BlobShow
         return _describe_blob(target.address, fetch(target, conditions, deadline))
 
 
-def _describe_blob(address: Address, found: Any) -> BlobShown:
+def _describe_blob(address: Address, found: Any, *, deleted: bool = False) -> BlobShown:
     return BlobShown(
         address=str(address),
         name=address.name,
@@ -89,9 +89,9 @@ def _describe_blob(address: Address, found: Any) -> BlobShown:
         blob_type=type_of(found),
         tier=name_of(found.blob_tier),
         tag_count=found.tag_count,
-        snapshot=found.snapshot,
+        snapshot=address.snapshot,
         version_id=found.version_id,
-        deleted=bool(found.deleted),
+        deleted=deleted,
         metadata=drop_lineage(found.metadata),
     )
 
@@ -145,7 +145,7 @@ def _to_row(container: str, item: Any) -> BlobShown | BlobPrefix:
     if not hasattr(item, "etag"):
         return BlobPrefix(f"blob:{container}/{item.name}", item.name)
     where = Address(kind=Kind.BLOB, parts=(container, item.name), snapshot=item.snapshot, version=item.version_id)
-    return _describe_blob(where, item)
+    return _describe_blob(where, item, deleted=bool(item.deleted))
 
 
 def order_in_time(found: Any) -> tuple[bool, str]:

@@ -1,4 +1,4 @@
-"""The properties and tags of one blob: thin calls into the SDK. For content see ``content``."""
+"""The properties and tags of one blob. For content see ``content``."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,16 +11,19 @@ from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
 from azguard.resources.properties import ContentHeaders, name_of
 from azguard.wire import sdk
+from azguard.wire.call import call
+from azguard.wire.operations.blobs import BLOB_GET_PROPERTIES
 
 
 def fetch(target: Target, conditions: Conditions, deadline: Deadline) -> Any:
-    """Return the SDK's properties of a blob, the lineage in its metadata included.
+    """Return the properties of a blob, the lineage in its metadata included.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/get-blob-properties
     """
-    client = sdk.blob(target.account, target.address)
     return read(
-        lambda timeouts: client.get_blob_properties(headers=conditions.request_headers, **timeouts), target, deadline
+        lambda timeouts: call(BLOB_GET_PROPERTIES, target, timeouts, headers=conditions.request_headers),
+        target,
+        deadline,
     )
 
 

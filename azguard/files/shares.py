@@ -7,7 +7,6 @@ properties and policies. It does not keep out writers of the files in it.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -34,6 +33,7 @@ from azguard.resources.access_policies import AccessPolicies
 from azguard.resources.existence import Contents, count_first_page
 from azguard.resources.properties import LeaseShown, describe_lease
 from azguard.wire import sdk
+from azguard.wire.operations.shares import SHARE_GET_ACL, SHARE_SET_ACL
 
 _PAGE = 5000
 POLICY_RULES = PolicyRules(
@@ -228,9 +228,7 @@ def get_policies(target: Target, conditions: Conditions, deadline: Deadline) -> 
         NotFound: there is no such share.
     Source: https://learn.microsoft.com/rest/api/storageservices/get-share-acl
     """
-    client = sdk.share(target.account, target.address)
-    ask = partial(client.get_share_access_policy, headers=conditions.request_headers)
-    return access_policies.get_versioned(target, ask, deadline)[0]
+    return access_policies.get_versioned(target, SHARE_GET_ACL, conditions.request_headers, deadline)[0]
 
 
 def replace_policies(
@@ -243,13 +241,9 @@ def replace_policies(
         OutcomeUnknown: the answer was lost, and no lease tells whose the policies are.
     Source: https://learn.microsoft.com/rest/api/storageservices/set-share-acl
     """
-    client = sdk.share(target.account, target.address)
-    body = access_policies.replace_body(access_policies.build_policies(policies))
 
     def send(headers: Mapping[str, str], patience: Deadline) -> Any:
-        return client.set_share_access_policy(
-            {}, headers=dict(headers), raw_request_hook=body, **write_timeouts(patience)
-        )
+        return access_policies.send(SHARE_SET_ACL, target, policies, headers, patience)
 
     write = FileWrite(target=target, conditions=conditions, send=send)
     return guarding.perform(write, guarding_by, deadline)

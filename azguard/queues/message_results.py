@@ -5,13 +5,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import UsageError
 from azguard.requests.results import Written
+from azguard.wire.answers import Answer, parse_date
+from azguard.wire.failures import Unreadable
 
 TEXT, BASE64, RAW = "text", "base64", "raw"
 ENCODINGS = (TEXT, BASE64, RAW)
@@ -170,12 +172,51 @@ class Received:
     shown: MessageReceived
 
 
+class QueueMessage(NamedTuple):
+    """A message of an answer; what was only looked at has no receipt, and what was put has no content."""
+
+    id: str
+    inserted_on: datetime
+    expires_on: datetime
+    pop_receipt: str
+    next_visible_on: datetime
+    dequeue_count: int
+    content: str
+
+
+def parse_messages(answer: Answer) -> list[QueueMessage]:
+    """Return the messages of an answer.
+
+    Raises:
+        Unreadable: it is no list of messages.
+    """
+    from xml.etree import ElementTree as ET
+
+    try:
+        root = ET.fromstring(answer.content)  # noqa: S314  # an answer of the service
+        return [_parse_message({each.tag: each.text or "" for each in found}) for found in root.iter("QueueMessage")]
+    except (ET.ParseError, ValueError, KeyError) as error:
+        raise Unreadable("the answer is no list of messages") from error
+
+
+def _parse_message(told: Mapping[str, str]) -> QueueMessage:
+    return QueueMessage(
+        id=told["MessageId"],
+        inserted_on=parse_date(told["InsertionTime"]),
+        expires_on=parse_date(told["ExpirationTime"]),
+        pop_receipt=told.get("PopReceipt", ""),
+        next_visible_on=parse_date(told.get("TimeNextVisible") or told["InsertionTime"]),
+        dequeue_count=int(told.get("DequeueCount") or 0),
+        content=told.get("MessageText", ""),
+    )
+
+
 def locate(queue: Target, message_id: str) -> Target:
     """Return a message of a queue."""
     return Target(queue.account, Address(Kind.MESSAGE, (queue.address.container, message_id)))
 
 
-def _facts(found: Any) -> Mapping[str, Any]:
+def _facts(found: QueueMessage) -> Mapping[str, Any]:
     return {
         "insertion_time": found.inserted_on,
         "expiration_time": found.expires_on,
@@ -183,9 +224,9 @@ def _facts(found: Any) -> Mapping[str, Any]:
     }
 
 
-def describe(queue: Target, found: Any, encoding: str) -> Received:
-    """Return a message that the SDK has received, with its content as ``encoding`` reads it."""
-    target, body = locate(queue, found.id), Body.of(found.content or "")
+def describe(queue: Target, found: QueueMessage, encoding: str) -> Received:
+    """Return a message that was received, with its content as ``encoding`` reads it."""
+    target, body = locate(queue, found.id), Body.of(found.content)
     # Bytes that are no text stay in base64.
     decoded = body.decoded_text if encoding == BASE64 else None
     shown = MessageReceived(
@@ -201,9 +242,9 @@ def describe(queue: Target, found: Any, encoding: str) -> Received:
     return Received(target, body, shown)
 
 
-def describe_peeked(queue: Target, found: Any) -> MessagePeeked:
-    """Return a message that the SDK has looked at."""
-    body = Body.of(found.content or "")
+def describe_peeked(queue: Target, found: QueueMessage) -> MessagePeeked:
+    """Return a message that was looked at."""
+    body = Body.of(found.content)
     return MessagePeeked(
         address=str(locate(queue, found.id).address),
         id=found.id,

@@ -19,10 +19,12 @@ from azguard.queues.message_results import (
     MessagePeeked,
     MessagePut,
     MessageWritten,
+    QueueMessage,
     Received,
     describe,
     describe_peeked,
     locate,
+    parse_messages,
 )
 from azguard.requests import commits
 from azguard.requests.calls import read, write_timeouts
@@ -31,8 +33,18 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.results import WOULD_DELETE
 from azguard.requests.service_codes import Answers
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
-from azguard.resources.access_policies import escape, replace_body
-from azguard.wire import sdk
+from azguard.wire import xml
+from azguard.wire.answers import Answer
+from azguard.wire.call import call
+from azguard.wire.failures import ServiceRefusal
+from azguard.wire.operations.queues import (
+    QUEUE_CLEAR_MESSAGES,
+    QUEUE_DELETE_MESSAGE,
+    QUEUE_GET_MESSAGES,
+    QUEUE_PEEK_MESSAGES,
+    QUEUE_PUT_MESSAGE,
+    QUEUE_UPDATE_MESSAGE,
+)
 
 T = TypeVar("T")
 #: What one request receives or looks at.
@@ -58,16 +70,12 @@ def put(queue: Target, text: str, visibility: int, time_to_live: int | None, dea
         OutcomeUnknown: the answer was lost. Nothing in the service tells whether the message is there.
     Source: https://learn.microsoft.com/rest/api/storageservices/put-message
     """
-    client = sdk.queue(queue.account, queue.address)
-    request = WriteRequest[Any](
+    asked: dict[str, Any] = {"visibilitytimeout": visibility, "messagettl": time_to_live}
+    request = WriteRequest[QueueMessage](
         target=queue,
-        send=lambda: client.send_message(
-            "",
-            visibility_timeout=visibility,
-            time_to_live=time_to_live,
-            raw_request_hook=replace_body(_build_message(text)),
-            **write_timeouts(deadline),
-        ),
+        send=lambda: parse_messages(
+            call(QUEUE_PUT_MESSAGE, queue, write_timeouts(deadline), body=_build_message(text), **asked)
+        )[0],
         look=lambda _: Finding(Verdict.UNKNOWN),
         unknown=OutcomeUnknown(
             f"a message to {queue} was sent, and whether it was put cannot be known: the service keeps nothing by "
@@ -81,7 +89,7 @@ def put(queue: Target, text: str, visibility: int, time_to_live: int | None, dea
     return MessagePut(
         address=str(locate(queue, sent.id).address),
         id=sent.id,
-        pop_receipt=sent.pop_receipt,
+        pop_receipt=sent.pop_receipt or "",
         time_next_visible=sent.next_visible_on,
         guard="none",
         attempts=settled.attempts,
@@ -98,15 +106,13 @@ def receive(queue: Target, number: int, visibility: int, encoding: str, deadline
         OutcomeUnknown: the answer was lost; up to so many messages may be hidden, with receipts that no one has.
     Source: https://learn.microsoft.com/rest/api/storageservices/get-messages
     """
-    client = sdk.queue(queue.account, queue.address)
 
-    def send() -> list[Any]:
-        found = client.receive_messages(
-            messages_per_page=number, max_messages=number, visibility_timeout=visibility, **write_timeouts(deadline)
-        )
-        return list(next(found.by_page(), ()))
+    def send() -> list[QueueMessage]:
+        timeouts = write_timeouts(deadline)
+        answer = call(QUEUE_GET_MESSAGES, queue, timeouts, numofmessages=number, visibilitytimeout=visibility)
+        return parse_messages(answer)
 
-    request = WriteRequest[list[Any]](
+    request = WriteRequest[list[QueueMessage]](
         target=queue,
         send=send,
         look=lambda _: Finding(Verdict.UNKNOWN),
@@ -127,8 +133,11 @@ def peek(queue: Target, number: int, deadline: Deadline) -> list[MessagePeeked]:
         NotFound: there is no such queue.
     Source: https://learn.microsoft.com/rest/api/storageservices/peek-messages
     """
-    client = sdk.queue(queue.account, queue.address)
-    found = read(lambda timeouts: client.peek_messages(max_messages=number, **timeouts), queue, deadline)
+    found = read(
+        lambda timeouts: parse_messages(call(QUEUE_PEEK_MESSAGES, queue, timeouts, numofmessages=number)),
+        queue,
+        deadline,
+    )
     return [describe_peeked(queue, each) for each in found]
 
 
@@ -140,12 +149,17 @@ def update(target: Target, receipt: str, text: str | None, visibility: int, dead
         OutcomeUnknown: the answer was lost, and with it the new receipt, if there is one.
     Source: https://learn.microsoft.com/rest/api/storageservices/update-message
     """
-    client = sdk.queue(target.account, target.address)
-    body: dict[str, Any] = {} if text is None else {"raw_request_hook": replace_body(_build_message(text))}
-    request = WriteRequest[Any](
+    body = None if text is None else _build_message(text)
+    request = WriteRequest[Answer](
         target=target,
-        send=lambda: client.update_message(
-            target.address.name, receipt, visibility_timeout=visibility, **body, **write_timeouts(deadline)
+        send=lambda: call(
+            QUEUE_UPDATE_MESSAGE,
+            target,
+            write_timeouts(deadline),
+            body=body,
+            body_type=None if body is None else "application/xml",
+            popreceipt=receipt,
+            visibilitytimeout=visibility,
         ),
         # The receipt lets only one of two copies through, so that sending it again is safe.
         look=lambda _: Finding(Verdict.NOT_YET),
@@ -161,8 +175,8 @@ def update(target: Target, receipt: str, text: str | None, visibility: int, dead
     return MessageWritten(
         address=str(target.address),
         id=target.address.name,
-        pop_receipt=settled.answer.pop_receipt,
-        time_next_visible=settled.answer.next_visible_on,
+        pop_receipt=settled.answer.popreceipt,
+        time_next_visible=settled.answer.time_next_visible,
         guard=GUARD,
         attempts=settled.attempts,
     )
@@ -181,11 +195,11 @@ def delete(target: Target, receipt: str, deadline: Deadline, *, hidden_until: da
         OutcomeUnknown: the answer was lost, and another reader may have received the message.
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-message2
     """
-    client, answers = sdk.queue(target.account, target.address), Answers()
+    answers = Answers()
     request = WriteRequest[object](
         target=target,
-        send=lambda: client.delete_message(
-            target.address.name, receipt, raw_response_hook=answers.hear, **write_timeouts(deadline)
+        send=lambda: call(
+            QUEUE_DELETE_MESSAGE, target, write_timeouts(deadline), hear=answers.hear, popreceipt=receipt
         ),
         look=lambda _: Finding(Verdict.NOT_YET),
         judge_refusal=lambda refusal, _: Finding(_judge_delete(refusal, answers.refused_at, hidden_until)),
@@ -231,17 +245,14 @@ def clear(queue: Target, guard: str, deadline: Deadline) -> MessageDone:
 
 def _clear(queue: Target, deadline: Deadline) -> None:
     """Delete all messages; of a large queue the service deletes some at a time, and says to ask again."""
-    from azure.core.exceptions import HttpResponseError
-
     from azguard.requests.service_errors import service_code
 
-    client = sdk.queue(queue.account, queue.address)
     begun: Exception | None = None
     while True:
         try:
-            client.clear_messages(**write_timeouts(deadline))
+            call(QUEUE_CLEAR_MESSAGES, queue, write_timeouts(deadline))
         except Exception as error:
-            is_begun = isinstance(error, HttpResponseError) and service_code(error) == "OperationTimedOut"
+            is_begun = isinstance(error, ServiceRefusal) and service_code(error) == "OperationTimedOut"
             if is_begun and not deadline.passed:
                 begun = error
             elif begun is not None:
@@ -275,8 +286,8 @@ def _settle(request: WriteRequest[T], receipt: str, deadline: Deadline) -> Settl
         ) from error
 
 
-def _build_message(text: str) -> str:
-    return f"<QueueMessage><MessageText>{escape(text)}</MessageText></QueueMessage>"
+def _build_message(text: str) -> bytes:
+    return xml.build_document(f"<QueueMessage><MessageText>{xml.escape(text)}</MessageText></QueueMessage>")
 
 
 @dataclass(frozen=True)

@@ -16,22 +16,32 @@ from azguard import columns
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.documents import metadata as rules
-from azguard.documents.policies import Policies, PolicyRules
+from azguard.documents.policies import PolicyRules
 from azguard.errors import Forbidden, NotFound
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import require_version
-from azguard.requests.calls import page_timeouts, pages, read, write_timeouts
+from azguard.requests.calls import Markers, page_timeouts, read, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage
 from azguard.requests.results import MetadataShown, Written, without_time
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
-from azguard.resources import access_policies, existence
+from azguard.resources import existence
 from azguard.resources.access_policies import UnversionedPolicies
 from azguard.resources.existence import Contents
 from azguard.updates.compared import ComparedMetadata, StampedMetadata
 from azguard.updates.resource import CommittedVersion
-from azguard.wire import sdk
+from azguard.wire import xml
+from azguard.wire.call import call
+from azguard.wire.operations.queues import (
+    QUEUE_CREATE,
+    QUEUE_DELETE,
+    QUEUE_GET_ACL,
+    QUEUE_GET_METADATA,
+    QUEUE_LIST,
+    QUEUE_SET_ACL,
+    QUEUE_SET_METADATA,
+)
 
 _PAGE = 5000
 
@@ -65,13 +75,10 @@ def create(target: Target, metadata: Mapping[str, str], deadline: Deadline, op: 
         Locked: a queue of that name is still being deleted, which takes the service 30 seconds or more.
     Source: https://learn.microsoft.com/rest/api/storageservices/create-queue4
     """
-    client = sdk.queue(target.account, target.address)
     stamped = {**metadata, KEY: str(Lineage().after(op, None))}
     request = WriteRequest[object](
         target=target,
-        # For the same metadata, which only a copy of this request has, the SDK raises an error of status 204. It is
-        # in doubt, and the look finds our op.
-        send=lambda: client.create_queue(metadata=stamped, **write_timeouts(deadline)),
+        send=lambda: call(QUEUE_CREATE, target, write_timeouts(deadline), metadata=stamped),
         look=lambda patience: _find_create_outcome(target, op, patience),
     )
     settled = send_until_settled(request, deadline)
@@ -79,12 +86,11 @@ def create(target: Target, metadata: Mapping[str, str], deadline: Deadline, op: 
 
 
 def fetch(target: Target, deadline: Deadline) -> Any:
-    """Return the SDK's properties of a queue, the lineage in its metadata included.
+    """Return the properties of a queue, the lineage in its metadata included.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/get-queue-metadata
     """
-    client = sdk.queue(target.account, target.address)
-    return read(lambda timeouts: client.get_queue_properties(**timeouts), target, deadline)
+    return read(lambda timeouts: call(QUEUE_GET_METADATA, target, timeouts), target, deadline)
 
 
 def show(target: Target, deadline: Deadline) -> QueueShown:
@@ -104,15 +110,21 @@ def list_queues(account: Account, deadline: Deadline, prefix: str | None, limit:
     Source: https://learn.microsoft.com/rest/api/storageservices/list-queues1
     """
     everything = Target(account, Address(Kind.QUEUE, ("",)))
-    found = sdk.queue_service(account).list_queues(
-        name_starts_with=prefix,
-        include_metadata=True,
-        results_per_page=None if limit is None else min(limit, _PAGE),
-        **page_timeouts(deadline),
+    markers, timeouts = Markers(everything), page_timeouts(deadline)
+    asked: dict[str, Any] = {"prefix": prefix, "maxresults": None if limit is None else min(limit, _PAGE)}
+    found = xml.walk_pages(
+        lambda marker: read(
+            lambda _: call(QUEUE_LIST, everything, timeouts, include="metadata", marker=marker, **asked),
+            everything,
+            deadline.fresh(),
+        ),
+        "Queue",
+        markers.note,
     )
-    for item in islice(pages(found, everything, deadline), limit):
-        address = str(Address(Kind.QUEUE, (item.name,)))
-        yield QueueListed(address, item.name, drop_lineage(item.metadata))
+    for item in islice(found, limit):
+        name = item.findtext("Name") or ""
+        metadata = {each.tag: each.text or "" for each in item.iterfind("Metadata/*")}
+        yield QueueListed(str(Address(Kind.QUEUE, (name,))), name, drop_lineage(metadata))
 
 
 def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Written:
@@ -124,11 +136,10 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Writte
             another may have deleted it; if it is there, it may be a new one, and a lost request may still arrive.
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-queue3
     """
-    client = sdk.queue(target.account, target.address)
     before = existence.look_before(lambda: fetch(target, deadline))
     request = WriteRequest[object](
         target=target,
-        send=lambda: client.delete_queue(**write_timeouts(deadline)),
+        send=lambda: call(QUEUE_DELETE, target, write_timeouts(deadline)),
         look=lambda _: Finding(Verdict.UNKNOWN),
         look_after_refusal=lambda patience: existence.judge_refused_delete(before, lambda: fetch(target, patience)),
     )
@@ -145,16 +156,10 @@ def _find_create_outcome(target: Target, op: str, patience: Deadline) -> Finding
     return Finding(Verdict.COMMITTED if is_ours else Verdict.UNKNOWN)
 
 
-def _set_policies(target: Target, policies: Policies, deadline: Deadline) -> None:
-    client = sdk.queue(target.account, target.address)
-    body = access_policies.replace_body(access_policies.build_policies(policies))
-    client.set_queue_access_policy({}, raw_request_hook=body, **write_timeouts(deadline))
-
-
 #: See https://learn.microsoft.com/rest/api/storageservices/get-queue-acl and set-queue-acl.
 POLICIES = UnversionedPolicies(
-    reader=lambda target: sdk.queue(target.account, target.address).get_queue_access_policy,
-    send=_set_policies,
+    reads=QUEUE_GET_ACL,
+    writes=QUEUE_SET_ACL,
     rules=PolicyRules("a queue", re.compile(r"r?a?u?p?"), "of r (read), a (add), u (update), p (process)"),
 )
 
@@ -207,7 +212,7 @@ def _fetch_metadata(target: Target, deadline: Deadline) -> dict[str, str]:
 
 def set_metadata(target: Target, stamped: Mapping[str, str], deadline: Deadline) -> None:
     """Send the metadata of a queue once."""
-    sdk.queue(target.account, target.address).set_queue_metadata(dict(stamped), **write_timeouts(deadline))
+    call(QUEUE_SET_METADATA, target, write_timeouts(deadline), metadata=stamped)
 
 
 def _compute_etag(stamped: Mapping[str, str]) -> str:

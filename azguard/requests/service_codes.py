@@ -137,7 +137,7 @@ LEASES = {
 
 
 class Answers:
-    """Hears the answers to one call of the SDK that is no download: pass ``hear`` as its ``raw_response_hook``."""
+    """Hears the answers to one call that is no download: pass ``hear`` along, as ``raw_response_hook`` to the SDK."""
 
     def __init__(self) -> None:
         #: The Date of the last answer, in whole seconds; None if it has none, or one that is proved wrong.
@@ -147,7 +147,7 @@ class Answers:
 
     def hear(self, response: Any) -> None:
         """Note the times of one answer."""
-        answer = response.http_response
+        answer = getattr(response, "http_response", response)
         date = times.find_http_date(answer.headers.get("Date"))
         self.date = None if date is None or _is_wrong(date, answer) else date
         is_refused = answer.status_code >= HTTPStatus.BAD_REQUEST

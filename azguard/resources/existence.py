@@ -6,7 +6,7 @@ looks first: what is missing before it is sent is missing for another reason; wh
 have been deleted by its first copy.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
@@ -219,3 +219,23 @@ def count_first_page(pages: Any, target: Target, deadline: Deadline, one: str, m
 
 def _count(page: Any) -> int:
     return sum(1 for _ in page)
+
+
+def count_first(pages: Iterator[tuple[int, bool]], target: Target, one: str, many: str) -> Contents:
+    """Count the items of a listing up to the end of the first page that has any; ``one`` and ``many`` name them.
+
+    A page is how many items it has, and whether another one follows.
+
+    Raises:
+        Forbidden: it may not be listed.
+        NotFound: it is not there.
+    """
+    try:
+        # A page may be empty, and still another may follow it.
+        found, more = next(((number, more) for number, more in pages if number), (0, False))
+    except Forbidden as error:
+        raise error.but(
+            message=f"{error.message}: so it is not known whether {target} is empty",
+            reason="contents_not_listed",
+        ) from error
+    return Contents(found, one if found == 1 else many, more=more)

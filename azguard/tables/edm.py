@@ -1,4 +1,4 @@
-"""Entities as JSON with OData annotations ⇄ what the SDK sends; and the limits of an entity.
+"""Entities as JSON with OData annotations ⇄ what is sent; and the limits of an entity.
 
 An entity is a JSON object whose properties may each have a neighbour ``NAME@odata.type``. Every type but string,
 boolean and Edm.Int32 is written with it, Edm.Double included: a filter command may well write ``1.0`` as ``1``.
@@ -47,8 +47,7 @@ _WHOLE = re.compile(r"-?[0-9]+")
 _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 # The types by their suffix: int64 is Edm.Int64.
 SUFFIXES = {kind.removeprefix("Edm.").lower(): kind for kind in TYPES}
-# JSON has these itself, or they need no annotation.
-_PLAIN = (STRING, BOOLEAN, INT32)
+_PLAIN = (STRING, BOOLEAN, INT32)  # JSON has them itself, or they need no annotation.
 # Source: https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model
 MOST_PROPERTIES = 252
 NAME_CHARACTERS = 255
@@ -63,8 +62,6 @@ _PROPERTY_BYTES = 8
 _LENGTH_BYTES = 4
 # What the headers and the boundary of a part of a transaction take besides its path and its JSON: 485 bytes, measured.
 _PART_BYTES = 512
-# What the SDK writes without its type.
-_UNTYPED = (INT32, BOOLEAN)
 _SIZES = {BOOLEAN: 1, INT32: 4, INT64: 8, DOUBLE: 8, DATETIME: 8, GUID: 16}
 # A C# identifier begins with a letter or an underscore; the others may follow.
 _LETTERS = ("Lu", "Ll", "Lt", "Lm", "Lo", "Nl")
@@ -85,11 +82,13 @@ def from_service(answer: Mapping[str, Any]) -> Entity:
     return entity
 
 
-def for_sdk(entity: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an entity as the SDK takes it, every value with its type; what the service sets itself stays out."""
-    from azure.data.tables import EdmType
-
-    return {name: (value, EdmType(kind)) for name, kind, value in iterate_properties(entity)}
+def to_body(entity: Mapping[str, Any]) -> bytes:
+    """Return an entity as it is sent, every value with its type; what the service sets itself stays out."""
+    body: dict[str, Any] = {}
+    for name, kind, value in iterate_properties(entity):
+        body[name] = _WRITTEN[kind](value) if kind in _WRITTEN else value
+        body[name + ANNOTATION] = kind
+    return json.dumps(body).encode()
 
 
 def iterate_properties(entity: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
@@ -236,6 +235,10 @@ _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     GUID: _guid,
     BINARY: _binary,
 }
+
+
+# How a value stands in JSON, where it is not what was checked.
+_WRITTEN: Mapping[str, Callable[[Any], str]] = {INT64: str, BINARY: lambda value: base64.b64encode(value).decode()}
 
 
 def parse_entity(texts: Iterable[str]) -> Entity:
@@ -393,8 +396,5 @@ def _utf16(text: str) -> int:
 
 
 def estimate_part_bytes(path: Sequence[str], sent: Entity) -> int:
-    """Return about how many bytes a write takes in the body of a transaction, where JSON is all ASCII."""
-    body: dict[str, Any] = {}
-    for name, kind, _ in iterate_properties(sent):
-        body |= {name: sent[name]} if kind in _UNTYPED else {name: sent[name], name + ANNOTATION: kind}
-    return _PART_BYTES + 3 * sum(len(part.encode()) for part in path) + len(json.dumps(body))
+    """Return about how many bytes a write takes in the body of a transaction."""
+    return _PART_BYTES + 3 * sum(len(part.encode()) for part in path) + len(to_body(sent))

@@ -1,26 +1,35 @@
-"""Requests to the Table service about entities, one function each. The writes let the SDK's errors through.
+"""Requests to the Table service about entities, one function each. The writes let the wire's errors through.
 
-Entities are read from the service's own JSON: the SDK replaces the types of properties by Python's. A delete of a
-missing entity is an error here: the SDK hides it, so that two clients that claim an entity by deleting it would both
-succeed.
+A delete of a missing entity is an error: two clients that claim an entity by deleting it do not both succeed.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from http import HTTPStatus
 from typing import Any, ClassVar, TypeVar
 
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.guards.versions import SeenVersion
-from azguard.requests.calls import page_timeouts, read, walk
+from azguard.requests.calls import Markers, page_timeouts, read
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
 from azguard.tables import edm
 from azguard.tables.edm import ANNOTATION, KEYS, PARTITION_KEY, ROW_KEY, TIMESTAMP, Entity
-from azguard.wire import sdk
-from azguard.wire.failures import Broken, BrokenAnswer
+from azguard.wire.answers import Answer
+from azguard.wire.call import call
+from azguard.wire.failures import Broken, BrokenAnswer, Response, Unreadable
+from azguard.wire.operations.tables import (
+    TABLE_ENTITY_DELETE,
+    TABLE_ENTITY_GET,
+    TABLE_ENTITY_INSERT,
+    TABLE_ENTITY_INSERT_OR_MERGE,
+    TABLE_ENTITY_INSERT_OR_REPLACE,
+    TABLE_ENTITY_MERGE,
+    TABLE_ENTITY_QUERY,
+    TABLE_ENTITY_UPDATE,
+)
 
 T = TypeVar("T")
 # Without If-Match the service would create what is missing; this means any version.
@@ -50,28 +59,20 @@ class Stored:
 
 
 def get(
-    target: Target, deadline: Deadline, select: str | None = None, hear: Callable[[Any], None] = lambda response: None
+    target: Target, deadline: Deadline, select: str | None = None, hear: Callable[[Response], object] | None = None
 ) -> Stored:
-    """Read an entity, again on transient failures; ``hear`` is called with each answer of the SDK's.
+    """Read an entity, again on transient failures; ``hear`` is told each answer.
 
     Raises:
         NotFound: there is no such entity, or no such table.
     Source: https://learn.microsoft.com/rest/api/storageservices/query-entities
     """
-    client = sdk.table(target.account, target.address)
-    _, partition, row = target.address.parts
-    answers: list[Stored] = []
-    keep = _keep(answers, Stored.of)
 
-    def note(response: Any) -> None:
-        hear(response)
-        keep(response)
+    def once(timeouts: Mapping[str, Any]) -> Stored:
+        answer = call(TABLE_ENTITY_GET, target, timeouts, select=select, hear=hear)
+        return _parse(answer, Stored.of)
 
-    def once(timeouts: Mapping[str, Any]) -> None:
-        client.get_entity(partition, row, select=select, raw_response_hook=note, **timeouts)
-
-    read(once, target, deadline)
-    return answers[-1]
+    return read(once, target, deadline)
 
 
 def read_pages(
@@ -81,14 +82,41 @@ def read_pages(
 
     Source: https://learn.microsoft.com/rest/api/storageservices/query-entities
     """
-    client = sdk.table(target.account, target.address)
-    answers: list[list[Stored]] = []
-    keep = _keep(answers, lambda answer: [Stored.of(each) for each in answer["value"]])
-    asked = {"select": select, "results_per_page": page, "raw_response_hook": keep, **page_timeouts(deadline)}
-    found = client.list_entities(**asked) if query is None else client.query_entities(query, **asked)
-    for found_page in walk(found.by_page(), lambda _: answers[-1], target, deadline):
-        yield found_page
-        answers.clear()
+    return (found for found, _ in walk_pages(target, deadline, query, select, page))
+
+
+def walk_pages(
+    target: Target, deadline: Deadline, query: str | None, select: str | None = None, page: int | None = None
+) -> Iterator[tuple[list[Stored], bool]]:
+    """Yield what a query finds as ``read_pages`` does, and whether another page follows."""
+    markers = Markers(target)
+    asked: dict[str, Any] = {"filter": query, "select": select, "top": page}
+    timeouts = page_timeouts(deadline)
+
+    def once(_: Mapping[str, Any]) -> tuple[list[Stored], Answer]:
+        answer = call(TABLE_ENTITY_QUERY, target, timeouts, **asked)
+        return _parse(answer, lambda told: [Stored.of(each) for each in told["value"]]), answer
+
+    while True:
+        found, answer = read(once, target, deadline.fresh())
+        asked |= {"next_partition": answer.next_partition, "next_row": answer.next_row}
+        marker = (answer.next_partition, answer.next_row)
+        markers.note(None if marker == (None, None) else marker)
+        yield found, marker != (None, None)
+        if marker == (None, None):
+            return
+
+
+def _parse(answer: Answer, parse: Callable[[Any], T]) -> T:
+    """Return what the JSON of an answer says.
+
+    Raises:
+        Unreadable: it is cut, or another's.
+    """
+    try:
+        return parse(json.loads(answer.content))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Unreadable("the answer is no entity") from error
 
 
 def insert(target: Target, entity: Entity, timeouts: Mapping[str, Any]) -> str:
@@ -96,8 +124,7 @@ def insert(target: Target, entity: Entity, timeouts: Mapping[str, Any]) -> str:
 
     Source: https://learn.microsoft.com/rest/api/storageservices/insert-entity
     """
-    client = sdk.table(target.account, target.address)
-    return _etag(client.create_entity(edm.for_sdk(entity), **timeouts))
+    return _etag(call(TABLE_ENTITY_INSERT, target, timeouts, body=edm.to_body(entity)))
 
 
 def write(target: Target, entity: Entity, etag: str, *, merge: bool, timeouts: Mapping[str, Any]) -> str:
@@ -105,11 +132,8 @@ def write(target: Target, entity: Entity, etag: str, *, merge: bool, timeouts: M
 
     Source: https://learn.microsoft.com/rest/api/storageservices/update-entity2 and /merge-entity
     """
-    from azure.data.tables import UpdateMode
-
-    client = sdk.table(target.account, target.address)
-    mode = UpdateMode.MERGE if merge else UpdateMode.REPLACE
-    return _etag(client.update_entity(edm.for_sdk(entity), mode, **to_condition(etag), **timeouts))
+    operation = TABLE_ENTITY_MERGE if merge else TABLE_ENTITY_UPDATE
+    return _etag(call(operation, locate(target, entity), timeouts, body=edm.to_body(entity), if_match=etag))
 
 
 def upsert(target: Target, entity: Entity, *, merge: bool, timeouts: Mapping[str, Any]) -> str:
@@ -117,11 +141,8 @@ def upsert(target: Target, entity: Entity, *, merge: bool, timeouts: Mapping[str
 
     Source: https://learn.microsoft.com/rest/api/storageservices/insert-or-replace-entity and /insert-or-merge-entity
     """
-    from azure.data.tables import UpdateMode
-
-    client = sdk.table(target.account, target.address)
-    mode = UpdateMode.MERGE if merge else UpdateMode.REPLACE
-    return _etag(client.upsert_entity(edm.for_sdk(entity), mode, **timeouts))
+    operation = TABLE_ENTITY_INSERT_OR_MERGE if merge else TABLE_ENTITY_INSERT_OR_REPLACE
+    return _etag(call(operation, locate(target, entity), timeouts, body=edm.to_body(entity)))
 
 
 def delete(target: Target, etag: str, timeouts: Mapping[str, Any]) -> None:
@@ -129,44 +150,20 @@ def delete(target: Target, etag: str, timeouts: Mapping[str, Any]) -> None:
 
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-entity1
     """
-    from azure.core.exceptions import ResourceNotFoundError
-
-    client = sdk.table(target.account, target.address)
-    _, partition, row = target.address.parts
-    answers: list[Any] = []
-
-    def keep(response: Any) -> None:
-        answers.append(response.http_response)
-
-    client.delete_entity(partition, row, **to_condition(etag), raw_response_hook=keep, **timeouts)
-    if answers and answers[-1].status_code == HTTPStatus.NOT_FOUND:
-        raise ResourceNotFoundError(response=answers[-1])
+    call(TABLE_ENTITY_DELETE, target, timeouts, if_match=etag)
 
 
-def _etag(answer: Mapping[str, Any]) -> str:
+def locate(target: Target, entity: Entity) -> Target:
+    """Return the place of an entity that is written, in the table of ``target``: its keys say it."""
+    keys = (target.address.container, str(entity[PARTITION_KEY]), str(entity[ROW_KEY]))
+    return Target(target.account, Address(Kind.ENTITY, keys))
+
+
+def _etag(answer: Answer) -> str:
     """Return the ETag, which the answer to every write of an entity has; without it the answer was truncated."""
-    if not answer.get("etag"):
+    if not answer.etag:
         raise BrokenAnswer(Broken.TRUNCATED)
-    return str(answer["etag"])
-
-
-def to_condition(etag: str) -> dict[str, Any]:
-    """Return the SDK's arguments for a write over one version, or over any."""
-    from azure.core import MatchConditions
-
-    if etag == ANY_VERSION:
-        return {"match_condition": MatchConditions.Unconditionally}
-    return {"match_condition": MatchConditions.IfNotModified, "etag": etag}
-
-
-def _keep(answers: list[T], parse: Callable[[Any], T]) -> Any:
-    """Return a hook of the SDK's that keeps what an answer says; one that it cannot parse is asked for again."""
-
-    def keep(response: Any) -> None:
-        if response.http_response.status_code == HTTPStatus.OK:
-            answers.append(parse(response.http_response.json()))
-
-    return keep
+    return str(answer.etag)
 
 
 class PrintedEntity(dict[str, Any]):

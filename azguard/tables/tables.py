@@ -1,28 +1,30 @@
-"""Tables: thin calls into the SDK, frozen values out. A table has neither ETag nor metadata nor lease."""
+"""Tables: thin calls of the wire, frozen values out. A table has neither ETag nor metadata nor lease."""
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from http import HTTPStatus
 from itertools import islice
 from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
-from azguard.documents.policies import Policies, PolicyRules
+from azguard.documents.policies import PolicyRules
 from azguard.errors import Exists
 from azguard.guards.resolve import Conditions
-from azguard.requests.calls import page_timeouts, pages, write_timeouts
+from azguard.requests.calls import Markers, page_timeouts, read, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written, without_time
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import existence
 from azguard.resources.access_policies import UnversionedPolicies
-from azguard.resources.existence import Contents, count_first_page
+from azguard.resources.existence import Contents, count_first
 from azguard.tables import entities
-from azguard.wire import sdk
+from azguard.wire.call import call
+from azguard.wire.failures import Unreadable
+from azguard.wire.operations.tables import TABLE_CREATE, TABLE_DELETE, TABLE_GET_ACL, TABLE_QUERY_TABLES, TABLE_SET_ACL
 
 # The most that one page holds.
 _PAGE = 1000
@@ -52,13 +54,13 @@ def create(target: Target, deadline: Deadline) -> Written:
         Locked: a table of that name is still being deleted, which takes the service 40 seconds or more.
     Source: https://learn.microsoft.com/rest/api/storageservices/create-table
     """
-    client = sdk.table(target.account, target.address)
     is_there = existence.look_before(lambda: exists(target, deadline))
     if is_there:
         raise Exists(f"{target} exists already", address=str(target.address))
+    body = json.dumps({"TableName": target.address.container}).encode()
     request = WriteRequest[object](
         target=target,
-        send=lambda: client.create_table(**write_timeouts(deadline)),
+        send=lambda: call(TABLE_CREATE, target, write_timeouts(deadline), body=body),
         look=lambda patience: _find_create_outcome(target, patience, was_missing=is_there is False),
     )
     settled = send_until_settled(request, deadline)
@@ -92,13 +94,34 @@ def list_tables(account: Account, deadline: Deadline, prefix: str | None, limit:
     if not re.fullmatch(r"[A-Za-z0-9]*", prefix):
         return  # no table's name begins like that
     everything = Target(account, Address(Kind.TABLE, ("",)))
-    service = sdk.table_service(account)
-    asked = {"results_per_page": limit and min(limit, _PAGE), **page_timeouts(deadline)}
-    between = f"TableName ge '{prefix}' and TableName lt '{prefix}{_BEHIND_LETTERS}'"
-    found: Any = service.query_tables(between, **asked) if prefix else service.list_tables(**asked)
-    names = (item.name for item in pages(found, everything, deadline))
+    between = f"TableName ge '{prefix}' and TableName lt '{prefix}{_BEHIND_LETTERS}'" if prefix else None
+    names = (name for page in _list_pages(everything, between, limit and min(limit, _PAGE), deadline) for name in page)
     for name in islice((name for name in names if name.startswith(prefix)), limit):
         yield TableShown(str(Address(Kind.TABLE, (name,))), name)
+
+
+def _list_pages(everything: Target, between: str | None, top: int | None, deadline: Deadline) -> Iterator[list[str]]:
+    markers, timeouts = Markers(everything), page_timeouts(deadline)
+    marker: str | None = None
+    while True:
+        found, marker = read(
+            lambda _: _fetch_page(everything, timeouts, filter=between, top=top, next_table=marker),  # noqa: B023  # called at once
+            everything,
+            deadline.fresh(),
+        )
+        markers.note(marker)
+        yield found
+        if marker is None:
+            return
+
+
+def _fetch_page(everything: Target, timeouts: Mapping[str, Any], **asked: Any) -> tuple[list[str], str | None]:
+    answer = call(TABLE_QUERY_TABLES, everything, timeouts, **asked)
+    try:
+        names = [str(each["TableName"]) for each in json.loads(answer.content)["value"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise Unreadable("the answer is no list of tables") from error
+    return names, answer.next_table
 
 
 def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Written:
@@ -122,30 +145,13 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Writte
 
 
 def _delete(target: Target, deadline: Deadline) -> None:
-    from azure.core.exceptions import ResourceNotFoundError
-
-    answers: list[Any] = []
-
-    def keep(response: Any) -> None:
-        answers.append(response.http_response)
-
-    sdk.table(target.account, target.address).delete_table(raw_response_hook=keep, **write_timeouts(deadline))
-    # The SDK hides that there was no table.
-    if answers and answers[-1].status_code == HTTPStatus.NOT_FOUND:
-        raise ResourceNotFoundError(response=answers[-1])
-
-
-def _set_policies(target: Target, policies: Policies, deadline: Deadline) -> None:
-    from azure.data.tables import TableAccessPolicy
-
-    made = {name: TableAccessPolicy(**policy) if any(policy.values()) else None for name, policy in policies.items()}
-    sdk.table(target.account, target.address).set_table_access_policy(made, **write_timeouts(deadline))
+    call(TABLE_DELETE, target, write_timeouts(deadline))
 
 
 #: See https://learn.microsoft.com/rest/api/storageservices/get-table-acl and set-table-acl.
 POLICIES = UnversionedPolicies(
-    reader=lambda target: sdk.table(target.account, target.address).get_table_access_policy,
-    send=_set_policies,
+    reads=TABLE_GET_ACL,
+    writes=TABLE_SET_ACL,
     rules=PolicyRules("a table", re.compile(r"r?a?u?d?"), "of r (read), a (add), u (update), d (delete)"),
 )
 
@@ -158,6 +164,5 @@ def count_entities(target: Target, deadline: Deadline) -> Contents:
         NotFound: it is not there.
     Source: https://learn.microsoft.com/rest/api/storageservices/query-entities
     """
-    client = sdk.table(target.account, target.address)
-    asked = {"select": "PartitionKey", "results_per_page": _PAGE, **page_timeouts(deadline)}
-    return count_first_page(client.list_entities(**asked).by_page(), target, deadline, "entity", "entities")
+    pages = entities.walk_pages(target, deadline, None, "PartitionKey", _PAGE)
+    return count_first(((len(found), more) for found, more in pages), target, "entity", "entities")

@@ -20,8 +20,17 @@ from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteReques
 from azguard.resources.existence import look_before
 from azguard.tables import edm, entities, writes
 from azguard.tables.writes import EntityWrite, Verb, fetch_current, judge_outcome
-from azguard.wire import sdk
+from azguard.wire import transactions as wire_transactions
 from azguard.wire.failures import Broken, BrokenAnswer
+from azguard.wire.operations.tables import (
+    TABLE_ENTITY_DELETE,
+    TABLE_ENTITY_INSERT,
+    TABLE_ENTITY_INSERT_OR_MERGE,
+    TABLE_ENTITY_INSERT_OR_REPLACE,
+    TABLE_ENTITY_MERGE,
+    TABLE_ENTITY_UPDATE,
+)
+from azguard.wire.transactions import TransactionPart
 
 if TYPE_CHECKING:
     from azguard.tables.entities import Stored
@@ -195,7 +204,7 @@ class _Transaction:
         self._items = items
         self._deadline = deadline
         self._table = items[0].write.target
-        self._operations = [_to_sdk_operation(item.write) for item in items]
+        self._parts = [_to_part(item.write) for item in items]
         self._found: dict[int, Stored | None] = {}
         self._superseded: Item | None = None
         self._error: BaseException | None = None
@@ -224,14 +233,14 @@ class _Transaction:
             raise self._explain(error, item) from error
 
     def _send(self) -> list[str | None]:
-        client = sdk.table(self._table.account, self._table.address)
         try:
-            answers = client.submit_transaction(self._operations, **write_timeouts(self._deadline))
+            answers = wire_transactions.send(self._table, self._parts, write_timeouts(self._deadline))
         except Exception as error:
             self._error = error
             raise
-        etags = [answer.get("etag") for answer in answers]
-        if [bool(etag) for etag in etags] != [item.write.verb is not Verb.DELETE for item in self._items]:
+        changed = [item.write.verb is not Verb.DELETE for item in self._items]
+        etags = [answer.etag if has_etag else None for answer, has_etag in zip(answers, changed, strict=True)]
+        if [bool(etag) for etag in etags] != changed:
             raise BrokenAnswer(Broken.TRUNCATED)
         return etags
 
@@ -326,21 +335,18 @@ class _Transaction:
         return self._items[0] if len(self._items) == 1 else None
 
 
-def _to_sdk_operation(made: EntityWrite) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """Return a write as the SDK takes it; an invalid one fails here, before anything is sent."""
-    from azure.data.tables import UpdateMode
-
-    # The SDK puts the keys of an upsert into its path as they are, so they have no types here.
-    entity = {**edm.for_sdk(made.sent), **{name: made.entity[name] for name in edm.KEYS}}
-    if made.inserts:
-        return "create", entity, {}
-    mode = {"mode": UpdateMode.MERGE if made.partial else UpdateMode.REPLACE}
-    if made.verb is Verb.UPSERT:
-        return "upsert", entity, mode
-    condition = entities.to_condition(made.version)
+def _to_part(made: EntityWrite) -> TransactionPart:
+    """Return a write as it is sent; an invalid one fails here, before anything is sent."""
     if made.verb is Verb.DELETE:
-        return "delete", entity, condition
-    return "update", entity, {**mode, **condition}
+        return TransactionPart(TABLE_ENTITY_DELETE, made.target, None, made.version)
+    body = edm.to_body(made.sent)
+    if made.inserts:
+        return TransactionPart(TABLE_ENTITY_INSERT, made.target, body)
+    if made.verb is Verb.UPSERT:
+        return TransactionPart(
+            TABLE_ENTITY_INSERT_OR_MERGE if made.partial else TABLE_ENTITY_INSERT_OR_REPLACE, made.target, body
+        )
+    return TransactionPart(TABLE_ENTITY_MERGE if made.partial else TABLE_ENTITY_UPDATE, made.target, body, made.version)
 
 
 def _to_item_written(item: Item, etag: str | None, attempts: int) -> ItemWritten:

@@ -26,8 +26,10 @@ from azguard.tables.edm import ANNOTATION, DATETIME, KEYS, PARTITION_KEY, ROW_KE
 from azguard.tables.entities import Stored
 from azguard.times import iso
 from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion
-from azguard.wire import sdk
+from azguard.wire import transactions
 from azguard.wire.failures import Broken, BrokenAnswer
+from azguard.wire.operations.tables import TABLE_ENTITY_INSERT, TABLE_ENTITY_MERGE, TABLE_ENTITY_UPDATE
+from azguard.wire.transactions import TransactionPart
 
 # A missing entity is no error here; a missing table is.
 _NO_TABLE = "TableNotFound"
@@ -40,7 +42,6 @@ _COMMITTED = "committed"
 _VOID = "void"
 _TIME = "time"
 _CHANGE = "change"
-_Change = tuple[str, dict[str, Any], dict[str, Any]]
 
 
 @dataclass
@@ -179,19 +180,19 @@ class LedgeredEntity(VersionedEntity):
         self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
     ) -> Callable[[str | None], CommittedVersion]:
         """Return the transaction that writes the entity and the row."""
-        return self._write_with_row(_change(add_lineage(content, state, lineage), state.etag), deadline)
+        return self._write_with_row(_change(self.target, add_lineage(content, state, lineage), state.etag), deadline)
 
     def mark(
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
     ) -> Callable[[str | None], CommittedVersion]:
         """Return the transaction that writes the row, and of the entity the ETag and the lineage alone."""
         touch: Entity = self.keys | _to_lineage_property(state, lineage)
-        return self._write_with_row(_change(touch, state.etag, merges=True), deadline)
+        return self._write_with_row(_change(self.target, touch, state.etag, merges=True), deadline)
 
-    def _write_with_row(self, change: _Change, deadline: Deadline) -> Callable[[str | None], CommittedVersion]:
-        changes = [change, _change(self._row(_COMMITTED), self._void)]
+    def _write_with_row(self, change: TransactionPart, deadline: Deadline) -> Callable[[str | None], CommittedVersion]:
+        changes = [change, _change(self.target, self._row(_COMMITTED), self._void)]
         self.asks = True
-        return lambda _: CommittedVersion(_transaction(self.target, changes, deadline))
+        return lambda _: CommittedVersion(_transact(self.target, changes, deadline))
 
     def fence(
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
@@ -255,22 +256,19 @@ def _read_key(row: Entity) -> AppliedKey | None:
         return None
 
 
-def _change(entity: Entity, etag: str | None, *, merges: bool = False) -> _Change:
-    """Return the write of an entity over a version, None for none, as the SDK takes it in a transaction."""
-    from azure.data.tables import UpdateMode
-
-    if etag is None:
-        return "create", edm.for_sdk(entity), {}
-    mode = UpdateMode.MERGE if merges else UpdateMode.REPLACE
-    return "update", edm.for_sdk(entity), {"mode": mode, **entities.to_condition(etag)}
+def _change(target: Target, entity: Entity, etag: str | None, *, merges: bool = False) -> TransactionPart:
+    """Return the write of an entity over a version, None for none."""
+    operation = TABLE_ENTITY_MERGE if merges else TABLE_ENTITY_UPDATE
+    place = entities.locate(target, entity)
+    return TransactionPart(TABLE_ENTITY_INSERT if etag is None else operation, place, edm.to_body(entity), etag)
 
 
-def _transaction(target: Target, changes: Sequence[_Change], deadline: Deadline) -> str:
+def _transact(target: Target, changes: Sequence[TransactionPart], deadline: Deadline) -> str:
     """Make all changes or none, and return the ETag that the first made.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions
     """
-    answers = sdk.table(target.account, target.address).submit_transaction(changes, **write_timeouts(deadline))
-    if len(answers) != len(changes) or not answers[0].get("etag"):
+    answers = transactions.send(target, changes, write_timeouts(deadline))
+    if not answers[0].etag:
         raise BrokenAnswer(Broken.TRUNCATED)
-    return str(answers[0]["etag"])
+    return str(answers[0].etag)

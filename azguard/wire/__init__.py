@@ -4,7 +4,9 @@
 ``operations``   the rows of each service
 ``catalogue``    all of them by name, and why one does not honour a condition
 ``call``         an operation sent once, as its row says, and its whole answer
+``transactions``  several operations on entities in one request
 ``answers``      names of arguments and fields → headers and queries
+``xml``          XML bodies, as the services take them
 ``identity``     what proves the caller: a signature, a SAS, a token
 ``client``       a request and the answer to it that may be believed
 ``listeners``    those who listen to requests

@@ -4,7 +4,7 @@ Source: the page of each operation in the REST reference.
 """
 
 from base64 import b64decode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
@@ -40,6 +40,18 @@ ARGUMENTS = {
     "lease_break_period": "x-ms-lease-break-period",
     "proposed_lease_id": "x-ms-proposed-lease-id",
     "delete_snapshots": "x-ms-delete-snapshots",
+    "if_match": "If-Match",
+    "public_access": "x-ms-blob-public-access",
+    "numofmessages": "?numofmessages",
+    "visibilitytimeout": "?visibilitytimeout",
+    "messagettl": "?messagettl",
+    "popreceipt": "?popreceipt",
+    "filter": "?$filter",
+    "select": "?$select",
+    "top": "?$top",
+    "next_partition": "?NextPartitionKey",
+    "next_row": "?NextRowKey",
+    "next_table": "?NextTableName",
 }
 
 
@@ -65,16 +77,43 @@ def _read_flag(text: str) -> bool:
     return text.lower() == "true"
 
 
+class LeaseFields(NamedTuple):
+    """What a lease on a resource is."""
+
+    status: str | None
+    state: str | None
+    duration: str | None
+
+
+class CopyFields(NamedTuple):
+    """What a copy into a resource is; all None where no copy wrote it last."""
+
+    id: str | None
+    source: str | None
+    status: str | None
+    progress: str | None
+    status_description: str | None
+    completion_time: datetime | None
+
+
+class ContentFields(NamedTuple):
+    """What content is to be delivered as."""
+
+    content_type: str | None
+    content_encoding: str | None
+    content_language: str | None
+    content_disposition: str | None
+    cache_control: str | None
+    content_md5: bytes | None
+
+
+#: Where each field of an answer stands. Those of ``GROUPS`` have several.
 FIELDS = {
     "etag": Field("ETag"),
     "last_modified": Field("Last-Modified", parse_date),
     "size": Field("Content-Length", int),
     "content_range": Field("Content-Range"),
     "content_type": Field("Content-Type"),
-    "content_encoding": Field("Content-Encoding"),
-    "content_language": Field("Content-Language"),
-    "content_disposition": Field("Content-Disposition"),
-    "cache_control": Field("Cache-Control"),
     "content_md5": Field("Content-MD5", b64decode),
     "blob_content_md5": Field("x-ms-blob-content-md5", b64decode),
     "blob_type": Field("x-ms-blob-type"),
@@ -82,32 +121,70 @@ FIELDS = {
     "version_id": Field("x-ms-version-id"),
     "is_current_version": Field("x-ms-is-current-version", _read_flag),
     "snapshot": Field("x-ms-snapshot"),
-    "access_tier": Field("x-ms-access-tier"),
-    "access_tier_inferred": Field("x-ms-access-tier-inferred", _read_flag),
+    "blob_tier": Field("x-ms-access-tier"),
+    "blob_tier_inferred": Field("x-ms-access-tier-inferred", _read_flag),
     "archive_status": Field("x-ms-archive-status"),
     "rehydrate_priority": Field("x-ms-rehydrate-priority"),
     "tag_count": Field("x-ms-tag-count", int),
-    "is_sealed": Field("x-ms-blob-sealed", _read_flag),
-    "sequence_number": Field("x-ms-blob-sequence-number", int),
-    "committed_blocks": Field("x-ms-blob-committed-block-count", int),
+    "is_append_blob_sealed": Field("x-ms-blob-sealed", _read_flag),
+    "page_blob_sequence_number": Field("x-ms-blob-sequence-number", int),
+    "append_blob_committed_block_count": Field("x-ms-blob-committed-block-count", int),
     "append_offset": Field("x-ms-blob-append-offset", int),
     "lease_id": Field("x-ms-lease-id"),
     "lease_time": Field("x-ms-lease-time", int),
-    "lease_status": Field("x-ms-lease-status"),
-    "lease_state": Field("x-ms-lease-state"),
-    "lease_duration": Field("x-ms-lease-duration"),
     "copy_id": Field("x-ms-copy-id"),
-    "copy_source": Field("x-ms-copy-source"),
     "copy_status": Field("x-ms-copy-status"),
-    "copy_progress": Field("x-ms-copy-progress"),
-    "copy_description": Field("x-ms-copy-status-description"),
-    "copy_completed": Field("x-ms-copy-completion-time", parse_date),
-    "delete_type_permanent": Field("x-ms-delete-type-permanent", _read_flag),
     "date": Field("Date", parse_date),
+    "approximate_message_count": Field("x-ms-approximate-messages-count", int),
+    "popreceipt": Field("x-ms-popreceipt"),
+    "time_next_visible": Field("x-ms-time-next-visible", parse_date),
+    "public_access": Field("x-ms-blob-public-access"),
+    "next_partition": Field("x-ms-continuation-NextPartitionKey"),
+    "next_row": Field("x-ms-continuation-NextRowKey"),
+    "next_table": Field("x-ms-continuation-NextTableName"),
+}
+_LEASE = (Field("x-ms-lease-status"), Field("x-ms-lease-state"), Field("x-ms-lease-duration"))
+_COPY = (
+    Field("x-ms-copy-id"),
+    Field("x-ms-copy-source"),
+    Field("x-ms-copy-status"),
+    Field("x-ms-copy-progress"),
+    Field("x-ms-copy-status-description"),
+    Field("x-ms-copy-completion-time", parse_date),
+)
+_CONTENT = (
+    Field("Content-Type"),
+    Field("Content-Encoding"),
+    Field("Content-Language"),
+    Field("Content-Disposition"),
+    Field("Cache-Control"),
+    Field("Content-MD5", b64decode),
+)
+
+
+def _read(field: Field, headers: Mapping[str, str]) -> Any:
+    text = headers.get(field.header)
+    try:
+        return None if text is None else field.read(text)
+    except (ValueError, OverflowError) as error:
+        raise Unreadable(f"{field.header} is {text!r}") from error
+
+
+def _read_metadata(headers: Mapping[str, str]) -> dict[str, str]:
+    start = len(METADATA)
+    return {name[start:]: value for name, value in headers.items() if name.lower().startswith(METADATA)}
+
+
+#: The fields that are read from several headers.
+GROUPS: Mapping[str, Callable[[Mapping[str, str]], Any]] = {
+    "metadata": _read_metadata,
+    "lease": lambda headers: LeaseFields(*(_read(each, headers) for each in _LEASE)),
+    "copy": lambda headers: CopyFields(*(_read(each, headers) for each in _COPY)),
+    "content_settings": lambda headers: ContentFields(*(_read(each, headers) for each in _CONTENT)),
 }
 
 
-class Answer:
+class Answer(Mapping[str, Any]):
     """A whole answer of the service: the fields that the row of its operation names, see ``FIELDS``.
 
     A field that the answer does not tell is None.
@@ -133,6 +210,18 @@ class Answer:
         except KeyError:
             raise AttributeError(f"{self._operation.name} returns no {name}") from None
 
+    def __getitem__(self, name: str) -> Any:
+        return self._fields[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    def __bool__(self) -> bool:
+        return True
+
     @property
     def request_id(self) -> str | None:
         """Return the service's name of the exchange."""
@@ -140,15 +229,7 @@ class Answer:
 
 
 def _read_field(name: str, headers: Mapping[str, str]) -> Any:
-    if name == "metadata":
-        start = len(METADATA)
-        return {key[start:]: value for key, value in headers.items() if key.lower().startswith(METADATA)}
-    field = FIELDS[name]
-    text = headers.get(field.header)
-    try:
-        return None if text is None else field.read(text)
-    except (ValueError, OverflowError) as error:
-        raise Unreadable(f"{field.header} is {text!r}") from error
+    return GROUPS[name](headers) if name in GROUPS else _read(FIELDS[name], headers)
 
 
 def build_headers(operation: Operation, given: Mapping[str, Any]) -> tuple[dict[str, str], list[tuple[str, str]]]:

@@ -1,26 +1,35 @@
 """The one way to a service: an operation is sent once, as its row says, and its whole answer is returned."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from azguard import __version__
 from azguard.accounts.account import Auth, Target
 from azguard.address import Address, Kind
 from azguard.wire import client, identity
 from azguard.wire.answers import Answer, build_headers
-from azguard.wire.connections import Reply
 from azguard.wire.exchange import REQUEST_ID
 from azguard.wire.failures import Response, SentRequest, ServiceRefusal
 from azguard.wire.rows import Http, Operation
 
 #: The version of each service that is spoken: the SDK's.
 API_VERSIONS = {"blob": "2026-10-06", "file": "2026-10-06", "queue": "2026-10-06", "table": "2019-02-02"}
+#: What every request to a service carries.
+SERVICE_HEADERS = {
+    **{
+        service: {"x-ms-version": API_VERSIONS[service], "Accept": "application/xml"}
+        for service in ("blob", "file", "queue")
+    },
+    "table": {
+        "x-ms-version": API_VERSIONS["table"],
+        "DataServiceVersion": "3.0",
+        "Accept": "application/json;odata=minimalmetadata",
+    },
+}
 _RESTYPES = {Kind.CONTAINER: "container", Kind.SHARE: "share", Kind.DIR: "directory"}
-# Of the services, in the order of the SDK.
-_ACCEPT = {"table": "application/json;odata=minimalmetadata"}
 _READS = ("GET", "HEAD")
 
 
@@ -31,86 +40,84 @@ def call(
     *,
     headers: Mapping[str, str] | None = None,
     body: bytes | None = None,
+    hear: Callable[[Response], object] | None = None,
     **given: Any,
 ) -> Answer:
     """Send an operation once; ``headers`` are its conditions and lease id, ``given`` the other arguments of its row.
+
+    ``hear`` is told the answer, whatever it says.
 
     Raises:
         ServiceRefusal: the service refused it, or failed.
         NoAnswer: there was no whole answer of the service.
         LoginFailed: no token could be had; nothing was sent.
+        Unreadable: it succeeded, and nothing can be made of the answer.
     """
     http = operation.http
     if http is None:
         raise TypeError(f"{operation.name} has no form of its own")
     sent, query = build_headers(operation, given)
-    sent = {**dict(http.headers), **sent, **(headers or {})}
-    request = _build(target, http, query, sent, body)
-    reply = _exchange(target, request, body, timeouts)
-    if reply.status_code not in http.ok:
-        raise _refuse(request, reply)
-    return Answer(operation, reply.status_code, reply.headers, reply.content)
+    url = build_url(target, http, query)
+    response = _exchange(target, http.method, url, {**dict(http.headers), **sent, **(headers or {})}, body, timeouts)
+    if hear is not None:
+        hear(response)
+    if response.status_code not in http.ok:
+        raise ServiceRefusal(describe(response), response)
+    return Answer(operation, response.status_code, response.headers, response.content)
 
 
-def locate(endpoint: str, address: Address, below: str = "") -> str:
-    """Return the URL of a resource without a query; ``below`` is what stands behind it in the path."""
+def locate(endpoint: str, address: Address) -> str:
+    """Return the URL of a resource without a query."""
     if address.kind is Kind.ENTITY:
         table, partition, row = (quote(part.replace("'", "''"), safe="") for part in address.parts)
         return f"{endpoint}/{table}(PartitionKey='{partition}',RowKey='{row}')"
     parts = [quote(part, safe="~/") for part in address.parts]
     if address.kind is Kind.MESSAGE:
         parts.insert(1, "messages")
-    return "/".join([endpoint, *parts, *filter(None, [below])])
+    return "/".join([endpoint, *parts])
 
 
-def _build(
-    target: Target, http: Http, query: list[tuple[str, str]], headers: dict[str, str], body: bytes | None
-) -> SentRequest:
-    """Return a request without what proves the caller's identity."""
-    address, service = target.address, target.kind.service
+def build_url(target: Target, http: Http, query: list[tuple[str, str]]) -> str:
+    """Return the URL of a request without what proves the caller's identity."""
+    address = target.address
     asked = [*http.query, *query]
-    if address.kind in _RESTYPES:
-        asked.insert(0, ("restype", _RESTYPES[address.kind]))
+    if http.path is not None:
+        url = f"{target.endpoint}/{http.path.format(name=quote(address.container, safe='$'))}"
+    else:
+        url = locate(target.endpoint, address)
+        asked += [("restype", _RESTYPES[address.kind])] if address.kind in _RESTYPES else []
     if address.snapshot is not None:
-        asked.append(("sharesnapshot" if service == "file" else "snapshot", address.snapshot))
+        asked.append(("sharesnapshot" if target.kind.service == "file" else "snapshot", address.snapshot))
     if address.version is not None:
         asked.append(("versionid", address.version))
-    url = locate(target.endpoint, address, http.below)
-    if asked:
-        url = f"{url}?{urlencode(asked, quote_via=quote)}"
-    sent = {
-        "x-ms-version": API_VERSIONS[service],
-        "User-Agent": f"azguard/{__version__}",
-        "Accept": _ACCEPT.get(service, "application/xml"),
-        **headers,
-    }
-    if body is not None or http.method not in _READS:
-        sent["Content-Length"] = str(len(body or b""))
-    return SentRequest(http.method, url, sent)
+    pairs = "&".join(f"{name}={quote(value, safe='')}" for name, value in asked)
+    return f"{url}?{pairs}" if pairs else url
 
 
-def _exchange(target: Target, request: SentRequest, body: bytes | None, timeouts: Mapping[str, Any]) -> Reply:
+def _exchange(
+    target: Target, method: str, url: str, headers: dict[str, str], body: bytes | None, timeouts: Mapping[str, Any]
+) -> Response:
     """Send a request with what proves the caller's identity; once more if the service asks for another token."""
     account, service = target.account, target.kind.service
-    method, headers = request.method, dict(request.headers)
     sender, limits = client.find_client(account), client.choose_limits(timeouts)
-    headers[REQUEST_ID] = str(uuid.uuid4())
-    url = identity.prove(account, service, method, request.url, headers)
-    reply = client.send(sender, method, url, headers, body, limits)
-    if reply.status_code != HTTPStatus.UNAUTHORIZED or account.auth is not Auth.LOGIN:
-        return reply
-    if not identity.answer_challenge(account, reply.headers.get("WWW-Authenticate"), headers):
-        return reply
-    headers[REQUEST_ID] = str(uuid.uuid4())
-    return client.send(sender, method, url, headers, body, limits)
+    sent = {
+        **SERVICE_HEADERS[service],
+        REQUEST_ID: str(uuid.uuid4()),
+        "User-Agent": f"azguard/{__version__}",
+        **headers,
+    }
+    if body is not None or method not in _READS:
+        sent["Content-Length"] = str(len(body or b""))
+    url = identity.prove(account, service, method, url, sent)
+    reply = client.send(sender, method, url, sent, body, limits)
+    is_challenged = reply.status_code == HTTPStatus.UNAUTHORIZED and account.auth is Auth.LOGIN
+    if is_challenged and identity.answer_challenge(account, reply.headers.get("WWW-Authenticate"), sent):
+        sent[REQUEST_ID] = str(uuid.uuid4())
+        reply = client.send(sender, method, url, sent, body, limits)
+    return Response(SentRequest(method, url, sent), *reply)
 
 
-def _refuse(request: SentRequest, reply: Reply) -> ServiceRefusal:
-    response = Response(request, *reply)
-    return ServiceRefusal(_describe(response), response)
-
-
-def _describe(response: Response) -> str:
+def describe(response: Response) -> str:
     """Return the sentence of a refusal, and the facts in its body in lines of their own."""
     told = _read_facts(response.content)
     message = told.pop("Message", "") or f"the service answered {response.status_code} {response.reason}".strip()

@@ -100,6 +100,7 @@ class ServiceRefusal(Exception):
 
     def __init__(self, message: str, response: "Response") -> None:
         super().__init__(message)
+        self.message = message
         self.response = response
         self.status_code = response.status_code
 

@@ -101,8 +101,8 @@ class Http(NamedTuple):
     returns: frozenset[str] = frozenset()
     #: The statuses of success.
     ok: frozenset[int] = frozenset({200})
-    #: What stands in the path behind the resource.
-    below: str = ""
+    #: The path of an operation that is not on the resource itself; ``{name}`` is its container, table, queue or share.
+    path: str | None = None
 
 
 class Operation(NamedTuple):
@@ -218,20 +218,16 @@ def speaks(
     sends: str = "",
     returns: str = "",
     ok: tuple[int, ...] = (200,),
-    below: str = "",
+    path: str | None = None,
     headers: tuple[tuple[str, str], ...] = (),
     query: tuple[tuple[str, str], ...] = (),
 ) -> Http:
     """Return how an operation is spoken; the names of what it sends and returns are separated by spaces."""
     asked = (("comp", comp), *query) if comp else query
-    return Http(method, asked, headers, frozenset(sends.split()), frozenset(returns.split()), frozenset(ok), below)
+    return Http(method, asked, headers, frozenset(sends.split()), frozenset(returns.split()), frozenset(ok), path)
 
 
-#: What names the version of a resource.
+#: The fields that name the version of a resource.
 VERSION = "etag last_modified version_id"
-#: What a lease on a resource is.
-LEASE = "lease_status lease_state lease_duration"
-#: What a copy into a resource is.
-COPY = "copy_id copy_source copy_status copy_progress copy_description copy_completed"
-#: What content is to be delivered as.
-CONTENT = "content_type content_encoding content_language content_disposition cache_control content_md5"
+#: The headers of a request whose body is XML.
+XML = (("Content-Type", "application/xml"),)

@@ -121,8 +121,8 @@ def tell_of_entities(account: Account, table: str) -> list[object]:
     version = [""]
 
     def transact(etag: str) -> str:
-        changes = [updates._change({**row, "c": "3"}, etag), updates._change(ledger, None)]
-        return updates._transaction(target, changes, deadline)
+        changes = [updates._change(target, {**row, "c": "3"}, etag), updates._change(target, ledger, None)]
+        return updates._transact(target, changes, deadline)
 
     steps: list[Callable[[], object]] = [
         lambda: entities.get(target, deadline).entity,

@@ -2,10 +2,7 @@
 
 from azguard.wire.rows import (
     APPEND,
-    CONTENT,
-    COPY,
     FULL,
-    LEASE,
     POSITION,
     SEQUENCE,
     SOURCE,
@@ -28,8 +25,9 @@ from azguard.wire.rows import (
 # kept for other reads.
 _SETTINGS = "content_type content_encoding content_language content_disposition cache_control content_md5"
 _PROPERTIES = (
-    f"{VERSION} {CONTENT} {LEASE} {COPY} size metadata blob_type creation_time is_current_version access_tier "
-    "access_tier_inferred archive_status rehydrate_priority tag_count is_sealed sequence_number committed_blocks"
+    f"{VERSION} content_settings lease copy size metadata blob_type creation_time is_current_version blob_tier "
+    "blob_tier_inferred archive_status rehydrate_priority tag_count is_append_blob_sealed page_blob_sequence_number "
+    "append_blob_committed_block_count"
 )
 _OCTETS = ("Content-Type", "application/octet-stream")
 
@@ -56,7 +54,9 @@ BLOB_GET = reads(
     FULL,
     Lease.OPTIONAL,
     combines=True,
-    http=speaks("GET", sends="range", returns=f"{_PROPERTIES} content_range blob_content_md5", ok=(200, 206)),
+    http=speaks(
+        "GET", sends="range", returns=f"{_PROPERTIES} content_type content_range blob_content_md5", ok=(200, 206)
+    ),
 )
 BLOB_GET_PROPERTIES = reads(
     "blob.get_properties",

@@ -1,6 +1,19 @@
 """Operations on containers."""
 
-from azguard.wire.rows import CHANGED_SINCE, DATES, Guard, Lease, Part, changes, creates, free, reads, speaks
+from azguard.wire.rows import (
+    CHANGED_SINCE,
+    DATES,
+    VERSION,
+    XML,
+    Guard,
+    Lease,
+    Part,
+    changes,
+    creates,
+    free,
+    reads,
+    speaks,
+)
 
 # Containers have ETags and honour them nowhere.
 CONTAINER_CREATE = creates("container.create", "create-container")
@@ -11,9 +24,20 @@ CONTAINER_GET_METADATA = reads("container.get_metadata", "get-container-metadata
 CONTAINER_SET_METADATA = changes(
     "container.set_metadata", "set-container-metadata", CHANGED_SINCE, Lease.OPTIONAL, Guard.COMPARE, part=Part.METADATA
 )
-CONTAINER_GET_ACL = reads("container.get_acl", "get-container-acl", lease=Lease.OPTIONAL)
+CONTAINER_GET_ACL = reads(
+    "container.get_acl",
+    "get-container-acl",
+    lease=Lease.OPTIONAL,
+    http=speaks("GET", "acl", returns="etag last_modified public_access"),
+)
 CONTAINER_SET_ACL = changes(
-    "container.set_acl", "set-container-acl", DATES, Lease.OPTIONAL, Guard.COMPARE, part=Part.ACL
+    "container.set_acl",
+    "set-container-acl",
+    DATES,
+    Lease.OPTIONAL,
+    Guard.COMPARE,
+    part=Part.ACL,
+    http=speaks("PUT", "acl", sends="public_access", returns=VERSION, headers=XML),
 )
 # The lease keeps other deleters out, and a container made anew does not have it. Writers of metadata and ACL
 # need no lease: against them If-Unmodified-Since has to go along, once the second of the last change is over.

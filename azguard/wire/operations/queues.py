@@ -1,20 +1,62 @@
 """Operations on queues and messages."""
 
-from azguard.wire.rows import Guard, Part, changes, creates, free, reads
+from azguard.wire.rows import XML, Guard, Part, changes, creates, free, reads, speaks
 
 _RECEIPT = "the pop receipt takes their place"
+_MESSAGES = "{name}/messages"
 
 # Queues have neither ETags nor leases; the pop receipt of a message is its version.
-QUEUE_CREATE = creates("queue.create", "create-queue4")
-QUEUE_DELETE = changes("queue.delete", "delete-queue3")
-QUEUE_GET_METADATA = reads("queue.get_metadata", "get-queue-metadata")
-QUEUE_SET_METADATA = changes("queue.set_metadata", "set-queue-metadata", guard=Guard.COMPARE, part=Part.METADATA)
-QUEUE_GET_ACL = reads("queue.get_acl", "get-queue-acl")
-QUEUE_SET_ACL = changes("queue.set_acl", "set-queue-acl", guard=Guard.COMPARE, part=Part.ACL)
-QUEUE_PUT_MESSAGE = free("queue.put_message", "put-message")
+# A queue with the same metadata answers 204: only a copy of the same request has them, so its outcome is in doubt.
+QUEUE_CREATE = creates("queue.create", "create-queue4", http=speaks("PUT", sends="metadata", ok=(201,)))
+QUEUE_DELETE = changes("queue.delete", "delete-queue3", http=speaks("DELETE", ok=(204,)))
+QUEUE_LIST = reads(
+    "queue.list", "list-queues1", http=speaks("GET", "list", path="", sends="prefix include marker maxresults")
+)
+QUEUE_GET_METADATA = reads(
+    "queue.get_metadata",
+    "get-queue-metadata",
+    http=speaks("GET", "metadata", returns="metadata approximate_message_count"),
+)
+QUEUE_SET_METADATA = changes(
+    "queue.set_metadata",
+    "set-queue-metadata",
+    guard=Guard.COMPARE,
+    part=Part.METADATA,
+    http=speaks("PUT", "metadata", sends="metadata", ok=(204,)),
+)
+QUEUE_GET_ACL = reads("queue.get_acl", "get-queue-acl", http=speaks("GET", "acl"))
+QUEUE_SET_ACL = changes(
+    "queue.set_acl",
+    "set-queue-acl",
+    guard=Guard.COMPARE,
+    part=Part.ACL,
+    http=speaks("PUT", "acl", headers=XML, ok=(204,)),
+)
+QUEUE_PUT_MESSAGE = free(
+    "queue.put_message",
+    "put-message",
+    http=speaks("POST", path=_MESSAGES, sends="visibilitytimeout messagettl", headers=XML, ok=(201,)),
+)
 # A GET that writes: it hides the messages and gives them new receipts.
-QUEUE_GET_MESSAGES = free("queue.get_messages", "get-messages")
-QUEUE_PEEK_MESSAGES = reads("queue.peek_messages", "peek-messages")
-QUEUE_UPDATE_MESSAGE = free("queue.update_message", "update-message", remark=_RECEIPT)
-QUEUE_DELETE_MESSAGE = free("queue.delete_message", "delete-message2", remark=_RECEIPT)
-QUEUE_CLEAR_MESSAGES = changes("queue.clear_messages", "clear-messages")
+QUEUE_GET_MESSAGES = free(
+    "queue.get_messages", "get-messages", http=speaks("GET", path=_MESSAGES, sends="numofmessages visibilitytimeout")
+)
+QUEUE_PEEK_MESSAGES = reads(
+    "queue.peek_messages",
+    "peek-messages",
+    http=speaks("GET", path=_MESSAGES, query=(("peekonly", "true"),), sends="numofmessages"),
+)
+QUEUE_UPDATE_MESSAGE = free(
+    "queue.update_message",
+    "update-message",
+    remark=_RECEIPT,
+    http=speaks(
+        "PUT", sends="popreceipt visibilitytimeout body_type", returns="popreceipt time_next_visible", ok=(204,)
+    ),
+)
+QUEUE_DELETE_MESSAGE = free(
+    "queue.delete_message", "delete-message2", remark=_RECEIPT, http=speaks("DELETE", sends="popreceipt", ok=(204,))
+)
+QUEUE_CLEAR_MESSAGES = changes(
+    "queue.clear_messages", "clear-messages", http=speaks("DELETE", path=_MESSAGES, ok=(204,))
+)

@@ -1,6 +1,6 @@
 """Operations on shares, directories and files."""
 
-from azguard.wire.rows import Guard, Lease, Part, changes, creates, free, reads
+from azguard.wire.rows import XML, Guard, Lease, Part, changes, creates, free, reads, speaks
 
 _DESTINATION = "x-ms-destination-lease-id"
 
@@ -13,8 +13,17 @@ SHARE_GET_METADATA = reads("share.get_metadata", "get-share-metadata", lease=Lea
 SHARE_SET_METADATA = changes(
     "share.set_metadata", "set-share-metadata", lease=Lease.REQUIRED, guard=Guard.LEASE, part=Part.METADATA
 )
-SHARE_GET_ACL = reads("share.get_acl", "get-share-acl", lease=Lease.OPTIONAL)
-SHARE_SET_ACL = changes("share.set_acl", "set-share-acl", lease=Lease.REQUIRED, guard=Guard.LEASE, part=Part.ACL)
+SHARE_GET_ACL = reads(
+    "share.get_acl", "get-share-acl", lease=Lease.OPTIONAL, http=speaks("GET", "acl", returns="etag last_modified")
+)
+SHARE_SET_ACL = changes(
+    "share.set_acl",
+    "set-share-acl",
+    lease=Lease.REQUIRED,
+    guard=Guard.LEASE,
+    part=Part.ACL,
+    http=speaks("PUT", "acl", headers=XML, returns="etag last_modified"),
+)
 SHARE_GET_STATS = reads("share.get_stats", "get-share-stats", lease=Lease.OPTIONAL)
 SHARE_SNAPSHOT = free("share.snapshot", "snapshot-share")
 SHARE_LEASE_ACQUIRE = free("share.lease_acquire", "lease-share", lease=Lease.SUBJECT)

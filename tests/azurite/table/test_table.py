@@ -13,7 +13,7 @@ from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 WRITTEN = {"etag": None, "last_modified": None, "attempts": 1, "conflicts": 0, "outcome": "committed"}
-READERS = {"start": "2026-01-01T00:00:00Z", "expiry": "2027-01-01T00:00:00.1234567Z", "permission": "r"}
+READERS = {"start": "2026-01-01T00:00:00.0000000Z", "expiry": "2027-01-01T00:00:00.1234567Z", "permission": "r"}
 
 
 @pytest.fixture

@@ -16,10 +16,8 @@ from tests.support.entity_strategies import entities, values
 
 
 def sent(entity: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON that the SDK makes of an entity."""
-    from azure.data.tables._serialize import _add_entity_properties
-
-    made: dict[str, Any] = json.loads(json.dumps(_add_entity_properties(edm.for_sdk(entity))))
+    """Return the JSON that is sent of an entity."""
+    made: dict[str, Any] = json.loads(edm.to_body(entity))
     return made
 
 

@@ -16,9 +16,12 @@ from azguard.wire.rows import FULL, Condition, Guard, Lease, Operation, Write
 from tests.support.cases import cases
 from tests.support.evidence import EVIDENCE, EXPECTED, HEADERS, LEFT_OUT, ROWS, Expected, failures
 
+# They are of a whole service, which the evidence is not about: a list has no conditions.
+OF_SERVICES = {"queue.list"}
+
 
 def test_the_table_has_every_operation_of_the_evidence_and_no_other() -> None:
-    assert set(ALL) == set(ROWS)
+    assert set(ALL) - OF_SERVICES == set(ROWS)
 
 
 def test_the_evidence_knows_one_operation_that_does_not_exist() -> None:
@@ -108,7 +111,8 @@ def test_every_condition_is_honoured_somewhere() -> None:
 
 def test_a_write_without_the_lease_id_is_refused_where_the_lease_is_required() -> None:
     missing: dict[str, set[str | None]] = {}
-    for name, row in ALL.items():
+    for name in ROWS:
+        row = ALL[name]
         missing.setdefault(row.lease.value, set()).add(ROWS[name]["lease"].get("missing"))
     assert missing == {
         "required": {"412 LeaseIdMissing"},
