@@ -1,0 +1,222 @@
+"""What azguard sends is what the SDK sends: verb, path, query, headers and body, and so is the signature."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import pytest
+from azure.core import MatchConditions
+from azure.data.tables import EdmType, UpdateMode
+
+from azguard.accounts.account import Account, Auth, Target
+from azguard.address import Address, Kind
+from azguard.tables import edm
+from azguard.wire import sdk, xml
+from azguard.wire.call import call
+from azguard.wire.connections import Reply
+from azguard.wire.identity import sign
+from azguard.wire.operations import queues, tables
+from azguard.wire.rows import Operation
+from tests.support.answering_client import AnsweringClient, Asked, reply
+
+# They name one transmission, or the program.
+_PASSING = ("x-ms-date", "date", "user-agent", "authorization", "x-ms-client-request-id")
+# The SDK asks a write for JSON or for nothing at all; it reads no body of the answer.
+# It names the version of OData on each request to the Table service, and the SDK leaves it out of two.
+_OF_TASTE = ("accept", "x-ms-meta", "dataserviceversion")
+_ENTITY = {
+    "PartitionKey": "a'b",
+    "RowKey": "r/1 ü",
+    "s": "x",
+    "l": "7",
+    "l@odata.type": "Edm.Int64",
+    "d": 1.5,
+    "b": True,
+}
+_TYPED: dict[str, Any] = {name: (value, EdmType(kind)) for name, kind, value in edm.iterate_properties(_ENTITY)}
+_MATCH: dict[str, Any] = {"etag": 'W/"1"', "match_condition": MatchConditions.IfNotModified}
+
+
+class Recorder(AnsweringClient):
+    """Keeps what is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[Asked] = []
+
+    def answer(self, asked: Asked) -> Reply:
+        self.asked.append(asked)
+        return reply(200, {"ETag": '"1"'})
+
+
+RECORDER = Recorder()
+ACCOUNT = Account(
+    "acc",
+    {service: f"https://acc.{service}.core.windows.net" for service in ("blob", "table", "queue", "file")},
+    Auth.KEY,
+    "a2V5",
+    {"client": RECORDER},
+)
+
+
+def place(kind: Kind, *parts: str) -> Target:
+    return Target(ACCOUNT, Address(kind, parts))
+
+
+TABLE, ENTITY = place(Kind.TABLE, "jobs"), place(Kind.ENTITY, "jobs", "a'b", "r/1 ü")
+QUEUE, MESSAGE = place(Kind.QUEUE, "jobs"), place(Kind.MESSAGE, "jobs", "id-1")
+KEYS: tuple[str, str] = ("a'b", "r/1 ü")
+
+
+def table() -> Any:
+    return sdk.table(ACCOUNT, TABLE.address)
+
+
+def queue() -> Any:
+    return sdk.queue(ACCOUNT, QUEUE.address)
+
+
+#: An operation on a place, with what is sent; and the SDK's call.
+CASES: list[tuple[Operation, Target, Mapping[str, Any], Callable[[], object]]] = [
+    (
+        tables.TABLE_CREATE,
+        TABLE,
+        {"body": json.dumps({"TableName": "jobs"}).encode()},
+        lambda: table().create_table(),
+    ),
+    (tables.TABLE_DELETE, TABLE, {}, lambda: table().delete_table()),
+    (
+        tables.TABLE_QUERY_TABLES,
+        TABLE,
+        {"filter": "TableName ge 'a'", "top": 3},
+        lambda: next(sdk.table_service(ACCOUNT).query_tables("TableName ge 'a'", results_per_page=3), None),
+    ),
+    (tables.TABLE_GET_ACL, TABLE, {}, lambda: table().get_table_access_policy()),
+    (tables.TABLE_ENTITY_GET, ENTITY, {"select": "a,b"}, lambda: table().get_entity(*KEYS, select="a,b")),
+    (
+        tables.TABLE_ENTITY_QUERY,
+        TABLE,
+        {"filter": "a eq 'b c'", "select": "a,b", "top": 5},
+        lambda: next(table().query_entities("a eq 'b c'", select="a,b", results_per_page=5), None),
+    ),
+    (
+        tables.TABLE_ENTITY_INSERT,
+        ENTITY,
+        {"body": edm.to_body(_ENTITY)},
+        lambda: table().create_entity(_TYPED),
+    ),
+    (
+        tables.TABLE_ENTITY_UPDATE,
+        ENTITY,
+        {"body": edm.to_body(_ENTITY), "if_match": 'W/"1"'},
+        lambda: table().update_entity(_TYPED, UpdateMode.REPLACE, **_MATCH),
+    ),
+    (
+        tables.TABLE_ENTITY_MERGE,
+        ENTITY,
+        {"body": edm.to_body(_ENTITY), "if_match": "*"},
+        lambda: table().update_entity(_TYPED, UpdateMode.MERGE, match_condition=MatchConditions.Unconditionally),
+    ),
+    (
+        tables.TABLE_ENTITY_INSERT_OR_MERGE,
+        ENTITY,
+        {"body": edm.to_body(_ENTITY)},
+        lambda: table().upsert_entity({**_TYPED, "PartitionKey": KEYS[0], "RowKey": KEYS[1]}, UpdateMode.MERGE),
+    ),
+    (
+        tables.TABLE_ENTITY_INSERT_OR_REPLACE,
+        ENTITY,
+        {"body": edm.to_body(_ENTITY)},
+        lambda: table().upsert_entity({**_TYPED, "PartitionKey": KEYS[0], "RowKey": KEYS[1]}, UpdateMode.REPLACE),
+    ),
+    (tables.TABLE_ENTITY_DELETE, ENTITY, {"if_match": 'W/"1"'}, lambda: table().delete_entity(*KEYS, **_MATCH)),
+    (queues.QUEUE_CREATE, QUEUE, {"metadata": {"a": "b"}}, lambda: queue().create_queue(metadata={"a": "b"})),
+    (queues.QUEUE_DELETE, QUEUE, {}, lambda: queue().delete_queue()),
+    (queues.QUEUE_GET_METADATA, QUEUE, {}, lambda: queue().get_queue_properties()),
+    (queues.QUEUE_SET_METADATA, QUEUE, {"metadata": {"a": "b"}}, lambda: queue().set_queue_metadata({"a": "b"})),
+    (queues.QUEUE_GET_ACL, QUEUE, {}, lambda: queue().get_queue_access_policy()),
+    (
+        queues.QUEUE_LIST,
+        QUEUE,
+        {"prefix": "a b", "include": "metadata", "maxresults": 3},
+        lambda: next(sdk.queue_service(ACCOUNT).list_queues("a b", include_metadata=True, results_per_page=3), None),
+    ),
+    (
+        queues.QUEUE_PUT_MESSAGE,
+        QUEUE,
+        {"body": b"x", "visibilitytimeout": 5, "messagettl": -1},
+        lambda: queue().send_message("", visibility_timeout=5, time_to_live=-1),
+    ),
+    (
+        queues.QUEUE_GET_MESSAGES,
+        QUEUE,
+        {"numofmessages": 3, "visibilitytimeout": 30},
+        lambda: next(queue().receive_messages(messages_per_page=3, max_messages=3, visibility_timeout=30), None),
+    ),
+    (queues.QUEUE_PEEK_MESSAGES, QUEUE, {"numofmessages": 3}, lambda: queue().peek_messages(max_messages=3)),
+    (
+        queues.QUEUE_UPDATE_MESSAGE,
+        MESSAGE,
+        {"popreceipt": "AgA+/=", "visibilitytimeout": 3},
+        lambda: queue().update_message("id-1", "AgA+/=", visibility_timeout=3),
+    ),
+    (
+        queues.QUEUE_DELETE_MESSAGE,
+        MESSAGE,
+        {"popreceipt": "AgA+/="},
+        lambda: queue().delete_message("id-1", "AgA+/="),
+    ),
+    (queues.QUEUE_CLEAR_MESSAGES, QUEUE, {}, lambda: queue().clear_messages()),
+]
+# The bodies of messages are XML of our own, which keeps carriage returns.
+_OWN_BODY = {queues.QUEUE_PUT_MESSAGE}
+
+
+def record(ask: Callable[[], object]) -> Asked:
+    """Return the first request of a call, whatever is made of the answer."""
+    RECORDER.asked.clear()
+    try:
+        ask()
+    except Exception:  # noqa: BLE001  # the answer says nothing that anyone could read
+        assert RECORDER.asked
+    return RECORDER.asked[0]
+
+
+def describe(asked: Asked, *, own_body: bool) -> dict[str, object]:
+    """Return a request without what differs from one transmission to the next."""
+    left_out = (*_PASSING, *_OF_TASTE, *(("content-length",) if own_body else ()))
+    headers = {name.lower(): value for name, value in asked.headers.items() if name.lower() not in left_out}
+    parts = urlsplit(asked.url)
+    return {
+        "method": asked.method,
+        "path": unquote(parts.path),
+        "query": sorted(parse_qsl(parts.query, keep_blank_values=True)),
+        "headers": dict(sorted(headers.items())),
+        "body": None if own_body else asked.body or None,
+    }
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].name)
+def test_an_operation_is_sent_as_the_sdk_sends_it(
+    case: tuple[Operation, Target, Mapping[str, Any], Callable[[], object]],
+) -> None:
+    operation, target, given, by_sdk = case
+    own_body = operation in _OWN_BODY
+    ours = describe(record(lambda: call(operation, target, {}, **given)), own_body=own_body)
+    theirs = describe(record(by_sdk), own_body=own_body)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].name)
+def test_a_request_of_the_sdk_is_signed_as_the_sdk_signs_it(
+    case: tuple[Operation, Target, Mapping[str, Any], Callable[[], object]],
+) -> None:
+    _, target, _, by_sdk = case
+    asked = record(by_sdk)
+    headers = {name: value for name, value in asked.headers.items() if name != "Authorization"}
+    signature = sign("acc", "a2V5", target.kind.service, asked.method, asked.url, headers)
+    assert asked.headers["Authorization"] == f"SharedKey acc:{signature}"
+
+
+def test_a_body_of_xml_keeps_carriage_returns() -> None:
+    assert xml.build_document(f"<a>{xml.escape('1' + chr(13) + '<&>')}</a>").endswith(b"<a>1&#13;&lt;&amp;&gt;</a>")
