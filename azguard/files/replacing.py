@@ -192,7 +192,7 @@ def _rename(
             destination_lease=lease_id,
             **smb,
         ),
-        look=lambda patience: _find_outcome(version, made, patience),
+        look=lambda patience: _find_outcome(version, made, found, patience),
         expected_etag=version.conditions.expected_etag,
     )
     return _settle(made, request, deadline), metadata
@@ -217,23 +217,40 @@ def _settle(made: TemporaryFile, request: WriteRequest[Any], deadline: Deadline)
         raise made.build_failed("another has deleted it") from error
 
 
-def _find_outcome(version: NewVersion, made: TemporaryFile, patience: Deadline) -> Finding[Any]:
-    """Return whether the file is ours, or the temporary one still waits to be renamed, which can be done once only."""
-    try:
-        found = writes.fetch(version.target, None, patience)
-    except (NotFound, BadRequest, Locked):  # nothing is there, or a directory, or what is deleted when it is closed
-        found = None
-    if found is not None:
-        history = Lineage.parse((found.metadata or {}).get(KEY))
-        if version.op in history:
-            newest = history.entries[0][0] == version.op
-            written = {"etag": found.etag, "last_modified": found.last_modified}
-            return Finding(Verdict.COMMITTED, written if newest else {"etag": None})
+def _find_outcome(version: NewVersion, made: TemporaryFile, before: Any | None, patience: Deadline) -> Finding[Any]:
+    """Return whether the file is ours, or the temporary one still waits to be renamed, which can be done once only.
+
+    ``before`` is what was there when the rename was sent. If both have changed, it may have been done.
+    """
+    found = _look_for_own(version, patience)
+    if isinstance(found, Finding):
+        return found
     try:
         writes.fetch(made.target, None, patience)
     except NotFound:
-        return Finding(Verdict.UNKNOWN)
-    return Finding(Verdict.NOT_YET)
+        # It may have been renamed since the first look.
+        found = _look_for_own(version, patience)
+    else:
+        return Finding(Verdict.NOT_YET)
+    if isinstance(found, Finding):
+        return found
+    return Finding(Verdict.UNKNOWN, may_be_ours=found != (None if before is None else before.etag))
+
+
+def _look_for_own(version: NewVersion, patience: Deadline) -> Finding[Any] | str | None:
+    """Return the finding that the file is ours; else its ETag, None if it has none."""
+    try:
+        found = writes.fetch(version.target, None, patience)
+    except (NotFound, BadRequest, Locked):  # nothing is there, or a directory, or what is deleted when it is closed
+        return None
+    history = Lineage.parse((found.metadata or {}).get(KEY))
+    if version.op not in history:
+        etag: str = found.etag
+        return etag
+    newest = history.entries[0][0] == version.op
+    return Finding(
+        Verdict.COMMITTED, {"etag": found.etag, "last_modified": found.last_modified} if newest else {"etag": None}
+    )
 
 
 @dataclass(frozen=True)

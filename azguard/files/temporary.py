@@ -285,6 +285,7 @@ def create(
             with commits.step():
                 made.etag = quote_etag(send_until_settled(request, deadline).answer["etag"])
         except OutcomeUnknown as error:
+            made.is_doubtful = True
             made.remove()
             _raise_interruption(error)
             if deadline.passed:

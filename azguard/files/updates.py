@@ -8,6 +8,7 @@ lease: its metadata are compared, then written.
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from io import BytesIO
 from typing import Any
 
@@ -22,6 +23,7 @@ from azguard.files.replacing import choose_smb, give_lease
 from azguard.files.temporary import PIECE_BYTES, TemporaryFile
 from azguard.files.update_lease import LeasedUpdate
 from azguard.guards.versions import quote_etag
+from azguard.leases import state as lease_state
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.delivery import WHOLE
@@ -111,8 +113,11 @@ class FileContent(LeasedUpdate):
                     source_lease=self.lease_id,
                 )
             except Exception as error:
-                # An earlier copy of the request has done it, or there is a file now.
-                if service_code(error) in ("ResourceNotFound", "ResourceAlreadyExists"):
+                code = service_code(error)
+                if code == "ResourceNotFound" and not self._is_unchanged(state, deadline):
+                    # An earlier copy of the request has renamed it, as far as is known here.
+                    raise RefusedHere(HTTPStatus.SERVICE_UNAVAILABLE, "RenamedBefore") from error
+                if code in ("ResourceNotFound", "ResourceAlreadyExists"):
                     raise RefusedHere.as_changed() from error
                 raise
             made.forget()
@@ -143,6 +148,13 @@ class FileContent(LeasedUpdate):
     def canonicalize(self, content: bytes) -> bytes:
         """Return the content: a file takes any."""
         return content
+
+    def _is_unchanged(self, state: CurrentVersion, deadline: Deadline) -> bool:
+        """Return whether the version that was read is there, or there was none."""
+        try:
+            return state.etag in (None, self.version_of(lease_state.look(self.target, deadline).etag, None)[0])
+        except NotFound:
+            return state.etag is None
 
     def _write_beside(self, content: bytes, settings: Mapping[str, Any], deadline: Deadline) -> TemporaryFile:
         notes = self.guarding.temporary

@@ -1,61 +1,101 @@
-"""``python -m tests.explorer [SCENARIO] [--short]``: visit all states up to the bound.
+"""``python -m tests.explorer [SCENARIO]... [--short]``: visit all states up to the bound.
 
-With ``--seconds N`` or ``--seed S`` walk at random beyond it.
+With ``--seconds N`` or ``--seed S`` walk at random beyond it. With ``--write-docs`` the table is written into
+docs/guarantees.md.
 """
 
 import argparse
+import json
 import random
 import sys
 
 from tests.explorer.catalogue import SCENARIOS
+from tests.explorer.pages import write_table
 from tests.explorer.search import Report, Search, walk
-from tests.explorer.world import Bound
+from tests.explorer.world import Bound, Scenario
 
 # What walks at random may meet, beyond the bound that is exhausted.
 BEYOND = Bound(faults=4, foreign=3, kills=2, stops=2)
+_HEAD = "| scenario | bound | schedules | states | steps of real code | seconds |\n|---|---|---|---|---|---|"
 
 
 def main() -> int:
     """Explore, and return 1 if something is violated."""
-    parser = argparse.ArgumentParser(prog="python -m tests.explorer", description=__doc__)
-    parser.add_argument("scenario", nargs="?", help=f"one of: {', '.join(SCENARIOS)}; by default all")
-    parser.add_argument("--seconds", type=float, help="walk at random for so long, instead of visiting all states")
-    parser.add_argument("--seed", type=int, help="the seed of the first walk; by default a random one")
-    parser.add_argument("--short", action="store_true", help="up to the bound of the short tests")
-    given = parser.parse_args()
-    names = [given.scenario] if given.scenario else list(SCENARIOS)
-    if unknown := [name for name in names if name not in SCENARIOS]:
-        parser.error(f"there is no scenario {unknown[0]!r}; there are: {', '.join(SCENARIOS)}")
+    given = _parse()
     seed = random.SystemRandom().randrange(10**6) if given.seed is None else given.seed
+    chosen = given.scenarios or list(SCENARIOS)
+    rows = [] if given.json else [_say(_HEAD)]
     found = False
-    say("| scenario | bound | schedules | states | steps of real code | seconds |")
-    say("|---|---|---|---|---|---|")
-    for name in names:
-        scenario = SCENARIOS[name]
+    for name in chosen:
         if given.seconds is None and given.seed is None:
-            report = Search(scenario, (given.short and scenario.short) or scenario.bound).run()
+            report = Search(SCENARIOS[name], _choose_bound(given, SCENARIOS[name]), most=1 if given.first else 3).run()
         else:
-            report = walk(scenario, BEYOND, (given.seconds or 0.0) / len(names), seed)
-        show(report)
+            report = walk(SCENARIOS[name], BEYOND, (given.seconds or 0.0) / len(chosen), seed)
         found |= bool(report.violations)
+        if given.json:
+            _say(json.dumps(_describe(report)))
+            continue
+        rows.append(_say(_to_row(report)))
+        _show_violations(report)
+    if given.write_docs:
+        write_table("explorer", "\n".join(rows))
     return int(found)
 
 
-def show(report: Report) -> None:
-    """Print what a search has seen, and the story of each violation."""
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.explorer", description=__doc__)
+    parser.add_argument("scenarios", nargs="*", help=f"some of: {', '.join(SCENARIOS)}; by default all")
+    parser.add_argument("--seconds", type=float, help="walk at random for so long, instead of visiting all states")
+    parser.add_argument("--seed", type=int, help="the seed of the first walk; by default a random one")
+    parser.add_argument("--short", action="store_true", help="up to the bound of the short tests")
+    parser.add_argument("--bound", type=json.loads, help='up to this bound, as JSON: {"faults": 2, "kills": 1}')
+    parser.add_argument("--first", action="store_true", help="end with the first violation")
+    parser.add_argument("--json", action="store_true", help="print each report as JSON")
+    parser.add_argument("--write-docs", action="store_true", help="write the table into docs/guarantees.md")
+    given = parser.parse_args()
+    if unknown := [name for name in given.scenarios if name not in SCENARIOS]:
+        parser.error(f"there is no scenario {unknown[0]!r}; there are: {', '.join(SCENARIOS)}")
+    return given
+
+
+def _choose_bound(given: argparse.Namespace, scenario: Scenario) -> Bound:
+    if given.bound is not None:
+        return Bound(**given.bound)
+    return (given.short and scenario.short) or scenario.bound
+
+
+def _describe(report: Report) -> dict[str, object]:
+    found = report.violations[0] if report.violations else None
+    return {
+        "scenario": report.scenario,
+        "bound": str(report.bound),
+        "schedules": report.schedules,
+        "states": report.states,
+        "seconds": report.seconds,
+        "what": None if found is None else found.what,
+        "story": [] if found is None else list(found.story),
+    }
+
+
+def _to_row(report: Report) -> str:
     counts = f"{report.schedules:,} | {report.states:,} | {report.played:,} | {report.seconds:.1f}"
-    say(f"| {report.scenario} | {report.bound} | {counts} |")
+    return f"| {report.scenario} | {report.bound} | {counts} |"
+
+
+def _show_violations(report: Report) -> None:
+    """Print the story of each violation."""
     for each in report.violations:
-        say(f"\n{each.what}" + ("" if each.seed is None else f" (--seed {each.seed})"))
+        _say(f"\n{each.what}" + ("" if each.seed is None else f" (--seed {each.seed})"))
         for line in each.story:
-            say(f"  {line}")
-        say("")
+            _say(f"  {line}")
+        _say("")
 
 
-def say(line: str) -> None:
+def _say(line: str) -> str:
     """Print a line at once."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
+    return line
 
 
 if __name__ == "__main__":

@@ -15,8 +15,6 @@ from tests.explorer.service import Lease, accept, name_version, refuse
 from tests.explorer.wire import Answer, Asked
 
 _META = "x-ms-meta-"
-# How many blobs a page of a listing has at most: few, so that the other pages are read as well.
-_PAGE = 3
 
 
 @dataclass(frozen=True)
@@ -43,6 +41,8 @@ class BlobService:
     blobs: Mapping[str, Blob] = field(default_factory=dict)
     #: The last version of what was deleted, from which the next one's name is made.
     gone: Mapping[str, str] = field(default_factory=dict)
+    #: How many blobs a page of a listing has at most: few, so that the other pages are read as well.
+    page: int = 3
 
     @property
     def key(self) -> object:
@@ -169,7 +169,7 @@ class BlobService:
     def _list(self, asked: Asked, now: float) -> Answer:
         start, after = f"{asked.path}/{asked.asks('prefix') or ''}", asked.asks("marker") or ""
         names = sorted(name for name in self.blobs if name.startswith(start) and name > after)
-        shown, more = names[:_PAGE], names[_PAGE:]
+        shown, more = names[: self.page], names[self.page :]
         items = "".join(_show_item(name.partition("/")[2], self.blobs[name], now) for name in shown)
         marker = escape(shown[-1]) if more else ""
         text = f"<EnumerationResults><Blobs>{items}</Blobs><NextMarker>{marker}</NextMarker></EnumerationResults>"

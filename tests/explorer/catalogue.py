@@ -2,9 +2,18 @@
 
 from itertools import chain
 
-from tests.explorer import entities, locks, updates, writes
+from tests.explorer import entities, files, holds, locks, updates, workers, writes
 from tests.explorer.world import Scenario
 
 SCENARIOS: dict[str, Scenario] = {
-    each.name: each for each in chain(updates.scenarios(), entities.scenarios(), writes.scenarios(), locks.scenarios())
+    each.name: each
+    for each in chain(
+        updates.scenarios(),
+        entities.scenarios(),
+        files.scenarios(),
+        writes.scenarios(),
+        locks.scenarios(),
+        holds.scenarios(),
+        workers.scenarios(),
+    )
 }

@@ -12,9 +12,10 @@ from azguard.updates.resource import Change
 from azguard.updates.update import update
 from tests.explorer import service
 from tests.explorer.blob_service import Blob
+from tests.explorer.foreign import LINEAGE
 from tests.explorer.player import Process, Program
 from tests.explorer.table_service import TableService
-from tests.explorer.updates import LINEAGE, ONCE, Even, MemoryJournal, UpdateRules, op_of
+from tests.explorer.updates import ONCE, Even, MemoryJournal, UpdateRules, op_of
 from tests.explorer.world import Bound, Foreign, Scenario, Services
 
 PATH = "t(PartitionKey='p',RowKey='r')"

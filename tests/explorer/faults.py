@@ -6,6 +6,8 @@ from enum import Enum
 from tests.explorer.service import http_date
 from tests.explorer.wire import Answer, Asked, Silence
 
+#: By which an answer comes late, and still in time.
+DELAY_SECONDS = 4.0
 # As far as the Date of a gateway is ahead.
 _AHEAD_SECONDS = 7200
 
@@ -22,6 +24,7 @@ class Fault(Enum):
     STORED = "answered with the answer of an earlier request"
     DATE_AHEAD = "applied, its Date two hours ahead"
     SLOW = "applied, no answer in time"
+    DELAYED = "applied, answered 4 s later"
 
 
 #: Those of the network, for everything that goes by versions alone.
@@ -35,6 +38,7 @@ _APPLIED = {
     Fault.BUSY_AFTER: 1,
     Fault.DATE_AHEAD: 1,
     Fault.SLOW: 1,
+    Fault.DELAYED: 1,
 }
 _UNDER_WAY = (Fault.LATE, Fault.COPIED)
 
@@ -43,7 +47,9 @@ def possible(asked: Asked, alphabet: tuple[Fault, ...]) -> tuple[Fault, ...]:
     """Return what can happen to a request; to one that only reads less, since much of it is the same."""
     if asked.changes:
         return alphabet
-    return tuple(each for each in (Fault.LOST_BEFORE, Fault.STORED, Fault.DATE_AHEAD) if each in alphabet)
+    return tuple(
+        each for each in (Fault.LOST_BEFORE, Fault.STORED, Fault.DATE_AHEAD, Fault.DELAYED) if each in alphabet
+    )
 
 
 def times_applied(fault: Fault | None) -> int:
@@ -59,7 +65,7 @@ def is_under_way(fault: Fault | None) -> bool:
 def spoil(fault: Fault | None, answer: Answer | None, stored: Answer | None, now: float) -> Answer | Silence:
     """Return what the sender is told, instead of the answer that the service gave, if it gave one."""
     match fault:
-        case None | Fault.TWICE | Fault.COPIED:
+        case None | Fault.TWICE | Fault.COPIED | Fault.DELAYED:
             assert answer is not None
             return answer
         case Fault.BUSY_AFTER:

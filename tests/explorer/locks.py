@@ -1,36 +1,60 @@
 """Runs under a lock: who holds it beside whom, with which fence, and what is left of them."""
 
 from collections.abc import Hashable, Iterator
+from dataclasses import replace
+from math import inf
 from typing import Any, NamedTuple
 
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
-from azguard.leases import actions
-from azguard.leases.owners import Owner
+from azguard.errors import Locked, NotFound
+from azguard.leases.owners import FENCE, OWNER, Owner
+from azguard.locks import held_lock, readers, shown
 from azguard.locks.acquire import LockAcquisition
+from azguard.locks.held_lock import HeldLock, Renewer
 from azguard.locks.lock_blobs import AcquireSettings, LockRequest
-from tests.explorer.blob_service import BlobService
+from tests.explorer import service
+from tests.explorer.blob_service import Blob, BlobService
 from tests.explorer.faults import Fault
 from tests.explorer.player import Ended, Process, Program
 from tests.explorer.updates import Even, with_pair
-from tests.explorer.world import Bound, Effect, Scenario, Services, Violation
+from tests.explorer.world import Bound, Effect, Foreign, Scenario, Services, Violation
 from tests.support.no_records import NoRecords
 
 PATH = "locks/x"
-_TERM_SECONDS = 15
+TERM_SECONDS = 15
 _WAIT_SECONDS = 60.0
 _HOLD_SECONDS = 2.0
+# A loss is looked for every 5 s, by a request that is answered within 3 s, and sent again once at most here.
+_NOTICED_SECONDS = 9.0
+# The command is ended so long before the lease ends.
+_MARGIN_SECONDS = 1.0
+# That of a program that keeps no record.
+_OTHERS_LEASE = "0f000000-0000-4000-8000-000000000000"
 _ALPHABET = (Fault.LOST_AFTER, Fault.LOST_BEFORE, Fault.TWICE, Fault.LATE, Fault.STORED, Fault.DATE_AHEAD, Fault.SLOW)
+
+
+class Holding(NamedTuple):
+    """A lock that is held, as its holder knows it."""
+
+    until: float
+    is_shared: bool
+    #: When another program broke it; None if none did.
+    broken: float | None = None
 
 
 class Ghost(NamedTuple):
     """What the rules remember."""
 
-    #: Who holds the lock, and until when at most.
-    holders: tuple[tuple[str, float], ...] = ()
+    holders: tuple[tuple[str, Holding], ...] = ()
     #: The highest fence so far.
     fence: int = 0
     ends: tuple[tuple[str, Ended], ...] = ()
+    killed: frozenset[str] = frozenset()
+    #: When the lease of each ends that acquired or renewed one, as the service knows it.
+    leases: tuple[tuple[str, float], ...] = ()
+    #: What a process has shown: the state, the holder, and when.
+    shown: tuple[str, str | None, float] | None = None
 
 
 class LockRules:
@@ -43,81 +67,266 @@ class LockRules:
         return ()
 
     def see_effect(self, ghost: Ghost, effect: Effect) -> Ghost:
-        return ghost
+        lease = find_lock(effect.after).lease
+        if lease is None or effect.asked.path != PATH or "lease" not in effect.asked.action:
+            return ghost
+        return ghost._replace(leases=with_pair(ghost.leases, effect.who, lease.ends))
 
     def see_foreign(self, ghost: Ghost, before: Services, after: Services) -> Ghost:
-        return ghost
+        now = find_lock(after).lease
+        broken = None if now is None else now.broken
+        holders = tuple((who, each._replace(broken=broken)) for who, each in ghost.holders)
+        return ghost._replace(holders=holders)
 
     def see_told(self, ghost: Ghost, who: str, event: tuple[Any, ...], now: float) -> Ghost:
-        if event[0] == "leaves":
-            return ghost._replace(holders=with_pair(ghost.holders, who, None))
-        _, until, fence = event
-        beside = [other for other, ends in ghost.holders if now < ends]
-        if beside:
-            raise Violation(f"{who} holds the lock beside {beside[0]}")
-        if fence <= ghost.fence:
+        match event:
+            case "shows", state, holder:
+                return ghost._replace(shown=(state, holder, now))
+            case "leaves", _:
+                held = dict(ghost.holders).get(who)
+                if held is not None and held.broken is not None and now > held.broken + _NOTICED_SECONDS:
+                    raise Violation(f"{who} goes on {now - held.broken:.0f} s after its lease was broken")
+                return ghost._replace(holders=with_pair(ghost.holders, who, None))
+            case "renews", until:
+                _check_end(ghost, who, until)
+                held = dict(ghost.holders)[who]._replace(until=until)
+                return ghost._replace(holders=with_pair(ghost.holders, who, held))
+        _, until, fence, is_shared = event
+        if not is_shared:
+            _check_end(ghost, who, until)
+        for other, held in ghost.holders:
+            is_beside = held.broken is None and now < held.until and not (is_shared and held.is_shared)
+            if is_beside:
+                raise Violation(f"{who} holds the lock beside {other}")
+        if not is_shared and fence <= ghost.fence:
             raise Violation(f"{who} has fence {fence}, after {ghost.fence}")
-        return ghost._replace(holders=with_pair(ghost.holders, who, until), fence=fence)
+        held = Holding(until, is_shared)
+        return ghost._replace(holders=with_pair(ghost.holders, who, held), fence=max(fence, ghost.fence))
 
     def see_kill(self, ghost: Ghost, who: str) -> Ghost:
-        return ghost._replace(holders=with_pair(ghost.holders, who, None))
+        holders = with_pair(ghost.holders, who, None)
+        return ghost._replace(holders=holders, killed=ghost.killed | {who})
 
     def see_end(self, ghost: Ghost, who: str, ended: Ended, services: Services) -> Ghost:
-        if ended.status not in (0, 75, 53):
+        lease = find_lock(services).lease
+        if ended.status == 75 and (lease is None or lease.id != _OTHERS_LEASE):
+            raise Violation(f"{who} waits for ever")
+        if ended.status not in (0, 44, 53, 75, 77):
             raise Violation(f"{who} ended {ended.status}: {ended.outcome}")
+        if ghost.shown is not None and ended.outcome == "shown":
+            state, holder, now = ghost.shown
+            if holder is not None and lease is not None and lease.id == _OTHERS_LEASE:
+                raise Violation(f"{who} shows {holder} as the holder, and it is another program")
+            is_held = service.is_locked(lease, now)
+            if (state in ("held", "breaking")) is not is_held:
+                raise Violation(f"{who} shows {state}, and the lock is {'' if is_held else 'not '}held")
         return ghost._replace(ends=with_pair(ghost.ends, who, ended))
 
     def check_over(self, ghost: Ghost, services: Services, now: float) -> None:
-        blob = services["blob"].blobs.get(PATH)
-        if blob is not None and blob.lease is not None and blob.lease.ends > now + _TERM_SECONDS:
-            raise Violation("a lease is left that does not end by itself")
+        blobs: BlobService = services["blob"]
+        for path, blob in blobs.blobs.items():
+            if blob.lease is not None and blob.lease.id != _OTHERS_LEASE and blob.lease.ends > now + TERM_SECONDS:
+                raise Violation(f"a lease of {path} is left that does not end by itself")
 
     def find_truth(self, ghost: Ghost, who: str) -> Hashable:
         return None
 
 
-def _runner(name: str, begins: float = 0.0, holds: float = _HOLD_SECONDS) -> Program:
+def _check_end(ghost: Ghost, who: str, until: float) -> None:
+    ends = dict(ghost.leases).get(who, 0.0)
+    if until > ends:
+        raise Violation(f"{who} counts on its lease until {until:.0f} s, and it ends at {ends:.0f} s")
+
+
+def find_lock(services: Services) -> Blob:
+    """Return the blob of the lock; an empty one if there is none."""
+    found: Blob = services["blob"].blobs.get(PATH) or Blob("", 0.0)
+    return found
+
+
+def settings(process: Process) -> AcquireSettings:
+    """Return how a process acquires the lock."""
+    return AcquireSettings(
+        owner=Owner(process.name, "host", 1, "sh", None),
+        seconds=TERM_SECONDS,
+        create=True,
+        patience=process.deadline(30.0),
+        records=NoRecords(),
+        say=lambda text: None,
+        tell=lambda text: None,
+        uniform=Even().uniform,
+        now=process.clock,
+    )
+
+
+def target(process: Process) -> Target:
+    """Return the lock."""
+    return Target(process.account, Address(Kind.BLOB, tuple(PATH.split("/", 1))))
+
+
+class _Wake:
+    """Waits where a renewer waits, and ends it when its command has ended, or must end before the lease does."""
+
+    def __init__(self, process: Process, renewer: Renewer, until: float, ends: float) -> None:
+        self._process, self._renewer, self._until, self.ends = process, renewer, until, ends
+
+    def wait(self, seconds: float) -> None:
+        left = min(self._until, self.ends - _MARGIN_SECONDS) - self._process.now
+        # Not so short that the clock, which has microseconds, stands still.
+        self._process.sleep(max(0.001, min(self._renewer._due - self._process.now, left)))
+        if min(self._until, self.ends - _MARGIN_SECONDS) <= self._process.now:
+            self._renewer._is_stopped = True
+
+    def clear(self) -> None:
+        """Nothing is set."""
+
+
+def _work(process: Process, held: HeldLock, seconds: float) -> bool:
+    """Renew the lease while the command runs, and return whether it was lost."""
+    lost: list[str] = []
+
+    def note(ends: float) -> None:
+        wake.ends = ends
+        process.tell("renews", ends)
+
+    renewer = Renewer(held, on_renewal=note, on_loss=lost.append, tell=lambda text: None, now=process.clock)
+    wake = _Wake(process, renewer, process.now + seconds, held.ends)
+    renewer._wake = wake  # type: ignore[assignment]  # it waits in a greenlet instead of a thread
+    renewer._ask_until_stopped()
+    return bool(lost)
+
+
+def _runner(
+    name: str,
+    *,
+    begins: float = 0.0,
+    holds: float = _HOLD_SECONDS,
+    is_shared: bool = False,
+    is_renewed: bool = True,
+) -> Program:
     def main(process: Process) -> str:
-        target = Target(process.account, Address(Kind.BLOB, tuple(PATH.split("/", 1))))
-        settings = AcquireSettings(
-            owner=Owner(name, "host", 1, "sh", None),
-            seconds=_TERM_SECONDS,
-            create=True,
-            patience=process.deadline(30.0),
-            records=NoRecords(),
-            say=lambda text: None,
-            tell=lambda text: None,
-            uniform=Even().uniform,
-            now=process.clock,
-        )
         deadline = process.deadline(_WAIT_SECONDS)
-        held = LockAcquisition(LockRequest(target), settings, deadline).run()
-        process.tell("holds", held.ends, held.fence)
-        process.sleep(min(holds, max(0.0, (held.ends or 0.0) - process.now - 1.0)))
-        process.tell("leaves")
-        actions.give_back(held.target, held.lease_id, deadline, 10.0)
+        request = LockRequest(target(process), is_shared=is_shared)
+        held = LockAcquisition(request, settings(process), deadline).run()
+        process.tell("holds", held.ends, held.fence, is_shared)
+        is_lost = False
+        if is_renewed:
+            is_lost = _work(process, held, holds)
+        else:
+            process.sleep(max(0.0, min(process.now + holds, held.ends - _MARGIN_SECONDS) - process.now))
+        process.tell("leaves", is_lost)
+        if is_lost:
+            return "lost"
+        try:
+            held_lock.release(held.target, held.lease_id, NoRecords(), process.deadline(10))
+        except (Locked, NotFound):
+            return "lost"
+        if is_shared:
+            readers.delete(held.target)
         return "held"
 
     return Program(name, main, begins=begins)
 
 
+def _shower(name: str, after: str) -> Program:
+    """Return a process that shows the lock, as ``lock show`` does."""
+
+    def main(process: Process) -> str:
+        [found] = shown.show(target(process), process.deadline(30))
+        process.tell("shows", found.state, found.held_by)
+        return "shown"
+
+    return Program(name, main, after=after)
+
+
+def _break(services: Services, now: float) -> Services | None:
+    blobs: BlobService = services["blob"]
+    lease = find_lock(services).lease
+    if lease is None or not service.is_locked(lease, now) or lease.broken is not None:
+        return None
+    return {**services, "blob": blobs.with_lease(PATH, replace(lease, broken=now))}
+
+
+def _take(services: Services, now: float) -> Services | None:
+    blobs: BlobService = services["blob"]
+    lock = find_lock(services)
+    # Once it was held: what a later lock run has to wait for is another matter.
+    if lock.meta(OWNER) is None or lock.meta(FENCE) is None or service.is_locked(lock.lease, now):
+        return None
+    return {**services, "blob": blobs.with_lease(PATH, service.Lease(_OTHERS_LEASE, inf, inf))}
+
+
+BREAKS: dict[str, Foreign] = {"breaks the lease": _break}
+
+
 def scenarios() -> Iterator[Scenario]:
     """Yield the scenarios of locks."""
-    yield _scenario("lock, two runs", _runner("A"), _runner("B"), bound=Bound(kills=1), short=Bound())
+    both = _runner("A", is_renewed=False), _runner("B", is_renewed=False)
+    yield _scenario("lock, two runs", *both, bound=Bound(kills=1), short=Bound())
+    waiter = _runner("C", begins=1.0, is_renewed=False)
+    yield _scenario("lock, two runs and a waiter", *both, waiter, bound=Bound(kills=1))
     yield _scenario(
-        "lock, two runs and a waiter", _runner("A"), _runner("B"), _runner("C", begins=1.0), bound=Bound(kills=1)
+        "lock, to the end of its lease",
+        _runner("A", holds=100.0, is_renewed=False),
+        _runner("B", begins=5.0),
+        bound=Bound(faults=1),
+        short=Bound(faults=1),
+        mortal=(),
+        alphabet=(Fault.DELAYED,),
+    )
+    yield _scenario(
+        "lock, renewed",
+        _runner("A", holds=12.0),
+        bound=Bound(faults=1, foreign=1),
+        short=Bound(faults=1, foreign=1),
+        alphabet=(Fault.DELAYED, Fault.LOST_AFTER, Fault.LOST_BEFORE, Fault.STORED),
+        foreign=BREAKS,
+    )
+    yield _scenario(
+        "lock, broken beside a waiter",
+        _runner("A", holds=12.0),
+        _runner("B", begins=5.0),
+        bound=Bound(foreign=1),
+        short=Bound(foreign=1),
+        foreign=BREAKS,
+    )
+    yield _scenario(
+        "lock, readers",
+        _runner("R", is_shared=True),
+        _runner("S", is_shared=True, begins=0.5),
+        _runner("A", begins=1.0, holds=1.0),
+        bound=Bound(kills=1),
+        short=Bound(),
+        page=1,
+    )
+    yield _scenario(
+        "lock, shown",
+        _runner("A"),
+        _shower("S", after="A"),
+        bound=Bound(faults=1, kills=1, foreign=2),
+        short=Bound(kills=1, foreign=1),
+        foreign={**BREAKS, "takes the lease": _take},
     )
 
 
-def _scenario(name: str, *programs: Program, bound: Bound, short: Bound | None = None) -> Scenario:
+def _scenario(
+    name: str,
+    *programs: Program,
+    bound: Bound,
+    short: Bound | None = None,
+    page: int = 3,
+    alphabet: tuple[Fault, ...] = _ALPHABET,
+    **more: Any,
+) -> Scenario:
     return Scenario(
         name=name,
         programs=programs,
-        services={"blob": BlobService()},
+        services={"blob": BlobService(page=page)},
         rules=LockRules(),
         bound=bound,
         short=short,
-        alphabet=_ALPHABET,
+        alphabet=alphabet,
         slow_seconds=0.0,
         judges_doubts=False,
+        **more,
     )

@@ -43,7 +43,8 @@ def to_service(asked: Asked, versions: tuple[str, ...]) -> Asked:
     body = asked.body
     if b"0x" in body:
         body = _OF_PROCESS.sub(rename, body.decode()).encode()
-    return replace(asked, headers=headers, body=body)
+    query = tuple((name, _OF_PROCESS.sub(rename, value)) for name, value in asked.query)
+    return replace(asked, headers=headers, body=body, query=query)
 
 
 def spell(

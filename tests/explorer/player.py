@@ -6,12 +6,16 @@ steps that are known are taken, and none of its code runs again.
 """
 
 import os
+import random
+import secrets
+import sys
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any, NamedTuple
 
 from greenlet import getcurrent, greenlet
@@ -66,8 +70,10 @@ class Program:
     after: str | None = None
     #: The op that it applies, where it is not its own.
     op: str | None = None
-    #: Whether the machine, and so its files, are those of the process before.
+    #: How many seconds later it begins.
     begins: float = 0.0
+    #: What a process does that applies nothing itself: see ``UpdateRules``.
+    other: str | None = None
 
 
 class Process:
@@ -258,19 +264,91 @@ def _acting_as(process: Process) -> Iterator[None]:
         _acting = before
 
 
+class _Sources:
+    """Times, pauses and ids: those of the process that is played, else the real ones."""
+
+    def __init__(self) -> None:
+        self._made, self._urandom, self._token = uuid.uuid4, os.urandom, secrets.token_hex
+        self._monotonic, self._time, self._sleep, self._uniform = (
+            time.monotonic,
+            time.time,
+            time.sleep,
+            random.uniform,
+        )
+        self._boot = time.clock_gettime
+
+    def make_id(self) -> uuid.UUID:
+        return self._made() if _acting is None else uuid.UUID(bytes=_acting.make(16), version=4)
+
+    def urandom(self, size: int) -> bytes:
+        return self._urandom(size) if _acting is None else _acting.make(size)
+
+    def token_hex(self, size: int | None = None) -> str:
+        return self._token(size) if _acting is None else _acting.make(size or 32).hex()
+
+    def monotonic(self) -> float:
+        return self._monotonic() if _acting is None else _acting.now
+
+    def clock_gettime(self, clock: int) -> float:
+        return self._boot(clock) if _acting is None else _acting.now
+
+    def time(self) -> float:
+        return self._time() if _acting is None else EPOCH + _acting.now
+
+    def sleep(self, seconds: float) -> None:
+        self._sleep(seconds) if _acting is None else _acting.sleep(seconds)
+
+    def uniform(self, a: float, b: float) -> float:
+        return self._uniform(a, b) if _acting is None else b
+
+
 @contextmanager
 def without_chance() -> Iterator[None]:
-    """Take ids and times from the process that is played, where the core does not take them as parameters."""
-    kept = uuid.uuid4, os.urandom, time.monotonic, time.time
+    """Take ids, times and pauses from the process that is played, where the core is not given them."""
+    made = _Sources()
+    kept = [
+        (uuid, "uuid4", made.make_id),
+        (os, "urandom", made.urandom),
+        (secrets, "token_hex", made.token_hex),
+        (time, "monotonic", made.monotonic),
+        (time, "clock_gettime", made.clock_gettime),
+        (time, "time", made.time),
+        (time, "sleep", made.sleep),
+        (random, "uniform", made.uniform),
+    ]
+    with ExitStack() as stack:
+        for function in list(_list_functions()):
+            stack.enter_context(_replaced_defaults(function, {getattr(*each[:2]): each[2] for each in kept}))
+        for module, name, instead in kept:
+            stack.callback(setattr, module, name, getattr(module, name))
+            setattr(module, name, instead)
+        yield
 
-    def make_id() -> uuid.UUID:
-        return kept[0]() if _acting is None else uuid.UUID(bytes=_acting.make(16), version=4)
 
-    uuid.uuid4 = make_id
-    os.urandom = lambda size: kept[1](size) if _acting is None else _acting.make(size)
-    time.monotonic = lambda: kept[2]() if _acting is None else _acting.now
-    time.time = lambda: kept[3]() if _acting is None else EPOCH + _acting.now
+@contextmanager
+def _replaced_defaults(function: Any, instead: Mapping[Any, Any]) -> Iterator[None]:
+    """Replace defaults of a function that were bound when it was defined, such as a clock."""
+    before = function.__defaults__, function.__kwdefaults__
+    function.__defaults__ = before[0] and tuple(_replace(each, instead) for each in before[0])
+    function.__kwdefaults__ = before[1] and {name: _replace(each, instead) for name, each in before[1].items()}
     try:
         yield
     finally:
-        uuid.uuid4, os.urandom, time.monotonic, time.time = kept
+        function.__defaults__, function.__kwdefaults__ = before
+
+
+def _replace(value: Any, instead: Mapping[Any, Any]) -> Any:
+    return instead.get(value, value) if callable(value) and isinstance(value, Hashable) else value
+
+
+def _list_functions() -> Iterator[Any]:
+    """Yield the functions of azguard that have defaults."""
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == "azguard" and module is not None:
+            for value in list(vars(module).values()):
+                members = vars(value).values() if isinstance(value, type) else (value,)
+                yield from (each for each in members if isinstance(each, FunctionType) and _has_defaults(each))
+
+
+def _has_defaults(function: FunctionType) -> bool:
+    return bool(function.__defaults__ or function.__kwdefaults__)

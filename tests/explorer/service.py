@@ -84,15 +84,15 @@ def lease_headers(lease: Lease | None, now: float) -> dict[str, str]:
     return told
 
 
-def check_lease(lease: Lease | None, asked: Asked, now: float, of: str = "Blob", *, writes: bool) -> Answer | None:
+def check_lease(lease: Lease | None, asked: Asked, now: float, *, writes: bool) -> Answer | None:
     """Return the refusal of a request because of a lease, if there is one."""
     given = asked.header("x-ms-lease-id")
     if given is None:
         return refuse(412, "LeaseIdMissing", now) if writes and is_locked(lease, now) else None
     if lease is None or (lease.state(now) == "broken" and lease.id == given):
-        return refuse(412, f"LeaseNotPresentWith{of}Operation", now)
+        return refuse(412, "LeaseNotPresentWithBlobOperation", now)
     if lease.id != given:
-        return refuse(409 if of == "File" else 412, f"LeaseIdMismatchWith{of}Operation", now)
+        return refuse(412, "LeaseIdMismatchWithBlobOperation", now)
     return None if is_locked(lease, now) else refuse(412, "LeaseLost", now)
 
 

@@ -109,7 +109,8 @@ def _show(found: Entity, now: float) -> Answer:
 
 
 def _refuse(status: int, code: str, now: float) -> Answer:
-    body = json.dumps({"odata.error": {"code": code, "message": {"lang": "en-US", "value": code}}}).encode()
+    text = f"{code}\nRequestId:0\nTime:{moment(now):%Y-%m-%dT%H:%M:%S.%f}0Z"
+    body = json.dumps({"odata.error": {"code": code, "message": {"lang": "en-US", "value": text}}}).encode()
     return accept(status, now, body, Content_Type="application/json")
 
 

@@ -9,7 +9,7 @@ from tests.explorer.world import Scenario
 from tests.support import thorough
 
 # How long each scenario is walked through at random.
-_SECONDS = 10.0 if thorough.is_on() else 0.3
+_SECONDS = 2.0 if thorough.is_on() else 0.3
 EXHAUSTED = {name: each for name, each in SCENARIOS.items() if thorough.is_on() or each.short is not None}
 
 pytestmark = pytest.mark.thorough

@@ -5,7 +5,6 @@ Each update adds its own letter to the content, so that the content tells what w
 
 import random
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,20 +12,18 @@ from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.blobs.update_content import BlobContent
 from azguard.requests.lineage import new_op
+from azguard.updates.doubt import find_status
 from azguard.updates.local_runs import WriteJournal
 from azguard.updates.plan import UpdateHooks, UpdatePlan
 from azguard.updates.resource import Change
 from azguard.updates.update import update
-from tests.explorer import faults, service
+from tests.explorer import faults, foreign, service
 from tests.explorer.blob_service import Blob, BlobService
 from tests.explorer.faults import Fault
+from tests.explorer.foreign import CREATED_AGAIN, FOREIGN, LINEAGE, PATH
 from tests.explorer.player import Ended, Process, Program
-from tests.explorer.world import Bound, Effect, Foreign, Scenario, Services, Violation
+from tests.explorer.world import Bound, Effect, Scenario, Services, Violation
 
-PATH = "site/a"
-#: What a program writes that has deleted the blob.
-CREATED_AGAIN = b"n"
-LINEAGE = "azguardlineage"
 # These say that nothing was applied, and that nothing will be.
 REFUSED = (2, 34, 42, 44, 45, 49, 53, 65, 75)
 
@@ -73,16 +70,29 @@ class Ghost(NamedTuple):
     ends: tuple[tuple[str, Ended], ...] = ()
     #: What is on the disk of the one machine whose files matter.
     disk: tuple[tuple[str, str], ...] = ()
+    killed: frozenset[str] = frozenset()
+    #: What requests of processes that were killed have changed since: no other process can know of that.
+    late: frozenset[str] = frozenset()
+    #: Whether no program has written that is not azguard.
+    is_alone: bool = True
+    #: Ops that stand in the lineage, or stood there: also those of which the change was there before.
+    recorded: frozenset[str] = frozenset()
+    #: The lease that each process has acquired.
+    leases: tuple[tuple[str, str], ...] = ()
 
 
 class UpdateRules:
     """Exit 0 is applied exactly once, a refusal never, and nothing is overwritten that was not read."""
 
-    def __init__(self, programs: tuple[Program, ...], *, creates: bool = False) -> None:
+    def __init__(self, programs: tuple[Program, ...], *, creates: bool = False, knows: bool = True) -> None:
+        #: Whether azguard knows how each write of its own ended, as long as no other program writes.
+        self._knows = knows
         self._ops = {each.name: each.op or each.name for each in programs}
         #: The process that ran before on the same machine.
         self._before = {each.name: each.after for each in programs if each.after is not None}
         self._creates = creates
+        #: Processes that apply no op of their own: they ask for that of others, or come with another change.
+        self._others = {each.name: each.other for each in programs if each.other is not None}
 
     def begin(self) -> Ghost:
         return Ghost()
@@ -102,6 +112,7 @@ class UpdateRules:
         old, op = b"" if before is None else before.content, self._ops[effect.who]
         if before is not None and _others(before) != _others(after):
             raise Violation(f"{effect.who} changed metadata or headers that it was not to change")
+        ghost = self._note(ghost, effect, after)
         if after.content == old and before is not None:
             return ghost
         if after.content != old + op.encode():
@@ -109,10 +120,22 @@ class UpdateRules:
         appliers = (*dict(ghost.applied).get(op, ()), effect.who)
         if len(appliers) > 1 and op not in ghost.forgotten:
             raise Violation(f"{op} was applied twice")
+        said = self._find_done(ghost, op)
+        if said and op not in ghost.forgotten and effect.who not in said:
+            raise Violation(f"{said[0]} ended 0, and {op} was applied afterwards")
         for who, ended in ghost.ends:
             if ended.status in REFUSED and who == effect.who:
                 raise Violation(f"{who} ended {ended.status} ({ended.outcome}), and {op} was applied afterwards")
         return ghost._replace(applied=with_pair(ghost.applied, op, appliers))
+
+    def _note(self, ghost: Ghost, effect: Effect, after: Blob) -> Ghost:
+        """Note what an effect has acquired and recorded."""
+        op, asked = self._ops[effect.who], effect.asked
+        if asked.action == "PUT lease acquire" and effect.who not in dict(ghost.ends):
+            lease_id = asked.header("x-ms-proposed-lease-id")
+            ghost = ghost._replace(leases=with_pair(ghost.leases, effect.who, lease_id))
+        is_recorded = op_of(op) in (after.meta(LINEAGE) or "")
+        return ghost._replace(recorded=ghost.recorded | {op}) if is_recorded else ghost
 
     def see_foreign(self, ghost: Ghost, before: Services, after: Services) -> Ghost:
         """Note what is forgotten: what an update that has ended had recorded, or a create that was deleted."""
@@ -120,8 +143,9 @@ class UpdateRules:
         known = {self._ops[who] for who, ended in ghost.ends if ended.status == 0}
         if self._creates and (blob is None or blob.content == CREATED_AGAIN):
             known |= {op for op, _ in ghost.applied}
-        lost = {op for op in known if op_of(op) not in kept}
-        return ghost._replace(forgotten=ghost.forgotten | lost)
+        was = "" if (found := self.find(before)) is None else found.meta(LINEAGE) or ""
+        lost = {op for op in known if op_of(op) in was and op_of(op) not in kept}
+        return ghost._replace(forgotten=ghost.forgotten | lost, is_alone=False)
 
     def see_told(self, ghost: Ghost, who: str, event: tuple[Any, ...], now: float) -> Ghost:
         kind, op, text = event
@@ -129,18 +153,47 @@ class UpdateRules:
         return ghost._replace(disk=with_pair(ghost.disk, op, text))
 
     def see_kill(self, ghost: Ghost, who: str) -> Ghost:
-        return ghost
+        return ghost._replace(killed=ghost.killed | {who})
 
     def see_end(self, ghost: Ghost, who: str, ended: Ended, services: Services) -> Ghost:
         op = self._ops[who]
         appliers = dict(ghost.applied).get(op, ())
-        if ended.status == 0 and len(appliers) != 1 and op not in ghost.forgotten and not self._is_there(op, services):
+        if who in self._others:
+            self._check_other(ghost, who, ended, services)
+            return ghost._replace(ends=with_pair(ghost.ends, who, ended))
+        is_done = (
+            op in (*ghost.forgotten, *ghost.recorded) or self._find_done(ghost, op) or self._is_there(op, services)
+        )
+        if ended.status == 0 and len(appliers) != 1 and not is_done:
             raise Violation(f"{who} ended 0 ({ended.outcome}), and {op} was not applied")
         if ended.status in REFUSED and self._is_denied(ghost, who, appliers):
             raise Violation(f"{who} ended {ended.status} ({ended.outcome}), and {op} was applied")
         if ended.status not in (0, 74, *REFUSED):
             raise Violation(f"{who} ended {ended.status}: {ended.outcome}")
+        if ended.status == 74 and self._knows and ghost.is_alone:
+            raise Violation(f"{who} ended 74 ({ended.outcome}), and no other program has written")
+        blob = self.find(services)
+        if blob is not None and blob.lease is not None and dict(ghost.leases).get(who) == blob.lease.id:
+            raise Violation(f"{who} ended {ended.status}, and left its lease")
         return ghost._replace(ends=with_pair(ghost.ends, who, ended))
+
+    def _check_other(self, ghost: Ghost, who: str, ended: Ended, services: Services) -> None:
+        """Check what a process says of the op of another: that its key names another change, or how that ended."""
+        op = self._ops[who]
+        appliers = dict(ghost.applied).get(op, ())
+        if ended.outcome == "committed" and not appliers and not self._is_there(op, services):
+            raise Violation(f"{who} says of {op} that it was applied, and it was not")
+        if ended.outcome == "not_committed" and appliers and op not in ghost.forgotten:
+            raise Violation(f"{who} says of {op} that it was not applied, and it was")
+        if ended.outcome == "applied_before" and self._others[who] == "changes":
+            raise Violation(f"{who} took the key of another change for its own")
+        if ended.status not in (0, 2, 44, 45, 53, 74):
+            raise Violation(f"{who} ended {ended.status}: {ended.outcome}")
+
+    def _find_done(self, ghost: Ghost, op: str) -> list[str]:
+        """Return the processes that ended 0 for an op."""
+        ended = (who for who, ended in ghost.ends if ended.status == 0 and who not in self._others)
+        return [who for who in ended if self._ops[who] == op]
 
     def _is_there(self, op: str, services: Services) -> bool:
         """Return whether the content has the letter of an op all the same, so that there was nothing to apply."""
@@ -183,8 +236,9 @@ def updater(name: str, *, op: str | None = None, after: str | None = None, **pla
     """Return a process that adds a letter to the content, by an op of its own or under a key."""
     letter = (op or name).encode()
     key = op_of(op or name)
+    other, seconds = plan.pop("other", None), plan.pop("seconds", 60.0)
     if op is not None:
-        plan = {"is_keyed": True, "change": Change.of([op], op), **plan}
+        plan = {"is_keyed": True, "change": Change.of([op, other or ""], op), **plan}
     transform: Callable[[bytes], bytes] = plan.pop("transform", lambda content: content + letter)
 
     def main(process: Process) -> str:
@@ -196,9 +250,19 @@ def updater(name: str, *, op: str | None = None, after: str | None = None, **pla
             now=lambda: service.moment(process.now),
             journal=MemoryJournal(process, key, keyed=settings.is_keyed),
         )
-        return update(BlobContent(target, settings.lease_id), settings, process.deadline(60), hooks).outcome
+        return update(BlobContent(target, settings.lease_id), settings, process.deadline(seconds), hooks).outcome
 
-    return Program(name, main, after=after, op=op)
+    return Program(name, main, after=after, op=op, other=other)
+
+
+def asker(name: str, op: str, after: str) -> Program:
+    """Return a process that asks how an op ended, as ``--status`` does."""
+
+    def main(process: Process) -> str:
+        target = Target(process.account, Address(Kind.BLOB, tuple(PATH.split("/", 1))))
+        return find_status(BlobContent(target, None), op_of(op), process.deadline(30), is_keyed=True).outcome
+
+    return Program(name, main, after=after, op=op, other="asks")
 
 
 def stored(content: bytes = b"s", path: str = PATH) -> Services:
@@ -207,62 +271,11 @@ def stored(content: bytes = b"s", path: str = PATH) -> Services:
     return {"blob": BlobService().write(path, 0.0, content=content, metadata=metadata)}
 
 
-def _change_blob(**changes: Any) -> Foreign:
-    """Return a write that drops the metadata, unless it says which."""
-
-    def act(services: Services, now: float) -> Services | None:
-        blobs: BlobService = services["blob"]
-        if (blob := blobs.blobs.get(PATH)) is None or service.is_locked(blob.lease, now):
-            return None
-        made = {name: value(blob) if callable(value) else value for name, value in changes.items()}
-        return {**services, "blob": blobs.write(PATH, now, **made)}
-
-    return act
-
-
-def _take_back(blob: Blob) -> tuple[tuple[str, str], ...]:
-    """Return the metadata without the last entry of the lineage."""
-    rest = (blob.meta(LINEAGE) or "").partition(",")[2]
-    others = tuple(pair for pair in blob.metadata if pair[0] != LINEAGE)
-    return tuple(sorted((*others, (LINEAGE, rest)))) if rest else others
-
-
-def _delete(services: Services, now: float) -> Services | None:
-    blobs: BlobService = services["blob"]
-    blob = blobs.blobs.get(PATH)
-    if blob is None or service.is_locked(blob.lease, now):
-        return None
-    return {**services, "blob": blobs.delete(PATH)}
-
-
-def _recreate(services: Services, now: float) -> Services | None:
-    deleted = _delete(services, now)
-    if deleted is None:
-        return None
-    return {**services, "blob": deleted["blob"].write(PATH, now, content=CREATED_AGAIN)}
-
-
-def _break(services: Services, now: float) -> Services | None:
-    blobs: BlobService = services["blob"]
-    blob = blobs.blobs.get(PATH)
-    if blob is None or blob.lease is None or not service.is_locked(blob.lease, now):
-        return None
-    return {**services, "blob": blobs.with_lease(PATH, replace(blob.lease, broken=now))}
-
-
-FOREIGN: dict[str, Foreign] = {
-    "writes, and drops the metadata": _change_blob(content=lambda blob: blob.content + b"f", metadata=()),
-    "writes, and keeps the metadata": _change_blob(content=lambda blob: blob.content + b"f"),
-    "writes other content and metadata that it had read before": _change_blob(content=b"g", metadata=_take_back),
-    "wipes the metadata": _change_blob(metadata=()),
-    "deletes the blob": _delete,
-    "deletes the blob and creates it again": _recreate,
-    "breaks the lease": _break,
-}
 _KEEPS = {"writes, and keeps the metadata": FOREIGN["writes, and keeps the metadata"]}
 # A network that sends a write twice, and a program that drops the lineage before azguard looks, are one too many: the
 # refusal of the second copy then looks like that of the only one. docs/guarantees.md says so.
 ONCE = tuple(each for each in faults.USUAL if each is not Fault.TWICE)
+_REPLACES = {"writes other content, and keeps the metadata": foreign.change_blob(content=b"g")}
 _SAME: dict[str, Any] = {"transform": lambda content: content if b"K" in content else content + b"K"}
 
 
@@ -279,12 +292,19 @@ def scenarios() -> Iterator[Scenario]:
         slow_seconds=0.0,
     )
     bare: dict[str, Any] = {"stamps": False}
+    unknown: dict[str, Any] = {"knows": False}
     both = updater("A", **bare), updater("B", **bare)
-    yield _scenario("updates, no lineage", *both, alphabet=ONCE, slow_seconds=0.0)
+    yield _scenario("updates, no lineage", *both, alphabet=ONCE, slow_seconds=0.0, **unknown)
     most: dict[str, Any] = {"bound": Bound(faults=2, foreign=1)}
     yield _scenario("update, lineage", updater("A"), alphabet=ONCE, **most)
     yield _scenario("update, lease", updater("A", **lease), alphabet=faults.OF_TIME)
-    yield _scenario("update, no lineage", updater("A", **bare), alphabet=ONCE, **most)
+    yield _scenario("update, no lineage", updater("A", **bare), alphabet=ONCE, **most, **unknown)
+    twice: dict[str, Any] = {"alphabet": (Fault.TWICE,), "foreign": {}, **unknown}
+    yield _scenario("update, no lineage, sent twice", updater("A", **bare), **twice)
+    late = updater("A", seconds=0.01, **lease)
+    yield _scenario("update, lease, given up", late, alphabet=ONCE, foreign={})
+    hurried = updater("A", seconds=0.01)
+    yield _scenario("update, given up", hurried, alphabet=ONCE, bound=Bound(faults=2, foreign=1))
     held: BlobService = stored()["blob"]
     yield _scenario(
         "update, caller's lease",
@@ -301,10 +321,28 @@ def scenarios() -> Iterator[Scenario]:
     yield _scenario("op-id twice", updater("A", op="K"), updater("B", op="K", after="A"), alphabet=ONCE, **killed)
     unchanged = updater("B", op="K", after="A", **_SAME)
     yield _scenario("op-id unchanged", updater("A", op="K", **_SAME), unchanged, alphabet=ONCE, **killed)
+    yield _scenario(
+        "op-id, nothing to change",
+        updater("A", op="K", **_SAME),
+        unchanged,
+        services=stored(b"sK"),
+        alphabet=ONCE,
+        foreign=_REPLACES,
+        bound=Bound(faults=1, foreign=1, kills=1),
+        short=Bound(foreign=1),
+    )
+    yield _scenario(
+        "op-id of another change",
+        updater("A", op="K"),
+        updater("B", op="K", after="A", other="changes"),
+        asker("C", "K", after="B"),
+        alphabet=ONCE,
+        **killed,
+    )
     yield _scenario("op-id at once", updater("A", op="K"), updater("B", op="K"), foreign=_KEEPS, judges_doubts=False)
     empty = {"blob": BlobService()}
     made = updater("A", create=b""), updater("B", create=b"")
-    yield _scenario("creates", *made, services=empty, alphabet=ONCE, creates=True)
+    yield _scenario("creates", *made, services=empty, alphabet=ONCE, creates=True, knows=False)
 
 
 #: A lease that the caller of an update holds.
@@ -320,13 +358,14 @@ def _scenario(
     bound: Bound = _BOUND,
     short: Bound = _SHORT,
     creates: bool = False,
+    knows: bool = True,
     **more: Any,
 ) -> Scenario:
     return Scenario(
         name=name,
         programs=programs,
         services=services or stored(),
-        rules=UpdateRules(programs, creates=creates),
+        rules=UpdateRules(programs, creates=creates, knows=knows),
         bound=bound,
         short=short,
         foreign=more.pop("foreign", FOREIGN),

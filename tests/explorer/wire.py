@@ -10,6 +10,7 @@ from enum import Enum
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from azguard.accounts.account import Account, Auth
+from azguard.wire import exchange
 from azguard.wire.client import Limits
 from azguard.wire.connections import Headers, Reply
 from azguard.wire.exchange import REQUEST_ID
@@ -122,8 +123,8 @@ class _Client:
             raise BrokenAnswer(Broken.TIMED_OUT)
         if not isinstance(answer, Answer):
             raise BrokenAnswer(Broken.CLOSED)
-        if answer.is_of_another:
-            raise BrokenAnswer(Broken.OF_ANOTHER_REQUEST)
-        told = {**dict(answer.headers), ECHO: headers.get(ECHO, ""), "Content-Length": str(len(answer.body))}
+        echo = "another" if answer.is_of_another else headers.get(ECHO, "")
+        told = {**dict(answer.headers), ECHO: echo, "Content-Length": str(len(answer.body))}
+        exchange.check_echo(headers, told)
         content = b"" if method == "HEAD" else answer.body
         return Reply(answer.status, "", Headers([f"{name}: {value}" for name, value in told.items()]), content)

@@ -7,9 +7,10 @@ process has something to send only if that process is stopped, which the bound c
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
-from tests.explorer import faults, names
+from tests.explorer import faults, names, stories
 from tests.explorer.faults import Fault
 from tests.explorer.player import Ended, Node, Player, Program, Sleep, Told
 from tests.explorer.wire import Answer, Asked, Silence
@@ -41,10 +42,16 @@ class Bound(NamedTuple):
     kills: int = 0
     #: How often time passes while a process is stopped.
     stops: int = 0
+    #: How often another process goes on although the one that acted last could go on itself; None is without a bound.
+    switches: int | None = None
 
     def __str__(self) -> str:
-        words = zip(("fault", "foreign step", "kill", "stop"), self, strict=True)
-        return ", ".join(f"{count} {word}{'' if count == 1 else 's'}" for word, count in words if count) or "no fault"
+        words = zip(("fault", "foreign step", "kill", "stop", "switch"), self, strict=True)
+        return ", ".join(_pluralize(count, word) for word, count in words if count) or "no fault"
+
+
+def _pluralize(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 'es' if word.endswith('h') else 's'}"
 
 
 class Effect(NamedTuple):
@@ -122,7 +129,7 @@ class ProcessState(NamedTuple):
     #: When it goes on; None while it has something to send, or has ended.
     wakes: float | None = None
     #: What it is told then.
-    answer: Silence | None = None
+    answer: Answer | Silence | None = None
     #: The versions that it was told of, in that order: see ``names``.
     versions: tuple[str, ...] = ()
     is_killed: bool = False
@@ -142,7 +149,7 @@ class ProcessState(NamedTuple):
     @property
     def key(self) -> object:
         """Return what tells it from others."""
-        return (self.node.number if self.node else 0, self.wakes, self.is_killed, self.versions)
+        return (self.node.number if self.node else 0, self.wakes, self.answer, self.is_killed, self.versions)
 
 
 class State(NamedTuple):
@@ -155,13 +162,21 @@ class State(NamedTuple):
     under_way: tuple[tuple[str, Asked], ...]
     left: Bound
     ghost: Any
+    #: The process that acted last.
+    active: int | None = None
 
     @property
     def key(self) -> int:
         """Return a digest."""
         services = tuple((name, service.key) for name, service in self.services.items())
         waits = tuple(each.key for each in self.processes)
-        return hash((services, self.now, waits, self.under_way, self.left, self.ghost))
+        active = None if self.left.switches is None else self.active
+        return hash((services, self.now, waits, self.under_way, self.left, self.ghost, active))
+
+    def is_switch(self, index: int) -> bool:
+        """Return whether another process could go on that acted last."""
+        active = self.active
+        return active not in (None, index) and self.processes[active].asked is not None
 
     @property
     def is_over(self) -> bool:
@@ -198,7 +213,8 @@ class World:
         """Yield the steps that can be taken."""
         ready = [index for index, each in enumerate(state.processes) if each.asked is not None]
         for index in ready:
-            yield from self._requests(state, index)
+            if state.left.switches != 0 or not state.is_switch(index):
+                yield from self._requests(state, index)
         yield from (Choice("arrives", index) for index in range(len(state.under_way)))
         if state.is_over:
             return
@@ -252,7 +268,7 @@ class World:
                 return self._describe_request(state, choice, after)
             case "arrives":
                 who, asked = state.under_way[choice.number]
-                return f"{who}: {describe(asked)} arrives late → {self._last_answer(state, who, asked)}"
+                return f"{who}: {stories.describe(asked)} arrives late → {self._last_answer(state, who, asked)}"
             case "foreign":
                 return f"another program {choice.what}"
         return f"{after.now - state.now:.2f} s pass"
@@ -261,11 +277,13 @@ class World:
         who, asked = self._names[choice.number], state.processes[choice.number].asked
         assert asked is not None
         if choice.kind == "killed":
-            return f"{who}: {describe(asked)} → " + ("applied; killed" if choice.what else "killed before it is sent")
+            return f"{who}: {stories.describe(asked)} → " + (
+                "applied; killed" if choice.what else "killed before it is sent"
+            )
         node = after.processes[choice.number].node
         assert node is not None
         told = self._last_answer(state, who, asked) if choice.what is None else choice.what.value
-        return f"{who}: {describe(asked)} → {told}{_describe_end(node)}"
+        return f"{who}: {stories.describe(asked)} → {told}{stories.describe_end(node)}"
 
     def _last_answer(self, state: State, who: str, asked: Asked) -> str:
         _, answer = state.services[asked.service].answer(asked, state.now)
@@ -276,6 +294,9 @@ class World:
         asked = process.asked
         assert asked is not None
         assert process.node is not None
+        if state.left.switches is not None and state.is_switch(index):
+            state = state._replace(left=state.left._replace(switches=state.left.switches - 1))
+        state = state._replace(active=index)
         if fault is not None:
             state = state._replace(left=state.left._replace(faults=state.left.faults - 1))
         answer: Answer | None = None
@@ -283,13 +304,15 @@ class World:
             state, answer = self._apply(state, who, asked)
         if faults.is_under_way(fault):
             state = state._replace(under_way=(*state.under_way, (who, asked)))
-        told = faults.spoil(fault, answer, _find_stored(process.node), state.now)
+        told = faults.spoil(fault, answer, _find_stored(process.node, asked), state.now)
         if isinstance(told, Answer) and fault is not Fault.STORED:
             told, versions = names.to_process(told, process.versions)
             process = process._replace(versions=versions)
-        if told is Silence.TIMEOUT:
-            waiting = process._replace(wakes=state.now + asked.patience, answer=told)
-            return _put(state, index, waiting)
+        if told is Silence.TIMEOUT or fault is Fault.DELAYED:
+            seconds = min(asked.patience, faults.DELAY_SECONDS) if fault is Fault.DELAYED else asked.patience
+            if seconds == asked.patience:
+                told = Silence.TIMEOUT
+            return _put(state, index, process._replace(wakes=state.now + seconds, answer=told))
         return self._go_on(_put(state, index, process), index, told)
 
     def _apply(self, state: State, who: str, asked: Asked) -> tuple[State, Answer]:
@@ -366,24 +389,13 @@ def _put(state: State, index: int, process: ProcessState) -> State:
     return state._replace(processes=(*state.processes[:index], process, *state.processes[index + 1 :]))
 
 
-def _find_stored(node: Node) -> Answer | None:
-    """Return the last answer that a process was given."""
-    seen = (each.seen[1] for each in reversed(node.history()[1:]) if len(each.seen) == 2)
-    return next((each for each in seen if isinstance(each, Answer) and not each.is_of_another), None)
-
-
-def describe(asked: Asked) -> str:
-    """Return a request as a story tells it."""
-    conditions = [
-        f"{name} {value}"
-        for name, value in asked.headers
-        if name in ("if-match", "if-none-match", "x-ms-lease-id", "x-ms-proposed-lease-id", "x-ms-copy-source")
-        or name == "x-ms-blob-condition-appendpos"
+def _find_stored(node: Node, asked: Asked) -> Answer | None:
+    """Return the last answer that a process was given to such a request, or if there is none, to any."""
+    history = node.history()
+    given = [
+        (before.step, after.seen[1])
+        for before, after in pairwise(history)
+        if isinstance(before.step, Asked) and isinstance(after.seen[1], Answer) and not after.seen[1].is_of_another
     ]
-    body = f" [{asked.body.decode(errors='replace')}]" if 0 < len(asked.body) < 60 else ""
-    return " ".join([asked.action, asked.path, *conditions]) + body
-
-
-def _describe_end(node: Node) -> str:
-    step = node.step
-    return f"; ends {step.status} ({step.outcome})" if isinstance(step, Ended) else ""
+    alike = [answer for step, answer in given if (step.action, step.path) == (asked.action, asked.path)]
+    return next(reversed([*(answer for _, answer in given), *alike]), None)

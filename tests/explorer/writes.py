@@ -18,13 +18,16 @@ from azguard.blobs.copies import BlobCopy, CopySettings
 from azguard.guards.resolve import POSITION, Conditions
 from azguard.requests.lineage import KEY, new_op
 from tests.explorer.blob_service import Blob, BlobService
-from tests.explorer.faults import USUAL
+from tests.explorer.faults import USUAL, Fault
+from tests.explorer.foreign import FOREIGN, PATH
 from tests.explorer.player import Ended, Process, Program
-from tests.explorer.updates import FOREIGN, ONCE, PATH, REFUSED, Even, Ghost, stored, with_pair
+from tests.explorer.updates import ONCE, REFUSED, Even, Ghost, stored, with_pair
 from tests.explorer.world import Bound, Effect, Scenario, Services, Violation
 from tests.support.no_records import NoRecords
 
 SOURCE = "site/source"
+#: The network alone: beside a program that drops the lineage it cannot be known (``ONCE``).
+TWICE = (Fault.TWICE,)
 # A create can bring back what was deleted meanwhile, as docs/guarantees.md says.
 _KEEPING = ("writes, and drops the metadata", "writes, and keeps the metadata")
 _LEAST = (*_KEEPING, "deletes the blob")
@@ -146,22 +149,32 @@ def scenarios() -> Iterator[Scenario]:
     log: BlobService = BlobService().write(PATH, 0.0, content=b"s", kind="AppendBlob")
     source: BlobService = stored()["blob"]
     yield _scenario("put", _put, stored())
+    yield _scenario("put, sent twice", _put, stored(), alphabet=TWICE)
     yield _scenario("create", _put, nothing, reads=False)
+    yield _scenario("create, sent twice", _put, nothing, reads=False, alphabet=TWICE)
     yield _scenario("delete", _delete, stored())
     yield _scenario("append", _append, {"blob": log}, reads=False)
     yield _scenario("copy", _copy, {"blob": source.write(SOURCE, 0.0, content=b"c")})
 
 
-def _scenario(name: str, write: Write, services: Services, *, reads: bool = True) -> Scenario:
+def _scenario(
+    name: str,
+    write: Write,
+    services: Services,
+    *,
+    reads: bool = True,
+    alphabet: tuple[Fault, ...] | None = None,
+) -> Scenario:
+    foreign = 0 if write is _append or alphabet is TWICE else 1
     return Scenario(
         name=name,
         programs=(_writer("A", write, reads=reads), _writer("B", write, reads=reads)),
         services=services,
         rules=WriteRules(keeps=write is _append),
-        bound=Bound(faults=1, foreign=0 if write is _append else 1),
+        bound=Bound(faults=1, foreign=foreign),
         short=Bound(faults=1, foreign=0 if write in (_append, _copy, _put) else 1),
         foreign={name: FOREIGN[name] for name in (_LEAST if reads else _KEEPING)},
         # After a refused delete nothing tells who deleted it: azguard says so because the network may send it twice.
         judges_doubts=write is not _put or reads,
-        alphabet=USUAL if write is _delete else ONCE,
+        alphabet=alphabet or (USUAL if write is _delete else ONCE),
     )

@@ -1,0 +1,235 @@
+"""Updates and puts of one file, which the service guards by its lease alone, and a lease of a file has no end."""
+
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from azguard.accounts.account import Target
+from azguard.address import Address, Kind
+from azguard.files import replacing, writes
+from azguard.files.guarding import Guarding
+from azguard.files.properties import SmbProperties
+from azguard.files.replacing import FileUpload
+from azguard.files.updates import FileContent
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag
+from azguard.leases.owner_records import ProcessLease, ProcessLeases
+from azguard.leases.owners import OWNER, Owner
+from azguard.processes.notes import ProcessNote, ProcessNotes
+from azguard.requests.lineage import new_op
+from azguard.resources.properties import ContentHeaders
+from azguard.updates.plan import UpdateHooks, UpdatePlan
+from azguard.updates.update import update
+from tests.explorer import service
+from tests.explorer.blob_service import Blob
+from tests.explorer.faults import Fault
+from tests.explorer.file_service import File, FileService
+from tests.explorer.foreign import LINEAGE
+from tests.explorer.player import Process, Program
+from tests.explorer.updates import Even, Ghost, MemoryJournal, UpdateRules, op_of
+from tests.explorer.world import Bound, Effect, Foreign, Scenario, Services, Violation
+from tests.support.no_records import NoRecords
+
+PATH = "share/a"
+_ALPHABET = (Fault.LOST_AFTER, Fault.LOST_BEFORE, Fault.TWICE, Fault.LATE, Fault.BUSY_AFTER, Fault.STORED)
+
+
+class _Note(ProcessNote):
+    """A note on a disk that a story remembers."""
+
+    def __init__(self, process: Process, name: str, facts: dict[str, str]) -> None:
+        super().__init__(Path(name), facts)
+        self._process = process
+
+    def write(self, **facts: str) -> None:
+        self.facts |= facts
+        self._process.tell("disk", self.path.name, json.dumps(self.facts))
+
+    def close(self, *, is_done: bool) -> None:
+        if is_done and not self.is_left:
+            self._process.tell("disk", self.path.name, None)
+
+
+class _Leases(ProcessLeases):
+    """Notes of leases, of which those are abandoned that were there when the process began."""
+
+    def __init__(self, process: Process) -> None:
+        object.__setattr__(self, "folder", Path("/nowhere"))
+        object.__setattr__(self, "_process", process)
+
+    def open(self, target: Target, lease_id: str) -> ProcessLease:
+        address = target.address
+        facts = {"endpoint": target.endpoint, "kind": str(address.kind), "container": address.container}
+        note = _Note(self._process, f"lease {lease_id}", {})  # type: ignore[attr-defined]  # set in __init__
+        note.write(**facts, path=address.path, lease_id=lease_id)
+        return ProcessLease(lease_id, note)
+
+    def find_abandoned(self, target: Target) -> Iterator[ProcessLease]:
+        process: Process = self._process  # type: ignore[attr-defined]  # set in __init__
+        for name, text in process.given:
+            if name.startswith("lease "):
+                facts = json.loads(text)
+                yield ProcessLease(facts["lease_id"], _Note(process, name, facts))
+
+
+class _Notes(ProcessNotes):
+    """Notes of temporary files, as ``_Leases`` has those of leases."""
+
+    def __init__(self, process: Process) -> None:
+        object.__setattr__(self, "_process", process)
+
+    def open(self, name: str, facts: Mapping[str, str]) -> ProcessNote:
+        note = _Note(self._process, f"file {name}", {})  # type: ignore[attr-defined]  # set in __init__
+        note.write(**facts)
+        return note
+
+    def find_abandoned(self) -> Iterator[ProcessNote]:
+        process: Process = self._process  # type: ignore[attr-defined]  # set in __init__
+        yield from (_Note(process, name, json.loads(text)) for name, text in process.given if name.startswith("file "))
+
+
+class FileRules(UpdateRules):
+    """The rules of updates, for a file; nothing is left beside it that no note tells of."""
+
+    def find(self, services: Services) -> Blob | None:
+        found: File | None = services["file"].files.get(PATH)
+        if found is None:
+            return None
+        others = tuple(pair for pair in found.metadata if pair[0] != OWNER)
+        return Blob(found.etag, found.written, found.content, others)
+
+    def see_effect(self, ghost: Ghost, effect: Effect) -> Ghost:
+        ghost = super().see_effect(ghost, effect)
+        return ghost._replace(late=ghost.late | {effect.asked.path}) if effect.who in ghost.killed else ghost
+
+    def check_over(self, ghost: Ghost, services: Services, now: float) -> None:
+        files: FileService = services["file"]
+        known = [text for name, text in ghost.disk if name.startswith("lease ")]
+        noted = [json.loads(text)["path"] for name, text in ghost.disk if name.startswith("file ")]
+        for path, each in files.files.items():
+            is_known = path.partition("/")[2] in noted or any(json.loads(text)["lease_id"] in path for text in known)
+            if path in ghost.late:
+                continue
+            if path != PATH and not is_known:
+                raise Violation(f"{path} is left, and no note tells of it")
+            lease = each.lease
+            if lease is not None and lease.state(now) == "leased" and not any(lease.id in text for text in known):
+                raise Violation(f"the lease of {path} is left, and no note tells of it")
+            if not known and path == PATH and each.meta(OWNER) is not None:
+                raise Violation("the record of a holder is left, and no note tells of it")
+
+
+def _guarding(process: Process) -> Guarding:
+    owner = Owner(process.name, "host", 1, "sh", None)
+    return Guarding(NoRecords(), owner, _Leases(process), _Notes(process))
+
+
+def _target(process: Process) -> Target:
+    return Target(process.account, Address(Kind.FILE, tuple(PATH.split("/", 1))))
+
+
+def _updater(name: str, *, op: str | None = None, after: str | None = None) -> Program:
+    letter, key = (op or name).encode(), op_of(op or name)
+
+    def main(process: Process) -> str:
+        plan = UpdatePlan(lambda content: content + letter, key, guard_by_lease=True, is_keyed=op is not None)
+        hooks = UpdateHooks(
+            chance=Even(),
+            new_op=lambda: new_op(process.make(12)),
+            now=lambda: service.moment(process.now),
+            journal=MemoryJournal(process, key, keyed=plan.is_keyed),
+        )
+        made = FileContent(_target(process), _guarding(process))
+        return update(made, plan, process.deadline(60), hooks).outcome
+
+    return Program(name, main, after=after, op=op)
+
+
+def _putter(name: str, *, after: str | None = None) -> Program:
+    """Return a process that reads a file, and puts what it read with its letter."""
+
+    def main(process: Process) -> str:
+        target, guarding = _target(process), _guarding(process)
+        found = writes.fetch(target, None, process.deadline(30))
+        etag = quote_etag(found.etag)
+        size = found.size
+        upload = FileUpload(
+            target=target,
+            metadata={key: value for key, value in found.metadata.items() if key == "owner"},
+            conditions=Conditions({"If-Match": etag}, "if-match", etag),
+            deadline=process.deadline(30),
+            op=op_of(name),
+            headers=ContentHeaders(),
+            smb=SmbProperties(),
+        )
+        content = _CONTENTS[size] + name.encode()
+        replacing.put(upload, io.BytesIO(content), len(content), guarding, lambda done: None)
+        return "committed"
+
+    return Program(name, main, after=after)
+
+
+# A put sends what its process made of the content that it read: here that is told by the length.
+_CONTENTS = {1: b"s", 2: b"sf"}
+
+
+def _foreign(change: Callable[[FileService, File, float], FileService]) -> Foreign:
+    def act(services: Services, now: float) -> Services | None:
+        files: FileService = services["file"]
+        found = files.files.get(PATH)
+        if found is None:
+            return None
+        return {**services, "file": change(files, found, now)}
+
+    return act
+
+
+def _unless_leased(change: Callable[[FileService, File, float], FileService]) -> Foreign:
+    act = _foreign(change)
+
+    def guarded(services: Services, now: float) -> Services | None:
+        found: File | None = services["file"].files.get(PATH)
+        return None if found is None or service.is_locked(found.lease, now) else act(services, now)
+
+    return guarded
+
+
+FOREIGN: dict[str, Foreign] = {
+    "writes the content": _unless_leased(
+        lambda files, found, now: files.write(PATH, now, content=found.content + b"f")
+    ),
+    "wipes the metadata": _unless_leased(lambda files, found, now: files.write(PATH, now, metadata=())),
+}
+
+
+def scenarios() -> Iterator[Scenario]:
+    """Yield the scenarios of one file."""
+    yield _scenario("file updates", _updater("A"), _updater("B"), bound=Bound(switches=2), short=Bound(switches=1))
+    yield _scenario("file update", _updater("A"), bound=Bound(faults=2, foreign=1), short=Bound(faults=1, foreign=1))
+    yield _scenario("file put", _putter("A"), bound=Bound(faults=2, foreign=1), short=Bound(faults=1, foreign=1))
+    yield _scenario(
+        "file update, killed",
+        _updater("A", op="K"),
+        _updater("B", op="K", after="A"),
+        bound=Bound(faults=1, kills=1),
+        short=Bound(kills=1),
+    )
+
+
+def _scenario(name: str, *programs: Program, bound: Bound, short: Bound | None = None, **more: Any) -> Scenario:
+    metadata = (LINEAGE, f"{op_of('first')}.-"), ("owner", "them")
+    files = FileService().write(PATH, 0.0, content=b"s", metadata=metadata)
+    return Scenario(
+        name=name,
+        programs=programs,
+        services={"file": files},
+        rules=FileRules(programs),
+        bound=bound,
+        short=short,
+        foreign=FOREIGN,
+        alphabet=_ALPHABET,
+        judges_doubts=False,
+        **more,
+    )

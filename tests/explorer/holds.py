@@ -1,0 +1,152 @@
+"""A lock that is held for the steps that follow: each step finds, checks or releases what its own job holds."""
+
+import json
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from azguard import ci_jobs
+from azguard.locks import job_locks
+from azguard.locks.acquire import LockAcquisition
+from azguard.locks.background_holder import HoldPlan
+from azguard.locks.hold_records import HoldRecord, HoldRecords, HoldState, JobScope
+from azguard.locks.lock_blobs import LockRequest
+from tests.explorer.blob_service import BlobService
+from tests.explorer.faults import Fault
+from tests.explorer.locks import BREAKS, find_lock, settings, target
+from tests.explorer.player import Ended, Process, Program
+from tests.explorer.updates import with_pair
+from tests.explorer.world import Bound, Effect, Scenario, Services, Violation
+from tests.support.no_records import NoRecords
+
+_SCOPE = "scope"
+_ALPHABET = (Fault.LOST_AFTER, Fault.LOST_BEFORE, Fault.TWICE, Fault.LATE, Fault.STORED)
+
+
+class _Holds(HoldRecords):
+    """The records of a machine that a story remembers."""
+
+    def __init__(self, process: Process) -> None:
+        super().__init__(Path("/nowhere"))
+        object.__setattr__(self, "_process", process)
+        object.__setattr__(self, "_kept", dict(process.given))
+
+    def save(self, hold: HoldRecord) -> None:
+        text = json.dumps(asdict(hold))
+        self._kept[hold.lease_id] = text  # type: ignore[attr-defined]  # set in __init__
+        self._process.tell("disk", hold.lease_id, text)  # type: ignore[attr-defined]  # set in __init__
+
+    def find(self, lease_id: str) -> HoldRecord | None:
+        return next((each for each in self._list() if each.lease_id == lease_id), None)
+
+    @contextmanager
+    def lock(self, lease_id: str, at_most_seconds: float) -> Iterator[None]:
+        yield
+
+    def _list(self) -> Iterator[HoldRecord]:
+        for text in self._kept.values():  # type: ignore[attr-defined]  # set in __init__
+            found: dict[str, Any] = json.loads(text)
+            yield HoldRecord(**{**found, "state": HoldState(found["state"])})
+
+
+class Ghost(NamedTuple):
+    """What the rules remember."""
+
+    disk: tuple[tuple[str, str], ...] = ()
+    #: The lease that the first job holds; None before, and once it is over.
+    lease: str | None = None
+    ends: tuple[tuple[str, Ended], ...] = ()
+
+
+class HoldRules:
+    """A step says what the service knows, and releases what its own job holds, and nothing else."""
+
+    def begin(self) -> Ghost:
+        return Ghost()
+
+    def find_given(self, ghost: Ghost, program: Program) -> tuple[tuple[str, str], ...]:
+        return ghost.disk
+
+    def see_effect(self, ghost: Ghost, effect: Effect) -> Ghost:
+        if effect.asked.action == "PUT lease release" and effect.who not in ("H1", "R1"):
+            raise Violation(f"{effect.who} released the lock of another job")
+        return ghost
+
+    def see_foreign(self, ghost: Ghost, before: Services, after: Services) -> Ghost:
+        return ghost
+
+    def see_told(self, ghost: Ghost, who: str, event: tuple[Any, ...], now: float) -> Ghost:
+        _, name, text = event
+        return ghost._replace(disk=with_pair(ghost.disk, name, text))
+
+    def see_kill(self, ghost: Ghost, who: str) -> Ghost:
+        return ghost
+
+    def see_end(self, ghost: Ghost, who: str, ended: Ended, services: Services) -> Ghost:
+        lease = find_lock(services).lease
+        is_held = lease is not None and lease.state(0.0) == "leased"
+        if who == "C1" and (ended.outcome == "held") is not is_held and ended.status != 53:
+            raise Violation(f"{who} says {ended.outcome}, and the lock is {'' if is_held else 'not '}held")
+        if who == "R1" and ended.status == 0 and is_held:
+            raise Violation(f"{who} says that the lock is released, and it is held")
+        if who in ("C2", "R2") and ended.status == 0:
+            raise Violation(f"{who} took the lock of another job for its own")
+        if ended.status not in (0, 44, 53, 74, 75, 77):
+            raise Violation(f"{who} ended {ended.status}: {ended.outcome}")
+        return ghost._replace(ends=with_pair(ghost.ends, who, ended))
+
+    def check_over(self, ghost: Ghost, services: Services, now: float) -> None:
+        """A lock that is held stays held."""
+
+    def find_truth(self, ghost: Ghost, who: str) -> Hashable:
+        return None
+
+
+def _hold(process: Process, own: JobScope) -> str:
+    holds, request = _Holds(process), LockRequest(target(process))
+    held = LockAcquisition(request, settings(process), process.deadline(20)).run()
+    holds.save(HoldPlan(request, settings(process), 20.0, holds, own).build_record(held))
+    return "held"
+
+
+def _check(process: Process, own: JobScope) -> str:
+    known = job_locks.find(target(process), {}, _Holds(process), own)
+    return job_locks.check(known, process.deadline(20)).state
+
+
+def _release(process: Process, own: JobScope) -> str:
+    holds = _Holds(process)
+    known = job_locks.find(target(process), {}, holds, own)
+    return job_locks.release(known, holds, NoRecords(), process.deadline(20), lambda text: None).outcome
+
+
+def _step(name: str, run: Callable[[Process, JobScope], str], after: str | None = None) -> Program:
+    """Return one step of the job whose number its name ends with."""
+    environ = {"GITHUB_ACTIONS": "true", "GITHUB_RUN_ID": "1", "GITHUB_RUN_ATTEMPT": "1", "GITHUB_JOB": name[-1]}
+    own = JobScope(_SCOPE, ci_jobs.find_job(environ))
+    return Program(name, lambda process: run(process, own), after=after)
+
+
+def scenarios() -> Iterator[Scenario]:
+    """Yield the scenarios of locks that are held beyond one command."""
+    steps = (
+        _step("H1", _hold),
+        _step("C2", _check, "H1"),
+        _step("R2", _release, "C2"),
+        _step("C1", _check, "R2"),
+        _step("R1", _release, "C1"),
+    )
+    yield Scenario(
+        name="hold, check, release",
+        programs=steps,
+        services={"blob": BlobService()},
+        rules=HoldRules(),
+        bound=Bound(faults=1, foreign=1),
+        short=Bound(foreign=1),
+        foreign=BREAKS,
+        alphabet=_ALPHABET,
+        slow_seconds=0.0,
+        judges_doubts=False,
+    )

@@ -1,0 +1,360 @@
+"""The mutants. Each leaves out one rule, or puts back one fault that was once found."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class AnchorGone(Exception):
+    """The text that a mutant replaces is not there, or there twice: the product has changed, and the mutant must."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of one file."""
+
+    name: str
+    #: The rule that it leaves out.
+    rule: str
+    file: str
+    old: str
+    new: str
+    #: The scenario of the explorer that catches it.
+    scenario: str
+    #: The bound under which it does, by ``Bound``'s fields; None is that of the short tests.
+    bound: dict[str, int] | None = None
+
+    def apply(self, root: Path) -> str:
+        """Put it into a tree; return the text of the file as it was.
+
+        Raises:
+            AnchorGone: the file has not exactly one place for it.
+        """
+        path = root / self.file
+        before = path.read_text()
+        if (count := before.count(self.old)) != 1:
+            raise AnchorGone(f"{self.name}: {self.file} has {count} places for it, not one:\n{self.old}")
+        path.write_text(before.replace(self.old, self.new))
+        return before
+
+
+_ONCE = "azguard/worker/once.py"
+_HANDLING = "azguard/worker/handling.py"
+_UPDATE = "azguard/updates/update.py"
+_LINEAGE = "azguard/requests/lineage.py"
+_CALLS = "azguard/requests/calls.py"
+_SETTLE = "azguard/requests/settle.py"
+_HELD = "azguard/locks/held_lock.py"
+_SLOTS = "azguard/locks/slot_leases.py"
+_BLOBS = "azguard/locks/lock_blobs.py"
+_JOBS = "azguard/locks/job_locks.py"
+_CONTENT = "azguard/blobs/update_content.py"
+
+MUTANTS = (
+    Mutant(
+        "a lost answer is a refusal",
+        "2, rule 0",
+        _CALLS,
+        "return CallOutcome.NOT_SENT if was_never_sent else CallOutcome.IN_DOUBT",
+        "return CallOutcome.NOT_SENT if was_never_sent else CallOutcome.REFUSED",
+        "put",
+    ),
+    Mutant(
+        "a 503 is a refusal",
+        "2, rule 0",
+        _CALLS,
+        "is_refused = found in REFUSALS or",
+        "is_refused = found in REFUSALS or found == 503 or",
+        "put",
+    ),
+    Mutant(
+        "a refusal of a single write is believed",
+        "2, rule 1",
+        _SETTLE,
+        "        if is_perhaps_ours(error, self.request.target):\n            try:",
+        "        if self.attempts < 0:\n            try:",
+        "put, sent twice",
+    ),
+    Mutant(
+        "a refusal of an update is believed",
+        "2, rule 1",
+        _UPDATE,
+        "if sent.outcome is CallOutcome.REFUSED and sent.error and is_perhaps_ours(sent.error, run.resource.target):",
+        "if sent.outcome is CallOutcome.NOT_SENT and sent.error:",
+        "update, no lineage, sent twice",
+    ),
+    Mutant(
+        "a refusal ends an earlier doubt",
+        "2, rule 1",
+        _UPDATE,
+        "            run.doubted = before  # This",
+        "            run.doubted = None  # This",
+        "update, lineage",
+        {"faults": 1, "foreign": 1},
+    ),
+    Mutant(
+        "a renamed file is taken for a refusal",
+        "2, rule 1",
+        "azguard/files/updates.py",
+        'if code == "ResourceNotFound" and not self._is_unchanged(state, deadline):',
+        "if False:",
+        "file update",
+        {"faults": 1, "foreign": 1},
+    ),
+    Mutant(
+        "the answer to another request is believed",
+        "2, rule 3",
+        "azguard/wire/exchange.py",
+        "if (echo := answered.get(REQUEST_ID)) and (given := asked.get(REQUEST_ID)) and echo != given:",
+        "if not answered:",
+        "lock, renewed",
+    ),
+    Mutant(
+        "the Date of an answer is the service's clock",
+        "2, rule 4",
+        "azguard/requests/service_codes.py",
+        'self.refused_at = find_time(answer.body().decode(errors="replace")) if is_refused else None',
+        "self.refused_at = date if is_refused else None",
+        "workers, one stopped",
+    ),
+    Mutant(
+        "a record alone says that a lock is held",
+        "2, rule 5",
+        _JOBS,
+        "    state = _look_at_lease(known, deadline)\n    if hold is not None:",
+        "    state = lease_state.look(known.target, deadline)\n    if hold is not None:",
+        "hold, check, release",
+    ),
+    Mutant(
+        "a record on a lock speaks for every lease",
+        "2, rule 5",
+        "azguard/leases/owners.py",
+        '        if not self.lease:\n            return "that lease is over"',
+        '        if self.lease == ".":\n            return "that lease is over"',
+        "lock, shown",
+    ),
+    Mutant(
+        "a listing ends with its first page",
+        "2, rule 6",
+        _CALLS,
+        "        markers.note(listing.continuation_token)\n        yield taken[0]\n",
+        "        markers.note(listing.continuation_token)\n        yield taken[0]\n        return\n",
+        "lock, readers",
+    ),
+    Mutant(
+        "azguard does not look for its own write",
+        "2, lineage",
+        _LINEAGE,
+        "return any(op == entry for entry, _ in self.entries) or (isinstance(op, str)",
+        "return op is None or (isinstance(op, str)",
+        "updates, lineage",
+    ),
+    Mutant(
+        "the lineage keeps one write",
+        "2, lineage",
+        _LINEAGE,
+        "entries=((op, bare(parent)), *self.entries)[:DEPTH]",
+        "entries=((op, bare(parent)), *self.entries)[:1]",
+        "updates, lineage",
+    ),
+    Mutant(
+        "each attempt has an op of its own",
+        "2, lineage",
+        "azguard/updates/run.py",
+        "lineage = state.lineage.after(plan.op, state.etag)",
+        "lineage = state.lineage.after(self.tools.new_op(), state.etag)",
+        "updates, lineage",
+    ),
+    Mutant(
+        "a version that was replaced proves that the write was not",
+        "2, lineage",
+        _LINEAGE,
+        "        return Verdict.NEVER\n    return Verdict.UNKNOWN",
+        "        return Verdict.NEVER\n    return Verdict.NEVER",
+        "update, lineage",
+        {"faults": 1, "foreign": 1},
+    ),
+    Mutant(
+        "an unchanged version proves that the write was not",
+        "2, the fence",
+        _UPDATE,
+        "            ended = supersede(run, self.lease)\n        except OutcomeUnknown as failure:",
+        "            run.doubted = None\n            ended = None\n        except OutcomeUnknown as failure:",
+        "update, given up",
+    ),
+    Mutant(
+        "a write that is sent again has no condition",
+        "2, the loop",
+        _CONTENT,
+        "        return lambda held: CommittedVersion.of(commit(_condition_on(state, held)))",
+        "        sent: list[int] = []\n\n"
+        "        def send(held: str | None) -> CommittedVersion:\n"
+        "            sent.append(1)\n"
+        "            under = _condition_on(state, held) if len(sent) == 1 else Conditions(lease_id=held)\n"
+        "            return CommittedVersion.of(commit(under))\n\n"
+        "        return send",
+        "update, lineage",
+        {"faults": 1, "foreign": 1},
+    ),
+    Mutant(
+        "a write loses the metadata of others",
+        "2, the loop",
+        _CONTENT,
+        "        stamp = add_lineage(settings.metadata or {}, state, lineage).get(KEY)",
+        "        stamp = add_lineage(settings.metadata or {}, state, lineage).get(KEY)\n"
+        "        settings = replace(settings, metadata={})",
+        "updates, lineage",
+    ),
+    Mutant(
+        "a key names every change",
+        "2, --op-id",
+        "azguard/updates/resource.py",
+        "    if change is None or applied.change is None or applied.change == change.digest:",
+        "    if change is None or applied.change is None or applied.at is None or applied.change:",
+        "op-id of another change",
+    ),
+    Mutant(
+        "a key whose change was there is forgotten",
+        "2, --op-id",
+        _UPDATE,
+        "            if work.is_unchanged and not run.plan.is_remembered:",
+        "            if work.is_unchanged:",
+        "op-id, nothing to change",
+    ),
+    Mutant(
+        "a run that was killed leaves no doubt",
+        "2, --op-id",
+        "azguard/updates/run.py",
+        "        if self.tools.journal is not None and self.plan.leaves_trace:\n"
+        "            self.tools.journal.record_sending",
+        "        if self.tools.journal is not None and self.attempts < 0:\n"
+        "            self.tools.journal.record_sending",
+        "op-id twice",
+        {"foreign": 1, "kills": 1},
+    ),
+    Mutant(
+        "a lease is acquired on any version",
+        "2, --guard lease",
+        _CONTENT,
+        'acquire(seconds, headers={"If-Match": state.etag or "*"}, **write_timeouts(deadline))',
+        "acquire(seconds, **write_timeouts(deadline))",
+        "updates, lease",
+    ),
+    Mutant(
+        "a ledger without the row of the update",
+        "2, --guard ledger",
+        "azguard/tables/updates.py",
+        "return lambda _: CommittedVersion(_transaction(self.target, changes, deadline))",
+        "return lambda _: CommittedVersion(_transaction(self.target, changes[:1], deadline))",
+        "entity, ledger",
+    ),
+    Mutant(
+        "a guess is no doubt: what may be there is sent again",
+        "2, everything else that writes",
+        _SETTLE,
+        "            return self.request.is_idempotent and outcome is not CallOutcome.REFUSED",
+        "            return True",
+        "append",
+    ),
+    Mutant(
+        "a lease that may be ours is not given back",
+        "4",
+        "azguard/updates/leases.py",
+        "        if lease_id is None:\n            return\n        self._id = None",
+        "        if lease_id is None or not self.held:\n            return\n        self._id = None",
+        "update, lease, given up",
+    ),
+    Mutant(
+        "a look carries the lease id of the write that it settles",
+        "4",
+        _CONTENT,
+        "        return replace(self, lease_id=None).read(deadline)",
+        "        return self.read(deadline)",
+        "update, caller's lease",
+        {"faults": 1, "foreign": 2},
+    ),
+    Mutant(
+        "a fence is not raised",
+        "5.2",
+        _BLOBS,
+        "        fence=(fence_before or 0) + 1,",
+        "        fence=fence_before or 1,",
+        "lock, two runs",
+    ),
+    Mutant(
+        "the term of a lock counts from its answer",
+        "5.5",
+        _SLOTS,
+        "            ends=sent_at + settings.seconds,",
+        "            ends=settings.now() + settings.seconds,",
+        "lock, to the end of its lease",
+    ),
+    Mutant(
+        "the term of a renewal counts from its answer",
+        "5.5",
+        _HELD,
+        "                self.ends = sent_at + self._held.seconds",
+        "                self.ends = self._now() + self._held.seconds",
+        "lock, renewed",
+    ),
+    Mutant(
+        "a refused renewal is a lost answer",
+        "5.6",
+        _HELD,
+        "    return is_lease_problem(error) or status(error) == HTTPStatus.NOT_FOUND\n\n\ndef release",
+        "    return status(error) == HTTPStatus.NOT_FOUND\n\n\ndef release",
+        "lock, renewed",
+    ),
+    Mutant(
+        "a job releases the lock of another",
+        "5.10",
+        "azguard/locks/hold_records.py",
+        "return hold.scope == self.scope and ci_jobs.is_own(hold.job, self.job)",
+        "return hold.scope == self.scope",
+        "hold, check, release",
+    ),
+    Mutant(
+        "a message is deleted before its key is noted as done",
+        "6",
+        _HANDLING,
+        "        try:\n            self._hold.finish()\n        except Changed:",
+        "        try:\n"
+        "            self._inbox.delete(self._taken, self._receipt)\n"
+        "            self._hold.finish()\n"
+        "        except Changed:",
+        "workers, one message",
+    ),
+    Mutant(
+        "a key that is done runs again",
+        "6",
+        _ONCE,
+        '        if row.get("state") == DONE:\n            is_other',
+        '        if row.get("state") == POISONED:\n            is_other',
+        "workers, one stopped",
+    ),
+    Mutant(
+        "a claim is taken over before its end",
+        "6",
+        _ONCE,
+        "return None if now is not None and now >= until else HeldByAnother",
+        "return None if now is not None else HeldByAnother",
+        "workers, one stopped",
+    ),
+    Mutant(
+        "a bad message is deleted before its copy is there",
+        "6",
+        _HANDLING,
+        "            copy = self._inbox.send_to_poison(self._taken)",
+        "            self._inbox.delete(self._taken, self._receipt)\n"
+        "            copy = self._inbox.send_to_poison(self._taken)",
+        "worker, poison",
+    ),
+    Mutant(
+        "a temporary file that may come late is forgotten",
+        "files",
+        "azguard/files/temporary.py",
+        "            made.is_doubtful = True\n            made.remove()\n            _raise_interruption",
+        "            made.remove()\n            _raise_interruption",
+        "file update",
+        {"faults": 1},
+    ),
+)

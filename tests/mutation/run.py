@@ -1,0 +1,75 @@
+"""Put mutants in, one at a time, and have the explorer look for them."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.mutation.mutants import Mutant
+
+ROOT = Path(__file__).parents[2]
+_PARTS = ("azguard", "cli", "commands", "tests")
+
+
+@dataclass(frozen=True)
+class Caught:
+    """How the explorer ended on a mutant."""
+
+    mutant: Mutant
+    #: What was violated; None if nothing was.
+    what: str | None
+    seconds: float
+    steps: int
+
+
+@contextmanager
+def copied_tree() -> Iterator[Path]:
+    """Copy the product and its tests, so that a mutant harms no one else."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *_PARTS]
+        listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+        for name in listed.stdout.splitlines():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, root / name, follow_symlinks=False)
+        yield root
+
+
+def play(mutant: Mutant, root: Path) -> Caught:
+    """Explore the scenario of a mutant until something is violated.
+
+    Raises:
+        AnchorGone: see ``Mutant.apply``.
+        RuntimeError: the explorer itself fails.
+    """
+    before = mutant.apply(root)
+    command = [sys.executable, "-m", "tests.explorer", mutant.scenario, "--first", "--json"]
+    command += ["--short"] if mutant.bound is None else ["--bound", json.dumps(mutant.bound)]
+    environ = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        done = subprocess.run(command, cwd=root, env=environ, check=False, capture_output=True, text=True)
+    finally:
+        (root / mutant.file).write_text(before)
+    if done.returncode not in (0, 1) or not done.stdout.startswith("{"):
+        raise RuntimeError(f"{mutant.name}: the explorer fails on it:\n{done.stderr}")
+    found = json.loads(done.stdout)
+    story = found["story"]
+    return Caught(mutant, found["what"], found["seconds"], len(story))
+
+
+def tabulate(caught: list[Caught]) -> str:
+    """Return the table as docs/guarantees.md has it."""
+    lines = ["| what was changed | rule | scenario | what the explorer found | seconds |", "|---|---|---|---|---|"]
+    for each in caught:
+        what = "nothing" if each.what is None else re.sub(r"[|]", "/", each.what)
+        lines.append(
+            f"| {each.mutant.name} | {each.mutant.rule} | {each.mutant.scenario} | {what} | {each.seconds:.1f} |"
+        )
+    return "\n".join(lines)
