@@ -198,7 +198,7 @@ def test_files_are_as_those_of_the_emulator(files_connection_string: str) -> Non
     assert endpoint is not None
     emulator = accounts.emulator({"file": int(endpoint[1])})
     name = f"s{uuid.uuid4().hex[:12]}"
-    emulator.share(Address(Kind.SHARE, (name,))).create_share()
+    sdk.share(emulator, Address(Kind.SHARE, (name,))).create_share()
     assert tell_of_files(_Memory(FileService()).account, name) == tell_of_files(emulator, name)
 
 
@@ -206,7 +206,7 @@ def tell_of_files(account: Account, share: str) -> list[object]:
     """Create, write, read, lease, rename and delete files; return what was answered, without versions and times."""
 
     def at(name: str) -> Any:
-        return account.file(Address(Kind.FILE, (share, name)))
+        return sdk.file(account, Address(Kind.FILE, (share, name)))
 
     def under(lease_id: str) -> dict[str, Any]:
         return {"headers": {"x-ms-lease-id": lease_id}}
@@ -229,7 +229,7 @@ def tell_of_files(account: Account, share: str) -> list[object]:
         return bytes(at("a").download_file(offset=0, length=100).readall())
 
     def list_files() -> list[str]:
-        found = account.directory(Address(Kind.DIR, (share, ""))).list_directories_and_files(name_starts_with="a")
+        found = sdk.directory(account, Address(Kind.DIR, (share, ""))).list_directories_and_files(name_starts_with="a")
         return [each.name for each in found]
 
     def replace_under(given: str) -> None:
