@@ -59,7 +59,7 @@ class BlobPutOptions(PutContentOptions):
         excludes("--recursive", "--snapshot-first", hint="azguard blob snapshot keeps one blob"),
         excludes(
             "--snapshot-first",
-            "--if-modified-since --if-unmodified-since --if-tags --fence --last-writer-wins",
+            "--if-none-match --if-modified-since --if-unmodified-since --if-tags --fence --last-writer-wins",
             "else another version may be replaced than the one that was kept",
             "name the version that is to be replaced: --etag ETAG",
         ),

@@ -1,9 +1,11 @@
-"""A share of the lines that ``python -m tests.pairs`` types, held to the same oracles."""
+"""A share of the lines that ``python -m tests.pairs`` types, held to the same oracles, and the table that it writes."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from tests.pairs.__main__ import MARKED, PAGE, read_table, write_table
 from tests.pairs.described import describe_all
 from tests.pairs.play import Tally, choose, play
 from tests.pairs.samples import NOT_PLAYED, NOT_TYPED
@@ -25,6 +27,17 @@ def test_what_the_rules_refuse_ends_2_and_what_they_allow_does_not(
         for each in chosen[part::_PARTS]:
             tally.add(play(stage, each))
     assert (tally.wrong, tally.lines > 0) == ([], True)
+
+
+def test_the_table_names_all_commands_that_are_played_and_none_was_wrong() -> None:
+    nouns = Counter(each.name.split()[0] for each in describe_all() if each.name not in NOT_PLAYED)
+    found = MARKED.search(PAGE.read_text("utf-8"))
+    rows = read_table(PAGE.read_text("utf-8"))
+    assert found is not None
+    assert found[0] == write_table(rows)
+    assert {noun: (counts[0], counts[-1]) for noun, counts in rows.items()} == {
+        noun: (count, 0) for noun, count in nouns.items()
+    }
 
 
 def test_what_is_not_played_is_a_command_and_what_is_not_typed_an_option() -> None:
