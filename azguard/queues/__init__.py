@@ -2,6 +2,7 @@
 
 ``queues``           queues: create, list, show, count, delete; their metadata and access policies
 ``messages``         put, receive, peek, update, delete and clear messages, and which receipt a write names
-``message_results``  messages as commands show them, and what a message holds
+``message_body``     what a message holds: text or base64, and how much of it
+``message_results``  messages as commands show them
 ``moving``           move messages from one queue to another
 """
