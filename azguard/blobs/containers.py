@@ -30,6 +30,8 @@ from azguard.resources.existence import Contents, count_first_page
 from azguard.resources.properties import LeaseShown, describe_lease
 from azguard.times import http_date
 from azguard.wire import sdk
+from azguard.wire.call import call
+from azguard.wire.operations.containers import CONTAINER_CREATE, CONTAINER_DELETE, CONTAINER_GET_PROPERTIES
 
 # The most that one page holds.
 _PAGE = 5000
@@ -57,11 +59,12 @@ def create(
         Exists: there is one of that name.
     Source: https://learn.microsoft.com/rest/api/storageservices/create-container
     """
-    client = sdk.container(target.account, target.address)
     stamped = {**metadata, KEY: str(Lineage().after(op, None))}
-    request = WriteRequest(
+    request = WriteRequest[Mapping[str, Any]](
         target=target,
-        send=lambda: client.create_container(stamped, public_access, **write_timeouts(deadline)),
+        send=lambda: call(
+            CONTAINER_CREATE, target, write_timeouts(deadline), metadata=stamped, public_access=public_access
+        ),
         look=lambda patience: _find_create_outcome(target, op, stamped, patience),
     )
     settled = send_until_settled(request, deadline)
@@ -69,13 +72,12 @@ def create(
 
 
 def fetch(target: Target, conditions: Conditions, deadline: Deadline) -> Any:
-    """Return the SDK's properties of a container, the lineage in its metadata included.
+    """Return the properties of a container, the lineage in its metadata included.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/get-container-properties
     """
-    client = sdk.container(target.account, target.address)
     headers = conditions.request_headers
-    return read(lambda timeouts: client.get_container_properties(headers=headers, **timeouts), target, deadline)
+    return read(lambda timeouts: call(CONTAINER_GET_PROPERTIES, target, timeouts, headers=headers), target, deadline)
 
 
 def show(target: Target, conditions: Conditions, deadline: Deadline) -> ContainerShown:
@@ -148,16 +150,19 @@ def _delete(
     alone: Callable[[], bool] | None,
 ) -> Written:
     """Delete under a lease or without one; ``alone`` says whether our lease kept all others from deleting it."""
-    client = sdk.container(target.account, target.address)
-    request = WriteRequest(
+    request = WriteRequest[None](
         target=target,
-        send=lambda: client.delete_container(headers=dict(headers), **write_timeouts(deadline)),
+        send=lambda: _send_delete(target, headers, deadline),
         look=lambda patience: _find_delete_outcome(target, patience, before, alone),
         # The lease ends with the container, so a late delete under it finds nothing that it could delete.
         resend=alone is not None,
     )
     settled = send_until_settled(request, deadline)
     return without_time(target, name, settled.attempts)
+
+
+def _send_delete(target: Target, headers: Mapping[str, str], deadline: Deadline) -> None:
+    call(CONTAINER_DELETE, target, write_timeouts(deadline), headers=headers)
 
 
 def _find_create_outcome(target: Target, op: str, stamped: Mapping[str, str], patience: Deadline) -> Finding[Any]:
@@ -198,7 +203,7 @@ def _find_delete_outcome(
 def _describe(target: Target, found: Any) -> ContainerShown:
     return ContainerShown(
         address=str(target.address),
-        name=found.name or target.address.container,
+        name=target.address.container,
         etag=quote_etag(found.etag),
         last_modified=found.last_modified,
         public_access=found.public_access,

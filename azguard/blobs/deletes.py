@@ -13,7 +13,8 @@ from azguard.requests.lineage import Lineage
 from azguard.requests.results import WOULD_DELETE, WOULD_REFUSE, Written, without_time
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources import existence
-from azguard.wire import sdk
+from azguard.wire.call import call
+from azguard.wire.operations.blobs import BLOB_DELETE
 
 
 class BlobBefore(NamedTuple):
@@ -91,12 +92,9 @@ def _look_before(target: Target, conditions: Conditions, listed: str | None, dea
 def _attempt(
     target: Target, conditions: Conditions, snapshots: str | None, deadline: Deadline, before: BlobBefore
 ) -> Settled[None]:
-    client = sdk.blob(target.account, target.address)
-    request = WriteRequest(
+    request = WriteRequest[None](
         target=target,
-        send=lambda: client.delete_blob(
-            delete_snapshots=snapshots, headers=conditions.request_headers, **write_timeouts(deadline)
-        ),
+        send=lambda: send(target, conditions, snapshots, deadline),
         look=lambda patience: _find_outcome(target, conditions, patience, before),
         expected_etag=conditions.expected_etag,
         # The lease ends with the blob, so a late delete under it finds nothing that it could delete. Snapshots leave
@@ -104,6 +102,12 @@ def _attempt(
         resend=snapshots != "only" and (conditions.lease_id is not None or conditions.expected_etag is not None),
     )
     return send_until_settled(request, deadline)
+
+
+def send(target: Target, conditions: Conditions, snapshots: str | None, deadline: Deadline) -> None:
+    """Send a Delete Blob once."""
+    headers = conditions.request_headers
+    call(BLOB_DELETE, target, write_timeouts(deadline), headers=headers, delete_snapshots=snapshots)
 
 
 def _find_outcome(target: Target, conditions: Conditions, patience: Deadline, before: BlobBefore) -> Finding[None]:

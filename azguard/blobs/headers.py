@@ -25,7 +25,9 @@ from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.results import Written
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources.properties import ContentHeaders
-from azguard.wire import sdk
+from azguard.wire.answers import Answer
+from azguard.wire.call import call
+from azguard.wire.operations.blobs import BLOB_SET_PROPERTIES, BLOB_SET_TIER
 from azguard.wire.rows import Condition
 
 #: Writes over the version that was read, under these conditions.
@@ -150,18 +152,15 @@ def change_headers(
 
     def attempt(found: Any, under: Conditions) -> Settled[Any]:
         wanted = headers if clear_others else headers.over(found)
-        client = sdk.blob(target.account, target.address)
 
         def look(patience: Deadline) -> Finding[Any]:
             return find_outcome(
                 found, target, under.lease_id, patience, lambda current: ContentHeaders.of(current) == wanted
             )
 
-        request = WriteRequest(
+        request = WriteRequest[Mapping[str, Any]](
             target=target,
-            send=lambda: client.set_http_headers(
-                properties.to_content_settings(wanted), headers=under.request_headers, **write_timeouts(deadline)
-            ),
+            send=lambda: set_headers(target, wanted, under, deadline),
             look=look,
             expected_etag=under.expected_etag,
             resend=excludes_copies(conditions, under),
@@ -170,6 +169,17 @@ def change_headers(
         return Settled({**settled.answer, "lineage": (found.metadata or {}).get(KEY)}, settled.attempts, settled.doubts)
 
     return rewrite(target, conditions, records, deadline, attempt)
+
+
+def set_headers(target: Target, wanted: ContentHeaders, under: Conditions, deadline: Deadline) -> Answer:
+    """Replace the content headers of a blob: send it once, and return what is told of the new version."""
+    return call(
+        BLOB_SET_PROPERTIES,
+        target,
+        write_timeouts(deadline),
+        headers=under.request_headers,
+        **dict[str, Any](wanted.given),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,17 +260,15 @@ class TierChange:
         )
 
     def _send(self, under: Conditions, deadline: Deadline) -> Mapping[str, Any]:
-        from azure.storage.blob import RehydratePriority
-
-        answers: list[Any] = []  # The SDK returns nothing.
-        sdk.blob(self.target.account, self.target.address).set_standard_blob_tier(
-            self.tier,
-            rehydrate_priority=None if self.priority is None else RehydratePriority(self.priority),
+        answer = call(
+            BLOB_SET_TIER,
+            self.target,
+            write_timeouts(deadline),
             headers=under.request_headers,
-            raw_response_hook=answers.append,
-            **write_timeouts(deadline),
+            access_tier=self.tier,
+            rehydrate_priority=self.priority,
         )
-        return {"rehydrating": answers[-1].http_response.status_code == HTTPStatus.ACCEPTED}
+        return {"rehydrating": answer.status == HTTPStatus.ACCEPTED}
 
     def _find_outcome(self, under: Conditions, patience: Deadline) -> Finding[Any]:
         try:

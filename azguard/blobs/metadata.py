@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from azguard.accounts.account import Target
+from azguard.address import Kind
 from azguard.blobs import containers, headers, properties
 from azguard.blobs.headers import Rewritten
 from azguard.documents import metadata as rules
@@ -25,7 +26,10 @@ from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, verdi
 from azguard.requests.results import MetadataShown
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources.properties import ContentHeaders
-from azguard.wire import sdk
+from azguard.wire.answers import Answer
+from azguard.wire.call import call
+from azguard.wire.operations.blobs import BLOB_SET_METADATA
+from azguard.wire.operations.containers import CONTAINER_SET_METADATA
 
 
 def get(target: Target, conditions: Conditions, deadline: Deadline) -> tuple[MetadataShown, str | None]:
@@ -40,7 +44,7 @@ def get(target: Target, conditions: Conditions, deadline: Deadline) -> tuple[Met
 
 
 def describe(target: Target, found: Any) -> tuple[MetadataShown, str | None]:
-    """Return the metadata among the SDK's properties, and the lineage."""
+    """Return the metadata among the properties, and the lineage."""
     stamped = found.metadata or {}
     read = MetadataShown(
         address=str(target.address),
@@ -66,12 +70,9 @@ def replace_all(
     def attempt(found: Any, under: Conditions) -> Settled[Any]:
         op = fresh_op()
         stamped = _add_own_keys(metadata, found.metadata or {}, op, found.etag)
-        client = sdk.blob(target.account, target.address)
-        request = WriteRequest(
+        request = WriteRequest[Mapping[str, Any]](
             target=target,
-            send=lambda: client.set_blob_metadata(
-                dict(stamped), headers=under.request_headers, **write_timeouts(deadline)
-            ),
+            send=lambda: set_metadata(target, stamped, under, deadline),
             look=lambda patience: _find_outcome(target, op, found, stamped, patience),
             expected_etag=under.expected_etag,
             op=op,
@@ -81,6 +82,12 @@ def replace_all(
         return Settled({**settled.answer, "lineage": stamped[KEY]}, settled.attempts, settled.doubts)
 
     return headers.rewrite(target, conditions, records, deadline, attempt)
+
+
+def set_metadata(target: Target, stamped: Mapping[str, str], under: Conditions, deadline: Deadline) -> Answer:
+    """Replace the metadata of a blob or a container: send it once, and return what is told of the new version."""
+    operation = CONTAINER_SET_METADATA if target.kind is Kind.CONTAINER else BLOB_SET_METADATA
+    return call(operation, target, write_timeouts(deadline), headers=under.request_headers, metadata=stamped)
 
 
 def _add_own_keys(metadata: Mapping[str, str], before: Mapping[str, str], op: str, etag: str) -> Mapping[str, str]:
@@ -132,17 +139,14 @@ def replace_container_metadata(
     require_version(target, conditions.expected_etag, quote_etag(found.etag), reason="container_changed")
     op = fresh_op()
     stamped = _add_own_keys(wanted, found.metadata or {}, op, found.etag)
-    client = sdk.container(target.account, target.address)
-    request = WriteRequest(
+    request = WriteRequest[Mapping[str, Any]](
         target=target,
-        send=lambda: client.set_container_metadata(
-            dict(stamped), headers=conditions.request_headers, **write_timeouts(deadline)
-        ),
+        send=lambda: set_metadata(target, stamped, conditions, deadline),
         look=lambda patience: find_outcome(target, op, stamped, patience),
         # Nothing keeps a copy that comes late from undoing what another writes meanwhile.
         resend=False,
     )
-    settled: Settled[Any] = send_until_settled(request, deadline)
+    settled = send_until_settled(request, deadline)
     return Rewritten.of(target, conditions.guard, settled, found.etag if is_compared else None, stamped[KEY])
 
 

@@ -7,12 +7,15 @@ from typing import Any
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, Gone, NotFound
 from azguard.guards.resolve import Conditions
-from azguard.requests.calls import read
+from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.resources.properties import ContentHeaders, name_of
-from azguard.wire import sdk
+from azguard.wire import xml
+from azguard.wire.answers import Answer
 from azguard.wire.call import call
-from azguard.wire.operations.blobs import BLOB_GET_PROPERTIES
+from azguard.wire.failures import Unreadable
+from azguard.wire.operations.blobs import BLOB_GET_PROPERTIES, BLOB_GET_TAGS, BLOB_SET_TAGS
+from azguard.wire.rows import Condition
 
 
 def fetch(target: Target, conditions: Conditions, deadline: Deadline) -> Any:
@@ -41,14 +44,33 @@ def fetch_tags(
 
     Source: https://learn.microsoft.com/rest/api/storageservices/get-blob-tags
     """
-    client = sdk.blob(target.account, target.address)
-    # The SDK drops headers here, and the timeouts too; of an empty answer it makes None.
-    found: dict[str, str] | None = read(
-        lambda timeouts: client.get_blob_tags(lease=lease_id, if_tags_match_condition=condition, **timeouts),
-        target,
-        deadline,
-    )
-    return found or {}
+    headers = _build_tag_headers(lease_id, condition)
+    return read(lambda timeouts: _parse_tags(call(BLOB_GET_TAGS, target, timeouts, headers=headers)), target, deadline)
+
+
+def set_tags(
+    target: Target, tags: Mapping[str, str], lease_id: str | None, deadline: Deadline, condition: str | None = None
+) -> None:
+    """Replace a blob's index tags: send them once. ``condition`` is on those that are there now.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/set-blob-tags
+    """
+    each = (f"<Tag><Key>{xml.escape(key)}</Key><Value>{xml.escape(tags[key])}</Value></Tag>" for key in tags)
+    body = xml.build_document(f"<Tags><TagSet>{''.join(each)}</TagSet></Tags>")
+    headers = _build_tag_headers(lease_id, condition)
+    call(BLOB_SET_TAGS, target, write_timeouts(deadline), headers=headers, body=body)
+
+
+def _build_tag_headers(lease_id: str | None, condition: str | None) -> dict[str, str]:
+    on_tags = {} if condition is None else {Condition.IF_TAGS.header: condition}
+    return Conditions(on_tags, lease_id=lease_id).request_headers
+
+
+def _parse_tags(answer: Answer) -> dict[str, str]:
+    tags = xml.parse(answer, "list of tags").find("TagSet")
+    if tags is None:
+        raise Unreadable("the answer is no list of tags")
+    return {each.findtext("Key") or "": each.findtext("Value") or "" for each in tags}
 
 
 def describe_conflict(error: Changed, target: Target, deadline: Deadline) -> Changed:

@@ -22,7 +22,8 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import drop_lineage
 from azguard.requests.results import Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.wire import sdk
+from azguard.wire.call import call
+from azguard.wire.operations.blobs import BLOB_UNDELETE
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,9 @@ def undelete(target: Target, deadline: Deadline) -> Written:
         BadRequest: the service, such as the emulator, cannot do it.
     Source: https://learn.microsoft.com/rest/api/storageservices/undelete-blob
     """
-    client = sdk.blob(target.account, target.address)
-    request: WriteRequest[None] = WriteRequest(
+    request = WriteRequest[object](
         target=target,
-        send=lambda: client.undelete_blob(**write_timeouts(deadline)),
+        send=lambda: call(BLOB_UNDELETE, target, write_timeouts(deadline)),
         # That the blob is there does not tell that its snapshots are back too.
         look=lambda _: Finding(Verdict.UNKNOWN),
         look_after_refusal=lambda _: Finding(Verdict.UNKNOWN),

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from azguard.accounts.account import Target
-from azguard.blobs import properties, write_checks
+from azguard.blobs import deletes, properties, write_checks
 from azguard.blobs.content.upload import BlobPut, Upload
 from azguard.errors import AzguardError, Changed, NotFound, NotModified, OutcomeUnknown, Unavailable, UsageError
 from azguard.guards.resolve import Conditions
@@ -31,6 +31,8 @@ from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_s
 from azguard.updates import recording
 from azguard.updates.recording import LocalRecords, UpdateReport, UpdateRequest
 from azguard.wire import sdk
+from azguard.wire.call import call
+from azguard.wire.operations.blobs import BLOB_SNAPSHOT
 from azguard.wire.rows import Condition
 
 _Answer = Mapping[str, Any]
@@ -116,13 +118,14 @@ def _pin(given: Snapshot) -> Snapshot:
 
 
 def _send_settled(pinned: Snapshot) -> Settled[_Answer]:
-    client = sdk.blob(pinned.target.account, pinned.target.address)
-    request: WriteRequest[_Answer] = WriteRequest(
+    request = WriteRequest[_Answer](
         target=pinned.target,
-        send=lambda: client.create_snapshot(
-            metadata=dict(pinned.metadata or {}) or None,
+        send=lambda: call(
+            BLOB_SNAPSHOT,
+            pinned.target,
+            write_timeouts(pinned.deadline),
             headers=pinned.conditions.request_headers,
-            **write_timeouts(pinned.deadline),
+            metadata=pinned.metadata,
         ),
         look=lambda patience: _find_outcome(pinned, patience),
         expected_etag=pinned.conditions.expected_etag,
@@ -243,8 +246,8 @@ class VersionKeeper:
             self._drop(each, deadline)
 
     def _drop(self, made: BlobSnapshot, deadline: Deadline) -> None:
-        address = replace(self.target.address, snapshot=made.snapshot)
-        send_once(lambda: sdk.blob(self.target.account, address).delete_blob(**write_timeouts(deadline)))
+        kept = self.target._replace(address=replace(self.target.address, snapshot=made.snapshot))
+        send_once(lambda: deletes.send(kept, Conditions(), None, deadline))
 
     @property
     def _newest(self) -> str | None:

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.blobs import properties
+from azguard.blobs.headers import set_headers
 from azguard.documents import metadata as rules
 from azguard.errors import AzguardError, BadRequest, Changed, Forbidden, NotFound, OutcomeUnknown, UsageError
 from azguard.guards import fences
@@ -27,14 +28,12 @@ from azguard.guards.versions import quote_etag, require_version
 from azguard.leases import guard
 from azguard.leases.owner_records import Moved
 from azguard.leases.recorded import LeaseRecords
-from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict, look_under
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
 from azguard.requests.results import Shown, Written, without_time
-from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
+from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources.properties import ContentHeaders
-from azguard.wire import sdk
 from azguard.wire.rows import Condition
 
 # Stands between the blob's ETag and the digest of the tags.
@@ -140,19 +139,15 @@ def _write(
     current = get(target, Conditions(lease_id=conditions.lease_id), deadline)
     _compare(target, conditions.expected_etag, current)
     wanted, condition = _carry_fence(target, tags, current.tags, conditions)
-    client = sdk.blob(target.account, target.address)
-    request = WriteRequest(
+    request = WriteRequest[object](
         target=target,
-        # The SDK maps no header of ours onto this request but these two.
-        send=lambda: client.set_blob_tags(
-            dict(wanted), lease=conditions.lease_id, if_tags_match_condition=condition, **write_timeouts(deadline)
-        ),
+        send=lambda: properties.set_tags(target, wanted, conditions.lease_id, deadline, condition),
         look=lambda patience: _find_outcome(target, wanted, current, conditions, patience),
         look_after_refusal=lambda patience: _find_first_copy(target, wanted, current, conditions, patience),
         # Under the caller's lease a copy that the network delivers late could undo what the caller writes next.
         resend=is_own,
     )
-    settled: Settled[Any] = send_until_settled(request, deadline)
+    settled = send_until_settled(request, deadline)
     return without_time(target, conditions.guard, settled.attempts, compute_etag(current.blob_etag, wanted))
 
 
@@ -229,8 +224,8 @@ def move_version(target: Target, lease_id: str | None, deadline: Deadline) -> Mo
     """
     under = Conditions(lease_id=lease_id)
     found = properties.fetch(target, under, deadline)
-    tied = replace(under, headers={Condition.IF_MATCH.header: found.etag}).request_headers
-    client, same = sdk.blob(target.account, target.address), properties.to_content_settings(ContentHeaders.of(found))
+    tied = replace(under, headers={Condition.IF_MATCH.header: found.etag})
+    same = ContentHeaders.of(found)
 
     def look(patience: Deadline) -> Finding[Mapping[str, Any]]:
         current, is_held = properties.fetch_whatever_lease(target, lease_id, patience)
@@ -238,9 +233,9 @@ def move_version(target: Target, lease_id: str | None, deadline: Deadline) -> Mo
             return Finding(Verdict.NOT_YET)
         return Finding(Verdict.COMMITTED if is_held else Verdict.UNKNOWN, {"etag": current.etag})
 
-    request = WriteRequest(
+    request = WriteRequest[Mapping[str, Any]](
         target=target,
-        send=lambda: client.set_http_headers(same, headers=tied, **write_timeouts(deadline)),
+        send=lambda: set_headers(target, same, tied, deadline),
         look=look,
         expected_etag=found.etag,
     )

@@ -11,6 +11,7 @@ from azguard.blobs import properties
 from azguard.blobs.content import put_blob
 from azguard.blobs.content.download import read_whole
 from azguard.blobs.content.upload import Settings, Upload
+from azguard.blobs.metadata import set_metadata
 from azguard.errors import BadRequest, NotFound
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
@@ -105,10 +106,8 @@ class LeasableBlob(ABC):
         lease_id: str | None,
         deadline: Deadline,
     ) -> CommittedVersion:
-        client = sdk.blob(self.target.account, self.target.address)
         stamped = add_lineage(metadata, state, lineage)
-        headers = _condition_on(state, lease_id).request_headers
-        return CommittedVersion.of(client.set_blob_metadata(stamped, headers=headers, **write_timeouts(deadline)))
+        return CommittedVersion.of(set_metadata(self.target, stamped, _condition_on(state, lease_id), deadline))
 
 
 class _Preserved(NamedTuple):

@@ -10,19 +10,18 @@ from dataclasses import dataclass, field, replace
 
 from azguard.blobs import containers, fenced_writes, properties, tags, update_content
 from azguard.blobs.content.upload import Settings
+from azguard.blobs.metadata import set_metadata
 from azguard.blobs.update_content import Commit, LeasableBlob
 from azguard.documents import metadata as rules
 from azguard.documents.metadata import as_json, count_room, flatten, from_json
 from azguard.errors import NotFound, TransformFailed, UsageError
 from azguard.guards import fences
 from azguard.guards.resolve import Conditions
-from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage
 from azguard.updates.compared import ComparedMetadata, RefusedHere, SingleWrite, StampedMetadata, fence_by_release
 from azguard.updates.recording import ReadRecords
 from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion
-from azguard.wire import sdk
 
 
 @dataclass(frozen=True)
@@ -123,12 +122,11 @@ class BlobTags(LeasableBlob):
         wanted: dict[str, str] = json.loads(content)
         if self.lock_fence is not None:
             wanted = fences.with_fence_tag(wanted, self.lock_fence)
-        client = sdk.blob(self.target.account, self.target.address)
 
         def send(held: str | None) -> CommittedVersion:
             if self.lock_fence is not None:
                 self.fenced.append(wanted)
-            client.set_blob_tags(wanted, lease=held, **write_timeouts(deadline))
+            properties.set_tags(self.target, wanted, held, deadline)
             made = tags.compute_etag(state.preserved, wanted)
             return CommittedVersion(self._exclude_lower_fences(made, held, deadline) if self.fenced else made)
 
@@ -180,8 +178,4 @@ class ContainerMetadata(ComparedMetadata):
 
     def send(self, stamped: Mapping[str, str], lease_id: str | None, deadline: Deadline) -> CommittedVersion:
         """Send Set Container Metadata once."""
-        client = sdk.container(self.target.account, self.target.address)
-        headers = Conditions(lease_id=lease_id).request_headers
-        return CommittedVersion.of(
-            client.set_container_metadata(dict(stamped), headers=headers, **write_timeouts(deadline))
-        )
+        return CommittedVersion.of(set_metadata(self.target, stamped, Conditions(lease_id=lease_id), deadline))

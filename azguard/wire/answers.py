@@ -139,6 +139,8 @@ FIELDS = {
     "popreceipt": Field("x-ms-popreceipt"),
     "time_next_visible": Field("x-ms-time-next-visible", parse_date),
     "public_access": Field("x-ms-blob-public-access"),
+    "has_immutability_policy": Field("x-ms-has-immutability-policy", _read_flag),
+    "has_legal_hold": Field("x-ms-has-legal-hold", _read_flag),
     "next_partition": Field("x-ms-continuation-NextPartitionKey"),
     "next_row": Field("x-ms-continuation-NextRowKey"),
     "next_table": Field("x-ms-continuation-NextTableName"),

@@ -77,7 +77,7 @@ def answer_challenge(account: Account, asked: str | None, headers: dict[str, str
 
 def sign(account: str, key: str, service: str, method: str, url: str, headers: Mapping[str, str]) -> str:
     """Return the signature of a request with the key of an account."""
-    found = {name.lower(): value for name, value in headers.items() if value}
+    found = {name.lower(): value for name, value in headers.items()}
     if found.get("content-length") == "0":
         del found["content-length"]
     parts = urlsplit(url)

@@ -10,6 +10,7 @@ from azguard.wire.rows import (
     STANDARD,
     TAGS,
     VERSION,
+    XML,
     Guard,
     Lease,
     Part,
@@ -66,19 +67,46 @@ BLOB_GET_PROPERTIES = reads(
     combines=True,
     http=speaks("HEAD", returns=_PROPERTIES),
 )
-BLOB_SET_PROPERTIES = changes("blob.set_properties", "set-blob-properties", FULL, Lease.REQUIRED, Guard.IF_MATCH)
+BLOB_SET_PROPERTIES = changes(
+    "blob.set_properties",
+    "set-blob-properties",
+    FULL,
+    Lease.REQUIRED,
+    Guard.IF_MATCH,
+    http=speaks("PUT", "properties", sends=_SETTINGS, returns=VERSION),
+)
 BLOB_GET_METADATA = reads("blob.get_metadata", "get-blob-metadata", FULL, Lease.OPTIONAL)
 BLOB_SET_METADATA = changes(
-    "blob.set_metadata", "set-blob-metadata", FULL, Lease.REQUIRED, Guard.IF_MATCH, part=Part.METADATA
+    "blob.set_metadata",
+    "set-blob-metadata",
+    FULL,
+    Lease.REQUIRED,
+    Guard.IF_MATCH,
+    part=Part.METADATA,
+    http=speaks("PUT", "metadata", sends="metadata", returns=VERSION),
 )
 # Whether a leased blob refuses a tier without the id is unverified; a wrong id is refused. A lease held over
 # compare and write keeps --etag all the same: everything that changes the ETag requires its id.
-BLOB_SET_TIER = changes("blob.set_tier", "set-blob-tier", TAGS, Lease.OPTIONAL, Guard.LEASE)
+BLOB_SET_TIER = changes(
+    "blob.set_tier",
+    "set-blob-tier",
+    TAGS,
+    Lease.OPTIONAL,
+    Guard.LEASE,
+    http=speaks("PUT", "tier", sends="access_tier rehydrate_priority", ok=(200, 202)),
+)
 # The x-ms-blob-if-* headers (service version 2026-02-06) are known from the specification only, the emulator
 # ignores them, and tags move no ETag: they could not stop a second writer of tags. The lease does.
-BLOB_GET_TAGS = reads("blob.get_tags", "get-blob-tags", TAGS, Lease.OPTIONAL)
+BLOB_GET_TAGS = reads("blob.get_tags", "get-blob-tags", TAGS, Lease.OPTIONAL, http=speaks("GET", "tags"))
 BLOB_SET_TAGS = changes(
-    "blob.set_tags", "set-blob-tags", TAGS, Lease.REQUIRED, Guard.LEASE, fences=True, part=Part.TAGS
+    "blob.set_tags",
+    "set-blob-tags",
+    TAGS,
+    Lease.REQUIRED,
+    Guard.LEASE,
+    fences=True,
+    part=Part.TAGS,
+    http=speaks("PUT", "tags", headers=XML, ok=(204,)),
 )
 BLOB_LEASE_ACQUIRE = free("blob.lease_acquire", "lease-blob", FULL, Lease.SUBJECT, Guard.IF_MATCH)
 BLOB_LEASE_RENEW = free("blob.lease_renew", "lease-blob", FULL, Lease.SUBJECT, Guard.IF_MATCH)
@@ -86,15 +114,30 @@ BLOB_LEASE_CHANGE = free("blob.lease_change", "lease-blob", FULL, Lease.SUBJECT,
 BLOB_LEASE_RELEASE = free("blob.lease_release", "lease-blob", FULL, Lease.SUBJECT, Guard.IF_MATCH)
 BLOB_LEASE_BREAK = free("blob.lease_break", "lease-blob", FULL, Lease.SUBJECT, Guard.IF_MATCH)
 # The documentation calls it a read; recordings of the service answer 412, not 304: a write.
-BLOB_SNAPSHOT = free("blob.snapshot", "snapshot-blob", FULL, Lease.OPTIONAL, Guard.IF_MATCH)
+BLOB_SNAPSHOT = free(
+    "blob.snapshot",
+    "snapshot-blob",
+    FULL,
+    Lease.OPTIONAL,
+    Guard.IF_MATCH,
+    http=speaks("PUT", "snapshot", sends="metadata", returns=f"snapshot {VERSION}", ok=(201,)),
+)
 # x-ms-source-lease-id has not been supported since 2012, whatever the SDK sends.
 BLOB_COPY = puts("blob.copy", "copy-blob", FULL | SOURCE_FULL, Lease.REQUIRED, Guard.IF_MATCH, fences=True)
 BLOB_ABORT_COPY = free(
     "blob.abort_copy", "abort-copy-blob", lease=Lease.REQUIRED, remark="the copy id names the one copy it may stop"
 )
 # Its x-ms-access-tier-if-* conditions have no flag: they watch the tier, not the content.
-BLOB_DELETE = changes("blob.delete", "delete-blob", FULL, Lease.REQUIRED, Guard.IF_MATCH, fences=True)
-BLOB_UNDELETE = free("blob.undelete", "undelete-blob")
+BLOB_DELETE = changes(
+    "blob.delete",
+    "delete-blob",
+    FULL,
+    Lease.REQUIRED,
+    Guard.IF_MATCH,
+    fences=True,
+    http=speaks("DELETE", sends="delete_snapshots", ok=(202,)),
+)
+BLOB_UNDELETE = free("blob.undelete", "undelete-blob", http=speaks("PUT", "undelete"))
 BLOB_PUT_BLOCK = free("blob.put_block", "put-block", lease=Lease.REQUIRED, remark="Put Block List evaluates them")
 BLOB_PUT_BLOCK_LIST = puts("blob.put_block_list", "put-block-list", FULL, Lease.REQUIRED, Guard.IF_MATCH, fences=True)
 BLOB_GET_BLOCK_LIST = reads("blob.get_block_list", "get-block-list", TAGS, Lease.OPTIONAL)

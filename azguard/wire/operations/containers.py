@@ -16,13 +16,33 @@ from azguard.wire.rows import (
 )
 
 # Containers have ETags and honour them nowhere.
-CONTAINER_CREATE = creates("container.create", "create-container")
-CONTAINER_GET_PROPERTIES = reads("container.get_properties", "get-container-properties", lease=Lease.OPTIONAL)
+CONTAINER_CREATE = creates(
+    "container.create",
+    "create-container",
+    http=speaks("PUT", sends="metadata public_access", returns=VERSION, ok=(201,)),
+)
+CONTAINER_LIST = reads(
+    "container.list", "list-containers2", http=speaks("GET", "list", path="", sends="prefix include marker maxresults")
+)
+CONTAINER_GET_PROPERTIES = reads(
+    "container.get_properties",
+    "get-container-properties",
+    lease=Lease.OPTIONAL,
+    http=speaks(
+        "GET", returns="etag last_modified metadata lease public_access has_immutability_policy has_legal_hold"
+    ),
+)
 CONTAINER_GET_METADATA = reads("container.get_metadata", "get-container-metadata", lease=Lease.OPTIONAL)
 # A leased container takes metadata and ACLs from anyone, so a lease cannot keep --etag for these two; and
 # --if-unmodified-since on the ACL sees whole seconds only.
 CONTAINER_SET_METADATA = changes(
-    "container.set_metadata", "set-container-metadata", CHANGED_SINCE, Lease.OPTIONAL, Guard.COMPARE, part=Part.METADATA
+    "container.set_metadata",
+    "set-container-metadata",
+    CHANGED_SINCE,
+    Lease.OPTIONAL,
+    Guard.COMPARE,
+    part=Part.METADATA,
+    http=speaks("PUT", "metadata", sends="metadata", returns=VERSION),
 )
 CONTAINER_GET_ACL = reads(
     "container.get_acl",
@@ -41,7 +61,14 @@ CONTAINER_SET_ACL = changes(
 )
 # The lease keeps other deleters out, and a container made anew does not have it. Writers of metadata and ACL
 # need no lease: against them If-Unmodified-Since has to go along, once the second of the last change is over.
-CONTAINER_DELETE = changes("container.delete", "delete-container", DATES, Lease.REQUIRED, Guard.LEASE)
+CONTAINER_DELETE = changes(
+    "container.delete",
+    "delete-container",
+    DATES,
+    Lease.REQUIRED,
+    Guard.LEASE,
+    http=speaks("DELETE", ok=(202,)),
+)
 CONTAINER_LEASE_ACQUIRE = free("container.lease_acquire", "lease-container", DATES, Lease.SUBJECT)
 CONTAINER_LEASE_RENEW = free("container.lease_renew", "lease-container", DATES, Lease.SUBJECT)
 CONTAINER_LEASE_CHANGE = free("container.lease_change", "lease-container", DATES, Lease.SUBJECT)

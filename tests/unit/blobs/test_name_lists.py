@@ -56,8 +56,8 @@ def test_a_listing_is_read_page_after_page_with_the_prefix_and_the_marker_of_eac
         ListedItem("\ufffe\x01", '"0x2"', None, 0, None),
         ListedItem("a & b.txt", '"0x1"', datetime(2026, 11, 22, 10, tzinfo=UTC), 5, "XUFAKrxLKna5cZ2REBfFkg=="),
     ]
-    asked = "restype=container&comp=list&prefix=a%20b%2F"
-    assert pages.asked == [asked, f"{asked}&marker=2%21more"]
+    asked, restype = "comp=list&prefix=a%20b%2F", "&restype=container"
+    assert pages.asked == [f"{asked}{restype}", f"{asked}&marker=2%21more{restype}"]
 
 
 def test_a_directory_of_a_hierarchical_namespace_is_no_blob() -> None:

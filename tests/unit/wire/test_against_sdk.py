@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pytest
 from azure.core import MatchConditions
 from azure.data.tables import EdmType, UpdateMode
+from azure.storage.blob import ContentSettings, RehydratePriority
 
 from azguard.accounts.account import Account, Auth, Target
 from azguard.address import Address, Kind
@@ -16,7 +18,7 @@ from azguard.wire import sdk, xml
 from azguard.wire.call import call
 from azguard.wire.connections import Reply
 from azguard.wire.identity import sign
-from azguard.wire.operations import queues, tables
+from azguard.wire.operations import blobs, containers, queues, tables
 from azguard.wire.rows import Operation
 from tests.support.answering_client import AnsweringClient, Asked, reply
 
@@ -66,6 +68,19 @@ def place(kind: Kind, *parts: str) -> Target:
 TABLE, ENTITY = place(Kind.TABLE, "jobs"), place(Kind.ENTITY, "jobs", "a'b", "r/1 ü")
 QUEUE, MESSAGE = place(Kind.QUEUE, "jobs"), place(Kind.MESSAGE, "jobs", "id-1")
 KEYS: tuple[str, str] = ("a'b", "r/1 ü")
+BLOB, CONTAINER = place(Kind.BLOB, "site", "a b.txt"), place(Kind.CONTAINER, "site")
+MOMENT = "2026-11-25T10:00:00.0000000Z"
+SNAPSHOT = BLOB._replace(address=replace(BLOB.address, snapshot=MOMENT))
+VERSION = BLOB._replace(address=replace(BLOB.address, version=MOMENT))
+HELD = {"If-Match": '"1"', "x-ms-lease-id": "L"}
+
+
+def blob() -> Any:
+    return sdk.blob(ACCOUNT, BLOB.address)
+
+
+def container() -> Any:
+    return sdk.container(ACCOUNT, CONTAINER.address)
 
 
 def table() -> Any:
@@ -167,9 +182,76 @@ CASES: list[tuple[Operation, Target, Mapping[str, Any], Callable[[], object]]] =
         lambda: queue().delete_message("id-1", "AgA+/="),
     ),
     (queues.QUEUE_CLEAR_MESSAGES, QUEUE, {}, lambda: queue().clear_messages()),
+    (
+        blobs.BLOB_SET_METADATA,
+        BLOB,
+        {"headers": HELD, "metadata": {"a": "b", "c": ""}},
+        lambda: blob().set_blob_metadata({"a": "b", "c": ""}, headers=dict(HELD)),
+    ),
+    (
+        blobs.BLOB_SET_PROPERTIES,
+        BLOB,
+        {"headers": HELD, "content_type": "text/x", "content_md5": "YWJj", "cache_control": "no-store"},
+        lambda: blob().set_http_headers(
+            ContentSettings("text/x", content_md5=bytearray(b"abc"), cache_control="no-store"), headers=dict(HELD)
+        ),
+    ),
+    (
+        blobs.BLOB_SET_TIER,
+        VERSION,
+        {"access_tier": "Hot", "rehydrate_priority": "High"},
+        lambda: sdk.blob(ACCOUNT, VERSION.address).set_standard_blob_tier(
+            "Hot", rehydrate_priority=RehydratePriority.HIGH
+        ),
+    ),
+    (blobs.BLOB_GET_TAGS, VERSION, {}, lambda: sdk.blob(ACCOUNT, VERSION.address).get_blob_tags()),
+    (
+        blobs.BLOB_SET_TAGS,
+        BLOB,
+        {"headers": {"x-ms-lease-id": "L", "x-ms-if-tags": "a='1'"}, "body": b"<Tags />"},
+        lambda: blob().set_blob_tags({"a": "2"}, lease="L", if_tags_match_condition="a='1'"),
+    ),
+    (
+        blobs.BLOB_SNAPSHOT,
+        BLOB,
+        {"headers": HELD, "metadata": {"a": "b"}},
+        lambda: blob().create_snapshot({"a": "b"}, headers=dict(HELD)),
+    ),
+    (
+        blobs.BLOB_DELETE,
+        BLOB,
+        {"headers": HELD, "delete_snapshots": "include"},
+        lambda: blob().delete_blob("include", headers=dict(HELD)),
+    ),
+    (blobs.BLOB_DELETE, SNAPSHOT, {}, lambda: sdk.blob(ACCOUNT, SNAPSHOT.address).delete_blob()),
+    (blobs.BLOB_UNDELETE, BLOB, {}, lambda: blob().undelete_blob()),
+    (
+        containers.CONTAINER_CREATE,
+        CONTAINER,
+        {"metadata": {"a": "b"}, "public_access": "blob"},
+        lambda: container().create_container({"a": "b"}, "blob"),
+    ),
+    (
+        containers.CONTAINER_GET_PROPERTIES,
+        CONTAINER,
+        {"headers": {"x-ms-lease-id": "L"}},
+        lambda: container().get_container_properties(lease="L"),
+    ),
+    (
+        containers.CONTAINER_SET_METADATA,
+        CONTAINER,
+        {"metadata": {"a": "b"}},
+        lambda: container().set_container_metadata({"a": "b"}),
+    ),
+    (
+        containers.CONTAINER_DELETE,
+        CONTAINER,
+        {"headers": HELD},
+        lambda: container().delete_container(headers=dict(HELD)),
+    ),
 ]
-# The bodies of messages are XML of our own, which keeps carriage returns.
-_OWN_BODY = {queues.QUEUE_PUT_MESSAGE}
+# The bodies of messages and tags are XML of our own, which keeps carriage returns.
+_OWN_BODY = {queues.QUEUE_PUT_MESSAGE, blobs.BLOB_SET_TAGS}
 
 
 def record(ask: Callable[[], object]) -> Asked:
