@@ -206,14 +206,14 @@ FOREIGN: dict[str, Foreign] = {
 
 def scenarios() -> Iterator[Scenario]:
     """Yield the scenarios of one file."""
-    yield _scenario("file updates", _updater("A"), _updater("B"), bound=Bound(switches=2), short=Bound(switches=1))
-    yield _scenario("file update", _updater("A"), bound=Bound(faults=2, foreign=1), short=Bound(faults=1, foreign=1))
-    yield _scenario("file put", _putter("A"), bound=Bound(faults=2, foreign=1), short=Bound(faults=1, foreign=1))
+    yield _scenario("file updates", _updater("A"), _updater("B"), bound=Bound(switches=1), short=Bound(switches=0))
+    yield _scenario("file update", _updater("A"), bound=Bound(faults=1, foreign=1), short=Bound(faults=1))
+    yield _scenario("file put", _putter("A"), bound=Bound(faults=1, foreign=1), short=Bound(faults=1))
     yield _scenario(
         "file update, killed",
         _updater("A", op="K"),
         _updater("B", op="K", after="A"),
-        bound=Bound(faults=1, kills=1),
+        bound=Bound(foreign=1, kills=1),
         short=Bound(kills=1),
     )
 

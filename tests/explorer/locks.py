@@ -303,7 +303,7 @@ def scenarios() -> Iterator[Scenario]:
         "lock, shown",
         _runner("A"),
         _shower("S", after="A"),
-        bound=Bound(faults=1, kills=1, foreign=2),
+        bound=Bound(faults=1, kills=1, foreign=1),
         short=Bound(kills=1, foreign=1),
         foreign={**BREAKS, "takes the lease": _take},
     )
