@@ -8,6 +8,9 @@ import argparse
 import json
 import random
 import sys
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 
 from tests.explorer.catalogue import SCENARIOS
 from tests.explorer.pages import write_table
@@ -22,24 +25,30 @@ _HEAD = "| scenario | bound | schedules | states | steps of real code | seconds 
 def main() -> int:
     """Explore, and return 1 if something is violated."""
     given = _parse()
-    seed = random.SystemRandom().randrange(10**6) if given.seed is None else given.seed
-    chosen = given.scenarios or list(SCENARIOS)
     rows = [] if given.json else [_say(_HEAD)]
     found = False
-    for name in chosen:
-        if given.seconds is None and given.seed is None:
-            report = Search(SCENARIOS[name], _choose_bound(given, SCENARIOS[name]), most=1 if given.first else 3).run()
-        else:
-            report = walk(SCENARIOS[name], BEYOND, (given.seconds or 0.0) / len(chosen), seed)
-        found |= bool(report.violations)
-        if given.json:
-            _say(json.dumps(_describe(report)))
-            continue
-        rows.append(_say(_to_row(report)))
-        _show_violations(report)
+    with ProcessPoolExecutor(given.jobs, get_context("fork")) as pool:
+        explore = partial(_explore, given)
+        reports = map(explore, given.scenarios) if given.jobs == 1 else pool.map(explore, given.scenarios)
+        for report in reports:
+            found |= bool(report.violations)
+            if given.json:
+                _say(json.dumps(_describe(report)))
+            else:
+                rows.append(_say(_to_row(report)))
+                _show_violations(report)
     if given.write_docs:
         write_table("explorer", "\n".join(rows))
     return int(found)
+
+
+def _explore(given: argparse.Namespace, name: str) -> Report:
+    """Explore one scenario, which another process can do as well."""
+    scenario = SCENARIOS[name]
+    if given.seconds is None and given.seed is None:
+        return Search(scenario, _choose_bound(given, scenario), most=1 if given.first else 3).run()
+    seed = random.SystemRandom().randrange(10**6) if given.seed is None else given.seed
+    return walk(scenario, BEYOND, (given.seconds or 0.0) * given.jobs / len(given.scenarios), seed)
 
 
 def _parse() -> argparse.Namespace:
@@ -52,7 +61,9 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--first", action="store_true", help="end with the first violation")
     parser.add_argument("--json", action="store_true", help="print each report as JSON")
     parser.add_argument("--write-docs", action="store_true", help="write the table into docs/guarantees.md")
+    parser.add_argument("--jobs", type=int, default=1, help="how many processes explore at a time; by default 1")
     given = parser.parse_args()
+    given.scenarios = given.scenarios or list(SCENARIOS)
     if unknown := [name for name in given.scenarios if name not in SCENARIOS]:
         parser.error(f"there is no scenario {unknown[0]!r}; there are: {', '.join(SCENARIOS)}")
     return given

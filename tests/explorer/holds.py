@@ -18,6 +18,7 @@ from tests.explorer.faults import Fault
 from tests.explorer.locks import BREAKS, find_lock, settings, target
 from tests.explorer.player import Ended, Process, Program
 from tests.explorer.updates import with_pair
+from tests.explorer.wire import Asked
 from tests.explorer.world import Bound, Effect, Scenario, Services, Violation
 from tests.support.no_records import NoRecords
 
@@ -68,6 +69,9 @@ class HoldRules:
 
     def find_given(self, ghost: Ghost, program: Program) -> tuple[tuple[str, str], ...]:
         return ghost.disk
+
+    def see_sent(self, ghost: Ghost, who: str, asked: Asked) -> Ghost:
+        return ghost
 
     def see_effect(self, ghost: Ghost, effect: Effect) -> Ghost:
         if effect.asked.action == "PUT lease release" and effect.who not in ("H1", "R1"):

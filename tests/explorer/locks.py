@@ -18,6 +18,7 @@ from tests.explorer.blob_service import Blob, BlobService
 from tests.explorer.faults import Fault
 from tests.explorer.player import Ended, Process, Program
 from tests.explorer.updates import Even, with_pair
+from tests.explorer.wire import Asked
 from tests.explorer.world import Bound, Effect, Foreign, Scenario, Services, Violation
 from tests.support.no_records import NoRecords
 
@@ -65,6 +66,9 @@ class LockRules:
 
     def find_given(self, ghost: Ghost, program: Program) -> tuple[tuple[str, str], ...]:
         return ()
+
+    def see_sent(self, ghost: Ghost, who: str, asked: Asked) -> Ghost:
+        return ghost
 
     def see_effect(self, ghost: Ghost, effect: Effect) -> Ghost:
         lease = find_lock(effect.after).lease

@@ -22,6 +22,7 @@ from tests.explorer.blob_service import Blob, BlobService
 from tests.explorer.faults import Fault
 from tests.explorer.foreign import CREATED_AGAIN, FOREIGN, LINEAGE, PATH
 from tests.explorer.player import Ended, Process, Program
+from tests.explorer.wire import Asked
 from tests.explorer.world import Bound, Effect, Scenario, Services, Violation
 
 # These say that nothing was applied, and that nothing will be.
@@ -104,6 +105,11 @@ class UpdateRules:
         """Return what is updated, as a blob."""
         found: Blob | None = services["blob"].blobs.get(PATH)
         return found
+
+    def see_sent(self, ghost: Ghost, who: str, asked: Asked) -> Ghost:
+        """Note that a lease was given back, as far as azguard can do it: if that is lost, it ends by itself."""
+        is_release = asked.action == "PUT lease release"
+        return ghost._replace(leases=with_pair(ghost.leases, who, None)) if is_release else ghost
 
     def see_effect(self, ghost: Ghost, effect: Effect) -> Ghost:
         before, after = self.find(effect.before), self.find(effect.after)

@@ -15,6 +15,7 @@ from tests.explorer.player import Ended, Process, Program
 from tests.explorer.queue_service import Message, QueueService
 from tests.explorer.table_service import TableService
 from tests.explorer.updates import with_pair
+from tests.explorer.wire import Asked
 from tests.explorer.world import Bound, Effect, Scenario, Services, Violation
 
 _QUEUE, _POISON, _TABLE = "jobs", "jobs-poison", "once"
@@ -47,6 +48,9 @@ class WorkerRules:
 
     def find_given(self, ghost: Ghost, program: Program) -> tuple[tuple[str, str], ...]:
         return ()
+
+    def see_sent(self, ghost: Ghost, who: str, asked: Asked) -> Ghost:
+        return ghost
 
     def see_effect(self, ghost: Ghost, effect: Effect) -> Ghost:
         for key in self._keys:

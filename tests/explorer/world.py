@@ -73,6 +73,9 @@ class Rules(Protocol):
     def find_given(self, ghost: Any, program: Program) -> tuple[tuple[str, str], ...]:
         """Return what a process finds on its machine at its begin: names, and texts."""
 
+    def see_sent(self, ghost: Any, who: str, asked: Asked) -> Any:
+        """Take note of a request that was sent, whatever becomes of it."""
+
     def see_effect(self, ghost: Any, effect: Effect) -> Any:
         """Take note of a request that was done."""
 
@@ -296,7 +299,7 @@ class World:
         assert process.node is not None
         if state.left.switches is not None and state.is_switch(index):
             state = state._replace(left=state.left._replace(switches=state.left.switches - 1))
-        state = state._replace(active=index)
+        state = state._replace(active=index, ghost=self.scenario.rules.see_sent(state.ghost, who, asked))
         if fault is not None:
             state = state._replace(left=state.left._replace(faults=state.left.faults - 1))
         answer: Answer | None = None

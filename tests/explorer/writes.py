@@ -22,6 +22,7 @@ from tests.explorer.faults import USUAL, Fault
 from tests.explorer.foreign import FOREIGN, PATH
 from tests.explorer.player import Ended, Process, Program
 from tests.explorer.updates import ONCE, REFUSED, Even, Ghost, stored, with_pair
+from tests.explorer.wire import Asked
 from tests.explorer.world import Bound, Effect, Scenario, Services, Violation
 from tests.support.no_records import NoRecords
 
@@ -44,6 +45,9 @@ class WriteRules:
 
     def find_given(self, ghost: Ghost, program: Program) -> tuple[tuple[str, str], ...]:
         return ()
+
+    def see_sent(self, ghost: Ghost, who: str, asked: Asked) -> Ghost:
+        return ghost
 
     def see_effect(self, ghost: Ghost, effect: Effect) -> Ghost:
         before: Blob | None = effect.before["blob"].blobs.get(PATH)
