@@ -6,8 +6,8 @@ from enum import Enum
 from tests.explorer.service import http_date
 from tests.explorer.wire import Answer, Asked, Silence
 
-#: By which an answer comes late, and still in time.
-DELAY_SECONDS = 4.0
+#: By which an answer comes late, and still in time: a renewal is waited for 3 s.
+DELAY_SECONDS = 2.0
 # As far as the Date of a gateway is ahead.
 _AHEAD_SECONDS = 7200
 
@@ -24,7 +24,7 @@ class Fault(Enum):
     STORED = "answered with the answer of an earlier request"
     DATE_AHEAD = "applied, its Date two hours ahead"
     SLOW = "applied, no answer in time"
-    DELAYED = "applied, answered 4 s later"
+    DELAYED = "applied, answered 2 s later"
 
 
 #: Those of the network, for everything that goes by versions alone.

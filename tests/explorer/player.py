@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -319,10 +320,18 @@ def without_chance() -> Iterator[None]:
     with ExitStack() as stack:
         for function in list(_list_functions()):
             stack.enter_context(_replaced_defaults(function, {getattr(*each[:2]): each[2] for each in kept}))
+        stack.callback(setattr, sys, "unraisablehook", sys.unraisablehook)
+        sys.unraisablehook = partial(_report_unless_killed, sys.unraisablehook)
         for module, name, instead in kept:
             stack.callback(setattr, module, name, getattr(module, name))
             setattr(module, name, instead)
         yield
+
+
+def _report_unless_killed(report: Callable[[Any], object], found: Any) -> None:
+    """Report what was raised where no one can catch it, but not that a process ended in the middle of a generator."""
+    if not isinstance(found.exc_value, Killed):
+        report(found)
 
 
 @contextmanager

@@ -177,7 +177,7 @@ def _scenario(
         rules=WriteRules(keeps=write is _append),
         bound=Bound(faults=1, foreign=foreign),
         short=Bound(faults=1, foreign=0 if write in (_append, _copy, _put) else 1),
-        foreign={name: FOREIGN[name] for name in (_LEAST if reads else _KEEPING)},
+        foreign={} if alphabet is TWICE else {name: FOREIGN[name] for name in (_LEAST if reads else _KEEPING)},
         # After a refused delete nothing tells who deleted it: azguard says so because the network may send it twice.
         judges_doubts=write is not _put or reads,
         alphabet=alphabet or (USUAL if write is _delete else ONCE),

@@ -1,6 +1,6 @@
 """``python -m tests.mutation [NAME]...``: put mutants in, and print who caught them.
 
-With ``--write-docs`` the table is written into docs/guarantees.md.
+With ``--write-docs`` the rows are written into docs/guarantees.md.
 """
 
 import argparse
@@ -8,14 +8,14 @@ import sys
 
 from tests.explorer.pages import write_table
 from tests.mutation.mutants import MUTANTS
-from tests.mutation.run import copied_tree, play, tabulate
+from tests.mutation.run import HEAD, copied_tree, play, to_row
 
 
 def main() -> int:
     """Play mutants, and return 1 if one is not caught."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
     parser.add_argument("names", nargs="*", help="parts of names of mutants; by default all")
-    parser.add_argument("--write-docs", action="store_true", help="write the table into docs/guarantees.md")
+    parser.add_argument("--write-docs", action="store_true", help="write the rows into docs/guarantees.md")
     given = parser.parse_args()
     chosen = [each for each in MUTANTS if not given.names or any(name in each.name for name in given.names)]
     caught = []
@@ -25,9 +25,10 @@ def main() -> int:
             found = caught[-1]
             sys.stdout.write(f"{mutant.name}: {found.what} ({found.seconds:.1f} s, {found.steps} steps)\n")
             sys.stdout.flush()
-    sys.stdout.write(f"\n{tabulate(caught)}\n")
+    rows = [to_row(each) for each in caught]
+    sys.stdout.write("\n".join(["", HEAD, *rows, ""]))
     if given.write_docs:
-        write_table("mutants", tabulate(caught))
+        write_table("mutants", HEAD, rows, [each.name for each in MUTANTS])
     return int(any(each.what is None for each in caught))
 
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 from tests.mutation.mutants import Mutant
 
 ROOT = Path(__file__).parents[2]
+HEAD = "| what was changed | rule | scenario | what the explorer found | seconds |\n|---|---|---|---|---|"
 _PARTS = ("azguard", "cli", "commands", "tests")
 
 
@@ -64,12 +64,8 @@ def play(mutant: Mutant, root: Path) -> Caught:
     return Caught(mutant, found["what"], found["seconds"], len(story))
 
 
-def tabulate(caught: list[Caught]) -> str:
-    """Return the table as docs/guarantees.md has it."""
-    lines = ["| what was changed | rule | scenario | what the explorer found | seconds |", "|---|---|---|---|---|"]
-    for each in caught:
-        what = "nothing" if each.what is None else re.sub(r"[|]", "/", each.what)
-        lines.append(
-            f"| {each.mutant.name} | {each.mutant.rule} | {each.mutant.scenario} | {what} | {each.seconds:.1f} |"
-        )
-    return "\n".join(lines)
+def to_row(caught: Caught) -> str:
+    """Return the row of a mutant as docs/guarantees.md has it."""
+    what = "nothing" if caught.what is None else caught.what.replace("|", "/")
+    mutant = caught.mutant
+    return f"| {mutant.name} | {mutant.rule} | {mutant.scenario} | {what} | {caught.seconds:.1f} |"
