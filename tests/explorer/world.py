@@ -46,8 +46,10 @@ class Bound(NamedTuple):
     switches: int | None = None
 
     def __str__(self) -> str:
-        words = zip(("fault", "foreign step", "kill", "stop", "switch"), self, strict=True)
-        return ", ".join(_pluralize(count, word) for word, count in words if count) or "no fault"
+        words = zip(("fault", "foreign step", "kill", "stop"), self[:4], strict=True)
+        said = [_pluralize(count, word) for word, count in words if count]
+        said += [] if self.switches is None else [_pluralize(self.switches, "switch")]
+        return ", ".join(said) or "no fault"
 
 
 def _pluralize(count: int, word: str) -> str:
