@@ -151,6 +151,8 @@ def scenarios() -> Iterator[Scenario]:
         short=Bound(foreign=1),
         foreign=BREAKS,
         alphabet=_ALPHABET,
+        # Killed before it has noted what it holds, the first step leaves a lock that the others cannot know.
+        mortal=("C1", "C2", "R1", "R2"),
         slow_seconds=0.0,
         judges_doubts=False,
     )

@@ -147,10 +147,10 @@ class UpdateRules:
         """Note what is forgotten: what an update that has ended had recorded, or a create that was deleted."""
         kept = "" if (blob := self.find(after)) is None else blob.meta(LINEAGE) or ""
         known = {self._ops[who] for who, ended in ghost.ends if ended.status == 0}
-        if self._creates and (blob is None or blob.content == CREATED_AGAIN):
-            known |= {op for op, _ in ghost.applied}
         was = "" if (found := self.find(before)) is None else found.meta(LINEAGE) or ""
         lost = {op for op in known if op_of(op) in was and op_of(op) not in kept}
+        if self._creates and (blob is None or blob.content == CREATED_AGAIN):
+            lost |= {op for op, _ in ghost.applied}
         return ghost._replace(forgotten=ghost.forgotten | lost, is_alone=False)
 
     def see_told(self, ghost: Ghost, who: str, event: tuple[Any, ...], now: float) -> Ghost:
