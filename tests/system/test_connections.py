@@ -1,19 +1,22 @@
 """Requests over sockets: what is sent, which answers are whole, and which connections are used again."""
 
 import socket
+import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from http import HTTPStatus
 
 import pytest
 
 from azguard.accounts.account import Target
+from azguard.requests.calls import CallOutcome, outcome_of
 from azguard.wire import network
 from azguard.wire.call import call
+from azguard.wire.client import Limits, NetworkClient
 from azguard.wire.connections import Connections, OpenConnection, write_head
 from azguard.wire.exchange import Exchange
-from azguard.wire.failures import BrokenAnswer, ServiceRefusal
+from azguard.wire.failures import BrokenAnswer, NotConnected, ServiceRefusal, Stage
 from azguard.wire.network import Origin, Way
 from azguard.wire.operations.blobs import BLOB_GET
 from tests.support.cases import cases
@@ -213,3 +216,30 @@ def test_a_connection_that_gave_the_answer_to_another_request_is_closed(is_open:
             get(target)
         service.spoil = honest
         assert (get(target), len(opened)) == ((206, BODY), 2)
+
+
+def test_a_handshake_that_fails_has_sent_nothing_of_the_request() -> None:
+    heard = bytearray()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def answer() -> None:
+            accepted, _ = listening.accept()
+            with accepted, suppress(ConnectionResetError):
+                heard.extend(accepted.recv(65536))
+                accepted.sendall(b"HTTP/1.1 400 This is no TLS\r\n\r\n")
+                while received := accepted.recv(65536):
+                    heard.extend(received)
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        url = f"https://127.0.0.1:{listening.getsockname()[1]}/site/a"
+        with pytest.raises(NotConnected) as raised:
+            NetworkClient().send("PUT", url, {"x-ms-blob-type": "BlockBlob"}, b"content", Limits(5, 5))
+        thread.join(5)
+    handshake = 0x16
+    assert (raised.value.stage, heard[0], b"PUT" in heard, outcome_of(raised.value)) == (
+        Stage.TLS,
+        handshake,
+        False,
+        CallOutcome.NOT_SENT,
+    )
