@@ -20,13 +20,13 @@ from azguard.accounts import account
 from azguard.address import Kind, parse
 from azguard.blobs.content import put_blob
 from azguard.faultproxy import proxy
-from azguard.wire import client, sdk
+from azguard.wire import sdk
 from azguard.wire.answers import Answer
-from azguard.wire.client import Client, Limits
-from azguard.wire.connections import Reply
+from azguard.wire.client import Limits, NetworkClient
+from azguard.wire.connections import Headers, Reply
 from azguard.wire.failures import ServiceRefusal
 from tests.support import places
-from tests.support.answering_client import ask, reply
+from tests.support.answering_client import ask
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.evidence import find_operation, find_service
 from tests.support.scenarios import Scenario
@@ -82,7 +82,7 @@ class Stage:
             "source": f"{container}/s",
             "lease": LEASE,
         }
-        self._send("PUT", container, {}, {"restype": "container"})
+        self._send("PUT", container, {}, {})
         for name in ("b", "s") if "{source}" in self.scenario.line else ("b",):
             self._upload(f"{container}/{name}", {"x-ms-meta-owner": "ops"})
         for step in self.scenario.before:
@@ -159,10 +159,10 @@ class Stage:
         """Return everything that is there: the container, and its blobs with all that they carry."""
         container = self.facts["container"]
         try:
-            found = self._send("GET", container, {}, {"restype": "container"}).headers
+            found = self._send("GET", container, {}, {}).headers
         except ResourceNotFoundError:
             return None
-        listed = self._send("GET", container, {}, {"restype": "container", "comp": "list", "include": _EVERYTHING})
+        listed = self._send("GET", container, {}, {"comp": "list", "include": _EVERYTHING})
         kept = {name.lower(): value for name, value in found.items()}
         return {name: value for name, value in kept.items() if name.startswith(_OF_CONTAINER)}, listed.content
 
@@ -171,7 +171,7 @@ class Stage:
         is_container = self.scenario.noun == "container" and not source
         name = self.facts["source" if source else "container" if is_container else "blob"]
         name, _, snapshot = name.partition("?snapshot=")
-        query = {"restype": "container"} if is_container else {"snapshot": snapshot} if snapshot else {}
+        query = {"snapshot": snapshot} if snapshot else {}
         found = self._send("HEAD", name, {}, query).headers
         return SimpleNamespace(
             etag=found["ETag"],
@@ -227,19 +227,20 @@ class Stage:
     @contextmanager
     def answering(self, status: int, headers: Mapping[str, str]) -> Iterator[None]:
         """Answer the requests of the scenario's operation by a script; the others reach the emulator."""
-        send = client.send
+        send = NetworkClient.send
 
         def scripted(
-            sender: Client, method: str, url: str, named: Mapping[str, str], body: bytes | None, limits: Limits
+            sender: NetworkClient, method: str, url: str, named: Mapping[str, str], body: bytes | None, limits: Limits
         ) -> Reply:
             asked = {name.lower(): value for name, value in named.items()}
             operation = self.find_operation(method, url, asked)
             if operation != self.scenario.operation:
                 return send(sender, method, url, named, body, limits)
             self.scripted.append(Sent(operation, asked))
-            return reply(status, headers)
+            lines = [f"{name}: {value}" for name, value in {"Content-Length": "0", **headers}.items()]
+            return Reply(status, "", Headers(lines), b"")
 
-        with patch.object(client, "send", scripted):
+        with patch.object(NetworkClient, "send", scripted):
             yield
 
 

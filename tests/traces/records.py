@@ -3,8 +3,8 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -135,7 +135,22 @@ class Truth:
 def to_events(log: Iterable[ProxiedAnswer], service: str = "blob") -> list[Event]:
     """Return what a service did, in the order of its answers."""
     found = [_to_event(answer, service) for answer in log if answer.sent is not None and answer.status is not None]
-    return sorted(found, key=lambda event: event.answered)
+    return list(_drop_kept_ops(sorted(found, key=lambda event: event.answered)))
+
+
+def _drop_kept_ops(events: Iterable[Event]) -> Iterator[Event]:
+    """Yield events, without the op of a write that only keeps the entry which a read had found before."""
+    made: set[tuple[str, str]] = set()
+    found: set[tuple[str, str]] = set()
+    for event in events:
+        newest = (event.address, event.lineage.entries[0][0] if event.lineage.entries else "")
+        if event.op is None:
+            found |= {newest} - made
+        elif newest in found:
+            event = replace(event, op=None)  # noqa: PLW2901  # the same event, told better
+        else:
+            made.add(newest)
+        yield event
 
 
 def _to_event(answer: ProxiedAnswer, service: str) -> Event:
