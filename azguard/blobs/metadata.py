@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from azguard.accounts.account import Target
-from azguard.address import Kind
 from azguard.blobs import containers, headers, properties
 from azguard.blobs.headers import Rewritten
 from azguard.documents import metadata as rules
@@ -19,17 +18,12 @@ from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag, require_version
 from azguard.leases.owners import OF_LOCK
 from azguard.leases.recorded import LeaseRecords
-from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, verdict_from_lineage, with_lineage
 from azguard.requests.results import MetadataShown
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources.properties import ContentHeaders
-from azguard.wire.answers import Answer
-from azguard.wire.call import call
-from azguard.wire.operations.blobs import BLOB_SET_METADATA
-from azguard.wire.operations.containers import CONTAINER_SET_METADATA
 
 
 def get(target: Target, conditions: Conditions, deadline: Deadline) -> tuple[MetadataShown, str | None]:
@@ -72,7 +66,7 @@ def replace_all(
         stamped = _add_own_keys(metadata, found.metadata or {}, op, found.etag)
         request = WriteRequest[Mapping[str, Any]](
             target=target,
-            send=lambda: set_metadata(target, stamped, under, deadline),
+            send=lambda: properties.set_metadata(target, stamped, under, deadline),
             look=lambda patience: _find_outcome(target, op, found, stamped, patience),
             expected_etag=under.expected_etag,
             op=op,
@@ -82,12 +76,6 @@ def replace_all(
         return Settled({**settled.answer, "lineage": stamped[KEY]}, settled.attempts, settled.doubts)
 
     return headers.rewrite(target, conditions, records, deadline, attempt)
-
-
-def set_metadata(target: Target, stamped: Mapping[str, str], under: Conditions, deadline: Deadline) -> Answer:
-    """Replace the metadata of a blob or a container: send it once, and return what is told of the new version."""
-    operation = CONTAINER_SET_METADATA if target.kind is Kind.CONTAINER else BLOB_SET_METADATA
-    return call(operation, target, write_timeouts(deadline), headers=under.request_headers, metadata=stamped)
 
 
 def _add_own_keys(metadata: Mapping[str, str], before: Mapping[str, str], op: str, etag: str) -> Mapping[str, str]:
@@ -141,7 +129,7 @@ def replace_container_metadata(
     stamped = _add_own_keys(wanted, found.metadata or {}, op, found.etag)
     request = WriteRequest[Mapping[str, Any]](
         target=target,
-        send=lambda: set_metadata(target, stamped, conditions, deadline),
+        send=lambda: properties.set_metadata(target, stamped, conditions, deadline),
         look=lambda patience: find_outcome(target, op, stamped, patience),
         # Nothing keeps a copy that comes late from undoing what another writes meanwhile.
         resend=False,

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from azguard.accounts.account import Target
+from azguard.address import Kind
 from azguard.errors import AzguardError, Changed, Gone, NotFound
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import read, write_timeouts
@@ -14,7 +15,8 @@ from azguard.wire import xml
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
 from azguard.wire.failures import Unreadable
-from azguard.wire.operations.blobs import BLOB_GET_PROPERTIES, BLOB_GET_TAGS, BLOB_SET_TAGS
+from azguard.wire.operations.blobs import BLOB_GET_PROPERTIES, BLOB_GET_TAGS, BLOB_SET_METADATA, BLOB_SET_TAGS
+from azguard.wire.operations.containers import CONTAINER_SET_METADATA
 from azguard.wire.rows import Condition
 
 
@@ -71,6 +73,12 @@ def _parse_tags(answer: Answer) -> dict[str, str]:
     if tags is None:
         raise Unreadable("the answer is no list of tags")
     return {each.findtext("Key") or "": each.findtext("Value") or "" for each in tags}
+
+
+def set_metadata(target: Target, stamped: Mapping[str, str], under: Conditions, deadline: Deadline) -> Answer:
+    """Replace the metadata of a blob or a container: send it once, and return what is told of the new version."""
+    operation = CONTAINER_SET_METADATA if target.kind is Kind.CONTAINER else BLOB_SET_METADATA
+    return call(operation, target, write_timeouts(deadline), headers=under.request_headers, metadata=stamped)
 
 
 def describe_conflict(error: Changed, target: Target, deadline: Deadline) -> Changed:

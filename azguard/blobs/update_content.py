@@ -11,7 +11,6 @@ from azguard.blobs import properties
 from azguard.blobs.content import put_blob
 from azguard.blobs.content.download import read_whole
 from azguard.blobs.content.upload import Settings, Upload
-from azguard.blobs.metadata import set_metadata
 from azguard.errors import BadRequest, NotFound
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
@@ -107,7 +106,9 @@ class LeasableBlob(ABC):
         deadline: Deadline,
     ) -> CommittedVersion:
         stamped = add_lineage(metadata, state, lineage)
-        return CommittedVersion.of(set_metadata(self.target, stamped, _condition_on(state, lease_id), deadline))
+        return CommittedVersion.of(
+            properties.set_metadata(self.target, stamped, _condition_on(state, lease_id), deadline)
+        )
 
 
 class _Preserved(NamedTuple):

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 
 from azguard.blobs import containers, fenced_writes, properties, tags, update_content
 from azguard.blobs.content.upload import Settings
-from azguard.blobs.metadata import set_metadata
 from azguard.blobs.update_content import Commit, LeasableBlob
 from azguard.documents import metadata as rules
 from azguard.documents.metadata import as_json, count_room, flatten, from_json
@@ -178,4 +177,6 @@ class ContainerMetadata(ComparedMetadata):
 
     def send(self, stamped: Mapping[str, str], lease_id: str | None, deadline: Deadline) -> CommittedVersion:
         """Send Set Container Metadata once."""
-        return CommittedVersion.of(set_metadata(self.target, stamped, Conditions(lease_id=lease_id), deadline))
+        return CommittedVersion.of(
+            properties.set_metadata(self.target, stamped, Conditions(lease_id=lease_id), deadline)
+        )

@@ -132,7 +132,7 @@ def test_an_update_imports_the_blob_sdk_only_and_what_the_simplest_one_needs(
         "azguard.blobs.listing",
     )
     ways = ("azguard.documents.metadata", "azguard.leases", "azguard.processes.identity")
-    unused = (*_FOR_ERRORS, *_RARE, *blocks, *ways, "azguard.tables")
+    unused = (*_FOR_ERRORS, *_RARE, *blocks, *ways, "azguard.requests.settle", "azguard.tables")
     line = "safe-update blob:start-up-update/n --increment n -o none"
     packages = ("azure.storage.blob", *others, *slow, *unused)
     assert imported(line, packages, tmp_path, account) == "status 0 loaded azure.storage.blob"
