@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from azguard.address import Kind
-from azguard.blobs import containers
+from azguard.blobs import containers, listing
 from azguard.cli.context import Environment
 from azguard.cli.options import common, resources
 from azguard.cli.options.resources import Noun, declare_exists, declare_list
@@ -119,12 +119,12 @@ def delete(
 
     if dry_run:
         look = lambda: containers.show(target, Conditions(lease_id=conditions.lease_id), env.deadline)  # noqa: E731
-        resources.show_doomed(env, target, conditions, look, None if with_contents else containers.count_blobs)
+        resources.show_doomed(env, target, conditions, look, None if with_contents else listing.count_blobs)
         return
 
     def send() -> Written:
         if not with_contents:
-            require_empty(containers.count_blobs, target, env.deadline.fresh(), resources.confirm_delete(target))
+            require_empty(listing.count_blobs, target, env.deadline.fresh(), resources.confirm_delete(target))
         return containers.delete(target, conditions, CacheRecords(env), env.deadline.fresh())
 
     env.out.show(env.reads.delete(target, conditions, send))

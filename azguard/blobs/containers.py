@@ -1,4 +1,4 @@
-"""Containers: thin calls into the SDK, frozen values out.
+"""Containers: requests in, frozen values out.
 
 The service ignores an ETag condition on a container, so a lease guards a delete of one version: acquire, compare,
 delete under the lease and If-Unmodified-Since, which has a resolution of one second.
@@ -18,20 +18,24 @@ from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write, quote_etag, require_version
 from azguard.leases import guard
 from azguard.leases.recorded import LeaseRecords
-from azguard.requests.calls import page_timeouts, pages, read, write_timeouts
+from azguard.requests.calls import read, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage
+from azguard.requests.listings import walk_pages
 from azguard.requests.results import Shown, Written, without_time
 from azguard.requests.service_errors import build_unreadable
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import existence
-from azguard.resources.existence import Contents, count_first_page
 from azguard.resources.properties import LeaseShown, describe_lease
 from azguard.times import http_date
-from azguard.wire import sdk
 from azguard.wire.call import call
-from azguard.wire.operations.containers import CONTAINER_CREATE, CONTAINER_DELETE, CONTAINER_GET_PROPERTIES
+from azguard.wire.operations.containers import (
+    CONTAINER_CREATE,
+    CONTAINER_DELETE,
+    CONTAINER_GET_PROPERTIES,
+    CONTAINER_LIST,
+)
 
 # The most that one page holds.
 _PAGE = 5000
@@ -93,13 +97,17 @@ def list_containers(
     Source: https://learn.microsoft.com/rest/api/storageservices/list-containers2
     """
     everything = Target(account, Address(Kind.CONTAINER, ("",)))
-    found = sdk.blob_service(account).list_containers(
-        name_starts_with=prefix,
-        include_metadata=True,
-        results_per_page=None if limit is None else min(limit, 5000),
-        **page_timeouts(deadline),
+    pages = walk_pages(
+        CONTAINER_LIST,
+        everything,
+        deadline,
+        "Containers",
+        "Container",
+        prefix=prefix,
+        include="metadata",
+        maxresults=None if limit is None else min(limit, _PAGE),
     )
-    for item in islice(pages(found, everything, deadline), limit):
+    for item in islice((item for page in pages for item in page.items), limit):
         yield _describe(Target(account, Address(Kind.CONTAINER, (item.name,))), item)
 
 
@@ -212,19 +220,3 @@ def _describe(target: Target, found: Any) -> ContainerShown:
         has_legal_hold=found.has_legal_hold,
         metadata=drop_lineage(found.metadata),
     )
-
-
-def count_blobs(target: Target, deadline: Deadline) -> Contents:
-    """Count the blobs of a container, up to the end of the first page that has any.
-
-    Blobs that are being uploaded count. Snapshots do not: each has its blob. Versions and soft-deleted blobs do not
-    either: to delete them was an act of its own.
-
-    Raises:
-        Forbidden: it may not be listed.
-        NotFound: it is not there.
-    Source: https://learn.microsoft.com/rest/api/storageservices/list-blobs
-    """
-    client = sdk.container(target.account, target.address)
-    asked = {"include": ["uncommittedblobs"], "results_per_page": _PAGE, **page_timeouts(deadline)}
-    return count_first_page(client.list_blobs(**asked).by_page(), target, deadline, "blob", "blobs")

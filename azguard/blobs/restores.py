@@ -10,8 +10,7 @@ from azguard.blobs import properties
 from azguard.blobs.content.download import read_whole
 from azguard.blobs.content.upload import Settings
 from azguard.blobs.copies import BlobCopy
-from azguard.blobs.listing import order_in_time
-from azguard.blobs.snapshots import list_kept
+from azguard.blobs.listing import list_kept, order_in_time
 from azguard.documents import diffs
 from azguard.errors import NotFound, UsageError
 from azguard.guards import fences

@@ -18,11 +18,12 @@ from typing import Any
 from azguard.accounts.account import Target
 from azguard.blobs import deletes, properties, write_checks
 from azguard.blobs.content.upload import BlobPut, Upload
+from azguard.blobs.listing import list_kept
 from azguard.errors import AzguardError, Changed, NotFound, NotModified, OutcomeUnknown, Unavailable, UsageError
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write, quote_etag
 from azguard.requests import commits
-from azguard.requests.calls import page_timeouts, pages, send_once, write_timeouts
+from azguard.requests.calls import send_once, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op
@@ -30,7 +31,6 @@ from azguard.requests.results import SnapshotMade
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
 from azguard.updates import recording
 from azguard.updates.recording import LocalRecords, UpdateReport, UpdateRequest
-from azguard.wire import sdk
 from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_SNAPSHOT
 from azguard.wire.rows import Condition
@@ -88,15 +88,6 @@ def _take_version(given: Snapshot) -> BlobSnapshot:
     """Keep the version that the condition names, or nothing."""
     pinned = _pin(given)
     return _to_result(given, pinned, _send_settled(pinned), 0)
-
-
-def list_kept(target: Target, include: list[str], deadline: Deadline) -> Iterator[Any]:
-    """Yield what a container has under the name of a blob, in any order."""
-    container, name = sdk.container(target.account, target.address), target.address.name
-    listed = container.list_blobs(name_starts_with=name, include=include, **page_timeouts(deadline))
-    for item in pages(listed, target, deadline):
-        if item.name == name:  # Others begin with this name.
-            yield item
 
 
 def _pin(given: Snapshot) -> Snapshot:

@@ -14,7 +14,7 @@ from azguard.blobs.content.upload import Settings, Upload
 from azguard.errors import BadRequest, NotFound
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
-from azguard.requests.calls import page_timeouts, pages, write_timeouts
+from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage
 from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion, Leasable
@@ -80,11 +80,9 @@ class LeasableBlob(ABC):
 
     def list_versions(self, deadline: Deadline) -> list[KeptVersion]:
         """Return the blob's kept versions, oldest first."""
-        container = sdk.container(self.target.account, self.target.address)
-        name = self.target.address.name
-        include = ["versions", "metadata"]
-        found = container.list_blobs(name_starts_with=name, include=include, **page_timeouts(deadline))
-        items = [item for item in pages(found, self.target, deadline) if item.name == name and item.version_id]
+        from azguard.blobs.listing import list_kept
+
+        items = [item for item in list_kept(self.target, ["versions", "metadata"], deadline) if item.version_id]
         items.sort(key=lambda item: item.version_id)
         return [KeptVersion(quote_etag(item.etag), Lineage.find(item.metadata)) for item in items]
 

@@ -73,7 +73,8 @@ def parse_date(text: str) -> datetime:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def _read_flag(text: str) -> bool:
+def read_flag(text: str) -> bool:
+    """Return what a flag says."""
     return text.lower() == "true"
 
 
@@ -119,14 +120,14 @@ FIELDS = {
     "blob_type": Field("x-ms-blob-type"),
     "creation_time": Field("x-ms-creation-time", parse_date),
     "version_id": Field("x-ms-version-id"),
-    "is_current_version": Field("x-ms-is-current-version", _read_flag),
+    "is_current_version": Field("x-ms-is-current-version", read_flag),
     "snapshot": Field("x-ms-snapshot"),
     "blob_tier": Field("x-ms-access-tier"),
-    "blob_tier_inferred": Field("x-ms-access-tier-inferred", _read_flag),
+    "blob_tier_inferred": Field("x-ms-access-tier-inferred", read_flag),
     "archive_status": Field("x-ms-archive-status"),
     "rehydrate_priority": Field("x-ms-rehydrate-priority"),
     "tag_count": Field("x-ms-tag-count", int),
-    "is_append_blob_sealed": Field("x-ms-blob-sealed", _read_flag),
+    "is_append_blob_sealed": Field("x-ms-blob-sealed", read_flag),
     "page_blob_sequence_number": Field("x-ms-blob-sequence-number", int),
     "append_blob_committed_block_count": Field("x-ms-blob-committed-block-count", int),
     "append_offset": Field("x-ms-blob-append-offset", int),
@@ -139,8 +140,8 @@ FIELDS = {
     "popreceipt": Field("x-ms-popreceipt"),
     "time_next_visible": Field("x-ms-time-next-visible", parse_date),
     "public_access": Field("x-ms-blob-public-access"),
-    "has_immutability_policy": Field("x-ms-has-immutability-policy", _read_flag),
-    "has_legal_hold": Field("x-ms-has-legal-hold", _read_flag),
+    "has_immutability_policy": Field("x-ms-has-immutability-policy", read_flag),
+    "has_legal_hold": Field("x-ms-has-legal-hold", read_flag),
     "next_partition": Field("x-ms-continuation-NextPartitionKey"),
     "next_row": Field("x-ms-continuation-NextRowKey"),
     "next_table": Field("x-ms-continuation-NextTableName"),

@@ -12,7 +12,6 @@ from azguard.address import Address, Kind
 from azguard.blobs import listing, restores
 from azguard.errors import NotFound, UsageError
 from azguard.requests.deadline import Deadline
-from azguard.wire import sdk
 from tests.support.cases import cases
 
 BLOB = Target(emulator(), Address(Kind.BLOB, ("site", "a")))
@@ -31,26 +30,13 @@ class Item:
     is_current_version: bool | None = None
 
 
-class Listing:
-    """A container whose listing has these items, in this order, a page each."""
-
-    continuation_token = None
-
-    def __init__(self, items: tuple[Item, ...]) -> None:
-        self._items = iter(items)
-
-    def list_blobs(self, **_: Any) -> "Listing":
-        return self
-
-    def by_page(self) -> "Listing":
-        return self
-
-    def __next__(self) -> list[Item]:
-        return [next(self._items)]
+def list_in(order: tuple[Item, ...]) -> Any:
+    """Have the listing of the container have these items, in this order."""
+    return patch.object(listing, "walk", lambda *_, **__: iter(order))
 
 
 def newest(kind: str, *items: Item) -> str:
-    with patch.object(sdk, "container", lambda *_: Listing(items)):
+    with list_in(items):
         return restores.find_newest(BLOB, kind, Deadline()).short
 
 
@@ -88,7 +74,7 @@ def test_where_nothing_is_kept_there_is_no_newest(kind: str) -> None:
 def test_an_id_is_that_of_a_snapshot_or_of_a_version(items: tuple[Item, ...], found: str) -> None:
     of_another = Item("ab", NEW, NEW)
     for order in itertools.permutations((*items, of_another)):
-        with patch.object(sdk, "container", lambda *_, order=order: Listing(order)):
+        with list_in(order):
             assert restores.find_by_id(BLOB, NEW, Deadline()).short == found
 
 
@@ -97,12 +83,12 @@ def test_an_id_is_that_of_a_snapshot_or_of_a_version(items: tuple[Item, ...], fo
     [((Item(snapshot=OLD), Item()), NotFound), ((Item(snapshot=NEW), Item(version_id=NEW)), UsageError)],
 )
 def test_an_id_that_names_none_or_two_is_refused(items: tuple[Item, ...], error: type[Exception]) -> None:
-    with patch.object(sdk, "container", lambda *_: Listing(items)), pytest.raises(error):
+    with list_in(items), pytest.raises(error):
         restores.find_by_id(BLOB, NEW, Deadline())
 
 
 def test_what_is_kept_of_a_name_is_listed_in_order_of_time_and_the_current_version_last() -> None:
     current = Item(version_id=NOW, is_current_version=True)
     for order in itertools.permutations((current, Item(version_id=NEW), Item(snapshot=SOON), Item(snapshot=OLD))):
-        found = sorted(order, key=listing.order_in_time)
+        found = sorted(order, key=listing.order_in_time)  # type: ignore[arg-type]  # has what is looked at
         assert [each.snapshot or each.version_id for each in found] == [OLD, NEW, SOON, NOW]

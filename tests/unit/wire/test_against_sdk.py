@@ -249,6 +249,24 @@ CASES: list[tuple[Operation, Target, Mapping[str, Any], Callable[[], object]]] =
         {"headers": HELD},
         lambda: container().delete_container(headers=dict(HELD)),
     ),
+    (
+        containers.CONTAINER_LIST,
+        CONTAINER,
+        {"prefix": "a b", "include": "metadata", "maxresults": 3},
+        lambda: next(sdk.blob_service(ACCOUNT).list_containers("a b", include_metadata=True, results_per_page=3), None),
+    ),
+    (
+        containers.CONTAINER_LIST_BLOBS,
+        CONTAINER,
+        {"prefix": "a b", "include": "versions,metadata", "maxresults": 3},
+        lambda: next(container().list_blobs("a b", include=["versions", "metadata"], results_per_page=3), None),
+    ),
+    (
+        containers.CONTAINER_LIST_BLOBS,
+        CONTAINER,
+        {"delimiter": "/", "include": "tags"},
+        lambda: next(container().walk_blobs(delimiter="/", include=["tags"]), None),
+    ),
 ]
 # The bodies of messages and tags are XML of our own, which keeps carriage returns.
 _OWN_BODY = {queues.QUEUE_PUT_MESSAGE, blobs.BLOB_SET_TAGS}
