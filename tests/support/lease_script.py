@@ -10,7 +10,7 @@ from tests.support.answering_client import AnsweringClient, Asked, reply
 #: What the service answers: its status, its code, its headers.
 Answer = tuple[int, str | None, dict[str, str]]
 
-#: The name under which the headers of an answer have the text of a refusal.
+#: The name under which the headers of an answer have the text of a refusal, or the body of a success.
 MESSAGE = "message"
 
 #: The ETag of ``now_is``.
@@ -35,8 +35,8 @@ class Scripted(AnsweringClient):
         self.headers.append({name.lower(): str(value) for name, value in asked.headers.items()})
         status, code, headers = self._answers.pop(0)
         told = {**headers, **({"x-ms-error-code": code} if code else {})}
-        message = told.pop(MESSAGE, None)
-        content = "" if message is None else f"<Error><Code>{code}</Code><Message>{message}</Message></Error>"
+        message = told.pop(MESSAGE, "")
+        content = f"<Error><Code>{code}</Code><Message>{message}</Message></Error>" if code and message else message
         return reply(status, told, b"" if asked.method == "HEAD" else content.encode())
 
 

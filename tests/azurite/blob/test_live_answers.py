@@ -11,7 +11,7 @@ from azguard.errors import AzguardError, BadRequest, Changed, OutcomeUnknown
 from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
 from tests.support.cases import cases
-from tests.support.lease_script import Answer, now_is, scripted
+from tests.support.lease_script import MESSAGE, Answer, now_is, scripted
 from tests.support.no_records import NoRecords
 
 ETAG = '"0x8D6D418B6C08663"'
@@ -19,6 +19,7 @@ LEASE = "0f3c1111-2222-3333-4444-555566667777"
 WANTED = Conditions(guard="lease", expected_etag=ETAG)
 ANYHOW = Conditions(guard="none")
 GRANTED: Answer = (201, None, {"etag": ETAG, "x-ms-lease-id": LEASE})
+NO_TAGS: Answer = (200, None, {MESSAGE: "<Tags><TagSet /></Tags>"})
 RELEASED: Answer = (200, None, {"etag": ETAG})
 ACCEPTED: Answer = (202, None, {})
 BUSY: Answer = (503, "ServerBusy", {})
@@ -75,8 +76,8 @@ def test_the_address_of_a_snapshot_or_version_goes_out_without_a_lease(which: st
 
 def test_a_condition_on_tags_that_fails_is_told_by_the_service() -> None:
     target, transport = scripted(
-        Kind.BLOB, GRANTED, now_is("leased"), (200, None, {}), (412, "ConditionNotMet", {}), now_is("leased"),
-        (200, None, {}), RELEASED, now_is("available"),
+        Kind.BLOB, GRANTED, now_is("leased"), NO_TAGS, (412, "ConditionNotMet", {}), now_is("leased"),
+        NO_TAGS, RELEASED, now_is("available"),
     )  # fmt: skip
     conditions = Conditions({"x-ms-if-tags": "\"stage\" = 'live'"}, "conditions")
     with pytest.raises(Changed):
