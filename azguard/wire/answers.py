@@ -17,6 +17,7 @@ METADATA = "x-ms-meta-"
 #: Where each argument goes: into a header, or behind ``?`` into the query.
 ARGUMENTS = {
     "range": "x-ms-range",
+    "range_md5": "x-ms-range-get-content-md5",
     "content_type": "x-ms-blob-content-type",
     "content_encoding": "x-ms-blob-content-encoding",
     "content_language": "x-ms-blob-content-language",
@@ -112,7 +113,6 @@ class ContentFields(NamedTuple):
 FIELDS = {
     "etag": Field("ETag"),
     "last_modified": Field("Last-Modified", parse_date),
-    "size": Field("Content-Length", int),
     "content_range": Field("Content-Range"),
     "content_type": Field("Content-Type"),
     "content_md5": Field("Content-MD5", b64decode),
@@ -146,6 +146,7 @@ FIELDS = {
     "next_row": Field("x-ms-continuation-NextRowKey"),
     "next_table": Field("x-ms-continuation-NextTableName"),
 }
+_LENGTH = Field("Content-Length", int)
 _LEASE = (Field("x-ms-lease-status"), Field("x-ms-lease-state"), Field("x-ms-lease-duration"))
 _COPY = (
     Field("x-ms-copy-id"),
@@ -178,9 +179,17 @@ def _read_metadata(headers: Mapping[str, str]) -> dict[str, str]:
     return {name[start:]: value for name, value in headers.items() if name.lower().startswith(METADATA)}
 
 
+def _read_size(headers: Mapping[str, str]) -> int | None:
+    """Return the length of the whole, of which the answer may be a range."""
+    _, slash, whole = headers.get("Content-Range", "").partition("/")
+    size: int | None = int(whole) if slash and whole.isdecimal() else _read(_LENGTH, headers)
+    return size
+
+
 #: The fields that are read from several headers.
 GROUPS: Mapping[str, Callable[[Mapping[str, str]], Any]] = {
     "metadata": _read_metadata,
+    "size": _read_size,
     "lease": lambda headers: LeaseFields(*(_read(each, headers) for each in _LEASE)),
     "copy": lambda headers: CopyFields(*(_read(each, headers) for each in _COPY)),
     "content_settings": lambda headers: ContentFields(*(_read(each, headers) for each in _CONTENT)),
@@ -224,6 +233,11 @@ class Answer(Mapping[str, Any]):
 
     def __bool__(self) -> bool:
         return True
+
+    def take_content(self) -> bytes:
+        """Return the content and let go of it, so that whatever keeps the fields does not keep that."""
+        content, self.content = self.content, b""
+        return content
 
     @property
     def request_id(self) -> str | None:

@@ -44,7 +44,7 @@ class RangedService:
     etag: str = '"0x1"'
     spoil: Spoil = lambda _, answer: answer
     port: int = 0
-    #: The headers of each GET so far.
+    #: The headers of each request so far.
     asked: list[Mapping[str, str]] = field(default_factory=list)
 
     @property
@@ -86,6 +86,9 @@ def serving(content: bytes, spoil: Spoil | None = None) -> Iterator[RangedServic
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
+        def do_HEAD(self) -> None:
+            self.do_GET()
+
         def do_GET(self) -> None:
             answer = service.answer({name.lower(): value for name, value in self.headers.items()})
             head = {
@@ -106,7 +109,7 @@ def serving(content: bytes, spoil: Spoil | None = None) -> Iterator[RangedServic
                 if value is not None:
                     self.send_header(name, value)
             self.end_headers()
-            body = answer.body[: len(answer.body) - answer.cut]
+            body = answer.body[: len(answer.body) - answer.cut] if self.command == "GET" else b""
             self.wfile.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body) if answer.chunked else body)
             self.close_connection = answer.cut > 0
 

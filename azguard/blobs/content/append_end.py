@@ -14,11 +14,12 @@ from azguard.accounts.account import Target
 from azguard.blobs import properties, write_checks
 from azguard.blobs.content import append_request
 from azguard.blobs.content.append_request import APPEND_BLOB, MOST_BLOCKS, Append, End, Proof
+from azguard.blobs.content.download import ask_range
 from azguard.blobs.copy_sources import SourcePiece
 from azguard.errors import AzguardError, BadRequest, Changed, Forbidden, NotFound
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write
-from azguard.requests.calls import read, write_timeouts
+from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written
@@ -157,14 +158,7 @@ def _is_another(found: Any, end: End) -> bool:
 
 def read_range(target: Target, offset: int, length: int, deadline: Deadline) -> bytes:
     """Return so many bytes of a blob from ``offset`` on, fewer if it ends before."""
-    client = sdk.blob(target.account, target.address)
-
-    def call(timeouts: Mapping[str, Any]) -> bytes:
-        stream = client.download_blob(offset=offset, length=length, decompress=False, **timeouts)
-        content: bytes = stream.readall()
-        return content
-
-    return read(call, target, deadline)
+    return ask_range(target, offset, length, deadline).content
 
 
 def _is_held(target: Target, lease_id: str | None, patience: Deadline) -> bool:

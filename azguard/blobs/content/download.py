@@ -6,7 +6,7 @@ what is delivered is one version of the blob and no mixture.
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
@@ -27,10 +27,11 @@ from azguard.requests.lineage import KEY, drop_lineage
 from azguard.requests.results import Shown
 from azguard.requests.service_errors import build_wrong_range
 from azguard.resources.properties import encode_md5
-from azguard.wire import sdk
+from azguard.wire.answers import Answer
+from azguard.wire.call import call
+from azguard.wire.operations.blobs import BLOB_GET
 
-_ASKED_RANGE = re.compile(r"bytes=(\d+)-(\d+)")
-_ANSWERED_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
+_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,10 +74,8 @@ class Download:
         self._at_once = at_once
         #: Returns the deadline of one range.
         self.patience = patience
-        self._client = sdk.blob(target.account, target.address)
         with blob_properties.explain_stale_read(target, conditions, patience()):
-            read_first = self._read_first if span.is_whole and not validates else self._read_first_range
-            self._first, self.properties = read_first(conditions.request_headers)
+            self._first, self.properties = self._read_first(conditions.request_headers)
         self._pinned = Conditions({"If-Match": self.properties.etag}, lease_id=conditions.lease_id).request_headers
 
     def __iter__(self) -> Iterator[bytes]:
@@ -127,92 +126,39 @@ class Download:
         value: str | None = (self.properties.metadata or {}).get(KEY)
         return value
 
-    def _read_first(self, headers: dict[str, str]) -> tuple[bytes, Any]:
-        answers: list[Any] = []
-
-        def call(timeouts: Any) -> tuple[bytes, Any]:
-            answers.clear()
-            # Without an offset the SDK also reads a blob of no bytes, for which a range is refused (416).
-            stream = self._client.download_blob(
-                headers=dict(headers), decompress=False, raw_response_hook=self._check(answers, None), **timeouts
-            )
-            piece = next(stream.chunks(), b"")
-            self._check_length(piece, min(SINGLE_BYTES, stream.size))
-            return piece, stream.properties
-
-        while True:
-            piece, properties = read(call, self.target, self.patience())
-            if piece or _is_empty(answers):
-                return piece, properties
-
-    def _read_first_range(self, headers: dict[str, str]) -> tuple[bytes, Any]:
-        answers: list[Any] = []
+    def _read_first(self, headers: Mapping[str, str]) -> tuple[bytes, Any]:
         start, most = self._span.start, RANGE_BYTES if self._validates else SINGLE_BYTES
         length = most if self._span.end is None else min(most, self._span.end - start)
-
-        def call(timeouts: Any) -> tuple[bytes, Any]:
-            answers.clear()
-            return self._ask(start, length, headers, self._check(answers, None), timeouts)
-
-        try:
-            piece, properties = read(call, self.target, self.patience())
-        except BadRequest as error:
-            if error.http_status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-                raise
-            # A blob of no bytes has no ranges, and no content that could be damaged.
-            return self._read_first(headers) if start == 0 else (b"", self._find_end(headers))
-        properties.size = int(answers[0].http_response.headers["Content-Range"].rpartition("/")[2])
-        self._check_length(piece, min(length, properties.size - start))
-        if self._validates:
-            self._check_md5(piece, answers[0])
-        return piece, properties
-
-    def _find_end(self, headers: dict[str, str]) -> Any:
-        """Return the properties of a blob that ends where the bytes that were asked for begin.
-
-        Raises:
-            BadRequest: it ends before.
-        """
-        found = blob_properties.fetch(self.target, Conditions(headers), self.patience())
-        if self._span.start != found.size:
-            raise BadRequest(
-                f"{self.target} has only {found.size} bytes", str(self.target.address), reason="range_beyond_end"
-            )
-        return found
+        while True:
+            try:
+                found = self._ask(start, length, headers, None)
+            except BadRequest as error:
+                if error.http_status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+                    raise
+            else:
+                return found.take_content(), found
+            # A blob that ends there has no such range. If another writer made it longer meanwhile, it has one now.
+            properties = blob_properties.fetch(self.target, Conditions(headers), self.patience())
+            if properties.size == start:
+                return b"", properties
+            if properties.size < start:
+                told = f"{self.target} has only {properties.size} bytes"
+                raise BadRequest(told, str(self.target.address), reason="range_beyond_end")
 
     def _read_range(self, offset: int, length: int) -> bytes:
-        answers: list[Any] = []
+        return self._ask(offset, length, self._pinned, self.properties.etag).content
 
-        def call(timeouts: Any) -> bytes:
-            answers.clear()
-            check = self._check(answers, self.properties.etag)
-            content, _ = self._ask(offset, length, self._pinned, check, timeouts)
-            self._check_length(content, length)
-            return content
-
-        content = read(call, self.target, self.patience())
-        if self._validates:
-            self._check_md5(content, answers[0])
-        return content
-
-    def _ask(
-        self, offset: int, length: int, headers: dict[str, str], check: Callable[[Any], None], timeouts: Any
-    ) -> tuple[bytes, Any]:
-        asked = {"x-ms-range-get-content-md5": "true"} if self._validates else {}
-        stream = self._client.download_blob(
-            offset=offset,
-            length=length,
-            headers={**headers, **asked},
-            decompress=False,
-            raw_response_hook=check,
-            **timeouts,
+    def _ask(self, offset: int, length: int, headers: Mapping[str, str], etag: str | None) -> Answer:
+        found = ask_range(
+            self.target, offset, length, self.patience(), headers=headers, etag=etag, validates=self._validates
         )
-        # Unlike readall(), this does not copy the content.
-        return b"".join(stream.chunks()), stream.properties
+        if self._validates:
+            self._check_md5(found)
+        return found
 
-    def _check_md5(self, content: bytes, answer: Any) -> None:
-        found = encode_md5(hashlib.md5(content, usedforsecurity=False).digest())
-        told = answer.http_response.headers.get("Content-MD5")
+    def _check_md5(self, answer: Answer) -> None:
+        found = encode_md5(hashlib.md5(answer.content, usedforsecurity=False).digest())
+        told = answer.headers.get("Content-MD5")
         if found != told:
             raise Unavailable(
                 f"the content of {self.target} was changed on its way here",
@@ -221,34 +167,48 @@ class Download:
                 reason="content_damaged",
             )
 
-    def _check(self, answers: list[Any], etag: str | None) -> Callable[[Any], None]:
-        """Return a hook that checks that an answer with content is the range asked for, of the version read so far.
 
-        What stands between may answer a range with the whole blob, or out of a cache without regard to If-Match. The
-        hook raises Unavailable then. It adds each answer to ``answers``. There must be one: the SDK asks for the rest
-        of an answer that is too short, and would put it behind content that may have begun elsewhere.
-        """
+def ask_range(
+    target: Target,
+    offset: int,
+    length: int,
+    deadline: Deadline,
+    *,
+    headers: Mapping[str, str] | None = None,
+    etag: str | None = None,
+    validates: bool = False,
+) -> Answer:
+    """Ask for a range of a blob until it is answered; the answer is shorter where the blob ends before.
 
-        def check(answer: Any) -> None:
-            answers.append(answer)
-            response = answer.http_response
-            asked = _ASKED_RANGE.fullmatch(answer.http_request.headers.get("x-ms-range", ""))
-            if asked is None or response.status_code not in (HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT):
-                return
-            found = response.headers.get("ETag", "")
-            is_version = etag is None or quote_etag(found) == quote_etag(etag)
-            if not (is_version and _is_answer_to(asked, response) and len(answers) == 1):
-                range_ = response.headers.get("Content-Range", "no Content-Range")
-                raise build_wrong_range(
-                    self.target,
-                    f"asked for {asked[0]}, answered {response.status_code} with {range_}, ETag {found or 'missing'}",
-                )
+    ``etag`` is the version that it must be of. ``validates`` asks for the MD5 of the range, too.
 
-        return check
+    Raises:
+        BadRequest: the blob ends before ``offset`` or there.
+        Unavailable: the answer is of another range or version. What stands between may answer with the whole blob, or
+            out of a cache without regard to If-Match.
+    Source: https://learn.microsoft.com/rest/api/storageservices/get-blob
+    """
+    asked = f"bytes={offset}-{offset + length - 1}"
 
-    def _check_length(self, content: bytes, expected: int) -> None:
-        if len(content) != expected:
-            raise build_wrong_range(self.target, f"asked for {expected} bytes, answered {len(content)}")
+    def ask(timeouts: Mapping[str, Any]) -> Answer:
+        found = call(BLOB_GET, target, timeouts, headers=headers, range=asked, range_md5="true" if validates else None)
+        is_version = etag is None or quote_etag(found.etag or "") == quote_etag(etag)
+        if not is_version or not _is_answer_to(offset, length, found):
+            range_ = found.headers.get("Content-Range", "no Content-Range")
+            told = f"answered {found.status} with {range_}, ETag {found.etag or 'missing'}"
+            raise build_wrong_range(target, f"asked for {asked}, {told}")
+        return found
+
+    return read(ask, target, deadline)
+
+
+def _is_answer_to(offset: int, length: int, answer: Answer) -> bool:
+    answered = _RANGE.fullmatch(answer.headers.get("Content-Range", ""))
+    if answered is None or answer.status != HTTPStatus.PARTIAL_CONTENT:
+        return False
+    begin, end, size = (int(number) for number in answered.groups())
+    is_asked = (begin, end) == (offset, min(offset + length, size) - 1)
+    return is_asked and len(answer.content) == end + 1 - begin
 
 
 def read_whole(
@@ -267,25 +227,6 @@ def read_whole(
             # Another version, or none any more: that is read next.
             if deadline.passed:
                 raise
-
-
-def _is_answer_to(asked: re.Match[str], response: Any) -> bool:
-    answered = _ANSWERED_RANGE.fullmatch(response.headers.get("Content-Range", ""))
-    if answered is None or response.status_code != HTTPStatus.PARTIAL_CONTENT:
-        return False
-    begin, end, size = (int(number) for number in answered.groups())
-    # A proxy may send it in chunks instead, whose length is known when they were read.
-    length = int(response.headers.get("Content-Length", end + 1 - begin))
-    return (begin, end, length) == (int(asked[1]), min(int(asked[2]), size - 1), end + 1 - begin)
-
-
-def _is_empty(answers: list[Any]) -> bool:
-    """Return whether the last answer is of a blob of no bytes.
-
-    When a range is refused, the SDK takes the blob to be empty and asks again for the rest. If another writer filled
-    it in between, it returns no content under the new version's ETag: a write over that would lose the content.
-    """
-    return bool(answers) and answers[-1].http_response.headers.get("Content-Length", "0") == "0"
 
 
 def to_stream(

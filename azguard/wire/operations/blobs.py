@@ -56,7 +56,10 @@ BLOB_GET = reads(
     Lease.OPTIONAL,
     combines=True,
     http=speaks(
-        "GET", sends="range", returns=f"{_PROPERTIES} content_type content_range blob_content_md5", ok=(200, 206)
+        "GET",
+        sends="range range_md5",
+        returns=f"{_PROPERTIES} content_type content_range blob_content_md5",
+        ok=(200, 206),
     ),
 )
 BLOB_GET_PROPERTIES = reads(

@@ -1,4 +1,4 @@
-"""A blob that is empty when it is read, and is filled before the SDK asks for the second time."""
+"""A blob that is empty when its first range is asked for, and is filled before its properties are."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,12 +36,11 @@ def blob(azurite: Azurite) -> BlobClient:
 
 @contextmanager
 def filled_in_between(azurite: Azurite, blob: BlobClient) -> Iterator[int]:
-    """Run a proxy that lets another write just before the first read that names no range."""
+    """Run a proxy that lets another write just before the first read of the properties."""
     todo = [b"theirs\n"]
 
     def decide(request: Request) -> Fault:
-        ranged = {"range", "x-ms-range"} & set(request.headers)
-        if request.method == "GET" and not ranged and todo:
+        if request.method == "HEAD" and todo:
             blob.upload_blob(todo.pop(), overwrite=True)
         return Fault.NONE
 
