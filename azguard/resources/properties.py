@@ -1,6 +1,6 @@
 """Properties that resources of several services have: content headers, the lease, the copy that wrote the content."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
@@ -27,7 +27,7 @@ class ContentHeaders:
         return cls(**{**texts, "content_md5": encode_md5(settings.content_md5)})
 
     @property
-    def given(self) -> Mapping[str, str]:
+    def given(self) -> dict[str, Any]:
         """Return those that are set."""
         values = {each.name: getattr(self, each.name) for each in fields(ContentHeaders)}
         return {name: value for name, value in values.items() if value is not None}

@@ -28,7 +28,7 @@ _NAME_BLOCKS = "name them with --block-id or -f FILE; for an empty blob: --allow
 def _read_block_id(text: str, name: str) -> str:
     from azguard.blobs.content import blocks
 
-    blocks.decode_id(str(values.not_empty(text, name)))
+    blocks.check_id(str(values.not_empty(text, name)))
     return text
 
 
@@ -77,7 +77,7 @@ class CommitOptions:
         if not ids and not self.allow_empty:
             raise UsageError("no block is named", hint=_NAME_BLOCKS)
         for block in ids:
-            blocks.decode_id(block)
+            blocks.check_id(block)
         blocks.check_ids(ids)
         return ids
 

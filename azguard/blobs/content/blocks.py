@@ -5,26 +5,23 @@ does not name, those of other writers too.
 """
 
 import base64
-import binascii
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, BinaryIO, ClassVar
+from typing import BinaryIO, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.blobs import properties
 from azguard.blobs.content import put_blob
 from azguard.blobs.content.put_blob import StagingPlace, stage_stream
-from azguard.blobs.content.upload import Settings, Upload
+from azguard.blobs.content.upload import Settings, Upload, fetch_blocks
 from azguard.errors import BadRequest, Changed, NotFound, UsageError
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write
-from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import drop_lineage, fresh_op
 from azguard.requests.results import ContentWritten
 from azguard.requests.sources import read_up_to
-from azguard.wire import sdk
 
 #: The most that is staged as one block of the caller's own id.
 MOST_BYTES = 100 * 1024 * 1024
@@ -81,11 +78,11 @@ def stage(
     try:
         if block is None:
             for name, piece in stage_stream(place, first, source, progress):
-                yield Block(_encode_id(name), len(piece), UNCOMMITTED)
+                yield Block(name, len(piece), UNCOMMITTED)
             return
         if len(first) > MOST_BYTES:
             raise UsageError(f"the content is longer than one block of {MOST_BYTES:,} bytes", reason="block_too_long")
-        put_blob.stage_block(place, decode_id(block), first)
+        put_blob.stage_block(place, block, first)
         yield Block(block, len(first), UNCOMMITTED)
     except Changed as error:
         if error.service_code != "InvalidBlobOrBlock":
@@ -102,20 +99,9 @@ def list_blocks(target: Target, conditions: Conditions, kind: str, deadline: Dea
 
     Source: https://learn.microsoft.com/rest/api/storageservices/get-block-list
     """
-    client = sdk.blob(target.account, target.address)
-    lists: list[Any] = []
-
-    def keep(_response: Any, found: Any, _headers: Any) -> Any:
-        # The SDK decodes the ids, some of which are no text.
-        lists.append(found)
-        return found
-
-    def call(timeouts: Mapping[str, Any]) -> None:
-        client.get_block_list(kind, cls=keep, headers=conditions.request_headers, **timeouts)
-
-    read(call, target, deadline)
-    committed = [Block(each.name, each.size, COMMITTED) for each in lists[-1].committed_blocks or ()]
-    return committed + [Block(each.name, each.size, UNCOMMITTED) for each in lists[-1].uncommitted_blocks or ()]
+    found = fetch_blocks(target, kind, deadline, conditions.request_headers)
+    committed = [Block(*each, COMMITTED) for each in found.committed]
+    return committed + [Block(*each, UNCOMMITTED) for each in found.uncommitted]
 
 
 def commit(upload: Upload, chosen: Sequence[str]) -> tuple[BlocksCommitted, str | None]:
@@ -128,10 +114,9 @@ def commit(upload: Upload, chosen: Sequence[str]) -> tuple[BlocksCommitted, str 
         Changed, Exists, LockLost, OutcomeUnknown: see ``uploads.commit_list``.
     Source: https://learn.microsoft.com/rest/api/storageservices/put-block-list
     """
-    texts = [decode_id(block) for block in chosen]
     known = _find_blocks(upload, chosen)
     upload = _keep_settings(upload).add_lineage()
-    settled, conditions = put_blob.commit_list(upload, texts)
+    settled, conditions = put_blob.commit_list(upload, chosen)
     answer = settled.answer
     discarded = [block for block in known.values() if block.state == UNCOMMITTED and block.block_id not in chosen]
     done = BlocksCommitted(
@@ -187,26 +172,21 @@ def _fill(given: Settings, kept: Settings) -> Settings:
     )
 
 
-def _encode_id(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()
-
-
-def decode_id(block: str) -> str:
-    """Return an id as the SDK takes it.
+def check_id(block: str) -> None:
+    """Refuse what is no block id.
 
     Raises:
-        UsageError: it is no base64 of 1 to 64 bytes, or of other bytes than text, which the SDK could not send.
+        UsageError: it is no base64 of 1 to 64 bytes of text.
     """
     try:
         content = base64.b64decode(block, validate=True)
-        text = content.decode()
-    except (binascii.Error, ValueError):
-        content, text = b"", ""
+        content.decode()
+    except ValueError:
+        content = b""
     if not 0 < len(content) <= _MOST_BYTES:
         raise UsageError(
             f"{block!r} is no block id: base64 of a text of 1 to {_MOST_BYTES} bytes", reason="block_id_malformed"
         )
-    return text
 
 
 def check_ids(blocks: Sequence[str]) -> None:

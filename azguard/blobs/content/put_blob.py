@@ -4,6 +4,7 @@ The source is read once, in pieces, so that memory stays constant for a stream o
 lineage, by which a lost answer is settled. Blocks are staged a few at a time.
 """
 
+import base64
 import hashlib
 import io
 from collections import deque
@@ -14,15 +15,16 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self
 
 from azguard.accounts.account import SINGLE_BYTES, Target
 from azguard.blobs import write_checks
-from azguard.blobs.content.upload import BlobPut, Settings, Upload, find_outcome, send
+from azguard.blobs.content.upload import BlobPut, Settings, Upload, commit_blocks, find_outcome, send
 from azguard.errors import UsageError
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write
-from azguard.requests.calls import read, write_timeouts
+from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
 from azguard.requests.sources import read_up_to
 from azguard.resources.properties import decode_md5, encode_md5
-from azguard.wire import sdk
+from azguard.wire.call import call
+from azguard.wire.operations.blobs import BLOB_PUT_BLOCK
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -146,14 +148,13 @@ def prepare(upload: Upload, content: bytes) -> Callable[[Conditions], Mapping[st
 
     The request may be sent more than once. All of it, staging included, is bound by the upload's own deadline.
     """
-    upload.settings.for_put()  # Fails now on what the SDK refuses: later it would look like a lost answer.
     if len(content) <= SINGLE_BYTES:
         return lambda conditions: send(replace(upload, conditions=conditions), content)
     rest = io.BytesIO(content)
     place = _to_place(upload, lambda: upload.deadline)
     staged = stage_stream(place, rest.read(SINGLE_BYTES), rest, lambda _: None)
     ids = [block for block, _ in staged]
-    return lambda conditions: _commit(replace(upload, conditions=conditions), ids)
+    return lambda conditions: commit_blocks(replace(upload, conditions=conditions), ids)
 
 
 def commit_list(upload: Upload, ids: Sequence[str]) -> _Committed:
@@ -164,7 +165,7 @@ def commit_list(upload: Upload, ids: Sequence[str]) -> _Committed:
     _check_tags(upload)
     with write_checks.explain_refusal(upload.target, upload.conditions, upload.deadline):
         # The ids prove nothing: another writer may have committed the same blocks.
-        return _write_under_fence(upload, lambda fresh: _commit(fresh, list(ids)), ())
+        return _write_under_fence(upload, lambda fresh: commit_blocks(fresh, ids), ())
 
 
 def _to_place(upload: Upload, patience: Callable[[], Deadline]) -> StagingPlace:
@@ -186,7 +187,7 @@ def _put_blocks(
         sha256, md5 = digests.finish()
     _check_md5(upload.settings, md5)
     stored = replace(upload, settings=replace(upload.settings, content_md5=encode_md5(md5)))
-    return _write_under_fence(stored, lambda fresh: _commit(fresh, ids), ids), length, sha256
+    return _write_under_fence(stored, lambda fresh: commit_blocks(fresh, ids), ids), length, sha256
 
 
 def _write_under_fence(upload: Upload, call: Callable[[Upload], Mapping[str, Any]], ids: Sequence[str]) -> _Committed:
@@ -228,21 +229,6 @@ def _attempt(
     return send_until_settled(request, upload.deadline)
 
 
-def _commit(upload: Upload, ids: list[str]) -> Mapping[str, Any]:
-    from azure.storage.blob import BlobBlock
-
-    client = sdk.blob(upload.target.account, upload.target.address)
-    answer: Mapping[str, Any] = client.commit_block_list(
-        [BlobBlock(block) for block in ids],
-        metadata=upload.metadata,
-        tags=upload.tags,
-        headers=upload.conditions.request_headers,
-        **upload.settings.for_put(),
-        **write_timeouts(upload.deadline),
-    )
-    return answer
-
-
 def _extend_deadline(upload: Upload) -> Deadline:
     # A staged block is not visible yet, so each is retried for at least a minute, even if the deadline is shorter.
     return upload.deadline.restart(seconds=max(60.0, upload.deadline.seconds))
@@ -278,7 +264,7 @@ def stage_stream(
     pool = ThreadPoolExecutor(_WORKERS)
     try:
         for index, piece in enumerate(_pieces(first, source)):
-            block = f"{place.op}{index:08d}"
+            block = encode_id(f"{place.op}{index:08d}")
             waiting.append((block, piece, pool.submit(stage_block, place, block, piece)))
             if len(waiting) >= _WORKERS:
                 yield await_oldest()
@@ -292,15 +278,20 @@ def stage_stream(
 def stage_block(place: StagingPlace, block: str, piece: bytes) -> None:
     """Stage one block, again until it is answered: a block that is staged twice is replaced by an equal one.
 
+    Its id is in base64.
     Source: https://learn.microsoft.com/rest/api/storageservices/put-block
     """
-    lease = {"x-ms-lease-id": place.lease_id} if place.lease_id else {}
-    client = sdk.blob(place.target.account, place.target.address)
+    headers = Conditions(lease_id=place.lease_id).request_headers
     read(
-        lambda timeouts: client.stage_block(block, piece, len(piece), headers=dict(lease), **timeouts),
+        lambda timeouts: call(BLOB_PUT_BLOCK, place.target, timeouts, headers=headers, body=piece, block_id=block),
         place.target,
         place.patience(),
     )
+
+
+def encode_id(text: str) -> str:
+    """Return a block id as the service takes it."""
+    return base64.b64encode(text.encode()).decode()
 
 
 def _pieces(first: bytes, source: BinaryIO) -> Iterator[bytes]:

@@ -5,7 +5,7 @@ The outcome is found from the lineage, or from the ids of the blocks.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from urllib.parse import quote
 
 from azguard.accounts.account import Target
@@ -19,9 +19,11 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, UNSEEN, Lineage, with_lineage
 from azguard.requests.results import ContentPut
 from azguard.resources.properties import ContentHeaders, encode_md5
-from azguard.wire import sdk
 from azguard.wire.call import call
-from azguard.wire.operations.blobs import BLOB_PUT_BLOCK_BLOB
+from azguard.wire.failures import Unreadable
+from azguard.wire.operations.blobs import BLOB_GET_BLOCK_LIST, BLOB_PUT_BLOCK_BLOB, BLOB_PUT_BLOCK_LIST
+from azguard.wire.rows import Operation
+from azguard.wire.xml import build_document, parse
 
 if TYPE_CHECKING:
     from azguard.requests.settle import Finding
@@ -46,13 +48,6 @@ class Settings(ContentHeaders):
         import mimetypes
 
         return cls(mimetypes.guess_type(target.address.name)[0] or "application/octet-stream", metadata={})
-
-    def for_put(self) -> dict[str, Any]:
-        """Return the SDK's keyword arguments."""
-        from azure.storage.blob import StandardBlobTier
-
-        tier = None if self.tier is None else StandardBlobTier(self.tier)
-        return {"content_settings": properties.to_content_settings(self), "standard_blob_tier": tier}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +103,23 @@ class Upload:
         return fences.with_fence_tag(tags, fence) or None
 
 
+class ListedBlock(NamedTuple):
+    """A block as the service lists it."""
+
+    #: In base64.
+    id: str
+    #: In bytes.
+    size: int
+
+
+class BlockLists(NamedTuple):
+    """The blocks of a blob, those that it is made of and those that are only staged, from one answer."""
+
+    committed: list[ListedBlock]
+    uncommitted: list[ListedBlock]
+    etag: str | None
+
+
 def create_only(target: Target) -> Conditions:
     """Return the conditions of a put that only creates, even if this scope has read a version."""
     return resolve(BLOB_PUT_BLOCK_BLOB, CREATE_ONLY, target)
@@ -118,18 +130,30 @@ def send(upload: Upload, content: bytes) -> Mapping[str, Any]:
 
     Source: https://learn.microsoft.com/rest/api/storageservices/put-blob
     """
-    answer = call(
-        BLOB_PUT_BLOCK_BLOB,
+    return _send(BLOB_PUT_BLOCK_BLOB, upload, content)
+
+
+def commit_blocks(upload: Upload, ids: Sequence[str]) -> Mapping[str, Any]:
+    """Send a Put Block List and return what the service says of the new version; the ids are in base64.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/put-block-list
+    """
+    blocks = "".join(f"<Latest>{block}</Latest>" for block in ids)
+    return _send(BLOB_PUT_BLOCK_LIST, upload, build_document(f"<BlockList>{blocks}</BlockList>"))
+
+
+def _send(operation: Operation, upload: Upload, body: bytes) -> Mapping[str, Any]:
+    return call(
+        operation,
         upload.target,
         write_timeouts(upload.deadline),
         headers=upload.conditions.request_headers,
-        body=content,
+        body=body,
         access_tier=upload.settings.tier,
         metadata=upload.metadata,
         tags=write_tags(upload.tags),
-        **{each.name: getattr(upload.settings, each.name) for each in fields(ContentHeaders)},
+        **upload.settings.given,
     )
-    return {"etag": answer.etag, "last_modified": answer.last_modified, "version_id": answer.version_id}
 
 
 def write_tags(tags: Mapping[str, str] | None) -> str | None:
@@ -183,31 +207,39 @@ def _compare_blocks(upload: Upload, ids: Sequence[str], patience: Deadline) -> "
     from azguard.requests.settle import Finding
 
     try:
-        current, etag = _list_committed(upload.target, patience)
-        if current != list(ids):
+        listed = fetch_blocks(upload.target, "committed", patience)
+        if [block.id for block in listed.committed] != list(ids):
             return Finding(Verdict.UNKNOWN)
         found = properties.fetch(upload.target, Conditions(), patience)
     except NotFound:
         return Finding(Verdict.UNKNOWN)
     # Another writer may have changed the metadata since, which makes another version of the same blocks.
-    same = etag == found.etag and _is_as_sent(upload, found)
+    same = listed.etag == found.etag and _is_as_sent(upload, found)
     return Finding(Verdict.COMMITTED, _as_answer(found) if same else {"etag": None})
 
 
-def _list_committed(target: Target, deadline: Deadline) -> tuple[list[str], str | None]:
-    """Return the ids of the blocks that a blob is made of, and its ETag, from one response.
+def fetch_blocks(target: Target, kind: str, deadline: Deadline, headers: Mapping[str, str] | None = None) -> BlockLists:
+    """Return the blocks of a blob: ``committed``, ``uncommitted`` or ``all``.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/get-block-list
     """
-    client = sdk.blob(target.account, target.address)
-    answers: list[Any] = []
 
-    def call(timeouts: Mapping[str, Any]) -> list[str]:
-        found, _ = client.get_block_list("committed", raw_response_hook=answers.append, **timeouts)
-        return [str(block.id) for block in found]
+    def ask(timeouts: Mapping[str, Any]) -> BlockLists:
+        answer = call(BLOB_GET_BLOCK_LIST, target, timeouts, headers=headers, blocklisttype=kind)
+        root = parse(answer, "list of blocks")
+        try:
+            committed, uncommitted = (
+                [
+                    ListedBlock(block.findtext("Name", ""), int(block.findtext("Size", "")))
+                    for block in root.iterfind(each)
+                ]
+                for each in ("CommittedBlocks/Block", "UncommittedBlocks/Block")
+            )
+        except ValueError as error:
+            raise Unreadable(f"the answer is no list of blocks: {error}") from error
+        return BlockLists(committed, uncommitted, answer.etag)
 
-    ids = read(call, target, deadline)
-    return ids, answers[-1].http_response.headers.get("ETag")
+    return read(ask, target, deadline)
 
 
 def _as_answer(found: Any) -> Mapping[str, Any]:

@@ -141,9 +141,36 @@ BLOB_DELETE = changes(
     http=speaks("DELETE", sends="delete_snapshots", ok=(202,)),
 )
 BLOB_UNDELETE = free("blob.undelete", "undelete-blob", http=speaks("PUT", "undelete"))
-BLOB_PUT_BLOCK = free("blob.put_block", "put-block", lease=Lease.REQUIRED, remark="Put Block List evaluates them")
-BLOB_PUT_BLOCK_LIST = puts("blob.put_block_list", "put-block-list", FULL, Lease.REQUIRED, Guard.IF_MATCH, fences=True)
-BLOB_GET_BLOCK_LIST = reads("blob.get_block_list", "get-block-list", TAGS, Lease.OPTIONAL)
+BLOB_PUT_BLOCK = free(
+    "blob.put_block",
+    "put-block",
+    lease=Lease.REQUIRED,
+    remark="Put Block List evaluates them",
+    http=speaks("PUT", "block", headers=(_OCTETS,), sends="block_id", ok=(201,)),
+)
+BLOB_PUT_BLOCK_LIST = puts(
+    "blob.put_block_list",
+    "put-block-list",
+    FULL,
+    Lease.REQUIRED,
+    Guard.IF_MATCH,
+    fences=True,
+    http=speaks(
+        "PUT",
+        "blocklist",
+        headers=XML,
+        sends=f"{_SETTINGS} access_tier metadata tags",
+        returns=VERSION,
+        ok=(201,),
+    ),
+)
+BLOB_GET_BLOCK_LIST = reads(
+    "blob.get_block_list",
+    "get-block-list",
+    TAGS,
+    Lease.OPTIONAL,
+    http=speaks("GET", "blocklist", sends="blocklisttype", returns="etag"),
+)
 # An append overwrites nothing, but where it lands matters to a writer who has read: guarded by that version. Where
 # nothing was read, the end at which it begins is its guard.
 BLOB_APPEND_BLOCK = appends("blob.append_block", "append-block", FULL | APPEND, Lease.REQUIRED, Guard.IF_MATCH)

@@ -11,7 +11,7 @@ from azguard.blobs import deletes, headers, properties
 from azguard.blobs.content import append_end, page_write, upload
 from azguard.blobs.content.append_request import End, Proof
 from azguard.blobs.content.page_blob import PageWrite
-from azguard.blobs.content.upload import Settings, Upload
+from azguard.blobs.content.upload import BlockLists, ListedBlock, Settings, Upload
 from azguard.errors import Locked, NotFound
 from azguard.guards.resolve import Conditions
 from azguard.requests.commits import Verdict
@@ -50,13 +50,18 @@ class Blob:
             raise Locked("not held")
         return self.found
 
+    def list_blocks(self) -> BlockLists:
+        return BlockLists(
+            [ListedBlock(each, 1) for each in self.blocks], [], None if self.found is None else self.found.etag
+        )
+
 
 @pytest.fixture
 def blob(monkeypatch: pytest.MonkeyPatch) -> Blob:
     made = Blob()
     monkeypatch.setattr(properties, "fetch", made.fetch)
     monkeypatch.setattr(append_end, "read_range", lambda _, offset, length, *__: made.content[offset:][:length])
-    monkeypatch.setattr(upload, "_list_committed", lambda *_: (made.blocks, made.found and made.found.etag))
+    monkeypatch.setattr(upload, "fetch_blocks", lambda *_: made.list_blocks())
     return made
 
 

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import pytest
 from azure.core import MatchConditions
 from azure.data.tables import EdmType, UpdateMode
-from azure.storage.blob import ContentSettings, RehydratePriority
+from azure.storage.blob import BlobBlock, ContentSettings, RehydratePriority, StandardBlobTier
 
 from azguard.accounts.account import Account, Auth, Target
 from azguard.address import Address, Kind
@@ -72,6 +72,16 @@ BLOB, CONTAINER = place(Kind.BLOB, "site", "a b.txt"), place(Kind.CONTAINER, "si
 MOMENT = "2026-11-25T10:00:00.0000000Z"
 SNAPSHOT = BLOB._replace(address=replace(BLOB.address, snapshot=MOMENT))
 VERSION = BLOB._replace(address=replace(BLOB.address, version=MOMENT))
+_SETTINGS = ContentSettings("text/x", "gzip", "en", "inline", "no-cache", bytearray(b"abc"))
+_SENT = {
+    "content_type": "text/x",
+    "content_encoding": "gzip",
+    "content_language": "en",
+    "content_disposition": "inline",
+    "cache_control": "no-cache",
+    "content_md5": "YWJj",
+    "metadata": {"a": "b"},
+}
 HELD = {"If-Match": '"1"', "x-ms-lease-id": "L"}
 
 
@@ -225,6 +235,43 @@ CASES: list[tuple[Operation, Target, Mapping[str, Any], Callable[[], object]]] =
     ),
     (blobs.BLOB_DELETE, SNAPSHOT, {}, lambda: sdk.blob(ACCOUNT, SNAPSHOT.address).delete_blob()),
     (blobs.BLOB_UNDELETE, BLOB, {}, lambda: blob().undelete_blob()),
+    (
+        blobs.BLOB_GET,
+        BLOB,
+        {"headers": HELD, "range": "bytes=3-7", "range_md5": "true"},
+        lambda: blob().download_blob(3, 5, headers={**HELD, "x-ms-range-get-content-md5": "true"}),
+    ),
+    (
+        blobs.BLOB_PUT_BLOCK,
+        BLOB,
+        {"headers": {"x-ms-lease-id": "L"}, "block_id": "b3A/MDE+", "body": b"abc"},
+        lambda: blob().stage_block("op?01>", b"abc", 3, headers={"x-ms-lease-id": "L"}),
+    ),
+    (
+        blobs.BLOB_PUT_BLOCK_LIST,
+        BLOB,
+        {
+            "headers": HELD,
+            **_SENT,
+            "access_tier": "Cool",
+            "tags": "x=y%20z",
+            "body": b"<?xml version='1.0' encoding='utf-8'?>\n<BlockList><Latest>YQ==</Latest></BlockList>",
+        },
+        lambda: blob().commit_block_list(
+            [BlobBlock("a")],
+            metadata={"a": "b"},
+            tags={"x": "y z"},
+            standard_blob_tier=StandardBlobTier.COOL,
+            content_settings=_SETTINGS,
+            headers=dict(HELD),
+        ),
+    ),
+    (
+        blobs.BLOB_GET_BLOCK_LIST,
+        BLOB,
+        {"headers": {"x-ms-lease-id": "L"}, "blocklisttype": "all"},
+        lambda: blob().get_block_list("all", headers={"x-ms-lease-id": "L"}),
+    ),
     (
         containers.CONTAINER_CREATE,
         CONTAINER,
