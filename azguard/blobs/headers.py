@@ -178,7 +178,7 @@ def set_headers(target: Target, wanted: ContentHeaders, under: Conditions, deadl
         target,
         write_timeouts(deadline),
         headers=under.request_headers,
-        **dict[str, Any](wanted.given),
+        **wanted.given,
     )
 
 

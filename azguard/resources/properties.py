@@ -1,7 +1,7 @@
 """Properties that resources of several services have: content headers, the lease, the copy that wrote the content."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, Self
 
 from azguard.requests.results import MetadataShown
@@ -23,8 +23,14 @@ class ContentHeaders:
     def of(cls, found: Any) -> Self:
         """Return those of the SDK's properties."""
         settings = found.content_settings
-        texts = {each.name: getattr(settings, each.name) or None for each in fields(ContentHeaders)}
-        return cls(**{**texts, "content_md5": encode_md5(settings.content_md5)})
+        return cls(
+            settings.content_type or None,
+            settings.content_encoding or None,
+            settings.content_language or None,
+            settings.content_disposition or None,
+            settings.cache_control or None,
+            encode_md5(settings.content_md5),
+        )
 
     @property
     def given(self) -> dict[str, Any]:
@@ -99,13 +105,14 @@ def describe_lease(found: Any) -> dict[str, str | None]:
 
 def describe_content(found: Any) -> dict[str, Any]:
     """Return the content, the lease and the copy in the SDK's properties of a blob or a file."""
+    copy = found.copy
     return {
         "content_length": found.size,
-        **asdict(ContentHeaders.of(found)),
+        **vars(ContentHeaders.of(found)),
         **describe_lease(found),
-        "copy_id": found.copy.id,
-        "copy_status": name_of(found.copy.status),
-        "copy_progress": found.copy.progress,
+        "copy_id": copy.id,
+        "copy_status": name_of(copy.status),
+        "copy_progress": copy.progress,
     }
 
 
