@@ -7,6 +7,7 @@ this version alone. So each condition held for what is copied, and the metadata 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from azguard.accounts.account import Auth, Target
 from azguard.blobs import properties
@@ -125,9 +126,10 @@ class SourcePiece:
         return self.length
 
     @property
-    def url(self) -> str:
-        """Return the URL by which the service reads the source."""
-        return copies.to_url(self.source)
+    def arguments(self) -> dict[str, Any]:
+        """Return what a request says of the range: the URL by which the service reads the source, and its bytes."""
+        end = self.offset + self.length - 1
+        return {"copy_source": copies.to_url(self.source), "source_range": f"bytes={self.offset}-{end}"}
 
     @property
     def condition(self) -> dict[str, str]:

@@ -25,7 +25,8 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources.properties import ContentHeaders
-from azguard.wire import sdk
+from azguard.wire.call import call
+from azguard.wire.operations.blobs import BLOB_PUT_APPEND_BLOB, BLOB_SEAL_APPEND_BLOB
 from azguard.wire.rows import Condition
 
 Answer = Mapping[str, Any]
@@ -79,9 +80,8 @@ def _create(given: Append, deadline: Deadline) -> bool:
 
     Source: https://learn.microsoft.com/rest/api/storageservices/put-blob
     """
-    settings, client = given.create, sdk.blob(given.target.account, given.target.address)
+    settings = given.create
     assert settings is not None
-    made = properties.to_content_settings(settings)
 
     def look(patience: Deadline) -> Finding[Any]:
         try:
@@ -92,8 +92,13 @@ def _create(given: Append, deadline: Deadline) -> bool:
 
     request = WriteRequest(
         target=given.target,
-        send=lambda: client.create_append_blob(
-            made, dict(settings.metadata or {}), headers={"If-None-Match": "*"}, **write_timeouts(deadline)
+        send=lambda: call(
+            BLOB_PUT_APPEND_BLOB,
+            given.target,
+            write_timeouts(deadline),
+            headers={"If-None-Match": "*"},
+            metadata=settings.metadata,
+            **settings.given,
         ),
         look=look,
     )
@@ -144,7 +149,7 @@ def find_append_outcome(
     if theirs != piece:
         return Finding(Verdict.NEVER, seen=found)
     if proof is Proof.CONTENT or (proof is Proof.LEASE and _is_held(target, lease_id, patience)):
-        return Finding(Verdict.COMMITTED, {"blob_append_offset": str(end.position)})
+        return Finding(Verdict.COMMITTED, {"append_offset": end.position})
     return Finding(Verdict.UNKNOWN, seen=found, may_be_ours=True)
 
 
@@ -192,10 +197,9 @@ def seal(target: Target, conditions: Conditions, deadline: Deadline) -> BlobSeal
     """
     before = properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline)
     _check_type(target, properties.type_of(before))
-    client = sdk.blob(target.account, target.address)
     request = WriteRequest(
         target=target,
-        send=lambda: client.seal_append_blob(headers=conditions.request_headers, **write_timeouts(deadline)),
+        send=lambda: call(BLOB_SEAL_APPEND_BLOB, target, write_timeouts(deadline), headers=conditions.request_headers),
         look=lambda patience: _find_outcome(target, conditions, before, patience),
         expected_etag=conditions.expected_etag,
         is_idempotent=True,

@@ -45,7 +45,8 @@ from azguard.requests.settle import Settled, WriteRequest, send_until_settled
 from azguard.updates import recording
 from azguard.updates.plan import RAW_OP
 from azguard.updates.recording import LocalRecords, UpdateReport, UpdateRequest
-from azguard.wire import sdk
+from azguard.wire.call import call
+from azguard.wire.operations.blobs import BLOB_APPEND_BLOCK, BLOB_APPEND_BLOCK_FROM_URL
 
 Piece = bytes | SourcePiece
 # Another writer's lease that guards an append lasts a few round trips. One that lasts longer is a lock.
@@ -99,15 +100,11 @@ def append(
 
 
 def _send_once(given: Append, piece: Piece, headers: Mapping[str, str], deadline: Deadline) -> Mapping[str, Any]:
-    client = sdk.blob(given.target.account, given.target.address)
     timeouts = write_timeouts(deadline)
-    answer: Mapping[str, Any]
     if isinstance(piece, SourcePiece):
         sent = {**headers, **piece.condition}
-        answer = client.append_block_from_url(piece.url, piece.offset, piece.length, headers=sent, **timeouts)
-    else:
-        answer = client.append_block(piece, length=len(piece), headers=dict(headers), **timeouts)
-    return answer
+        return call(BLOB_APPEND_BLOCK_FROM_URL, given.target, timeouts, headers=sent, **piece.arguments)
+    return call(BLOB_APPEND_BLOCK, given.target, timeouts, headers=headers, body=piece)
 
 
 def remember_append(given: Append, done: AppendDone, reads: Reads) -> None:
@@ -197,14 +194,13 @@ class _AppendRun:
     def build_result(self) -> AppendDone:
         """Return the result of the append."""
         given, answer = self.given, self.answer or {}
-        blocks = answer.get("blob_committed_block_count")
         return AppendDone(
             **describe_write(given.target, given.guard, Settled(answer, self.attempts, 0)),
             blob_type=APPEND_BLOB,
             position=self.begun,
             appended_bytes=self.done_bytes,
             content_length=None if self.end is None else self.end.position,
-            block_count=None if blocks is None else int(blocks),
+            block_count=answer.get("append_blob_committed_block_count"),
             conflicts=self.conflicts,
             created=self.created,
             found_etag=self.found_etag,
@@ -260,8 +256,8 @@ class _AppendRun:
 
     def _note(self, piece: Piece, end: End, settled: Settled[Mapping[str, Any]]) -> None:
         answer = settled.answer
-        at = answer.get("blob_append_offset")
-        position = end.position if at is None else int(at)
+        at = answer.get("append_offset")
+        position = end.position if at is None else at
         if self.begun is None:
             self.begun = position
             self.found_etag = end.etag

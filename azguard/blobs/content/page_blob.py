@@ -1,8 +1,8 @@
 """A page blob: found, created, its ranges; and one write of pages as a value. A page is a range of 512 bytes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Target
@@ -10,13 +10,20 @@ from azguard.blobs import properties, write_checks
 from azguard.blobs.content.upload import Settings
 from azguard.errors import BadRequest, Changed, Exists, GaveUp, NotFound, UsageError
 from azguard.guards.resolve import Conditions
-from azguard.requests.calls import page_timeouts, pages, write_timeouts
+from azguard.requests.calls import Markers, read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op, verdict_from_lineage
 from azguard.requests.results import Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.wire import sdk
+from azguard.wire import xml
+from azguard.wire.call import call
+from azguard.wire.failures import Unreadable
+from azguard.wire.operations.blobs import BLOB_GET_PAGE_RANGES, BLOB_PUT_PAGE_BLOB
 from azguard.wire.rows import SEQUENCE
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
 
 PAGE_BLOB = "PageBlob"
 #: The length of a page.
@@ -25,6 +32,7 @@ PAGE_BYTES = 512
 PIECE_BYTES = 4 * 1024 * 1024
 #: The longest page blob: 8 TiB.
 MOST_BYTES = 8 * 1024**4
+_CLEARED = "ClearRange"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +158,7 @@ def _create(given: PageWrite, length: int, deadline: Deadline) -> str:
 
     Source: https://learn.microsoft.com/rest/api/storageservices/put-blob
     """
-    op, settings, client = fresh_op(), given.settings, sdk.blob(given.target.account, given.target.address)
+    op, settings = fresh_op(), given.settings
     assert settings is not None
     stamped = {**(settings.metadata or {}), KEY: str(Lineage().after(op, None))}
 
@@ -165,12 +173,14 @@ def _create(given: PageWrite, length: int, deadline: Deadline) -> str:
 
     request = WriteRequest(
         target=given.target,
-        send=lambda: client.create_page_blob(
-            length,
-            properties.to_content_settings(settings),
-            stamped,
+        send=lambda: call(
+            BLOB_PUT_PAGE_BLOB,
+            given.target,
+            write_timeouts(deadline),
             headers={"If-None-Match": "*"},
-            **write_timeouts(deadline),
+            blob_size=length,
+            metadata=stamped,
+            **settings.given,
         ),
         look=look,
     )
@@ -183,8 +193,33 @@ def _create(given: PageWrite, length: int, deadline: Deadline) -> str:
 
 
 def _has_pages(target: Target, etag: str, deadline: Deadline) -> bool:
-    client, headers = sdk.blob(target.account, target.address), {"If-Match": etag}
-    return any(pages(client.list_page_ranges(headers=headers, **page_timeouts(deadline)), target, deadline))
+    return any(True for _ in walk_ranges(target, {"If-Match": etag}, deadline))
+
+
+def walk_ranges(target: Target, headers: Mapping[str, str], deadline: Deadline, **asked: Any) -> Iterator[PageRange]:
+    """Yield the ranges that hold pages, and those that were cleared, in order; see ``list_ranges``."""
+    marker, markers = None, Markers(target)
+
+    def ask(timeouts: Mapping[str, Any]) -> tuple[list[PageRange], str | None]:
+        answer = call(BLOB_GET_PAGE_RANGES, target, timeouts, headers=headers, marker=marker, **asked)
+        root = xml.parse(answer, "list of pages")
+        try:
+            found = [_parse_range(each) for each in root if each.tag in ("PageRange", _CLEARED)]
+        except ValueError as error:
+            raise Unreadable(f"the answer is no list of pages: {error}") from error
+        return sorted(found, key=lambda each: each.start), root.findtext("NextMarker") or None
+
+    while True:
+        found, marker = read(ask, target, deadline.fresh())
+        markers.note(marker)
+        yield from found
+        if marker is None:
+            return
+
+
+def _parse_range(found: "Element") -> PageRange:
+    start, end = int(found.findtext("Start", "")), int(found.findtext("End", ""))
+    return PageRange(start, end, end - start + 1, found.tag == _CLEARED)
 
 
 def _build_never_read(target: Target) -> Exists:
@@ -210,23 +245,21 @@ def list_ranges(
     Source: https://learn.microsoft.com/rest/api/storageservices/get-page-ranges
     """
     check_range(offset or 0, length)
-    client = sdk.blob(target.account, target.address)
+    range_ = None
+    if offset is not None:
+        range_ = f"bytes={offset}-{'' if length is None else offset + length - 1}"
     while True:
         with properties.explain_stale_read(target, conditions, deadline):
             found = properties.fetch(target, conditions, deadline)
         _check_type(target, found)
         # All pages of the answer are of this version.
         pinned = Conditions({"If-Match": found.etag}, lease_id=conditions.lease_id).request_headers
-
-        asked = {"headers": dict(pinned), **page_timeouts(deadline)}
-        listed = client.list_page_ranges(offset=offset, length=length, previous_snapshot=previous, **asked)
         try:
-            ranges = list(pages(listed, target, deadline))
+            ranges = list(walk_ranges(target, pinned, deadline, range=range_, prevsnapshot=previous))
         except Changed as error:
             if deadline.passed:
                 told = f"{target} changes faster than its ranges can be listed"
                 raise GaveUp(told, str(target.address), reason="pages_keep_changing") from error
         else:
             break
-    for each in ranges:
-        yield PageRange(each.start, each.end, each.end - each.start + 1, bool(each.cleared))
+    yield from ranges

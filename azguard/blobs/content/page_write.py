@@ -29,7 +29,8 @@ from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.requests.sources import read_up_to
-from azguard.wire import sdk
+from azguard.wire.call import call
+from azguard.wire.operations.blobs import BLOB_CLEAR_PAGE, BLOB_PUT_PAGE, BLOB_PUT_PAGE_FROM_URL
 
 Answer = Mapping[str, Any]
 _POLL_SECONDS = 0.1
@@ -186,30 +187,25 @@ class _PageRun:
     def build_result(self) -> PagesWritten:
         """Return the result of the page write."""
         given, answer = self.given, self.answer or {}
-        number = answer.get("blob_sequence_number")
         return PagesWritten(
             **describe_write(given.target, given.conditions.guard, Settled(answer, self.attempts, 0)),
             blob_type=PAGE_BLOB,
             offset=given.offset,
             written_bytes=self.done_bytes,
-            sequence_number=None if number is None else int(number),
+            sequence_number=answer.get("page_blob_sequence_number"),
             created=self.created,
         )
 
 
 def _send(given: PageWrite, piece: _Pages, under: Conditions, deadline: Deadline) -> Answer:
-    client = sdk.blob(given.target.account, given.target.address)
-    sent: dict[str, Any] = {"headers": under.request_headers, **write_timeouts(deadline)}
-    answer: Answer
-    if piece.content is None:
-        answer = client.clear_page(piece.offset, piece.length, **sent)
-    elif isinstance(piece.content, SourcePiece):
-        sent["headers"] = {**sent["headers"], **piece.content.condition}
-        at = piece.content.offset
-        answer = client.upload_pages_from_url(piece.content.url, piece.offset, piece.length, at, **sent)
-    else:
-        answer = client.upload_page(piece.content, piece.offset, piece.length, **sent)
-    return answer
+    target, timeouts, content = given.target, write_timeouts(deadline), piece.content
+    headers, range_ = under.request_headers, f"bytes={piece.offset}-{piece.offset + piece.length - 1}"
+    if content is None:
+        return call(BLOB_CLEAR_PAGE, target, timeouts, headers=headers, range=range_)
+    if isinstance(content, SourcePiece):
+        headers = {**headers, **content.condition}
+        return call(BLOB_PUT_PAGE_FROM_URL, target, timeouts, headers=headers, range=range_, **content.arguments)
+    return call(BLOB_PUT_PAGE, target, timeouts, headers=headers, body=content, range=range_)
 
 
 def _find_outcome(
@@ -227,7 +223,7 @@ def _find_outcome(
         answer = {
             "etag": found.etag,
             "last_modified": found.last_modified,
-            "blob_sequence_number": found.page_blob_sequence_number,
+            "page_blob_sequence_number": found.page_blob_sequence_number,
         }
         return Finding(Verdict.COMMITTED, answer)
     wanted = bytes(piece.length) if piece.content is None and piece.length <= PIECE_BYTES else piece.content

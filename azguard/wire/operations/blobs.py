@@ -30,6 +30,9 @@ _PROPERTIES = (
     "blob_tier_inferred archive_status rehydrate_priority tag_count is_append_blob_sealed page_blob_sequence_number "
     "append_blob_committed_block_count"
 )
+_APPENDED = "etag last_modified append_offset append_blob_committed_block_count"
+_PAGES = "etag last_modified page_blob_sequence_number"
+_UPDATES = ("x-ms-page-write", "update")
 _OCTETS = ("Content-Type", "application/octet-stream")
 
 BLOB_PUT_BLOCK_BLOB = puts(
@@ -47,8 +50,34 @@ BLOB_PUT_BLOCK_BLOB = puts(
         ok=(201,),
     ),
 )
-BLOB_PUT_APPEND_BLOB = puts("blob.put_append_blob", "put-blob", FULL, Lease.REQUIRED, Guard.IF_MATCH)
-BLOB_PUT_PAGE_BLOB = puts("blob.put_page_blob", "put-blob", FULL, Lease.REQUIRED, Guard.IF_MATCH)
+BLOB_PUT_APPEND_BLOB = puts(
+    "blob.put_append_blob",
+    "put-blob",
+    FULL,
+    Lease.REQUIRED,
+    Guard.IF_MATCH,
+    http=speaks(
+        "PUT",
+        headers=(("x-ms-blob-type", "AppendBlob"),),
+        sends=f"{_SETTINGS} metadata",
+        returns=VERSION,
+        ok=(201,),
+    ),
+)
+BLOB_PUT_PAGE_BLOB = puts(
+    "blob.put_page_blob",
+    "put-blob",
+    FULL,
+    Lease.REQUIRED,
+    Guard.IF_MATCH,
+    http=speaks(
+        "PUT",
+        headers=(("x-ms-blob-type", "PageBlob"),),
+        sends=f"{_SETTINGS} metadata blob_size",
+        returns=VERSION,
+        ok=(201,),
+    ),
+)
 BLOB_GET = reads(
     "blob.get",
     "get-blob",
@@ -173,16 +202,58 @@ BLOB_GET_BLOCK_LIST = reads(
 )
 # An append overwrites nothing, but where it lands matters to a writer who has read: guarded by that version. Where
 # nothing was read, the end at which it begins is its guard.
-BLOB_APPEND_BLOCK = appends("blob.append_block", "append-block", FULL | APPEND, Lease.REQUIRED, Guard.IF_MATCH)
+BLOB_APPEND_BLOCK = appends(
+    "blob.append_block",
+    "append-block",
+    FULL | APPEND,
+    Lease.REQUIRED,
+    Guard.IF_MATCH,
+    http=speaks("PUT", "appendblock", headers=(_OCTETS,), returns=_APPENDED, ok=(201,)),
+)
 BLOB_APPEND_BLOCK_FROM_URL = appends(
-    "blob.append_block_from_url", "append-block-from-url", FULL | APPEND | SOURCE, Lease.REQUIRED, Guard.IF_MATCH
+    "blob.append_block_from_url",
+    "append-block-from-url",
+    FULL | APPEND | SOURCE,
+    Lease.REQUIRED,
+    Guard.IF_MATCH,
+    http=speaks("PUT", "appendblock", sends="copy_source source_range", returns=_APPENDED, ok=(201,)),
 )
 BLOB_SEAL_APPEND_BLOB = changes(
-    "blob.seal_append_blob", "append-blob-seal", STANDARD | POSITION, Lease.REQUIRED, Guard.IF_MATCH
+    "blob.seal_append_blob",
+    "append-blob-seal",
+    STANDARD | POSITION,
+    Lease.REQUIRED,
+    Guard.IF_MATCH,
+    http=speaks("PUT", "seal", returns="etag last_modified"),
 )
-BLOB_PUT_PAGE = changes("blob.put_page", "put-page", FULL | SEQUENCE, Lease.REQUIRED, Guard.IF_MATCH)
-BLOB_CLEAR_PAGE = changes("blob.clear_page", "put-page", FULL | SEQUENCE, Lease.REQUIRED, Guard.IF_MATCH)
+BLOB_PUT_PAGE = changes(
+    "blob.put_page",
+    "put-page",
+    FULL | SEQUENCE,
+    Lease.REQUIRED,
+    Guard.IF_MATCH,
+    http=speaks("PUT", "page", headers=(_UPDATES, _OCTETS), sends="range", returns=_PAGES, ok=(201,)),
+)
+BLOB_CLEAR_PAGE = changes(
+    "blob.clear_page",
+    "put-page",
+    FULL | SEQUENCE,
+    Lease.REQUIRED,
+    Guard.IF_MATCH,
+    http=speaks("PUT", "page", headers=(("x-ms-page-write", "clear"),), sends="range", returns=_PAGES, ok=(201,)),
+)
 BLOB_PUT_PAGE_FROM_URL = changes(
-    "blob.put_page_from_url", "put-page-from-url", FULL | SEQUENCE | SOURCE, Lease.REQUIRED, Guard.IF_MATCH
+    "blob.put_page_from_url",
+    "put-page-from-url",
+    FULL | SEQUENCE | SOURCE,
+    Lease.REQUIRED,
+    Guard.IF_MATCH,
+    http=speaks("PUT", "page", headers=(_UPDATES,), sends="range copy_source source_range", returns=_PAGES, ok=(201,)),
 )
-BLOB_GET_PAGE_RANGES = reads("blob.get_page_ranges", "get-page-ranges", FULL, Lease.OPTIONAL)
+BLOB_GET_PAGE_RANGES = reads(
+    "blob.get_page_ranges",
+    "get-page-ranges",
+    FULL,
+    Lease.OPTIONAL,
+    http=speaks("GET", "pagelist", sends="range prevsnapshot marker"),
+)

@@ -1,5 +1,7 @@
 """``azguard blob page put``, ``clear`` and ``ranges``."""
 
+from typing import Any
+
 import pytest
 from azure.core.exceptions import HttpResponseError
 
@@ -7,7 +9,6 @@ from azguard.blobs.content import page_blob, page_write
 from azguard.errors import Changed
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
-from azguard.requests import calls
 from tests.faults.rules import Rule, by_rules
 from tests.support.blob_world import client as sdk
 from tests.support.blob_world import content
@@ -187,15 +188,15 @@ def test_ranges_since_a_snapshot_are_those_that_differ(cli: CliWorld, seen: str)
 
 def test_ranges_are_all_of_one_version(cli: CliWorld, seen: str, monkeypatch: pytest.MonkeyPatch) -> None:
     cli.call("blob", "page", "put", seen, stdin=PAGE)
-    left = [1]
+    left, walk = [1], page_blob.walk_ranges
 
-    def changing(*given: object) -> object:
+    def changing(*given: Any, **asked: Any) -> object:
         left[0] -= 1
         if left[0] >= 0:
             raise Changed("it changed in between")
-        return calls.pages(*given)  # type: ignore[arg-type]  # what it was given
+        return walk(*given, **asked)
 
-    monkeypatch.setattr(page_blob, "pages", changing)
+    monkeypatch.setattr(page_blob, "walk_ranges", changing)
     ran = cli.call("blob", "page", "ranges", seen)
     assert (ran.code, len(ran.json)) == (0, 1)
     left[0] = 1_000_000

@@ -273,6 +273,62 @@ CASES: list[tuple[Operation, Target, Mapping[str, Any], Callable[[], object]]] =
         lambda: blob().get_block_list("all", headers={"x-ms-lease-id": "L"}),
     ),
     (
+        blobs.BLOB_PUT_APPEND_BLOB,
+        BLOB,
+        {"headers": {"If-None-Match": "*"}, **_SENT},
+        lambda: blob().create_append_blob(_SETTINGS, {"a": "b"}, headers={"If-None-Match": "*"}),
+    ),
+    (
+        blobs.BLOB_APPEND_BLOCK,
+        BLOB,
+        {"headers": {**HELD, "x-ms-blob-condition-appendpos": "3"}, "body": b"abc"},
+        lambda: blob().append_block(b"abc", length=3, headers={**HELD, "x-ms-blob-condition-appendpos": "3"}),
+    ),
+    (
+        blobs.BLOB_APPEND_BLOCK_FROM_URL,
+        BLOB,
+        {"headers": HELD, "copy_source": "https://s/a%20b?c=d", "source_range": "bytes=4-8"},
+        lambda: blob().append_block_from_url("https://s/a%20b?c=d", 4, 5, headers=dict(HELD)),
+    ),
+    (blobs.BLOB_SEAL_APPEND_BLOB, BLOB, {"headers": HELD}, lambda: blob().seal_append_blob(headers=dict(HELD))),
+    (
+        blobs.BLOB_PUT_PAGE_BLOB,
+        BLOB,
+        {"headers": {"If-None-Match": "*"}, "blob_size": 512, **_SENT},
+        lambda: blob().create_page_blob(512, _SETTINGS, {"a": "b"}, headers={"If-None-Match": "*"}),
+    ),
+    (
+        blobs.BLOB_PUT_PAGE,
+        BLOB,
+        {"headers": HELD, "range": "bytes=512-1023", "body": b"a" * 512},
+        lambda: blob().upload_page(b"a" * 512, 512, 512, headers=dict(HELD)),
+    ),
+    (
+        blobs.BLOB_CLEAR_PAGE,
+        BLOB,
+        {"headers": HELD, "range": "bytes=512-1023"},
+        lambda: blob().clear_page(512, 512, headers=dict(HELD)),
+    ),
+    (
+        blobs.BLOB_PUT_PAGE_FROM_URL,
+        BLOB,
+        {
+            "headers": HELD,
+            "range": "bytes=512-1023",
+            "copy_source": "https://s/a%20b?c=d",
+            "source_range": "bytes=1024-1535",
+        },
+        lambda: blob().upload_pages_from_url("https://s/a%20b?c=d", 512, 512, 1024, headers=dict(HELD)),
+    ),
+    (
+        blobs.BLOB_GET_PAGE_RANGES,
+        BLOB,
+        {"headers": HELD, "range": "bytes=512-1023", "prevsnapshot": MOMENT},
+        lambda: next(
+            blob().list_page_ranges(offset=512, length=512, previous_snapshot=MOMENT, headers=dict(HELD)), None
+        ),
+    ),
+    (
         containers.CONTAINER_CREATE,
         CONTAINER,
         {"metadata": {"a": "b"}, "public_access": "blob"},
