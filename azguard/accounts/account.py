@@ -34,7 +34,7 @@ class Account:
     """An account: its name, where its services answer, and what proves the caller's identity.
 
     The secret never shows in ``repr``. The services of tables, queues and files know no anonymous access: without
-    credentials, their clients cannot be had (ConfigError).
+    credentials, their endpoints cannot be had (ConfigError).
     """
 
     name: str
@@ -52,7 +52,7 @@ class Account:
         """Return the service's endpoint without a trailing slash; it holds no secret.
 
         Raises:
-            ConfigError: the account was given without that service.
+            ConfigError: the account was given without that service, or without the credentials that it takes.
         """
         if service not in self.endpoints:
             known = ", ".join(self.endpoints)
@@ -64,6 +64,10 @@ class Account:
             )
         if self.auth is Auth.LOGIN and not self.endpoints[service].startswith("https:"):
             raise ConfigError("a login needs https", reason="login_needs_https")
+        if self.auth is Auth.ANONYMOUS and service != "blob":
+            raise ConfigError(
+                f"the {service.title()} service knows no anonymous access", reason="service_needs_credentials"
+            )
         return self.endpoints[service]
 
     def watch_login(self, tell_end: Callable[[float, str], None]) -> None:
@@ -106,19 +110,6 @@ class Account:
                 reason="url_of_another_account",
             )
         return self
-
-    def private_endpoint(self, service: str) -> str:
-        """Return the endpoint of a service that knows no anonymous access.
-
-        Raises:
-            ConfigError: no credentials were given, or the account was given without that service.
-        """
-        endpoint = self.endpoint(service)
-        if self.auth is Auth.ANONYMOUS:
-            raise ConfigError(
-                f"the {service.title()} service knows no anonymous access", reason="service_needs_credentials"
-            )
-        return endpoint
 
 
 def emulator(ports: Mapping[str, int] | None = None) -> Account:

@@ -21,8 +21,8 @@ from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, Locked, NotFound, OutcomeUnknown, UsageError
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write
-from azguard.leases.kinds import Action, kind_of
-from azguard.leases.state import LeaseState, client, look
+from azguard.leases.kinds import Action, kind_of, operation_of
+from azguard.leases.state import LeaseState, look
 from azguard.requests import trace
 from azguard.requests.calls import CallOutcome, send_once, write_timeouts
 from azguard.requests.commits import Verdict
@@ -31,8 +31,9 @@ from azguard.requests.results import Written
 from azguard.requests.service_codes import TYPE_MISMATCH, Answers
 from azguard.requests.service_errors import is_lease_problem, service_code, status
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
-from azguard.times import find_http_date
 from azguard.wire import throttling
+from azguard.wire.answers import Answer
+from azguard.wire.call import call
 
 Facts = Mapping[str, Any]
 #: The outcome of a release that was refused where nothing is leased: a copy of it may have been first.
@@ -199,7 +200,9 @@ def acquire(
         target=target,
         action=Action.ACQUIRE,
         conditions=conditions,
-        send=lambda: _send_once(client(target, lease_id), "acquire", conditions, deadline, lease_duration=term),
+        send=lambda: transmit(
+            target, Action.ACQUIRE, write_timeouts(deadline), conditions.headers, **_name_terms(lease_id, term)
+        ),
         look=lambda patience: find_held(target, lease_id, patience, for_ever=seconds is None),
         judge_refusal=judge_refusal,
         new_id=lease_id,
@@ -220,7 +223,7 @@ def renew(target: Target, conditions: Conditions, deadline: Deadline) -> LeaseDo
         target=target,
         action=Action.RENEW,
         conditions=conditions,
-        send=lambda: _send_once(client(target, lease_id), "renew", conditions, deadline),
+        send=lambda: transmit(target, Action.RENEW, write_timeouts(deadline), conditions.request_headers),
         look=lambda _: Finding(Verdict.NOT_YET),  # A lease that is held does not show when it was renewed last.
         judge_refusal=lambda error, found: Finding(Verdict.NEVER),
     )
@@ -229,12 +232,14 @@ def renew(target: Target, conditions: Conditions, deadline: Deadline) -> LeaseDo
 
 def change(target: Target, proposed: str, conditions: Conditions, deadline: Deadline) -> LeaseDone:
     """Change the id of the lease that ``conditions`` names; the old id is worth nothing from then on."""
-    lease_id = _require_lease_id(conditions)
+    _require_lease_id(conditions)
     operation = LeaseOperation(
         target=target,
         action=Action.CHANGE,
         conditions=conditions,
-        send=lambda: _send_once(client(target, lease_id), "change", conditions, deadline, proposed_lease_id=proposed),
+        send=lambda: transmit(
+            target, Action.CHANGE, write_timeouts(deadline), conditions.request_headers, proposed_lease_id=proposed
+        ),
         look=lambda patience: find_held(target, proposed, patience),
         judge_refusal=lambda error, found: _never_if_not_yet(found),
         new_id=proposed,
@@ -265,7 +270,7 @@ def release(target: Target, conditions: Conditions, deadline: Deadline) -> Lease
         target=target,
         action=Action.RELEASE,
         conditions=conditions,
-        send=lambda: _send_once(client(target, lease_id), "release", conditions, deadline),
+        send=lambda: transmit(target, Action.RELEASE, write_timeouts(deadline), conditions.request_headers),
         look=look_for_it,
         judge_refusal=judge_refusal,
     )
@@ -301,7 +306,9 @@ def break_(target: Target, period: int | None, conditions: Conditions, deadline:
         target=target,
         action=Action.BREAK,
         conditions=conditions,
-        send=lambda: _send_break_once(target, period, conditions, deadline),
+        send=lambda: transmit(
+            target, Action.BREAK, write_timeouts(deadline), conditions.headers, lease_break_period=period
+        ),
         look=look_for_it,
         judge_refusal=judge_refusal,
     )
@@ -316,9 +323,11 @@ def give_back(
     It takes at most so many seconds. Without ``was_acquired`` a refusal tells nothing: the acquire may come after it.
     """
     patience = deadline.afterwards(seconds)
+    headers = Conditions(lease_id=lease_id).request_headers
     trace.note("asking", target, action=Action.RELEASE.value, lease=lease_id)
     while True:
-        sent = send_once(lambda: client(target, lease_id).release(**write_timeouts(patience, _RELEASE_PAUSE)))
+        timeouts = write_timeouts(patience, _RELEASE_PAUSE)
+        sent = send_once(lambda: transmit(target, Action.RELEASE, timeouts, headers))  # noqa: B023  # called at once
         if sent.error is None or is_lease_problem(sent.error):
             trace.note("released", target, lease=lease_id, code=sent.error)
             return sent.error is None or was_acquired
@@ -331,25 +340,22 @@ def give_back(
 
 
 def acquire_once(target: Target, lease_id: str, seconds: int, timeouts: Mapping[str, Any]) -> datetime | None:
-    """Ask for a lease in one transmission and return the service's clock then. The SDK's errors pass through.
+    """Ask for a lease in one transmission and return the service's clock then. What goes wrong passes through.
 
     What is leased for ever only is leased so.
     """
     answers = Answers()
     term = seconds if kind_of(target).finite else INFINITE
     with trace.note_lease(Action.ACQUIRE, target, lease_id, None if term == INFINITE else term):
-        client(target, lease_id).acquire(lease_duration=term, raw_response_hook=answers.hear, **timeouts)
+        transmit(target, Action.ACQUIRE, timeouts, hear=answers.hear, **_name_terms(lease_id, term))
     return answers.date
 
 
 def renew_once(target: Target, lease_id: str, timeouts: Mapping[str, Any]) -> None:
-    """Renew a lease in one transmission; one without a term is looked at. The SDK's errors pass through."""
-    kind = kind_of(target)
+    """Renew a lease in one transmission; one without a term is looked at. What goes wrong passes through."""
+    kind, headers = kind_of(target), Conditions(lease_id=lease_id).request_headers
     with trace.note_lease(Action.RENEW, target, lease_id):
-        if kind.finite:
-            client(target, lease_id).renew(**timeouts)
-        else:
-            kind.properties(kind.client(target))(headers={"x-ms-lease-id": lease_id}, **timeouts)
+        call(kind.actions.get(Action.RENEW, kind.read), target, timeouts, headers=headers)
 
 
 def _require_lease_id(conditions: Conditions) -> str:
@@ -358,21 +364,15 @@ def _require_lease_id(conditions: Conditions) -> str:
     return conditions.lease_id
 
 
-def _send_once(lease: Any, action: str, conditions: Conditions, deadline: Deadline, **values: Any) -> Facts:
-    getattr(lease, action)(**values, headers=dict(conditions.headers), **write_timeouts(deadline))
-    return {"etag": lease.etag, "last_modified": lease.last_modified}
+def _name_terms(lease_id: str, term: int) -> Mapping[str, Any]:
+    return {"proposed_lease_id": lease_id, "lease_duration": term}
 
 
-def _send_break_once(target: Target, period: int | None, conditions: Conditions, deadline: Deadline) -> Facts:
-    answers: list[Any] = []  # The SDK returns only the time of the answer.
-    sent = {"headers": dict(conditions.headers), "raw_response_hook": answers.append, **write_timeouts(deadline)}
-    left = client(target, None).break_lease(lease_break_period=period, **sent)
-    headers = answers[-1].http_response.headers
-    return {
-        "etag": headers.get("ETag"),
-        "last_modified": find_http_date(headers.get("Last-Modified")),
-        "lease_time": left,
-    }
+def transmit(
+    target: Target, action: Action, timeouts: Mapping[str, Any], headers: Mapping[str, str] | None = None, **given: Any
+) -> Answer:
+    """Send an operation on a lease once. What goes wrong passes through."""
+    return call(operation_of(target, action), target, timeouts, headers=headers, **given)
 
 
 def _never_if_not_yet(found: Finding[Facts]) -> Finding[Facts]:

@@ -1,14 +1,12 @@
-"""The kinds of resources that have leases, one row for each, with the SDK's client of a lease."""
+"""The kinds of resources that have leases, one row for each."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import UsageError
-from azguard.wire import sdk
 from azguard.wire.catalogue import ALL
 from azguard.wire.rows import Operation
 
@@ -25,54 +23,29 @@ class Action(StrEnum):
 
 @dataclass(frozen=True)
 class LeaseKind:
-    """How one kind of resource is leased: its operations, and the SDK's clients."""
+    """How one kind of resource is leased: its operations."""
 
     #: The operations of the actions that this kind has.
     actions: Mapping[Action, Operation]
     #: The operation that reads the state of the lease.
     read: Operation
-    #: Returns the SDK's client of a resource.
-    client: Callable[[Target], Any]
-    #: Returns the method of that client that reads the properties.
-    properties: Callable[[Any], Callable[..., Any]]
-    #: Returns the SDK's client of a lease on it.
-    lease: Callable[[Any, str | None], Any]
     #: Whether a lease can have a term at all.
     finite: bool = True
 
 
-def _blob_lease(client: Any, lease_id: str | None) -> Any:
-    from azure.storage.blob import BlobLeaseClient
-
-    return BlobLeaseClient(client, lease_id)
-
-
-def _file_lease(client: Any, lease_id: str | None) -> Any:
-    from azure.storage.fileshare import ShareLeaseClient
-
-    return ShareLeaseClient(client, lease_id)
-
-
-def _build_kind(noun: str, lease: Callable[[Any, str | None], Any], *, is_finite: bool = True) -> LeaseKind:
-    """Return the row of a kind, after which its operations and its client are named."""
+def _build_kind(noun: str, *, is_finite: bool = True) -> LeaseKind:
     rows = {action: ALL.get(f"{noun}.lease_{action}") for action in Action}
-    return LeaseKind(
-        actions={action: row for action, row in rows.items() if row is not None},
-        read=ALL[f"{noun}.get_properties"],
-        client=lambda target: getattr(sdk, noun)(target.account, target.address),
-        properties=lambda client: getattr(client, f"get_{noun}_properties"),
-        lease=lease,
-        finite=is_finite,
-    )
+    found = {action: row for action, row in rows.items() if row is not None}
+    return LeaseKind(found, ALL[f"{noun}.get_properties"], finite=is_finite)
 
 
 # One row for each kind of resource; all else is the same for every kind.
 KINDS = {
-    Kind.BLOB: _build_kind("blob", _blob_lease),
-    Kind.CONTAINER: _build_kind("container", _blob_lease),
-    Kind.SHARE: _build_kind("share", _file_lease),
+    Kind.BLOB: _build_kind("blob"),
+    Kind.CONTAINER: _build_kind("container"),
+    Kind.SHARE: _build_kind("share"),
     # The lease of a file has no term, so that it cannot be renewed.
-    Kind.FILE: _build_kind("file", _file_lease, is_finite=False),
+    Kind.FILE: _build_kind("file", is_finite=False),
 }
 
 

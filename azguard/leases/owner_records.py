@@ -25,7 +25,8 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op, verdict_from_lineage, with_lineage
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.times import iso
-from azguard.wire import sdk
+from azguard.wire.call import call
+from azguard.wire.catalogue import ALL
 
 # Whose metadata no other writer can overwrite while the lease is held.
 _CARRIERS = (Kind.BLOB, Kind.SHARE, Kind.FILE)
@@ -238,8 +239,7 @@ def change_metadata(
         Locked: the lease that ``conditions`` names is not held.
         OutcomeUnknown: it was sent, and whether it was applied cannot be known.
     """
-    op = fresh_op()
-    send = _sender(target)
+    op, operation, headers = fresh_op(), ALL[f"{target.kind}.set_metadata"], conditions.request_headers
     others = {key: value for key, value in version.metadata.items() if key.lower() not in (*added, KEY)}
     lineage = Lineage.parse(version.metadata.get(KEY)).after(op, version.etag)
     metadata = with_lineage({**others, **{key: value for key, value in added.items() if value is not None}}, lineage)
@@ -254,7 +254,7 @@ def change_metadata(
 
     request = WriteRequest(
         target=target,
-        send=lambda: send(dict(metadata), headers=dict(conditions.request_headers), **write_timeouts(deadline)),
+        send=lambda: call(operation, target, write_timeouts(deadline), headers=headers, metadata=metadata),
         look=look,
         expected_etag=version.etag,
         op=op,
@@ -271,18 +271,6 @@ def _tie_to(target: Target, lease_id: str, version: Version) -> Conditions:
     if target.kind is not Kind.BLOB:
         return Conditions(lease_id=lease_id)
     return Conditions({"If-Match": version.etag}, lease_id=lease_id)
-
-
-def _sender(target: Target) -> Callable[..., Any]:
-    """Return the SDK's method that replaces all metadata of a resource."""
-    sender: Callable[..., Any]
-    if target.kind is Kind.SHARE:
-        sender = sdk.share(target.account, target.address).set_share_metadata
-    elif target.kind is Kind.FILE:
-        sender = sdk.file(target.account, target.address).set_file_metadata
-    else:
-        sender = sdk.blob(target.account, target.address).set_blob_metadata
-    return sender
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import Answers
 from azguard.times import find_moment
 from azguard.wire import sdk
+from azguard.wire.call import call
 
 WEBJOBS = "webjobs"
 VM_DISK = "vm-disk"
@@ -192,11 +193,10 @@ def look(
     headers = dict(conditions.headers)
     if lease_id is not None:
         headers["x-ms-lease-id"] = lease_id
-    read_properties = kind.properties(kind.client(target))
     answers = Answers()
     try:
         found = read(
-            lambda timeouts: read_properties(headers=dict(headers), raw_response_hook=answers.hear, **timeouts),
+            lambda timeouts: call(kind.read, target, timeouts, headers=headers, hear=answers.hear),
             target,
             deadline,
         )
@@ -211,9 +211,9 @@ def look(
         duration=found.lease.duration,
         etag=found.etag,
         last_modified=found.last_modified,
-        metadata=found.metadata or {},
+        metadata=found.metadata,
         answered_at=answers.date,
-        blob_type=_read_blob_type(found),
+        blob_type=found.get("blob_type"),
         lease_id=lease_id,
     )
 
@@ -242,12 +242,6 @@ def _read_blob_type(found: Any) -> str | None:
     """Return the type of a blob as the service calls it, from the SDK's properties; None of what is no blob."""
     kind = getattr(found, "blob_type", None)
     return None if kind is None else str(getattr(kind, "value", kind))
-
-
-def client(target: Target, lease_id: str | None) -> Any:
-    """Return the SDK's client of one lease."""
-    kind = kind_of(target)
-    return kind.lease(kind.client(target), lease_id)
 
 
 def _with_both_versions(error: Changed, target: Target, conditions: Conditions, deadline: Deadline) -> Changed:

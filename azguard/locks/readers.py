@@ -24,7 +24,7 @@ from azguard.address import Address, Kind
 from azguard.errors import Changed, Locked, NotFound, UsageError
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions, owner_records, owners
-from azguard.leases import state as lease_state
+from azguard.leases.kinds import Action
 from azguard.leases.owner_records import Version
 from azguard.leases.owners import FENCE, OWNER, READER, SHARED, SLOTS
 from azguard.leases.state import LeaseState
@@ -142,8 +142,8 @@ class ReaderLease:
         sent = send_once(lambda: actions.acquire_once(self._lock, lease_id, actions.SHORTEST, timeouts))
         if sent.error is None:
             # Of this version alone: one that comes late hits no next holder who has left its record.
-            settings = {"lease_break_period": 0, "headers": {"If-Match": lock.etag}, **timeouts}
-            send_once(lambda: lease_state.client(self._lock, None).break_lease(**settings))
+            tied = {"If-Match": lock.etag}
+            send_once(lambda: actions.transmit(self._lock, Action.BREAK, timeouts, tied, lease_break_period=0))
         return False
 
     def _lease_own_blob(self) -> Target:

@@ -102,6 +102,7 @@ def _exchange(
     sender, limits = client.find_client(account), client.choose_limits(timeouts)
     sent = {
         **SERVICE_HEADERS[service],
+        **_speak_of_files(target),
         REQUEST_ID: str(uuid.uuid4()),
         "User-Agent": f"azguard/{__version__}",
         **headers,
@@ -115,6 +116,15 @@ def _exchange(
         sent[REQUEST_ID] = str(uuid.uuid4())
         reply = client.send(sender, method, url, sent, body, limits)
     return Response(SentRequest(method, url, sent), *reply)
+
+
+def _speak_of_files(target: Target) -> dict[str, str]:
+    """Return what the service of files is told beyond others: how names are meant, and by which right of a login."""
+    if target.kind.service != "file":
+        return {}
+    # The service drops a dot at the end of a name, and so takes the name for another one, unless it is told.
+    dots = {"x-ms-allow-trailing-dot": "true"} if target.kind in (Kind.FILE, Kind.DIR) else {}
+    return dots | ({"x-ms-file-request-intent": "backup"} if target.account.auth is Auth.LOGIN else {})
 
 
 def describe(response: Response) -> str:

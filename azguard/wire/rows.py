@@ -231,3 +231,22 @@ def speaks(
 VERSION = "etag last_modified version_id"
 #: The headers of a request whose body is XML.
 XML = (("Content-Type", "application/xml"),)
+
+
+def _speak_lease(action: str, sends: str = "", returns: str = "", status: int = 200) -> Http:
+    return speaks(
+        "PUT",
+        "lease",
+        headers=(("x-ms-lease-action", action),),
+        sends=sends,
+        returns=f"etag last_modified {returns}",
+        ok=(status,),
+    )
+
+
+#: The operations on a lease are spoken alike by all kinds of resources.
+ACQUIRE = _speak_lease("acquire", sends="proposed_lease_id lease_duration", status=201)
+RENEW = _speak_lease("renew")
+CHANGE = _speak_lease("change", sends="proposed_lease_id")
+RELEASE = _speak_lease("release")
+BREAK = _speak_lease("break", sends="lease_break_period", returns="lease_time", status=202)

@@ -54,7 +54,7 @@ def table(account: Account, address: Address) -> "TableClient":
     """
     from azure.data.tables import TableClient
 
-    endpoint = account.private_endpoint("table")
+    endpoint = account.endpoint("table")
     return TableClient(endpoint, address.container, credential=_credential(account), **_settings(account))
 
 
@@ -66,7 +66,7 @@ def table_service(account: Account) -> "TableServiceClient":
     """
     from azure.data.tables import TableServiceClient
 
-    endpoint = account.private_endpoint("table")
+    endpoint = account.endpoint("table")
     return TableServiceClient(endpoint, credential=_credential(account), **_settings(account))
 
 
@@ -78,7 +78,7 @@ def queue(account: Account, address: Address) -> "QueueClient":
     """
     from azure.storage.queue import QueueClient
 
-    endpoint = account.private_endpoint("queue")
+    endpoint = account.endpoint("queue")
     return QueueClient(endpoint, queue_name=address.container, credential=_credential(account), **_settings(account))
 
 
@@ -90,7 +90,7 @@ def queue_service(account: Account) -> "QueueServiceClient":
     """
     from azure.storage.queue import QueueServiceClient
 
-    endpoint = account.private_endpoint("queue")
+    endpoint = account.endpoint("queue")
     return QueueServiceClient(endpoint, credential=_credential(account), **_settings(account))
 
 
@@ -102,7 +102,7 @@ def share_service(account: Account) -> "ShareServiceClient":
     """
     from azure.storage.fileshare import ShareServiceClient
 
-    return ShareServiceClient(account.private_endpoint("file"), **_file_settings(account))
+    return ShareServiceClient(account.endpoint("file"), **_file_settings(account))
 
 
 def share(account: Account, address: Address) -> "ShareClient":
@@ -113,7 +113,7 @@ def share(account: Account, address: Address) -> "ShareClient":
     """
     from azure.storage.fileshare import ShareClient
 
-    endpoint = account.private_endpoint("file")
+    endpoint = account.endpoint("file")
     return ShareClient(endpoint, address.container, snapshot=address.snapshot, **_file_settings(account))
 
 

@@ -1,9 +1,14 @@
 """Operations on blobs."""
 
 from azguard.wire.rows import (
+    ACQUIRE,
     APPEND,
+    BREAK,
+    CHANGE,
     FULL,
     POSITION,
+    RELEASE,
+    RENEW,
     SEQUENCE,
     SOURCE,
     SOURCE_FULL,
@@ -140,11 +145,11 @@ BLOB_SET_TAGS = changes(
     part=Part.TAGS,
     http=speaks("PUT", "tags", headers=XML, ok=(204,)),
 )
-BLOB_LEASE_ACQUIRE = free("blob.lease_acquire", "lease-blob", FULL, Lease.SUBJECT, Guard.IF_MATCH)
-BLOB_LEASE_RENEW = free("blob.lease_renew", "lease-blob", FULL, Lease.SUBJECT, Guard.IF_MATCH)
-BLOB_LEASE_CHANGE = free("blob.lease_change", "lease-blob", FULL, Lease.SUBJECT, Guard.IF_MATCH)
-BLOB_LEASE_RELEASE = free("blob.lease_release", "lease-blob", FULL, Lease.SUBJECT, Guard.IF_MATCH)
-BLOB_LEASE_BREAK = free("blob.lease_break", "lease-blob", FULL, Lease.SUBJECT, Guard.IF_MATCH)
+BLOB_LEASE_ACQUIRE = free("blob.lease_acquire", "lease-blob", FULL, Lease.SUBJECT, Guard.IF_MATCH, http=ACQUIRE)
+BLOB_LEASE_RENEW = free("blob.lease_renew", "lease-blob", FULL, Lease.SUBJECT, Guard.IF_MATCH, http=RENEW)
+BLOB_LEASE_CHANGE = free("blob.lease_change", "lease-blob", FULL, Lease.SUBJECT, Guard.IF_MATCH, http=CHANGE)
+BLOB_LEASE_RELEASE = free("blob.lease_release", "lease-blob", FULL, Lease.SUBJECT, Guard.IF_MATCH, http=RELEASE)
+BLOB_LEASE_BREAK = free("blob.lease_break", "lease-blob", FULL, Lease.SUBJECT, Guard.IF_MATCH, http=BREAK)
 # The documentation calls it a read; recordings of the service answer 412, not 304: a write.
 BLOB_SNAPSHOT = free(
     "blob.snapshot",

@@ -1,8 +1,13 @@
 """Operations on containers."""
 
 from azguard.wire.rows import (
+    ACQUIRE,
+    BREAK,
+    CHANGE,
     CHANGED_SINCE,
     DATES,
+    RELEASE,
+    RENEW,
     VERSION,
     XML,
     Guard,
@@ -69,11 +74,11 @@ CONTAINER_DELETE = changes(
     Guard.LEASE,
     http=speaks("DELETE", ok=(202,)),
 )
-CONTAINER_LEASE_ACQUIRE = free("container.lease_acquire", "lease-container", DATES, Lease.SUBJECT)
-CONTAINER_LEASE_RENEW = free("container.lease_renew", "lease-container", DATES, Lease.SUBJECT)
-CONTAINER_LEASE_CHANGE = free("container.lease_change", "lease-container", DATES, Lease.SUBJECT)
-CONTAINER_LEASE_RELEASE = free("container.lease_release", "lease-container", DATES, Lease.SUBJECT)
-CONTAINER_LEASE_BREAK = free("container.lease_break", "lease-container", DATES, Lease.SUBJECT)
+CONTAINER_LEASE_ACQUIRE = free("container.lease_acquire", "lease-container", DATES, Lease.SUBJECT, http=ACQUIRE)
+CONTAINER_LEASE_RENEW = free("container.lease_renew", "lease-container", DATES, Lease.SUBJECT, http=RENEW)
+CONTAINER_LEASE_CHANGE = free("container.lease_change", "lease-container", DATES, Lease.SUBJECT, http=CHANGE)
+CONTAINER_LEASE_RELEASE = free("container.lease_release", "lease-container", DATES, Lease.SUBJECT, http=RELEASE)
+CONTAINER_LEASE_BREAK = free("container.lease_break", "lease-container", DATES, Lease.SUBJECT, http=BREAK)
 CONTAINER_LIST_BLOBS = reads(
     "container.list_blobs",
     "list-blobs",

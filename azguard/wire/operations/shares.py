@@ -1,17 +1,43 @@
 """Operations on shares, directories and files."""
 
-from azguard.wire.rows import XML, Guard, Lease, Part, changes, creates, free, reads, speaks
+from azguard.wire.rows import (
+    ACQUIRE,
+    BREAK,
+    CHANGE,
+    RELEASE,
+    RENEW,
+    XML,
+    Guard,
+    Lease,
+    Part,
+    changes,
+    creates,
+    free,
+    reads,
+    speaks,
+)
 
 _DESTINATION = "x-ms-destination-lease-id"
+_SET_METADATA = speaks("PUT", "metadata", sends="metadata", returns="etag last_modified")
 
 # Shares. Unlike a container's, the lease of a share is required by everything that changes the share itself.
 SHARE_CREATE = creates("share.create", "create-share")
 SHARE_DELETE = changes("share.delete", "delete-share", lease=Lease.REQUIRED, guard=Guard.LEASE)
-SHARE_GET_PROPERTIES = reads("share.get_properties", "get-share-properties", lease=Lease.OPTIONAL)
+SHARE_GET_PROPERTIES = reads(
+    "share.get_properties",
+    "get-share-properties",
+    lease=Lease.OPTIONAL,
+    http=speaks("GET", returns="etag last_modified lease metadata"),
+)
 SHARE_SET_PROPERTIES = changes("share.set_properties", "set-share-properties", lease=Lease.REQUIRED, guard=Guard.LEASE)
 SHARE_GET_METADATA = reads("share.get_metadata", "get-share-metadata", lease=Lease.OPTIONAL)
 SHARE_SET_METADATA = changes(
-    "share.set_metadata", "set-share-metadata", lease=Lease.REQUIRED, guard=Guard.LEASE, part=Part.METADATA
+    "share.set_metadata",
+    "set-share-metadata",
+    lease=Lease.REQUIRED,
+    guard=Guard.LEASE,
+    part=Part.METADATA,
+    http=_SET_METADATA,
 )
 SHARE_GET_ACL = reads(
     "share.get_acl", "get-share-acl", lease=Lease.OPTIONAL, http=speaks("GET", "acl", returns="etag last_modified")
@@ -26,11 +52,11 @@ SHARE_SET_ACL = changes(
 )
 SHARE_GET_STATS = reads("share.get_stats", "get-share-stats", lease=Lease.OPTIONAL)
 SHARE_SNAPSHOT = free("share.snapshot", "snapshot-share")
-SHARE_LEASE_ACQUIRE = free("share.lease_acquire", "lease-share", lease=Lease.SUBJECT)
-SHARE_LEASE_RENEW = free("share.lease_renew", "lease-share", lease=Lease.SUBJECT)
-SHARE_LEASE_CHANGE = free("share.lease_change", "lease-share", lease=Lease.SUBJECT)
-SHARE_LEASE_RELEASE = free("share.lease_release", "lease-share", lease=Lease.SUBJECT)
-SHARE_LEASE_BREAK = free("share.lease_break", "lease-share", lease=Lease.SUBJECT)
+SHARE_LEASE_ACQUIRE = free("share.lease_acquire", "lease-share", lease=Lease.SUBJECT, http=ACQUIRE)
+SHARE_LEASE_RENEW = free("share.lease_renew", "lease-share", lease=Lease.SUBJECT, http=RENEW)
+SHARE_LEASE_CHANGE = free("share.lease_change", "lease-share", lease=Lease.SUBJECT, http=CHANGE)
+SHARE_LEASE_RELEASE = free("share.lease_release", "lease-share", lease=Lease.SUBJECT, http=RELEASE)
+SHARE_LEASE_BREAK = free("share.lease_break", "lease-share", lease=Lease.SUBJECT, http=BREAK)
 
 # Directories have neither conditions nor leases.
 DIRECTORY_CREATE = creates("directory.create", "create-directory")
@@ -51,21 +77,31 @@ DIRECTORY_RENAME = creates(
 FILE_CREATE = changes("file.create", "create-file", lease=Lease.REQUIRED, guard=Guard.LEASE)
 FILE_GET = reads("file.get", "get-file", lease=Lease.OPTIONAL)
 FILE_DELETE = changes("file.delete", "delete-file2", lease=Lease.REQUIRED, guard=Guard.LEASE)
-FILE_GET_PROPERTIES = reads("file.get_properties", "get-file-properties", lease=Lease.OPTIONAL)
+FILE_GET_PROPERTIES = reads(
+    "file.get_properties",
+    "get-file-properties",
+    lease=Lease.OPTIONAL,
+    http=speaks("HEAD", returns="etag last_modified lease metadata"),
+)
 FILE_SET_PROPERTIES = changes("file.set_properties", "set-file-properties", lease=Lease.REQUIRED, guard=Guard.LEASE)
 FILE_GET_METADATA = reads("file.get_metadata", "get-file-metadata", lease=Lease.OPTIONAL)
 FILE_SET_METADATA = changes(
-    "file.set_metadata", "set-file-metadata", lease=Lease.REQUIRED, guard=Guard.LEASE, part=Part.METADATA
+    "file.set_metadata",
+    "set-file-metadata",
+    lease=Lease.REQUIRED,
+    guard=Guard.LEASE,
+    part=Part.METADATA,
+    http=_SET_METADATA,
 )
 # The CRC-64 conditions of Put Range From URL compare the source's range, not a version, and have no flag.
 FILE_PUT_RANGE = changes("file.put_range", "put-range", lease=Lease.REQUIRED, guard=Guard.LEASE)
 FILE_LIST_RANGES = reads("file.list_ranges", "list-ranges", lease=Lease.OPTIONAL)
 FILE_COPY = changes("file.copy", "copy-file", lease=Lease.REQUIRED, guard=Guard.LEASE)
 FILE_ABORT_COPY = free("file.abort_copy", "abort-copy-file", lease=Lease.REQUIRED)
-FILE_LEASE_ACQUIRE = free("file.lease_acquire", "lease-file", lease=Lease.SUBJECT)
-FILE_LEASE_CHANGE = free("file.lease_change", "lease-file", lease=Lease.SUBJECT)
-FILE_LEASE_RELEASE = free("file.lease_release", "lease-file", lease=Lease.SUBJECT)
-FILE_LEASE_BREAK = free("file.lease_break", "lease-file", lease=Lease.SUBJECT)
+FILE_LEASE_ACQUIRE = free("file.lease_acquire", "lease-file", lease=Lease.SUBJECT, http=ACQUIRE)
+FILE_LEASE_CHANGE = free("file.lease_change", "lease-file", lease=Lease.SUBJECT, http=CHANGE)
+FILE_LEASE_RELEASE = free("file.lease_release", "lease-file", lease=Lease.SUBJECT, http=RELEASE)
+FILE_LEASE_BREAK = free("file.lease_break", "lease-file", lease=Lease.SUBJECT, http=BREAK)
 FILE_RENAME = creates(
     "file.rename", "rename-file", lease=Lease.REQUIRED, guard=Guard.LEASE, lease_header=_DESTINATION, source_lease=True
 )

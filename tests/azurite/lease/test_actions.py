@@ -24,11 +24,10 @@ from azguard.emulators.state import Azurite
 from azguard.errors import AzguardError, Changed, Locked, UsageError
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions as lease_actions
-from azguard.leases.kinds import KINDS, Action, LeaseKind, operation_of
-from azguard.leases.state import client, look
+from azguard.leases.kinds import Action, operation_of
+from azguard.leases.state import look
 from azguard.requests.deadline import Deadline
 from azguard.wire import sdk
-from azguard.wire.operations.shares import FILE_GET_PROPERTIES, FILE_LEASE_ACQUIRE, FILE_LEASE_RELEASE
 from tests.support import evidence
 from tests.support.cases import cases
 from tests.support.lease_script import Answer, now_is, scripted
@@ -382,39 +381,11 @@ def test_an_acquire_tied_to_a_version_that_is_gone_is_refused_also_after_a_lost_
     assert (caught.value.expected_etag, caught.value.current_etag) == ('"0x1"', '"0x8D6D418B6C08663"')
 
 
-class FileLease:
-    """The SDK's lease of a file, as far as it matters here."""
-
-    etag, last_modified = '"0x1"', None
-
-    def __init__(self, calls: list[tuple[object, ...]]) -> None:
-        self._calls = calls
-
-    def acquire(self, *, lease_duration: int, **settings: object) -> None:
-        self._calls.append(("acquire", lease_duration))
-
-    def release(self, **settings: object) -> None:
-        self._calls.append(("release",))
-
-
-def test_another_kind_of_resource_is_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[tuple[object, ...]] = []
-    way = LeaseKind(
-        {Action.ACQUIRE: FILE_LEASE_ACQUIRE, Action.RELEASE: FILE_LEASE_RELEASE},
-        FILE_GET_PROPERTIES,
-        lambda target: None,
-        lambda client: client,
-        lambda found, lease_id: FileLease(calls),
-        finite=False,
-    )
+def test_the_lease_of_a_file_has_no_term_and_a_directory_has_none() -> None:
     target = Target(emulator(), Address(Kind.FILE, ("share", "a")))
     with pytest.raises(UsageError, match="cannot be leased"):
-        client(Target(emulator(), Address(Kind.DIR, ("share", "a"))), A)
-    monkeypatch.setitem(KINDS, Kind.FILE, way)
-    lease_actions.acquire(target, A, None, Conditions(), Deadline())
-    lease_actions.release(target, Conditions(lease_id=A), Deadline())
+        look(Target(emulator(), Address(Kind.DIR, ("share", "a"))), Deadline())
     with pytest.raises(UsageError, match="has no term"):
         lease_actions.acquire(target, A, 60, Conditions(), Deadline())
     with pytest.raises(UsageError, match="cannot be renewed: it has no term"):
         operation_of(target, Action.RENEW)
-    assert calls == [("acquire", -1), ("release",)]

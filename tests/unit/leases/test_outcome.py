@@ -12,6 +12,7 @@ from azguard.errors import AzguardError, Locked, Unavailable
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions
 from azguard.leases.actions import LeaseDone
+from azguard.leases.kinds import Action
 from azguard.requests.deadline import Deadline
 from azguard.wire.failures import Broken, BrokenAnswer
 from tests.support.fake_resource import TARGET, Clock, Refusal
@@ -36,22 +37,11 @@ class FakeLease:
     sent: int = 0
     etag, last_modified = '"1"', None
 
-    def acquire(self, **_settings: object) -> None:
-        self._carry_out(B)
-
-    def renew(self, **_settings: object) -> None:
-        self._carry_out(self.holder)
-
-    def change(self, *, proposed_lease_id: str, **_settings: object) -> None:
-        self._carry_out(proposed_lease_id)
-
-    def release(self, **_settings: object) -> None:
-        self._carry_out(None)
-
-    def break_lease(self, *, raw_response_hook: Callable[[Any], None], **_settings: object) -> int:
-        self._carry_out(None)
-        raw_response_hook(SimpleNamespace(http_response=SimpleNamespace(headers={})))
-        return 0
+    def transmit(
+        self, _target: Target, action: Action, *_settings: object, proposed_lease_id: str | None = None, **_more: object
+    ) -> dict[str, object]:
+        self._carry_out(self.holder if action is Action.RENEW else proposed_lease_id)
+        return {"etag": self.etag, "last_modified": self.last_modified}
 
     def _carry_out(self, holder: str | None) -> None:
         self.sent += 1
@@ -81,9 +71,8 @@ class FakeLease:
 def lease(monkeypatch: pytest.MonkeyPatch) -> FakeLease:
     """Return the lease that all operations are about; A holds it."""
     fake = FakeLease()
-    monkeypatch.setattr(actions, "client", lambda target, lease_id: fake)
-    for module in (actions, actions):
-        monkeypatch.setattr(module, "look", fake.look)
+    monkeypatch.setattr(actions, "transmit", fake.transmit)
+    monkeypatch.setattr(actions, "look", fake.look)
     return fake
 
 

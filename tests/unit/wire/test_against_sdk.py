@@ -9,13 +9,15 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import pytest
 from azure.core import MatchConditions
 from azure.data.tables import EdmType, UpdateMode
-from azure.storage.blob import BlobBlock, ContentSettings, RehydratePriority, StandardBlobTier
+from azure.storage.blob import BlobBlock, BlobLeaseClient, ContentSettings, RehydratePriority, StandardBlobTier
+from azure.storage.fileshare import ShareLeaseClient
 
 from azguard.accounts.account import Account, Auth, Target
 from azguard.address import Address, Kind
 from azguard.tables import edm
 from azguard.wire import sdk, xml
 from azguard.wire.call import call
+from azguard.wire.catalogue import ALL
 from azguard.wire.connections import Reply
 from azguard.wire.identity import sign
 from azguard.wire.operations import blobs, containers, queues, tables
@@ -93,6 +95,11 @@ def container() -> Any:
     return sdk.container(ACCOUNT, CONTAINER.address)
 
 
+SHARE, FILE = place(Kind.SHARE, "docs"), place(Kind.FILE, "docs", "d/a b.")
+_ID, _TAG = "x-ms-lease-id", '"1"'
+LEASE_ID, OTHER_ID = "11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"
+
+
 def table() -> Any:
     return sdk.table(ACCOUNT, TABLE.address)
 
@@ -101,8 +108,70 @@ def queue() -> Any:
     return sdk.queue(ACCOUNT, QUEUE.address)
 
 
+def add(header: str, value: str) -> dict[str, Any]:
+    """Return the argument that adds a header; the SDK writes its own into the one that it is given."""
+    return {"headers": {header: value}}
+
+
+def client_of(target: Target) -> Any:
+    """Return the SDK's client of a resource."""
+    return getattr(sdk, target.kind)(ACCOUNT, target.address)
+
+
+def lease(target: Target) -> Any:
+    """Return the SDK's client of the lease on a resource."""
+    kind = BlobLeaseClient if target.kind.service == "blob" else ShareLeaseClient
+    return kind(client_of(target), LEASE_ID)
+
+
+Case = tuple[Operation, Target, Mapping[str, Any], Callable[[], object]]
+
+
+def list_lease_cases(target: Target) -> list[Case]:
+    """Return what is sent about the lease of a resource, and to change its metadata under it."""
+    noun, metadata = target.kind, {"azguardowner": "{}"}
+
+    def ask(name: str, **given: Any) -> object:
+        return getattr(client_of(target), name)(**given, **add(_ID, LEASE_ID))
+
+    tied, under_lease = add("If-Match", _TAG), add(_ID, LEASE_ID)
+    terms, term = {"proposed_lease_id": LEASE_ID, "lease_duration": -1}, {"lease_duration": -1}
+    found: list[Case] = [
+        (
+            ALL[f"{noun}.lease_acquire"],
+            target,
+            {**terms, **tied},
+            lambda: lease(target).acquire(**term, **add("If-Match", _TAG)),
+        ),
+        (
+            ALL[f"{noun}.lease_change"],
+            target,
+            {"proposed_lease_id": OTHER_ID, **under_lease},
+            lambda: lease(target).change(OTHER_ID),
+        ),
+        (ALL[f"{noun}.lease_release"], target, under_lease, lambda: lease(target).release()),
+        (ALL[f"{noun}.lease_break"], target, tied, lambda: lease(target).break_lease(**add("If-Match", _TAG))),
+        (ALL[f"{noun}.get_properties"], target, under_lease, lambda: ask(f"get_{noun}_properties")),
+        (
+            ALL[f"{noun}.set_metadata"],
+            target,
+            {"metadata": metadata, **under_lease},
+            lambda: ask(f"set_{noun}_metadata", metadata=metadata),
+        ),
+    ]
+    if target is not FILE:
+        period = {"lease_break_period": 0}
+        found += [
+            (ALL[f"{noun}.lease_renew"], target, under_lease, lambda: lease(target).renew()),
+            (ALL[f"{noun}.lease_break"], target, period, lambda: lease(target).break_lease(**period)),
+        ]
+    return found
+
+
 #: An operation on a place, with what is sent; and the SDK's call.
-CASES: list[tuple[Operation, Target, Mapping[str, Any], Callable[[], object]]] = [
+CASES: list[Case] = [
+    *(case for target in (BLOB, SHARE, FILE) for case in list_lease_cases(target)),
+    *(case for case in list_lease_cases(CONTAINER) if case[0].http),
     (
         tables.TABLE_CREATE,
         TABLE,
@@ -401,7 +470,7 @@ def describe(asked: Asked, *, own_body: bool) -> dict[str, object]:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].name)
 def test_an_operation_is_sent_as_the_sdk_sends_it(
-    case: tuple[Operation, Target, Mapping[str, Any], Callable[[], object]],
+    case: Case,
 ) -> None:
     operation, target, given, by_sdk = case
     own_body = operation in _OWN_BODY
@@ -412,7 +481,7 @@ def test_an_operation_is_sent_as_the_sdk_sends_it(
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].name)
 def test_a_request_of_the_sdk_is_signed_as_the_sdk_signs_it(
-    case: tuple[Operation, Target, Mapping[str, Any], Callable[[], object]],
+    case: Case,
 ) -> None:
     _, target, _, by_sdk = case
     asked = record(by_sdk)
