@@ -7,7 +7,7 @@ import pytest
 
 from azguard.accounts.account import Account, Auth, Target
 from azguard.address import Address, Kind
-from azguard.blobs.listing import list_names
+from azguard.blobs.listing import BlobPrefix, list_blobs, list_names
 from azguard.errors import Unavailable
 from azguard.requests.deadline import Deadline
 from azguard.resources.tree_store import ListedItem
@@ -24,6 +24,7 @@ _FIRST = (
     '<Blob><Name Encoded="true">%EF%BF%BE%01</Name><Properties><Etag>"0x2"</Etag><Content-Length>0</Content-Length>'
     "</Properties></Blob><NextMarker>2!more</NextMarker>"
 )
+_MOMENT = "2026-11-25T10:00:00.0000000Z"
 _ONLY_BLOCKS = "<Blob><Name>new</Name><Properties /></Blob><NextMarker />"
 
 
@@ -45,8 +46,12 @@ def build_page(text: str) -> bytes:
 
 
 def read(pages: Pages, prefix: str = "") -> list[ListedItem]:
+    return list(list_names(place(pages), Deadline(0.0), prefix))
+
+
+def place(pages: Pages) -> Target:
     account = Account("acct", {"blob": "https://acct.blob.core.windows.net"}, Auth.ANONYMOUS, None, {"client": pages})
-    return list(list_names(Target(account, Address(Kind.CONTAINER, ("site",))), Deadline(0.0), prefix))
+    return Target(account, Address(Kind.CONTAINER, ("site",)))
 
 
 def test_a_listing_is_read_page_after_page_with_the_prefix_and_the_marker_of_each() -> None:
@@ -71,7 +76,51 @@ def test_a_blob_of_uncommitted_blocks_has_no_version() -> None:
     assert read(Pages([build_page(_ONLY_BLOCKS)])) == [ListedItem("new", None, None, None, None)]
 
 
-@cases("answer", [b"", b"<html></html>", b"<EnumerationResults><Blobs><Blob />", b"{}"])
+def test_a_line_of_a_listing_tells_all_that_a_blob_shows() -> None:
+    told = (
+        f"<Blob><Name>a</Name><Snapshot>{_MOMENT}</Snapshot><Deleted>true</Deleted><Properties><Etag>0x1</Etag>"
+        "<Content-Length>5</Content-Length><Content-Type>text/x</Content-Type><Content-Encoding />"
+        "<Content-MD5>XUFAKrxLKna5cZ2REBfFkg==</Content-MD5><BlobType>BlockBlob</BlobType><AccessTier>Hot</AccessTier>"
+        "<LeaseState>available</LeaseState><CopyStatus>success</CopyStatus><TagCount>2</TagCount></Properties>"
+        "<Metadata><k>v</k><azguardlineage>x</azguardlineage></Metadata></Blob>"
+        "<BlobPrefix><Name>a/</Name></BlobPrefix><NextMarker />"
+    )
+    pages = Pages([build_page(told)])
+    found = list(list_blobs(place(pages), Deadline(0.0), delimiter="/", include=["deleted"]))
+    assert found[0] == BlobPrefix("blob:site/a/", "a/")
+    shown = {name: value for name, value in vars(found[1]).items() if value is not None}
+    assert shown == {
+        "address": f"blob:site/a?snapshot={_MOMENT}",
+        "name": "a",
+        "container": "site",
+        "etag": '"0x1"',
+        "content_length": 5,
+        "content_type": "text/x",
+        "content_md5": "XUFAKrxLKna5cZ2REBfFkg==",
+        "lease_state": "available",
+        "copy_status": "success",
+        "blob_type": "BlockBlob",
+        "tier": "Hot",
+        "tag_count": 2,
+        "snapshot": _MOMENT,
+        "deleted": True,
+        "metadata": {"k": "v"},
+    }
+    assert pages.asked == ["comp=list&delimiter=%2F&include=deleted&restype=container"]
+
+
+@cases(
+    "answer",
+    [
+        b"",
+        b"<html></html>",
+        b"<EnumerationResults><Blobs><Blob />",
+        b"{}",
+        build_page(
+            "<Blob><Name>a</Name><Properties><Content-Length>x</Content-Length></Properties></Blob><NextMarker />"
+        ),
+    ],
+)
 def test_what_is_no_listing_is_no_empty_container(answer: bytes) -> None:
     with pytest.raises(Unavailable):
         read(Pages([answer]))
