@@ -38,7 +38,8 @@ from azguard.requests import commits
 from azguard.requests.calls import describe, send_once
 from azguard.requests.service_errors import is_lease_problem, status
 from azguard.times import iso
-from azguard.wire import sdk
+from azguard.wire.call import call
+from azguard.wire.operations.blobs import BLOB_DELETE
 
 # The look at the writer comes before the first renewal is due.
 _PART_OF_TERM = 1 / 3
@@ -195,13 +196,13 @@ def _is_inside(reader: Reader, time: RequestTime) -> bool:
 
 def delete(blob: Target) -> None:
     """Delete the blob of a reader that has released its lease. Its name is never used again. Raise nothing."""
-    send_once(lambda: sdk.blob(blob.account, blob.address).delete_blob(connection_timeout=2, read_timeout=3))
+    send_once(lambda: call(BLOB_DELETE, blob, {"connection_timeout": 2, "read_timeout": 3}))
 
 
 def _delete_dead(blob: Target, etag: str, time: RequestTime) -> bool:
     """Delete the blob of a reader whose lease has ended; return whether it is certainly gone."""
     headers = {"If-Match": etag}
-    sent = send_once(lambda: sdk.blob(blob.account, blob.address).delete_blob(headers=headers, **time.timeouts()))
+    sent = send_once(lambda: call(BLOB_DELETE, blob, time.timeouts(), headers=headers))
     return sent.error is None or status(sent.error) == HTTPStatus.NOT_FOUND
 
 

@@ -7,10 +7,10 @@ holds up the others for some seconds.
 import uuid
 from datetime import datetime
 from http import HTTPStatus
+from typing import Any
 
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError
-from azguard.guards.resolve import Conditions
 from azguard.leases import state
 from azguard.leases.owner_records import Version
 from azguard.leases.owners import OWNER, SHARED, TICKET, find_value
@@ -21,7 +21,8 @@ from azguard.requests import commits
 from azguard.requests.calls import CallOutcome, CallResult, ServiceClock, describe, send_once
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import status
-from azguard.wire import sdk
+from azguard.wire.call import call
+from azguard.wire.operations.blobs import BLOB_DELETE, BLOB_SET_METADATA, BLOB_SET_PROPERTIES
 
 # The first waiter asks for the lock blindly in between: a listing costs more than a request for a lease.
 _LOOK_SECONDS = 5.0
@@ -292,23 +293,18 @@ class OwnTicket:
             self._clock.set(moment)
 
     def _sign(self, target: Target, etag: str) -> CallResult[tuple[str, datetime]]:
-        from azure.storage.blob import ContentSettings
-
-        content = ContentSettings(content_type="application/octet-stream")
-        headers = Conditions({"If-Match": etag}).request_headers
+        given: dict[str, Any] = {"headers": {"If-Match": etag}, "content_type": "application/octet-stream"}
 
         def send() -> tuple[str, datetime]:
-            client = sdk.blob(target.account, target.address)
-            answer = client.set_http_headers(content, headers=headers, **self._time.timeouts())
-            return answer["etag"], answer["last_modified"]
+            answer = call(BLOB_SET_PROPERTIES, target, self._time.timeouts(), **given)
+            return answer.etag, answer.last_modified
 
         return send_once(send)
 
     def _say_left(self, target: Target, etag: str) -> None:
         """Write on a ticket that its waiter has left, so that it counts as dead at once."""
-        headers = Conditions({"If-Match": etag}).request_headers
-        client, left = sdk.blob(target.account, target.address), {TICKET: queue.LEFT}
-        send_once(lambda: client.set_blob_metadata(left, headers=headers, **self._time.timeouts()))
+        given: dict[str, Any] = {"headers": {"If-Match": etag}, "metadata": {TICKET: queue.LEFT}}
+        send_once(lambda: call(BLOB_SET_METADATA, target, self._time.timeouts(), **given))
 
     def _find_etag(self, target: Target, deadline: Deadline) -> str | None:
         """Return the version of a ticket that we do not know; None if it is not ours."""
@@ -320,9 +316,7 @@ class OwnTicket:
 
     def _delete(self, target: Target, etag: str) -> bool:
         """Delete this very version of a ticket; return whether it is certainly gone."""
-        headers = Conditions({"If-Match": etag}).request_headers
-        client = sdk.blob(target.account, target.address)
-        sent = send_once(lambda: client.delete_blob(headers=headers, **self._time.timeouts()))
+        sent = send_once(lambda: call(BLOB_DELETE, target, self._time.timeouts(), headers={"If-Match": etag}))
         if sent.error is None or status(sent.error) == HTTPStatus.NOT_FOUND:
             return True
         self._settings.tell(f"lock: ticket {target} not deleted: {describe(sent)}")
