@@ -18,7 +18,9 @@ from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage
 from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion, Leasable
-from azguard.wire import sdk
+from azguard.wire.call import call
+from azguard.wire.operations.blobs import BLOB_LEASE_ACQUIRE, BLOB_LEASE_RELEASE
+from azguard.wire.rows import Condition
 
 if TYPE_CHECKING:
     from azguard.blobs.snapshots import VersionKeeper
@@ -64,11 +66,19 @@ class LeasableBlob(ABC):
 
     def acquire(self, state: CurrentVersion, lease_id: str, seconds: int, deadline: Deadline) -> None:
         """Acquire a lease on the version read (https://learn.microsoft.com/rest/api/storageservices/lease-blob)."""
-        self._lease(lease_id).acquire(seconds, headers={"If-Match": state.etag or "*"}, **write_timeouts(deadline))
+        call(
+            BLOB_LEASE_ACQUIRE,
+            self.target,
+            write_timeouts(deadline),
+            headers={Condition.IF_MATCH.header: state.etag or "*"},
+            lease_duration=seconds,
+            proposed_lease_id=lease_id,
+        )
 
     def release(self, lease_id: str, deadline: Deadline) -> None:
         """Release a lease. Bounded: if the release fails, the lease expires on its own."""
-        self._lease(lease_id).release(**write_timeouts(deadline, at_least=1.0))
+        headers = Conditions(lease_id=lease_id).request_headers
+        call(BLOB_LEASE_RELEASE, self.target, write_timeouts(deadline, at_least=1.0), headers=headers)
 
     def read_etag_under_lease(self, lease_id: str, deadline: Deadline) -> str:
         """Return the current ETag, which the service tells only to the holder of ``lease_id``."""
@@ -89,11 +99,6 @@ class LeasableBlob(ABC):
     def _keep(self, state: CurrentVersion, lease_id: str | None, deadline: Deadline) -> None:
         if self.keeper is not None and state.etag is not None:
             self.keeper.keep(state.etag, lease_id, deadline)
-
-    def _lease(self, lease_id: str) -> Any:
-        from azure.storage.blob import BlobLeaseClient
-
-        return BlobLeaseClient(sdk.blob(self.target.account, self.target.address), lease_id)
 
     def _set_metadata(
         self,
