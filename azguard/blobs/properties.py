@@ -10,7 +10,7 @@ from azguard.errors import AzguardError, Changed, Gone, NotFound
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.resources.properties import ContentHeaders, name_of
+from azguard.resources.properties import name_of
 from azguard.wire import xml
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
@@ -162,13 +162,6 @@ def has_metadata(found: Any, wanted: Mapping[str, str]) -> bool:
     """Return whether a blob has these metadata and no others; their names have no case."""
     lower, theirs = ({name.lower(): value for name, value in each.items()} for each in (wanted, found.metadata or {}))
     return lower == theirs
-
-
-def to_content_settings(headers: ContentHeaders) -> Any:
-    """Return the SDK's value of content headers."""
-    from azure.storage.blob import ContentSettings
-
-    return headers.for_sdk(ContentSettings)
 
 
 def find_chosen_tier(found: Any) -> str | None:
