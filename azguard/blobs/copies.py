@@ -16,6 +16,7 @@ from typing import Any
 
 from azguard.accounts.account import Target
 from azguard.blobs import copy_sources, fenced_writes, properties, write_checks
+from azguard.blobs.content.upload import write_tags
 from azguard.blobs.copy_sources import PinnedSource, SourceMovedError
 from azguard.errors import AzguardError, Changed, Exists, GaveUp, NotFound, UsageError
 from azguard.guards import fences
@@ -28,7 +29,8 @@ from azguard.requests.lineage import KEY, UNSEEN, Lineage, verdict_from_lineage,
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources import copies
 from azguard.resources.copies import PENDING, SUCCESS, Copied, CopyAborted, CopyDestination
-from azguard.wire import sdk
+from azguard.wire.call import call
+from azguard.wire.operations.blobs import BLOB_ABORT_COPY, BLOB_COPY
 from azguard.wire.rows import Condition
 
 # What stands in the place of the source's lineage where the copy has no other metadata: it is no history.
@@ -189,20 +191,19 @@ def _attempt(
 
 
 def _send(given: BlobCopy, on_source: Mapping[str, str]) -> Mapping[str, Any]:
-    from azure.storage.blob import StandardBlobTier
-
     settings, fence = given.settings, given.conditions.fence
     tags = dict(settings.tags or {})
     metadata = {**(settings.metadata or {}), **({KEY: given.stamp} if given.stamp else {})}
-    answer: Mapping[str, Any] = sdk.blob(given.target.account, given.target.address).start_copy_from_url(
-        copies.to_url(given.source),
-        metadata=metadata or None,
-        tags=(tags if fence is None else fences.with_fence_tag(tags, fence)) or None,
-        standard_blob_tier=None if settings.tier is None else StandardBlobTier(settings.tier),
+    return call(
+        BLOB_COPY,
+        given.target,
+        write_timeouts(given.deadline),
         headers={**given.conditions.request_headers, **on_source},
-        **write_timeouts(given.deadline),
+        copy_source=copies.to_url(given.source),
+        metadata=metadata,
+        tags=write_tags(tags if fence is None else fences.with_fence_tag(tags, fence)),
+        access_tier=settings.tier,
     )
-    return answer
 
 
 def _find_outcome(given: BlobCopy, patience: Deadline) -> Finding[Mapping[str, Any]]:
@@ -292,11 +293,14 @@ def abort_copy(
     target: Target, copy_id: str | None, conditions: Conditions, deadline: Deadline, *, only_tells: bool = False
 ) -> CopyAborted:
     """Stop a pending copy to a blob, which is empty afterwards; see ``copies.abort``."""
+
+    def stop(copy_id: str, timeouts: Mapping[str, Any]) -> None:
+        call(BLOB_ABORT_COPY, target, timeouts, headers=conditions.request_headers, copyid=copy_id)
+
     destination = CopyDestination(
         target,
         fetch=lambda patience: properties.fetch(target, Conditions(), patience),
-        client=sdk.blob(target.account, target.address),
-        headers=conditions.request_headers,
+        stop=stop,
         guard=conditions.guard,
     )
     return copies.abort(destination, copy_id, deadline, only_tells=only_tells)

@@ -178,8 +178,9 @@ def _describe(target: Target, conditions: Conditions) -> CopyDestination:
     return CopyDestination(
         target,
         fetch=lambda patience: writes.fetch(target, None, patience),
-        client=sdk.file(target.account, target.address),
-        headers=conditions.request_headers,
+        stop=lambda copy_id, timeouts: sdk.file(target.account, target.address).abort_copy(
+            copy_id, headers=dict(conditions.request_headers), **timeouts
+        ),
         guard=conditions.guard,
     )
 

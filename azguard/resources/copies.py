@@ -63,14 +63,14 @@ class CopyAborted(Written):
 
 @dataclass(frozen=True)
 class CopyDestination:
-    """A resource that may be the destination of a copy, in the SDK's terms."""
+    """A resource that may be the destination of a copy."""
 
     target: Target
     #: Returns its properties.
     fetch: Callable[[Deadline], Any]
-    client: Any
-    #: The headers of a request that stops it, and the name of what guards that.
-    headers: Mapping[str, str]
+    #: Stops the copy of this id, by a request with these timeouts.
+    stop: Callable[[str, Mapping[str, Any]], None]
+    #: The name of what guards that.
     guard: str
 
 
@@ -135,10 +135,9 @@ def abort(
         raise _to_ended(target, shown, copy_id)
     if only_tells:
         return _to_aborted(destination, shown, copy_id, attempts=0, outcome=WOULD_ABORT)
-    client, headers = destination.client, dict(destination.headers)
     request: WriteRequest[Any] = WriteRequest(
         target=target,
-        send=lambda: client.abort_copy(copy_id, headers=headers, **write_timeouts(deadline)),
+        send=lambda: destination.stop(copy_id, write_timeouts(deadline)),
         look=lambda patience: _find_outcome(destination, copy_id, patience),
     )
     try:

@@ -29,6 +29,7 @@ ARGUMENTS = {
     "tags": "x-ms-tags",
     "blob_size": "x-ms-blob-content-length",
     "prevsnapshot": "?prevsnapshot",
+    "copyid": "?copyid",
     "copy_source": "x-ms-copy-source",
     "source_range": "x-ms-source-range",
     "body_type": "Content-Type",

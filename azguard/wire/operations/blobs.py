@@ -160,9 +160,23 @@ BLOB_SNAPSHOT = free(
     http=speaks("PUT", "snapshot", sends="metadata", returns=f"snapshot {VERSION}", ok=(201,)),
 )
 # x-ms-source-lease-id has not been supported since 2012, whatever the SDK sends.
-BLOB_COPY = puts("blob.copy", "copy-blob", FULL | SOURCE_FULL, Lease.REQUIRED, Guard.IF_MATCH, fences=True)
+BLOB_COPY = puts(
+    "blob.copy",
+    "copy-blob",
+    FULL | SOURCE_FULL,
+    Lease.REQUIRED,
+    Guard.IF_MATCH,
+    fences=True,
+    http=speaks(
+        "PUT", sends="copy_source access_tier metadata tags", returns=f"{VERSION} copy_id copy_status", ok=(202,)
+    ),
+)
 BLOB_ABORT_COPY = free(
-    "blob.abort_copy", "abort-copy-blob", lease=Lease.REQUIRED, remark="the copy id names the one copy it may stop"
+    "blob.abort_copy",
+    "abort-copy-blob",
+    lease=Lease.REQUIRED,
+    remark="the copy id names the one copy it may stop",
+    http=speaks("PUT", "copy", headers=(("x-ms-copy-action", "abort"),), sends="copyid", ok=(204,)),
 )
 # Its x-ms-access-tier-if-* conditions have no flag: they watch the tier, not the content.
 BLOB_DELETE = changes(

@@ -361,6 +361,30 @@ CASES: list[Case] = [
     ),
     (blobs.BLOB_SEAL_APPEND_BLOB, BLOB, {"headers": HELD}, lambda: blob().seal_append_blob(headers=dict(HELD))),
     (
+        blobs.BLOB_COPY,
+        BLOB,
+        {
+            "headers": {**HELD, "x-ms-source-if-match": '"1"'},
+            "copy_source": "https://s/a%20b?c=d",
+            "metadata": {"a": "b"},
+            "tags": "x=y%20z",
+            "access_tier": "Cool",
+        },
+        lambda: blob().start_copy_from_url(
+            "https://s/a%20b?c=d",
+            {"a": "b"},
+            tags={"x": "y z"},
+            standard_blob_tier=StandardBlobTier.COOL,
+            headers={**HELD, "x-ms-source-if-match": '"1"'},
+        ),
+    ),
+    (
+        blobs.BLOB_ABORT_COPY,
+        BLOB,
+        {"headers": {"x-ms-lease-id": "L"}, "copyid": "c-1"},
+        lambda: blob().abort_copy("c-1", headers={"x-ms-lease-id": "L"}),
+    ),
+    (
         blobs.BLOB_PUT_PAGE_BLOB,
         BLOB,
         {"headers": {"If-None-Match": "*"}, "blob_size": 512, **_SENT},
