@@ -35,6 +35,8 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import service_code, status
 from azguard.times import iso
 from azguard.wire import sdk
+from azguard.wire.call import call
+from azguard.wire.operations.blobs import BLOB_APPEND_BLOCK, BLOB_GET_PROPERTIES, BLOB_PUT_APPEND_BLOB
 
 RELEASED = "released"
 LOST = "lost"
@@ -336,7 +338,7 @@ class _LogBlob:
         if sent.error is not None and service_code(sent.error) == _FULL:
             self._begin_anew()
             return self._append(text) if not self.within.passed else sent
-        if sent.answer is not None and (sent.answer.get("blob_committed_block_count") or 0) >= _MOST_APPENDS:
+        if sent.answer is not None and (sent.answer.append_blob_committed_block_count or 0) >= _MOST_APPENDS:
             self._begin_anew()
         return sent
 
@@ -345,26 +347,24 @@ class _LogBlob:
         left = max(_LEAST_SECONDS, self.within.remaining)
         return {"connection_timeout": left, "read_timeout": left}
 
-    @property
-    def _client(self) -> Any:
-        return sdk.blob(self.target.account, self.target.address)
-
     def _append(self, text: bytes) -> CallResult[Any]:
-        return send_once(lambda: self._client.append_block(text, length=len(text), **self._timeouts))
+        return send_once(lambda: call(BLOB_APPEND_BLOCK, self.target, self._timeouts, body=text))
 
     def _create(self, condition: Mapping[str, str], metadata: dict[str, str]) -> None:
-        send_once(lambda: self._client.create_append_blob(metadata=metadata, headers=dict(condition), **self._timeouts))
+        given: dict[str, Any] = {"headers": condition, "metadata": metadata}
+        send_once(lambda: call(BLOB_PUT_APPEND_BLOB, self.target, self._timeouts, **given))
 
     def _begin_anew(self) -> None:
         """Copy the lines to another blob, and begin with none. What fails is tried again by the next append."""
-        full = send_once(lambda: self._client.get_blob_properties(**self._timeouts)).answer
+        full = send_once(lambda: call(BLOB_GET_PROPERTIES, self.target, self._timeouts)).answer
         if full is None:
             return
         part = f".{full.etag.strip(chr(34))}"
-        copy = sdk.blob(self.target.account, _find_beside(self.target, self.target.address.name + part).address)
+        beside = _find_beside(self.target, self.target.address.name + part)
+        source, copy = (sdk.blob(each.account, each.address) for each in (self.target, beside))
         headers = {"If-None-Match": "*", "x-ms-source-if-match": full.etag}
-        send_once(lambda: copy.start_copy_from_url(self._client.url, headers=headers, **self._timeouts))
-        made = send_once(lambda: copy.get_blob_properties(**self._timeouts)).answer
+        send_once(lambda: copy.start_copy_from_url(source.url, headers=headers, **self._timeouts))
+        made = send_once(lambda: call(BLOB_GET_PROPERTIES, beside, self._timeouts)).answer
         if made is not None and made.copy.status == "success" and made.size == full.size:
             self._create({"If-Match": full.etag}, {_EARLIER: part})
 
