@@ -23,8 +23,10 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import BUSY, Answers
 from azguard.requests.service_errors import NOT_IMPLEMENTED, is_unreadable, service_code, status, translate
 from azguard.wire import sdk, throttling
+from azguard.wire.call import call as send
 from azguard.wire.client import CONNECT_SECONDS, Limits, default_limits
 from azguard.wire.failures import NotConnected, find_failure
+from azguard.wire.operations.blobs import BLOB_GET_BLOCK_LIST
 
 T = TypeVar("T")
 # These say that this transmission did not commit. The last six come from what stands before the service.
@@ -254,18 +256,21 @@ def ask_service_time(account: Account, kind: Kind, deadline: Deadline) -> dateti
     """
     # A name that nothing has.
     name = uuid.uuid4().hex
-    ask_nothing: Any
-    if kind.service == "file":
-        nothing = Address(Kind.SHARE, (name,))
-        ask_nothing = sdk.share(account, nothing).get_share_stats
-    else:
-        nothing = Address(Kind.BLOB, (name, name))
-        ask_nothing = sdk.blob(account, nothing).get_block_list
     answers = Answers()
+    if kind.service == "file":
+        nothing = Target(account, Address(Kind.SHARE, (name,)))
+        share = sdk.share(account, nothing.address)
+
+        def ask_nothing(timeouts: Mapping[str, Any]) -> object:
+            return share.get_share_stats(raw_response_hook=answers.hear, **timeouts)
+    else:
+        nothing = Target(account, Address(Kind.BLOB, (name, name)))
+
+        def ask_nothing(timeouts: Mapping[str, Any]) -> object:
+            return send(BLOB_GET_BLOCK_LIST, nothing, timeouts, hear=answers.hear, blocklisttype="committed")
+
     try:
-        read(
-            lambda timeouts: ask_nothing(raw_response_hook=answers.hear, **timeouts), Target(account, nothing), deadline
-        )
+        read(ask_nothing, nothing, deadline)
     except Unavailable:
         raise
     except AzguardError:
