@@ -20,10 +20,11 @@ from azguard.documents.policies import PolicyRules
 from azguard.errors import Forbidden, NotFound
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import require_version
-from azguard.requests.calls import Markers, page_timeouts, read, write_timeouts
+from azguard.requests.calls import read, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage
+from azguard.requests.listings import walk_pages
 from azguard.requests.results import MetadataShown, Written, without_time
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import existence
@@ -31,7 +32,6 @@ from azguard.resources.access_policies import UnversionedPolicies
 from azguard.resources.existence import Contents
 from azguard.updates.compared import ComparedMetadata, StampedMetadata
 from azguard.updates.resource import CommittedVersion
-from azguard.wire import xml
 from azguard.wire.call import call
 from azguard.wire.operations.queues import (
     QUEUE_CREATE,
@@ -110,21 +110,11 @@ def list_queues(account: Account, deadline: Deadline, prefix: str | None, limit:
     Source: https://learn.microsoft.com/rest/api/storageservices/list-queues1
     """
     everything = Target(account, Address(Kind.QUEUE, ("",)))
-    markers, timeouts = Markers(everything), page_timeouts(deadline)
-    asked: dict[str, Any] = {"prefix": prefix, "maxresults": None if limit is None else min(limit, _PAGE)}
-    found = xml.walk_pages(
-        lambda marker: read(
-            lambda _: call(QUEUE_LIST, everything, timeouts, include="metadata", marker=marker, **asked),
-            everything,
-            deadline.fresh(),
-        ),
-        "Queue",
-        markers.note,
-    )
-    for item in islice(found, limit):
-        name = item.findtext("Name") or ""
-        metadata = {each.tag: each.text or "" for each in item.iterfind("Metadata/*")}
-        yield QueueListed(str(Address(Kind.QUEUE, (name,))), name, drop_lineage(metadata))
+    most = None if limit is None else min(limit, _PAGE)
+    asked: dict[str, Any] = {"prefix": prefix, "include": "metadata", "maxresults": most}
+    pages = walk_pages(QUEUE_LIST, everything, deadline, "Queues", "Queue", **asked)
+    for item in islice((item for page in pages for item in page.items), limit):
+        yield QueueListed(str(Address(Kind.QUEUE, (item.name,))), item.name, drop_lineage(item.metadata))
 
 
 def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Written:

@@ -1,6 +1,5 @@
 """XML bodies, as the services take and give them."""
 
-from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from azguard.wire.answers import Answer
@@ -34,20 +33,3 @@ def parse(answer: Answer, what: str) -> "Element":
         return ET.fromstring(answer.content)  # noqa: S314  # an answer of the service
     except ET.ParseError as error:
         raise Unreadable(f"the answer is no {what}: {error}") from error
-
-
-def walk_pages(
-    ask: Callable[[str | None], Answer], tag: str, note: Callable[[str | None], object]
-) -> Iterator["Element"]:
-    """Yield the elements of a listing, page by page; ``ask`` is given the marker of each page, None for the first.
-
-    ``note`` is told the marker of each page that follows.
-    """
-    marker: str | None = None
-    while True:
-        root = parse(ask(marker), "list")
-        marker = root.findtext("NextMarker") or None
-        note(marker)
-        yield from root.iter(tag)
-        if marker is None:
-            return
