@@ -30,7 +30,7 @@ def find_table(name: str, text: str | None = None) -> str:
     Raises:
         ValueError: there is none.
     """
-    found = re.search(rf"<!-- generated: {name} -->\n(.*?)\n<!-- end -->", text or PAGE.read_text(), re.DOTALL)
+    found = re.search(rf"<!-- written: {name} -->\n(.*?)\n<!-- end -->", text or PAGE.read_text(), re.DOTALL)
     if found is None:
         raise ValueError(f"{PAGE} has no place for the table {name!r}")
     return found[1]

@@ -285,7 +285,7 @@ def test_the_source_is_the_first_of_two_words_as_with_cp(cli: CliWorld, site: st
     ran = cli.call("blob", "copy", f"{site}/from", f"{site}/to", "--source", f"{site}/a", "-o", "json")
     assert (ran.code, ran.error["hint"]) == (2, "leave --source out")
     ran = cli.call("blob", "copy", f"{site}/from", "-o", "json")
-    assert (ran.code, ran.error["hint"]) == (2, f"azguard blob copy {site}/from CONTAINER/NAME")
+    assert (ran.code, ran.error["hint"]) == (2, "type the source first, then the destination")
 
 
 @pytest.mark.parametrize(("word", "ours"), [("start", "blob copy"), ("cancel", "blob abort-copy")])
