@@ -235,8 +235,8 @@ MUTANTS = (
         "a lease is acquired on any version",
         "2, --guard lease",
         _CONTENT,
-        'acquire(seconds, headers={"If-Match": state.etag or "*"}, **write_timeouts(deadline))',
-        "acquire(seconds, **write_timeouts(deadline))",
+        'headers={Condition.IF_MATCH.header: state.etag or "*"},',
+        "headers={},",
         "updates, lease",
     ),
     Mutant(
