@@ -95,7 +95,7 @@ def walk_pages(
 
     def once(_: Mapping[str, Any]) -> tuple[list[Stored], Answer]:
         answer = call(TABLE_ENTITY_QUERY, target, timeouts, **asked)
-        return _parse(answer, lambda told: [Stored.of(each) for each in told["value"]]), answer
+        return _parse(answer, _list_stored), answer
 
     while True:
         found, answer = read(once, target, deadline.fresh())
@@ -105,6 +105,12 @@ def walk_pages(
         yield found, marker != (None, None)
         if marker == (None, None):
             return
+
+
+def _list_stored(told: Any) -> list[Stored]:
+    if not isinstance(told["value"], list):
+        raise TypeError("the entities are no list")
+    return [Stored.of(each) for each in told["value"]]
 
 
 def _parse(answer: Answer, parse: Callable[[Any], T]) -> T:

@@ -174,15 +174,22 @@ def tell(world: World, choices: list[Choice]) -> Iterator[str]:
         state = after
 
 
-def walk(scenario: Scenario, bound: Bound, seconds: float, seed: int, *, most: int = 3) -> Report:
-    """Take steps at random, one walk after another, each of the seed that follows the one before."""
+def walk(
+    scenario: Scenario, bound: Bound, seconds: float, seed: int, *, most: int = 3, walks: int | None = None
+) -> Report:
+    """Take steps at random, one walk after another, each of the seed that follows the one before.
+
+    With ``walks`` there are so many at most, so that a slow machine and a quick one take the same ones.
+    """
     began = time.perf_counter()
     report = Report(scenario.name, bound)
     player = Player()
     found: dict[str, Found] = {}
     states: set[int] = set()
     with without_chance():
-        while not report.schedules or (time.perf_counter() - began < seconds and len(found) < most):
+        while not report.schedules or (
+            time.perf_counter() - began < seconds and len(found) < most and report.schedules != walks
+        ):
             world = World(scenario, bound, player)
             choices, what = _walk_once(world, random.Random(f"{scenario.name} {seed}"), states)
             if what is not None and (what not in found or len(choices) < len(found[what].story)):

@@ -8,8 +8,9 @@ from tests.explorer.search import Search, walk
 from tests.explorer.world import Scenario
 from tests.support import thorough
 
-# How long each scenario is walked through at random.
+# How long each scenario is walked through at random, and how often.
 _SECONDS = 2.0 if thorough.is_on() else 0.3
+_WALKS = 25
 EXHAUSTED = {name: each for name, each in SCENARIOS.items() if thorough.is_on() or each.short is not None}
 
 pytestmark = pytest.mark.thorough
@@ -23,4 +24,4 @@ def test_nothing_is_violated_in_any_schedule_up_to_the_bound(scenario: Scenario)
 
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS.keys())
 def test_nothing_is_violated_on_walks_at_random(scenario: Scenario) -> None:
-    assert walk(scenario, BEYOND, _SECONDS, seed=1).violations == []
+    assert walk(scenario, BEYOND, _SECONDS, seed=1, walks=_WALKS).violations == []
