@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby, islice
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Target
@@ -17,11 +17,13 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import drop_lineage
 from azguard.requests.listings import walk_pages
 from azguard.requests.results import Shown
-from azguard.resources.existence import Contents, count_first
 from azguard.resources.properties import ContentShown, CopyShown, LeaseShown, describe_content, encode_md5
 from azguard.resources.tree_store import ListedItem
 from azguard.wire.items import Listed
 from azguard.wire.operations.containers import CONTAINER_LIST_BLOBS
+
+if TYPE_CHECKING:
+    from azguard.resources.existence import Contents
 
 # The most that one page holds.
 _PAGE = 5000
@@ -162,7 +164,7 @@ def list_kept(target: Target, include: Sequence[str], deadline: Deadline) -> Ite
     return (each for each in walk(target, deadline, prefix=name, include=include) if each.name == name)
 
 
-def count_blobs(target: Target, deadline: Deadline) -> Contents:
+def count_blobs(target: Target, deadline: Deadline) -> "Contents":
     """Count the blobs of a container, up to the end of the first page that has any.
 
     Blobs that are being uploaded count. Snapshots do not: each has its blob. Versions and soft-deleted blobs do not
@@ -173,6 +175,8 @@ def count_blobs(target: Target, deadline: Deadline) -> Contents:
         NotFound: it is not there.
     Source: https://learn.microsoft.com/rest/api/storageservices/list-blobs
     """
+    from azguard.resources.existence import count_first
+
     pages = walk_pages(
         CONTAINER_LIST_BLOBS, target, deadline, "Blobs", "Blob", include="uncommittedblobs", maxresults=_PAGE
     )
