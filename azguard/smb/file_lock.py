@@ -144,13 +144,12 @@ def find_place(account: Account, port: int | None, environ: Mapping[str, str]) -
     Raises:
         ConfigError: the caller has no account key, which is all that SMB takes; or the port of the environment is none.
     """
-    endpoint = account.endpoint("file")
     if account.auth is not Auth.KEY or not account.secret:
         raise ConfigError(
             f"SMB takes the account key only, and {_PROOFS.get(account.auth, 'no key')} was given",
             reason="smb_needs_key",
         )
-    host = urlsplit(endpoint).hostname or ""
+    host = urlsplit(account.endpoint("file")).hostname or ""
     return SmbPlace(host, _read_port(environ) if port is None else port, account.name, account.secret)
 
 
