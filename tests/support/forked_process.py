@@ -82,12 +82,18 @@ class ForkedProcess:
         until = None if timeout is None else time.monotonic() + timeout
         while self.returncode is None:
             patience = None if until is None else max(0.0, until - time.monotonic())
-            if not select.select([self._server], [], [], patience)[0]:
+            if not self._can_be_heard(patience):
                 raise subprocess.TimeoutExpired("azguard", timeout or 0.0)
             with self._hearing:
                 if self.returncode is None and not self._hear():
                     self.returncode = int(self._said.partition(b" ")[2])
         return self.returncode
+
+    def _can_be_heard(self, patience: float | None) -> bool:
+        """Return whether the server says something within so many seconds; a process of many tests has high numbers."""
+        ear = select.poll()
+        ear.register(self._server, select.POLLIN)
+        return bool(ear.poll(None if patience is None else patience * 1000))
 
     def communicate(self, input: bytes = b"", timeout: float | None = None) -> tuple[bytes, bytes]:
         """Give it this input, read what it prints, and wait for its end."""
