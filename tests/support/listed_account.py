@@ -46,10 +46,9 @@ def refusal(status: int, code: str) -> HttpResponseError:
     return error
 
 
-def _answer(hook: Callable[[Any], None], status: int) -> None:
+def _answer(hook: Callable[[Any], None]) -> None:
     request = SimpleNamespace(headers={})
-    body = b"" if status == 200 else b"The specified blob does not exist.\nTime:2026-11-22T12:00:00.0000000Z"
-    answer = SimpleNamespace(status_code=status, headers=_DATE, request=request, body=lambda: body)
+    answer = SimpleNamespace(status_code=200, headers=_DATE, request=request, body=bytes)
     hook(SimpleNamespace(http_response=answer))
 
 
@@ -66,7 +65,7 @@ class _Pager:
         pages = iter(lambda: list(islice(items, _PAGE)), [])
 
         def fetch() -> list[Any] | None:
-            _answer(self.hook, 200)
+            _answer(self.hook)
             if self.error is not None:
                 raise self.error
             return next(pages, None)
@@ -129,11 +128,5 @@ class ListedAccount:
         return SimpleNamespace(list_blobs=list_blobs)
 
     def _find_blob(self, container: str, name: str, *_: Any, **__: Any) -> Any:
-        def get_block_list(raw_response_hook: Any, **_: Any) -> None:
-            _answer(raw_response_hook, 404)
-            raise refusal(404, "BlobNotFound")
-
         content = self.contents.get(f"{container}/{name}", b"")
-        return SimpleNamespace(
-            download_blob=lambda **_: SimpleNamespace(readall=lambda: content), get_block_list=get_block_list
-        )
+        return SimpleNamespace(download_blob=lambda **_: SimpleNamespace(readall=lambda: content))

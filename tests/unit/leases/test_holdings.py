@@ -10,9 +10,10 @@ from azguard.errors import AzguardError, Forbidden, Partial, Unavailable
 from azguard.leases.holdings import HoldingsList, Selection
 from azguard.leases.owners import TICKET
 from azguard.leases.shown import Holding
+from azguard.requests import calls
 from azguard.requests.deadline import Deadline
 from tests.support.cases import cases
-from tests.support.listed_account import ListedAccount, item, refusal
+from tests.support.listed_account import NOW, ListedAccount, item, refusal
 
 HELD_LONG = item("b", "leased", metadata={"FunctionInstance": "A1"}, age_seconds=7200)
 GONE = refusal(404, "ContainerNotFound")
@@ -108,7 +109,10 @@ def test_a_prefix_is_of_container_and_name(prefix: str, found: list[str], asked:
     assert sorted(account.asked) == asked
 
 
-def test_only_what_is_certainly_held_for_longer_is_stale_and_what_has_no_time_is_counted() -> None:
+def test_only_what_is_certainly_held_for_longer_is_stale_and_what_has_no_time_is_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(calls, "ask_service_time", lambda *_: NOW)
     young = item("c", "leased", metadata={"FunctionInstance": "A1"}, age_seconds=60)
     account = ListedAccount({"a": [item("a", "leased", age_seconds=9e6), HELD_LONG, young]})
     found, listing, _ = listed(account, Selection(stale_seconds=3600))
