@@ -164,15 +164,12 @@ def _putter(name: str, *, after: str | None = None) -> Program:
             headers=ContentHeaders(),
             smb=SmbProperties(),
         )
-        content = _CONTENTS[size] + name.encode()
+        # What it read is told by the length: only other programs wrote before.
+        content = b"s".ljust(size, b"f") + name.encode()
         replacing.put(upload, io.BytesIO(content), len(content), guarding, lambda done: None)
         return "committed"
 
     return Program(name, main, after=after)
-
-
-# A put sends what its process made of the content that it read: here that is told by the length.
-_CONTENTS = {1: b"s", 2: b"sf"}
 
 
 def _foreign(change: Callable[[FileService, File, float], FileService]) -> Foreign:
