@@ -26,6 +26,7 @@ from tests.explorer.queue_service import QueueService
 from tests.explorer.table_service import TableService
 from tests.explorer.wire import Answer, Asked
 from tests.explorer.world import Service
+from tests.support import sdk_clients
 from tests.support.answering_client import ask
 from tests.support.cli_world import CliWorld
 
@@ -113,7 +114,7 @@ def test_entities_are_as_those_of_azurite(cli: CliWorld) -> None:
     assert endpoint is not None
     emulator = accounts.emulator({"table": int(endpoint[1])})
     name = f"t{uuid.uuid4().hex[:12]}"
-    sdk.table_service(emulator).create_table(name)
+    sdk_clients.table_service(emulator).create_table(name)
     assert tell_of_entities(_Memory(TableService()).account, name) == tell_of_entities(emulator, name)
 
 
@@ -266,6 +267,7 @@ def tell_of_files(account: Account, share: str) -> list[object]:
         show,
         lambda: lease("release", _ONE),
         lambda: lease("acquire", _TWO),
+        lambda: lease("change", _TWO, _ONE),
         lambda: lease("change", _TWO, _ONE),
         lambda: lease("release", _TWO),
         lambda: lease("break_lease", _ONE),
