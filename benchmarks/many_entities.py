@@ -16,11 +16,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from azguard.accounts import account
-from azguard.address import Address, Kind
+from azure.data.tables import TableClient
+
 from azguard.emulators import background
 from azguard.folders import Folders
-from azguard.wire import sdk
 
 TABLE = "speed"
 # What the service takes in one transaction; only to fill the table.
@@ -53,7 +52,7 @@ def _world() -> Iterator[tuple[Mapping[str, str], Any]]:
     """Run a private emulator with an empty table in it; yield the environment for commands, and the table."""
     emulator = Folders.of(os.environ).emulator
     with tempfile.TemporaryDirectory() as folder, background.run_private_azurite(emulator, os.environ) as running:
-        client = sdk.table(account.emulator(running.ports), Address(Kind.TABLE, (TABLE,)))
+        client = TableClient.from_connection_string(running.connection_string, TABLE)
         client.create_table()
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("AZURE_", "AZGUARD_"))}
         yield (

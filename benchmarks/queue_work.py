@@ -22,13 +22,14 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from azure.storage.queue import QueueClient
+
 from azguard.accounts import account
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.emulators import background
 from azguard.folders import Folders
 from azguard.processes.command_place import CommandEnd, CommandOrder
-from azguard.wire import sdk
 from azguard.worker.order import QueueInbox
 from azguard.worker.run import Worker
 from azguard.worker.settings import WorkSettings
@@ -77,7 +78,7 @@ def _measure_rate(messages: int, jobs: int) -> float:
         background.run_private_azurite(Folders.of(os.environ).emulator, os.environ) as running,
         _environ(running.connection_string) as environ,
     ):
-        client = sdk.queue(account.emulator(running.ports), Address(Kind.QUEUE, (QUEUE,)))
+        client = QueueClient.from_connection_string(running.connection_string, QUEUE)
         client.create_queue()
         for number in range(messages):
             client.send_message(str(number))

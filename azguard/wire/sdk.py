@@ -12,10 +12,8 @@ from azguard.address import Address
 from azguard.wire import identity, sdk_transport
 
 if TYPE_CHECKING:
-    from azure.data.tables import TableClient, TableServiceClient
     from azure.storage.blob import BlobClient, BlobServiceClient, ContainerClient
     from azure.storage.fileshare import ShareClient, ShareDirectoryClient, ShareFileClient, ShareServiceClient
-    from azure.storage.queue import QueueClient, QueueServiceClient
 
 
 def blob(account: Account, address: Address) -> "BlobClient":
@@ -44,54 +42,6 @@ def blob_service(account: Account) -> "BlobServiceClient":
         f"blob service {account.auth} {account.secret} {account.endpoint('blob')}", make
     )
     return service
-
-
-def table(account: Account, address: Address) -> "TableClient":
-    """Return the client of one table, or of the table an entity is in.
-
-    Raises:
-        ConfigError: no credentials were given; the Table service knows no anonymous access.
-    """
-    from azure.data.tables import TableClient
-
-    endpoint = account.endpoint("table")
-    return TableClient(endpoint, address.container, credential=_credential(account), **_settings(account))
-
-
-def table_service(account: Account) -> "TableServiceClient":
-    """Return the client of the whole table service.
-
-    Raises:
-        ConfigError: see ``table``.
-    """
-    from azure.data.tables import TableServiceClient
-
-    endpoint = account.endpoint("table")
-    return TableServiceClient(endpoint, credential=_credential(account), **_settings(account))
-
-
-def queue(account: Account, address: Address) -> "QueueClient":
-    """Return the client of one queue, or of the queue a message is in; it encodes no message.
-
-    Raises:
-        ConfigError: no credentials were given; the Queue service knows no anonymous access.
-    """
-    from azure.storage.queue import QueueClient
-
-    endpoint = account.endpoint("queue")
-    return QueueClient(endpoint, queue_name=address.container, credential=_credential(account), **_settings(account))
-
-
-def queue_service(account: Account) -> "QueueServiceClient":
-    """Return the client of the whole queue service.
-
-    Raises:
-        ConfigError: see ``queue``.
-    """
-    from azure.storage.queue import QueueServiceClient
-
-    endpoint = account.endpoint("queue")
-    return QueueServiceClient(endpoint, credential=_credential(account), **_settings(account))
 
 
 def share_service(account: Account) -> "ShareServiceClient":

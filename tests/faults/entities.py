@@ -12,8 +12,8 @@ from azguard.requests.lineage import KEY
 from azguard.tables.updates import VersionedEntity
 from azguard.updates import update
 from azguard.updates.plan import UpdatePlan
-from azguard.wire import sdk
 from tests.faults.matrix import Rival
+from tests.support import sdk_clients
 
 TABLE = "matrix"
 
@@ -59,4 +59,4 @@ def compete(direct: Account, name: str, rival: Rival) -> None:
 
 
 def _client(direct: Account, name: str = TABLE) -> Any:
-    return sdk.table(direct, Address(Kind.TABLE, (name,)))
+    return sdk_clients.table(direct, Address(Kind.TABLE, (name,)))

@@ -10,8 +10,8 @@ from azguard.queues.queues import QueueMetadataUpdate
 from azguard.requests.deadline import Deadline
 from azguard.updates import update
 from azguard.updates.plan import UpdatePlan
-from azguard.wire import sdk
 from tests.faults.matrix import Rival
+from tests.support import sdk_clients
 
 _THEIRS = {"theirs": "1"}
 _OP = "rivalrivalrivalr"
@@ -20,7 +20,7 @@ _OP = "rivalrivalrivalr"
 def content(direct: Account, name: str) -> bytes | None:
     """Return the messages of a queue that can be seen, one after the other; None if it is gone."""
     try:
-        found = sdk.queue(direct, Address(Kind.QUEUE, (name,))).peek_messages(max_messages=32)
+        found = sdk_clients.queue(direct, Address(Kind.QUEUE, (name,))).peek_messages(max_messages=32)
     except ResourceNotFoundError:
         return None
     # A message that the network has sent twice is there twice.
@@ -30,7 +30,7 @@ def content(direct: Account, name: str) -> bytes | None:
 def compete(direct: Account, name: str, rival: Rival) -> None:
     """Make the queue or, if it is there, write its metadata as another writer, and receive what can be received."""
     address = Address(Kind.QUEUE, (name,))
-    client, target = sdk.queue(direct, address), Target(direct, address)
+    client, target = sdk_clients.queue(direct, address), Target(direct, address)
     if rival is Rival.AZGUARD:
         try:
             queues.create(target, _THEIRS, Deadline(), _OP)

@@ -18,10 +18,9 @@ from azguard.accounts import account
 from azguard.address import Address, Kind
 from azguard.emulators.state import Azurite
 from azguard.faultproxy import proxy
-from azguard.wire import sdk
 from tests.faults.rules import operation
 from tests.races.weather import Weather
-from tests.support import thorough
+from tests.support import sdk_clients, thorough
 from tests.support.forked_process import ForkedProcess
 
 # Many processes that contend: one such race at a time.
@@ -59,7 +58,7 @@ def test_increments_of_one_entity_are_exact(guard: str, tmp_path: Path, seed: st
 def _race(emulator: Azurite, guard: str, folder: Path, seed: str) -> Raced:
     weather = Weather(f"{seed} {guard}", _SHARE)
     table = f"race{guard}"
-    with sdk.table(account.emulator(emulator.ports), Address(Kind.TABLE, (table,))) as client:
+    with sdk_clients.table(account.emulator(emulator.ports), Address(Kind.TABLE, (table,))) as client:
         client.create_table()
         with proxy.running(emulator.ports["table"], weather.decide, record=weather.record) as between:
             processes = [_begin(number, between.port, (table, guard), folder, seed) for number in range(_PROCESSES)]

@@ -9,7 +9,7 @@ from typing import Any
 from azure.core.exceptions import ResourceNotFoundError
 
 from azguard.address import Kind, parse
-from azguard.wire import sdk
+from tests.support import sdk_clients
 from tests.support.cli_world import Ran
 from tests.support.condition_stage import LEASE, Stage
 
@@ -31,7 +31,7 @@ class QueueStage(Stage):
     @cached_property
     def client(self) -> Any:
         """Return the SDK's client of the queue, past the proxy."""
-        return sdk.queue(self.direct, parse(self.facts["queue"], Kind.QUEUE).address)
+        return sdk_clients.queue(self.direct, parse(self.facts["queue"], Kind.QUEUE).address)
 
     def run_with(self, receipt: str) -> Ran:
         """Run the scenario's command with a receipt."""

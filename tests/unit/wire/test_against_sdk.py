@@ -22,6 +22,7 @@ from azguard.wire.connections import Reply
 from azguard.wire.identity import sign
 from azguard.wire.operations import blobs, containers, queues, tables
 from azguard.wire.rows import Operation
+from tests.support import sdk_clients
 from tests.support.answering_client import AnsweringClient, Asked, reply
 
 # They name one transmission, or the program.
@@ -101,11 +102,11 @@ LEASE_ID, OTHER_ID = "11111111-1111-1111-1111-111111111111", "22222222-2222-2222
 
 
 def table() -> Any:
-    return sdk.table(ACCOUNT, TABLE.address)
+    return sdk_clients.table(ACCOUNT, TABLE.address)
 
 
 def queue() -> Any:
-    return sdk.queue(ACCOUNT, QUEUE.address)
+    return sdk_clients.queue(ACCOUNT, QUEUE.address)
 
 
 def add(header: str, value: str) -> dict[str, Any]:
@@ -183,7 +184,7 @@ CASES: list[Case] = [
         tables.TABLE_QUERY_TABLES,
         TABLE,
         {"filter": "TableName ge 'a'", "top": 3},
-        lambda: next(sdk.table_service(ACCOUNT).query_tables("TableName ge 'a'", results_per_page=3), None),
+        lambda: next(sdk_clients.table_service(ACCOUNT).query_tables("TableName ge 'a'", results_per_page=3), None),
     ),
     (tables.TABLE_GET_ACL, TABLE, {}, lambda: table().get_table_access_policy()),
     (tables.TABLE_ENTITY_GET, ENTITY, {"select": "a,b"}, lambda: table().get_entity(*KEYS, select="a,b")),
@@ -233,7 +234,9 @@ CASES: list[Case] = [
         queues.QUEUE_LIST,
         QUEUE,
         {"prefix": "a b", "include": "metadata", "maxresults": 3},
-        lambda: next(sdk.queue_service(ACCOUNT).list_queues("a b", include_metadata=True, results_per_page=3), None),
+        lambda: next(
+            sdk_clients.queue_service(ACCOUNT).list_queues("a b", include_metadata=True, results_per_page=3), None
+        ),
     ),
     (
         queues.QUEUE_PUT_MESSAGE,

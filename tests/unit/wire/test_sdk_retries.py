@@ -42,9 +42,6 @@ WRITES: dict[str, Callable[[Account], object]] = {
     "Lease": lambda account: sdk.blob(account, BLOB).acquire_lease(15),
     "Delete Container": lambda account: sdk.container(account, BLOB).delete_container(),
     "List Containers": lambda account: list(sdk.blob_service(account).list_containers()),
-    "Insert Entity": lambda account: sdk.table(account, TABLE).create_entity(ENTITY),
-    "Transaction": lambda account: sdk.table(account, TABLE).submit_transaction([("create", ENTITY)]),
-    "Create Table": lambda account: sdk.table_service(account).create_table("jobs"),
 }
 
 
