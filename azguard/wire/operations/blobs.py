@@ -17,6 +17,7 @@ from azguard.wire.rows import (
     VERSION,
     XML,
     Guard,
+    Http,
     Lease,
     Part,
     appends,
@@ -40,6 +41,17 @@ _PAGES = "etag last_modified page_blob_sequence_number"
 _UPDATES = ("x-ms-page-write", "update")
 _OCTETS = ("Content-Type", "application/octet-stream")
 
+
+def _put_blob(blob_type: str, sends: str, *headers: tuple[str, str]) -> Http:
+    return speaks(
+        "PUT",
+        headers=(("x-ms-blob-type", blob_type), *headers),
+        sends=f"{_SETTINGS} metadata {sends}",
+        returns=VERSION,
+        ok=(201,),
+    )
+
+
 BLOB_PUT_BLOCK_BLOB = puts(
     "blob.put_block_blob",
     "put-blob",
@@ -47,41 +59,13 @@ BLOB_PUT_BLOCK_BLOB = puts(
     Lease.REQUIRED,
     Guard.IF_MATCH,
     fences=True,
-    http=speaks(
-        "PUT",
-        headers=(("x-ms-blob-type", "BlockBlob"), _OCTETS),
-        sends=f"{_SETTINGS} access_tier metadata tags",
-        returns=VERSION,
-        ok=(201,),
-    ),
+    http=_put_blob("BlockBlob", "access_tier tags", _OCTETS),
 )
 BLOB_PUT_APPEND_BLOB = puts(
-    "blob.put_append_blob",
-    "put-blob",
-    FULL,
-    Lease.REQUIRED,
-    Guard.IF_MATCH,
-    http=speaks(
-        "PUT",
-        headers=(("x-ms-blob-type", "AppendBlob"),),
-        sends=f"{_SETTINGS} metadata",
-        returns=VERSION,
-        ok=(201,),
-    ),
+    "blob.put_append_blob", "put-blob", FULL, Lease.REQUIRED, Guard.IF_MATCH, http=_put_blob("AppendBlob", "")
 )
 BLOB_PUT_PAGE_BLOB = puts(
-    "blob.put_page_blob",
-    "put-blob",
-    FULL,
-    Lease.REQUIRED,
-    Guard.IF_MATCH,
-    http=speaks(
-        "PUT",
-        headers=(("x-ms-blob-type", "PageBlob"),),
-        sends=f"{_SETTINGS} metadata blob_size",
-        returns=VERSION,
-        ok=(201,),
-    ),
+    "blob.put_page_blob", "put-blob", FULL, Lease.REQUIRED, Guard.IF_MATCH, http=_put_blob("PageBlob", "blob_size")
 )
 BLOB_GET = reads(
     "blob.get",
