@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from azguard.errors import UsageError
 
 TEXT, BASE64, RAW = "text", "base64", "raw"
-ENCODINGS = (TEXT, BASE64, RAW)
 #: The most that a message holds, after encoding.
 MOST_BYTES = 64 * 1024
 # What no XML 1.0 document can hold, not even as a reference.

@@ -32,8 +32,6 @@ from azguard.wire.operations.tables import (
 )
 
 T = TypeVar("T")
-# Without If-Match the service would create what is missing; this means any version.
-ANY_VERSION = "*"
 # The most that the service puts into one page.
 _PAGE = 1000
 # The service uses this name too; no property can have a dot in its name.

@@ -1,6 +1,6 @@
 """Text from the command line → what the core takes, with the fix in every refusal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import ceil
 
 from azguard.errors import UsageError
@@ -40,11 +40,6 @@ def choice(text: str | None, option: str, known: Sequence[str]) -> str | None:
     if not_empty(text, option) is not None and text not in known:
         raise UsageError(f"{option} {text!r} is not known", hint=" or ".join(known))
     return text
-
-
-def first_given(given: Mapping[str, bool]) -> str | None:
-    """Return the first of these options that was given; None if none was."""
-    return next((option for option, is_given in given.items() if is_given), None)
 
 
 def count(text: str | None, option: str) -> int | None:
