@@ -33,14 +33,16 @@ def _show_source(facts: Mapping[str, object]) -> str:
     return f"{shown}; a snapshot of its share does not change: azguard share snapshot {share}"
 
 
+def _name_form(facts: Mapping[str, object]) -> str:
+    return "SHARE/PATH" if facts["noun"] == "file" else "CONTAINER/NAME"
+
+
 def _name_source(facts: Mapping[str, object]) -> str:
-    name = "SHARE/PATH" if facts["noun"] == "file" else "CONTAINER/NAME"
-    return f"check the name of the source: {name}"
+    return f"check the name of the source: {_name_form(facts)}"
 
 
 def _begin_copy(facts: Mapping[str, object]) -> str:
-    name = "SHARE/PATH" if facts["noun"] == "file" else "CONTAINER/NAME"
-    return f"azguard {facts['noun']} copy {name} {facts['target']} begins one"
+    return f"azguard {facts['noun']} copy {_name_form(facts)} {facts['target']} begins one"
 
 
 def _how_to_see_acl(facts: Mapping[str, object]) -> str:
