@@ -113,7 +113,7 @@ class Login:
                 return known
             try:
                 found = self.credential.get_token_info(*scopes, options=asked)
-            except Exception as error:
+            except Exception as error:  # azure-identity raises errors of many libraries; a token still valid goes on
                 if known is not None and _seconds_left(known) > 0:
                     return known
                 raise self._describe_failure(error, known) from error

@@ -157,7 +157,7 @@ def _await_answer(child: Popen[bytes], ports: Mapping[str, int], log: IO[bytes],
                 detail=last_words("azurite", said),
                 reason="emulator_slow",
             )
-        time.sleep(_POLL_SECONDS)
+        time.sleep(_POLL_SECONDS)  # Azurite tells by no signal that its ports listen
 
 
 def _record(child: Popen[bytes], ports: Mapping[str, int], data: str | None, log: IO[bytes]) -> Azurite:

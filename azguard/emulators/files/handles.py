@@ -130,7 +130,7 @@ class SambaFiles:
             }
             left = asked & there
             if left:
-                time.sleep(_POLL_SECONDS)
+                time.sleep(_POLL_SECONDS)  # smbd closes in its own time, and tells only who asks
         return len(asked - left)
 
     def _ask(self) -> dict[str, Any]:

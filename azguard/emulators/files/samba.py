@@ -210,7 +210,7 @@ class Samba:
                 return True
             if time.monotonic() > deadline:
                 raise Unserved(f"Samba did not listen within {_WAIT_SECONDS:g} s: {self._read_last_words()}")
-            time.sleep(_POLL_SECONDS)
+            time.sleep(_POLL_SECONDS)  # smbd tells by no signal that its port listens
         return False
 
     def _write_config(self) -> None:
