@@ -79,7 +79,7 @@ class Account:
         self.shared["login_seconds"] = seconds
 
     def keep(self, name: str, make: Callable[[], T]) -> T:
-        """Return what is kept under a name for all requests of this account; it is made when it is first needed."""
+        """Return the object that this account keeps under a name. The first call makes it."""
         if name not in self.shared:
             self.shared[name] = make()
         found: T = self.shared[name]

@@ -127,7 +127,7 @@ class SourcePiece:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Return what a request says of the range: the URL by which the service reads the source, and its bytes."""
+        """Return the arguments of a request that copies the range: the URL of the source, and the bytes to take."""
         end = self.offset + self.length - 1
         return {"copy_source": copies.to_url(self.source), "source_range": f"bytes={self.offset}-{end}"}
 

@@ -172,7 +172,7 @@ def change_headers(
 
 
 def set_headers(target: Target, wanted: ContentHeaders, under: Conditions, deadline: Deadline) -> Answer:
-    """Replace the content headers of a blob: send it once, and return what is told of the new version."""
+    """Replace the content headers of a blob by one request, and return its answer."""
     return call(
         BLOB_SET_PROPERTIES,
         target,

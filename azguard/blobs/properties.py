@@ -76,7 +76,7 @@ def _parse_tags(answer: Answer) -> dict[str, str]:
 
 
 def set_metadata(target: Target, stamped: Mapping[str, str], under: Conditions, deadline: Deadline) -> Answer:
-    """Replace the metadata of a blob or a container: send it once, and return what is told of the new version."""
+    """Replace the metadata of a blob or a container by one request, and return its answer."""
     operation = CONTAINER_SET_METADATA if target.kind is Kind.CONTAINER else BLOB_SET_METADATA
     return call(operation, target, write_timeouts(deadline), headers=under.request_headers, metadata=stamped)
 

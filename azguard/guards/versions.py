@@ -203,7 +203,7 @@ def deleted_here(error: AzguardError, target: Target, moment: str) -> NotFound:
 
 
 def describe_write(target: Target, guard: str, settled: "Settled[Any]") -> dict[str, Any]:
-    """Return what a write did, by the answer to it: the fields of ``Written`` that its result begins with."""
+    """Return the first fields of the result of a write, which its answer tells; see ``Written``."""
     answer = settled.answer if isinstance(settled.answer, Mapping) else {}
     etag = answer.get("etag")
     return {

@@ -109,7 +109,7 @@ def new_write() -> int:
 
 
 def digest(text: str | None) -> str | None:
-    """Return what stands for a text that is not written."""
+    """Return the hash of a text: a trace names a text by it, and does not show the text."""
     import hashlib
 
     return None if text is None else hashlib.sha256(text.lower().encode()).hexdigest()[:_DIGITS]

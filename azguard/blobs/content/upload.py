@@ -126,7 +126,7 @@ def create_only(target: Target) -> Conditions:
 
 
 def send(upload: Upload, content: bytes) -> Mapping[str, Any]:
-    """Send a Put Blob and return what the service says of the new version.
+    """Put a blob by one request, and return its answer.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/put-blob
     """
@@ -134,7 +134,7 @@ def send(upload: Upload, content: bytes) -> Mapping[str, Any]:
 
 
 def commit_blocks(upload: Upload, ids: Sequence[str]) -> Mapping[str, Any]:
-    """Send a Put Block List and return what the service says of the new version; the ids are in base64.
+    """Commit blocks, whose ids are in base64, by one request, and return its answer.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/put-block-list
     """
