@@ -23,11 +23,14 @@ from azguard.cli.options.types import (
     NUMBER,
     POSITION,
     SCOPE,
+    SIZE,
+    SNAPSHOT,
     TAGS,
     TEXT,
     TIME,
     URL,
     choice,
+    size,
     spelt,
 )
 from azguard.cli.parsing.rows import ACCOUNT, CONDITIONS, GENERAL, CommandSpec, Row, argument, flag, in_panel, option
@@ -74,6 +77,11 @@ ContentCache = Annotated[
     option("--content-cache, --content-cache-control", "TEXT", "Set Cache-Control, such as no-store.", HEADER),
 ]
 Prefix = Annotated[str | None, option("--prefix", "TEXT", "Show only names that begin with TEXT.")]
+PreviousSnapshot = Annotated[
+    str | None, option("--previous-snapshot", "TIME", "Show only what differs from this snapshot.", SNAPSHOT)
+]
+ListedOffset = Annotated[int | None, option("--offset", "SIZE", "Begin at this byte.", SIZE)]
+ListedLength = Annotated[int | None, option("--length", "SIZE", "List this many bytes.", size(1))]
 Limit = Annotated[int | None, option("--num-results", "N", "Show at most N; by default, all.", COUNT)]
 LockContainer = Annotated[
     str | None,

@@ -13,7 +13,7 @@ from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
 from azguard.cli.options import common, resources
 from azguard.cli.options.copies import OF_CREATED, OF_SOURCE, SourceUrl, read_source
-from azguard.cli.options.types import HEADER, SIZE, SNAPSHOT, TEXT, size
+from azguard.cli.options.types import HEADER, SIZE, TEXT, size
 from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import at_most_one, checked, one_of
@@ -53,7 +53,7 @@ class PagePutOptions:
 
     file: Annotated[str | None, option("--file, -f", "FILE|-", "Write this file; by default, stdin.", TEXT)] = None
     content: common.Content = None
-    offset: Annotated[int, option("--offset", "SIZE", "Begin at this byte, a multiple of 512.", SIZE)] = 0
+    offset: _Offset = 0
     source_url: SourceUrl = None
     source_sas: common.SourceSas = None
     create: Annotated[
@@ -220,12 +220,9 @@ def clear_pages(
 def list_pages(
     env: Environment,
     blob: _PageBlob,
-    previous_snapshot: Annotated[
-        str | None,
-        option("--previous-snapshot", "TIME", "Show only what differs from this snapshot.", SNAPSHOT),
-    ] = None,
-    offset: Annotated[int | None, option("--offset", "SIZE", "Begin at this byte.", SIZE)] = None,
-    length: Annotated[int | None, option("--length", "SIZE", "List this many bytes.", size(1))] = None,
+    previous_snapshot: common.PreviousSnapshot = None,
+    offset: common.ListedOffset = None,
+    length: common.ListedLength = None,
     num_results: common.Limit = None,
 ) -> None:
     """List the ranges of a page blob that hold pages; the rest is zeros.

@@ -11,7 +11,7 @@ from azguard.cli.input import addresses, streams
 from azguard.cli.options import common, resources
 from azguard.cli.options.content_headers import PutContentOptions, SmbPropertyOptions, SpanOptions
 from azguard.cli.options.trees import FileTreePutOptions, Folder, TreeGetOptions, refuse_second
-from azguard.cli.options.types import SIZE, SNAPSHOT, size
+from azguard.cli.options.types import SIZE, size
 from azguard.cli.output.delivery import Overwrite, check_overwrite, to_file, to_stream
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
@@ -299,12 +299,9 @@ def clear_range(
 def list_ranges(
     env: Environment,
     file: addresses.File,
-    previous_snapshot: Annotated[
-        str | None,
-        option("--previous-snapshot", "TIME", "Show only what differs from this snapshot.", SNAPSHOT),
-    ] = None,
-    offset: Annotated[int | None, option("--offset", "SIZE", "Begin at this byte.", SIZE)] = None,
-    length: Annotated[int | None, option("--length", "SIZE", "List this many bytes.", size(1))] = None,
+    previous_snapshot: common.PreviousSnapshot = None,
+    offset: common.ListedOffset = None,
+    length: common.ListedLength = None,
     num_results: common.Limit = None,
 ) -> None:
     """List the ranges of a file that hold data; the rest is zeros.
