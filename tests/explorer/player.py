@@ -5,6 +5,7 @@ depends on what it was told alone. Each history is played once; where two interl
 steps that are known are taken, and none of its code runs again.
 """
 
+import gc
 import os
 import random
 import secrets
@@ -325,6 +326,8 @@ def without_chance() -> Iterator[None]:
         for module, name, instead in kept:
             stack.callback(setattr, module, name, getattr(module, name))
             setattr(module, name, instead)
+        # What a killed process left half done ends here, not in the middle of the test that comes next.
+        stack.callback(gc.collect)
         yield
 
 
