@@ -267,9 +267,9 @@ def _read_smb(source: Target, found: Any) -> dict[str, Any]:
     if source.kind is not Kind.FILE:
         return {}
     given = {
-        "file_attributes": (found.file_attributes or "").replace(" ", "") or None,
-        "file_creation_time": found.creation_time,
-        "file_last_write_time": found.last_write_time,
+        "file_attributes": (found.attributes or "").replace(" ", "") or None,
+        "file_creation_time": found.created,
+        "file_last_write_time": found.written,
     }
     return {name: value for name, value in given.items() if value is not None}
 

@@ -4,8 +4,7 @@ The service evaluates no conditions on a read. Each answer tells the ETag of the
 that writes over SMB gives the file another ETag too; when, is up to the service.
 """
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
@@ -26,9 +25,9 @@ from azguard.requests.delivery import RANGE_BYTES, Piece, Ranges, Span
 from azguard.requests.lineage import KEY
 from azguard.requests.results import Shown
 from azguard.requests.service_errors import build_wrong_range
-from azguard.wire import sdk
-
-_ANSWERED_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
+from azguard.wire.answers import Answer
+from azguard.wire.call import call
+from azguard.wire.operations.shares import FILE_GET
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,9 +56,8 @@ class FileDownload:
         self._target = target
         self._headers = Conditions(lease_id=lease_id).request_headers
         self._patience = patience
-        self._client = sdk.file(target.account, target.address)
         self._span = span
-        self._first = self._read_first(lease_id)
+        self._first, self.properties = self._read_first(lease_id)
 
     @property
     def end(self) -> int:
@@ -109,12 +107,12 @@ class FileDownload:
             metadata=drop_own(found.metadata),
         )
 
-    def _read_first(self, lease_id: str | None) -> bytes:
+    def _read_first(self, lease_id: str | None) -> tuple[bytes, Answer]:
         start = self._span.start
         most = RANGE_BYTES if self._span.end is None else min(RANGE_BYTES, self._span.end - start)
         while True:
             try:
-                content, self.properties = self._ask(start, most, None)
+                found = self._ask(start, most, None)
             except BadRequest as error:
                 if error.http_status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                     raise
@@ -127,61 +125,39 @@ class FileDownload:
                         reason="range_beyond_end",
                     ) from error
                 if start == found.size:
-                    self.properties = found
-                    return b""
+                    return b"", found
             else:
-                return content
+                return found.take_content(), found
 
     def _read_range(self, offset: int, length: int) -> bytes:
-        content, _ = self._ask(offset, length, quote_etag(self.properties.etag))
-        return content
+        return self._ask(offset, length, quote_etag(self.properties.etag)).content
 
-    def _ask(self, offset: int, most: int, etag: str | None) -> tuple[bytes, Any]:
+    def _ask(self, offset: int, most: int, etag: str | None) -> Answer:
         """Return a range, of one version if that is named, and the properties that came with it."""
-        answers: list[Any] = []
+        asked = f"bytes={offset}-{offset + most - 1}"
 
-        def call(timeouts: Any) -> tuple[bytes, Any]:
-            answers.clear()
-            stream = self._client.download_file(
-                offset=offset,
-                length=most,
-                decompress=False,
-                headers=dict(self._headers),
-                raw_response_hook=lambda answer: self._check(answers, answer, offset, etag),
-                **timeouts,
-            )
-            content = b"".join(stream.chunks())
-            answered = _ANSWERED_RANGE.fullmatch(answers[0].http_response.headers.get("Content-Range", ""))
-            assert answered is not None  # or the check would have raised
-            properties = stream.properties
-            properties.size = int(answered[3])
-            if len(content) != min(most, properties.size - offset):
-                raise build_wrong_range(self._target, f"asked for {most} bytes at {offset}, answered {len(content)}")
-            return content, properties
+        def ask(timeouts: Mapping[str, Any]) -> Answer:
+            found = call(FILE_GET, self._target, timeouts, headers=self._headers, range=asked)
+            self._check(found, offset, most, etag)
+            return found
 
-        return read(call, self._target, self._patience())
+        return read(ask, self._target, self._patience())
 
-    def _check(self, answers: list[Any], answer: Any, offset: int, etag: str | None) -> None:
-        """Refuse an answer with content that is of another version, or another part than the one asked for."""
-        response = answer.http_response
-        if response.status_code not in (HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT):
-            return
-        answers.append(answer)
-        found = quote_etag(response.headers.get("ETag", ""))
-        if etag is not None and found != etag:
+    def _check(self, found: Answer, offset: int, most: int, etag: str | None) -> None:
+        """Refuse an answer that is of another version, or another part than the one asked for."""
+        if etag is not None and quote_etag(found.etag or "") != etag:
             raise Changed(
                 f"{self._target} was overwritten while it was read",
                 address=str(self._target.address),
                 expected_etag=etag,
-                current_etag=found,
+                current_etag=quote_etag(found.etag or ""),
                 reason="overwritten_while_read",
             )
-        answered = _ANSWERED_RANGE.fullmatch(response.headers.get("Content-Range", ""))
-        # The SDK asks for the rest of an answer that is too short, and would put it behind it.
-        if answered is None or int(answered[1]) != offset or len(answers) > 1:
-            told = response.headers.get("Content-Range", "no Content-Range")
+        if not delivery.is_answer_to(offset, most, found):
+            told = found.headers.get("Content-Range", "no Content-Range")
             raise build_wrong_range(
-                self._target, f"asked for bytes at {offset}, answered {response.status_code} with {told}"
+                self._target,
+                f"asked for {most} bytes at {offset}, answered {found.status} with {told}, {len(found.content)} bytes",
             )
 
 

@@ -80,18 +80,19 @@ class EntryListed(_EntryShown):
 
 
 def describe_directory(address: Address, found: Any) -> DirectoryShown:
-    """Return the SDK's properties of a directory as a plain value."""
+    """Return the properties of a directory as a plain value."""
     return DirectoryShown(**_describe_one(address, found))
 
 
 def describe_file(address: Address, found: Any) -> FileShown:
-    """Return the SDK's properties of a file as a plain value."""
+    """Return the properties of a file as a plain value."""
     return FileShown(**_describe_one(address, found), **describe_content(found))
 
 
 def _describe_one(address: Address, found: Any) -> dict[str, Any]:
     return {
         **_describe(address, found),
+        **{name: found[name] for name in ("attributes", "created", "written", "changed")},
         "name": address.path.rpartition("/")[2],
         "share": address.container,
         "parent_id": found.parent_id,
@@ -103,6 +104,10 @@ def _describe_entry(address: Address, found: Any) -> EntryListed:
     """Return one item of the SDK's listing as a plain value."""
     return EntryListed(
         **_describe(address, found),
+        attributes=found.file_attributes,
+        created=found.creation_time,
+        written=found.last_write_time,
+        changed=found.change_time,
         name=found.name,
         type=address.kind.value,
         content_length=None if found.is_directory else found.size,
@@ -114,10 +119,6 @@ def _describe(address: Address, found: Any) -> dict[str, Any]:
         "address": str(address),
         "etag": quote_etag(found.etag) if found.etag else None,
         "last_modified": found.last_modified,
-        "attributes": found.file_attributes,
-        "created": found.creation_time,
-        "written": found.last_write_time,
-        "changed": found.change_time,
         "permission_key": found.permission_key,
         "file_id": found.file_id,
     }

@@ -7,7 +7,6 @@ The lease of a file has no end. If its holder is killed, the next azguard on tha
 another machine can judge by the record in the metadata whether to break it.
 """
 
-import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -207,7 +206,7 @@ def _choose_note(target: Target, held: Held, guarding: Guarding) -> Owner | None
     """Return the owner to record on a file; None on a share, whose lease ends by itself, or on a read-only file."""
     is_ours = held.lease.is_own and target.kind is Kind.FILE
     # The service refuses new metadata for a file that is read-only.
-    return guarding.owner if is_ours and "ReadOnly" not in (held.found.file_attributes or "") else None
+    return guarding.owner if is_ours and "ReadOnly" not in (held.found.attributes or "") else None
 
 
 def _add_record(target: Target, held: Held, owner: Owner, deadline: Deadline) -> Held:
@@ -220,10 +219,9 @@ def _add_record(target: Target, held: Held, owner: Owner, deadline: Deadline) ->
         moved = owner_records.change_metadata(target, version, added, Conditions(lease_id=lease_id), deadline)
         tied, moved = owner_records.correct_time(target, lease_id, tied, moved, deadline)
     record = tied.as_metadata()
-    found = copy.copy(held.found)
     kept = {key: value for key, value in version.metadata.items() if key.lower() not in (OWNER, KEY)}
-    found.metadata = {**kept, OWNER: record, KEY: moved.lineage}
-    found.etag = moved.after or writes.fetch(target, lease_id, deadline).etag
+    after = moved.after or writes.fetch(target, lease_id, deadline).etag
+    found = held.found.but(etag=after, metadata={**kept, OWNER: record, KEY: moved.lineage})
     return Held(held.lease, found, has_note=True, answered_at=held.answered_at, may_move=moved.attempts > 1)
 
 

@@ -1,6 +1,5 @@
 """Which ranges of a file hold data; the rest is zeros, and takes no room."""
 
-import copy
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
@@ -275,8 +274,7 @@ class _RangeRun:
         self.done_bytes += length
         if self.held is not None:
             # The outcome of the next piece is told by the version that this one made.
-            found = copy.copy(self.held.found)
-            found.etag = self.last.etag
+            found = self.held.found.but(etag=self.last.etag)
             self.held = replace(self.held, found=found, may_move=self.last.attempts > 1 and self.held.lease.is_own)
 
 

@@ -103,7 +103,7 @@ def _look(version: NewVersion) -> Any | None:
     if version.creates_only:
         raise Exists(f"{target} exists already", str(target.address), reason="file_exists")
     require_version(target, conditions.expected_etag, quote_etag(found.etag), reason="share_or_file_changed")
-    if "ReadOnly" in (found.file_attributes or ""):
+    if "ReadOnly" in (found.attributes or ""):
         raise Locked(f"{target} has the attribute ReadOnly", str(target.address), reason="file_is_read_only")
     return found
 
@@ -132,8 +132,8 @@ def choose_smb(given: SmbProperties, found: Any | None) -> dict[str, Any]:
     if found is None:
         return wanted
     kept = {
-        "file_attributes": found.file_attributes.replace(" ", "") if found.file_attributes else None,
-        "file_creation_time": found.creation_time,
+        "file_attributes": found.attributes.replace(" ", "") if found.attributes else None,
+        "file_creation_time": found.created,
         "permission_key": found.permission_key,
     }
     return {**{name: value for name, value in kept.items() if value}, **wanted}

@@ -175,7 +175,7 @@ def _describe(address: Address, found: Any) -> ShareShown:
         protocols=tuple(found.protocols or ()),
         root_squash=found.root_squash,
         **describe_lease(found),
-        deleted=bool(found.deleted),
+        deleted=bool(getattr(found, "deleted", False)),
         metadata=drop_own(found.metadata),
     )
 

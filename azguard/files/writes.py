@@ -26,9 +26,17 @@ from azguard.requests.service_codes import Answers
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import existence
 from azguard.wire import sdk
+from azguard.wire.answers import Answer
+from azguard.wire.call import call
+from azguard.wire.operations.shares import DIRECTORY_GET_PROPERTIES, FILE_GET_PROPERTIES, SHARE_GET_PROPERTIES
 
 # Why a path cannot be looked at, whatever was written to it.
 _TELL_NOTHING = ("path_of_other_type", "file_delete_pending")
+_GET_PROPERTIES = {
+    Kind.SHARE: SHARE_GET_PROPERTIES,
+    Kind.DIR: DIRECTORY_GET_PROPERTIES,
+    Kind.FILE: FILE_GET_PROPERTIES,
+}
 
 
 @dataclass(frozen=True)
@@ -36,8 +44,7 @@ class Held:
     """The version that is there while a lease is held on it."""
 
     lease: GuardLease
-    #: The SDK's properties.
-    found: Any
+    found: Answer
     #: Whether the metadata tell who holds the lease.
     has_note: bool = False
     #: The service's clock when the properties were read; None if its answer did not say.
@@ -63,26 +70,18 @@ class FileWrite:
     #: The op in the lineage that it leaves in the metadata, if it leaves one.
     op: str | None = None
     is_delete: bool = False
-    #: Of a delete: the SDK's properties of what is there, where they were just read.
-    before: Any | None = None
+    #: Of a delete: the properties of what is there, where they were just read.
+    before: Answer | None = None
 
 
-def fetch(target: Target, lease_id: str | None, deadline: Deadline, answers: Answers | None = None) -> Any:
-    """Return the SDK's properties of a share, a directory or a file, the lineage in its metadata included.
+def fetch(target: Target, lease_id: str | None, deadline: Deadline, answers: Answers | None = None) -> Answer:
+    """Return the properties of a share, a directory or a file, the lineage in its metadata included.
 
     ``answers`` hears the service's clock.
     """
-    account, address = target.account, target.address
-    ask: Callable[..., Any]
-    if target.kind is Kind.SHARE:
-        ask = sdk.share(account, address).get_share_properties
-    elif target.kind is Kind.DIR:
-        ask = sdk.directory(account, address).get_directory_properties
-    else:
-        ask = sdk.file(account, address).get_file_properties
-    headers = Conditions(lease_id=lease_id).request_headers
-    hook = (answers or Answers()).hear
-    return read(lambda timeouts: ask(headers=dict(headers), raw_response_hook=hook, **timeouts), target, deadline)
+    operation, headers = _GET_PROPERTIES[target.kind], Conditions(lease_id=lease_id).request_headers
+    hear = None if answers is None else answers.hear
+    return read(lambda timeouts: call(operation, target, timeouts, headers=headers, hear=hear), target, deadline)
 
 
 def rename_once(source: Target, target: Target, deadline: Deadline, **settings: Any) -> Mapping[str, Any]:

@@ -7,11 +7,13 @@ process.
 import _thread
 import hashlib
 import os
+import re
 import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from itertools import count, islice
 from pathlib import Path
 from queue import SimpleQueue
@@ -20,7 +22,9 @@ from typing import BinaryIO, NamedTuple, Protocol, TypeVar
 from azguard.accounts.account import Target
 from azguard.errors import Changed, OutputFailed, UsageError
 from azguard.requests.deadline import Deadline
+from azguard.wire.answers import Answer
 
+_ANSWERED_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 RANGE_BYTES = 4 * 1024 * 1024
 #: How many ranges are in memory at once: asked for, or waiting to be written. With 8 MiB each a get needs 115 MiB.
 AT_ONCE = 6
@@ -139,6 +143,16 @@ class Ranges:
             return Piece(offset, self._read(offset, min(self._size, self._end - offset)))
         except BaseException as error:  # noqa: BLE001  # raised again in the thread that waits
             return error
+
+
+def is_answer_to(offset: int, length: int, answer: Answer) -> bool:
+    """Return whether an answer is the range that was asked for; it is shorter where the content ends before."""
+    answered = _ANSWERED_RANGE.fullmatch(answer.headers.get("Content-Range", ""))
+    if answered is None or answer.status != HTTPStatus.PARTIAL_CONTENT:
+        return False
+    begin, end, size = (int(number) for number in answered.groups())
+    is_asked = (begin, end) == (offset, min(offset + length, size) - 1)
+    return is_asked and len(answer.content) == end + 1 - begin
 
 
 class Shares:

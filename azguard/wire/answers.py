@@ -77,9 +77,24 @@ def parse_date(text: str) -> datetime:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
+def parse_moment(text: str) -> datetime:
+    """Parse a time of a file, which is in UTC, to microseconds.
+
+    Raises:
+        ValueError: it is none.
+    """
+    found = datetime.fromisoformat(text)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
 def read_flag(text: str) -> bool:
     """Return what a flag says."""
     return text.lower() == "true"
+
+
+def read_list(text: str) -> tuple[str, ...]:
+    """Return the words that commas part."""
+    return tuple(word.strip() for word in text.split(","))
 
 
 class LeaseFields(NamedTuple):
@@ -139,6 +154,17 @@ FIELDS = {
     "approximate_message_count": Field("x-ms-approximate-messages-count", int),
     "popreceipt": Field("x-ms-popreceipt"),
     "time_next_visible": Field("x-ms-time-next-visible", parse_date),
+    "attributes": Field("x-ms-file-attributes"),
+    "created": Field("x-ms-file-creation-time", parse_moment),
+    "written": Field("x-ms-file-last-write-time", parse_moment),
+    "changed": Field("x-ms-file-change-time", parse_moment),
+    "permission_key": Field("x-ms-file-permission-key"),
+    "file_id": Field("x-ms-file-id"),
+    "parent_id": Field("x-ms-file-parent-id"),
+    "quota": Field("x-ms-share-quota", int),
+    "access_tier": Field("x-ms-access-tier"),
+    "protocols": Field("x-ms-enabled-protocols", read_list),
+    "root_squash": Field("x-ms-root-squash"),
     "public_access": Field("x-ms-blob-public-access"),
     "has_immutability_policy": Field("x-ms-has-immutability-policy", read_flag),
     "has_legal_hold": Field("x-ms-has-legal-hold", read_flag),
@@ -233,6 +259,12 @@ class Answer(Mapping[str, Any]):
 
     def __bool__(self) -> bool:
         return True
+
+    def but(self, **fields: Any) -> "Answer":
+        """Return this answer with other values of some fields."""
+        found = Answer(self._operation, self.status, self.headers, self.content)
+        found._fields |= fields
+        return found
 
     def take_content(self) -> bytes:
         """Return the content and let go of it, so that whatever keeps the fields does not keep that."""

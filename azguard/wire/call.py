@@ -71,7 +71,7 @@ def locate(endpoint: str, address: Address) -> str:
     if address.kind is Kind.ENTITY:
         table, partition, row = (quote(part.replace("'", "''"), safe="") for part in address.parts)
         return f"{endpoint}/{table}(PartitionKey='{partition}',RowKey='{row}')"
-    parts = [quote(part, safe="~/") for part in address.parts]
+    parts = [quote(part, safe="~/") for part in address.parts if part]
     if address.kind is Kind.MESSAGE:
         parts.insert(1, "messages")
     return "/".join([endpoint, *parts])

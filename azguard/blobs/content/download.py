@@ -5,7 +5,6 @@ what is delivered is one version of the blob and no mixture.
 """
 
 import hashlib
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -30,8 +29,6 @@ from azguard.resources.properties import encode_md5
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_GET
-
-_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,22 +190,13 @@ def ask_range(
     def ask(timeouts: Mapping[str, Any]) -> Answer:
         found = call(BLOB_GET, target, timeouts, headers=headers, range=asked, range_md5="true" if validates else None)
         is_version = etag is None or quote_etag(found.etag or "") == quote_etag(etag)
-        if not is_version or not _is_answer_to(offset, length, found):
+        if not is_version or not delivery.is_answer_to(offset, length, found):
             range_ = found.headers.get("Content-Range", "no Content-Range")
             told = f"answered {found.status} with {range_}, ETag {found.etag or 'missing'}"
             raise build_wrong_range(target, f"asked for {asked}, {told}")
         return found
 
     return read(ask, target, deadline)
-
-
-def _is_answer_to(offset: int, length: int, answer: Answer) -> bool:
-    answered = _RANGE.fullmatch(answer.headers.get("Content-Range", ""))
-    if answered is None or answer.status != HTTPStatus.PARTIAL_CONTENT:
-        return False
-    begin, end, size = (int(number) for number in answered.groups())
-    is_asked = (begin, end) == (offset, min(offset + length, size) - 1)
-    return is_asked and len(answer.content) == end + 1 - begin
 
 
 def read_whole(

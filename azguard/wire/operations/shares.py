@@ -18,6 +18,9 @@ from azguard.wire.rows import (
 )
 
 _DESTINATION = "x-ms-destination-lease-id"
+#: What SMB clients see of a file or a directory.
+_SMB = "attributes created written changed permission_key file_id parent_id"
+_FILE_PROPERTIES = f"etag last_modified content_settings lease copy size metadata {_SMB}"
 _SET_METADATA = speaks("PUT", "metadata", sends="metadata", returns="etag last_modified")
 
 # Shares. Unlike a container's, the lease of a share is required by everything that changes the share itself.
@@ -27,7 +30,7 @@ SHARE_GET_PROPERTIES = reads(
     "share.get_properties",
     "get-share-properties",
     lease=Lease.OPTIONAL,
-    http=speaks("GET", returns="etag last_modified lease metadata"),
+    http=speaks("GET", returns="etag last_modified lease metadata quota access_tier protocols root_squash"),
 )
 SHARE_SET_PROPERTIES = changes("share.set_properties", "set-share-properties", lease=Lease.REQUIRED, guard=Guard.LEASE)
 SHARE_GET_METADATA = reads("share.get_metadata", "get-share-metadata", lease=Lease.OPTIONAL)
@@ -61,7 +64,11 @@ SHARE_LEASE_BREAK = free("share.lease_break", "lease-share", lease=Lease.SUBJECT
 # Directories have neither conditions nor leases.
 DIRECTORY_CREATE = creates("directory.create", "create-directory")
 DIRECTORY_DELETE = changes("directory.delete", "delete-directory", guard=Guard.COMPARE)
-DIRECTORY_GET_PROPERTIES = reads("directory.get_properties", "get-directory-properties")
+DIRECTORY_GET_PROPERTIES = reads(
+    "directory.get_properties",
+    "get-directory-properties",
+    http=speaks("GET", returns=f"etag last_modified metadata {_SMB}"),
+)
 DIRECTORY_SET_PROPERTIES = changes("directory.set_properties", "set-directory-properties", guard=Guard.COMPARE)
 DIRECTORY_GET_METADATA = reads("directory.get_metadata", "get-directory-metadata")
 DIRECTORY_SET_METADATA = changes(
@@ -75,13 +82,18 @@ DIRECTORY_RENAME = creates(
 
 # Files. Create File and Copy File overwrite and cannot be told to create only; Rename File can.
 FILE_CREATE = changes("file.create", "create-file", lease=Lease.REQUIRED, guard=Guard.LEASE)
-FILE_GET = reads("file.get", "get-file", lease=Lease.OPTIONAL)
+FILE_GET = reads(
+    "file.get",
+    "get-file",
+    lease=Lease.OPTIONAL,
+    http=speaks("GET", sends="range", returns=_FILE_PROPERTIES, ok=(200, 206)),
+)
 FILE_DELETE = changes("file.delete", "delete-file2", lease=Lease.REQUIRED, guard=Guard.LEASE)
 FILE_GET_PROPERTIES = reads(
     "file.get_properties",
     "get-file-properties",
     lease=Lease.OPTIONAL,
-    http=speaks("HEAD", returns="etag last_modified lease metadata"),
+    http=speaks("HEAD", returns=_FILE_PROPERTIES),
 )
 FILE_SET_PROPERTIES = changes("file.set_properties", "set-file-properties", lease=Lease.REQUIRED, guard=Guard.LEASE)
 FILE_GET_METADATA = reads("file.get_metadata", "get-file-metadata", lease=Lease.OPTIONAL)

@@ -20,7 +20,7 @@ from azguard.wire.call import call
 from azguard.wire.catalogue import ALL
 from azguard.wire.connections import Reply
 from azguard.wire.identity import sign
-from azguard.wire.operations import blobs, containers, queues, tables
+from azguard.wire.operations import blobs, containers, queues, shares, tables
 from azguard.wire.rows import Operation
 from tests.support import sdk_clients
 from tests.support.answering_client import AnsweringClient, Asked, reply
@@ -97,6 +97,7 @@ def container() -> Any:
 
 
 SHARE, FILE = place(Kind.SHARE, "docs"), place(Kind.FILE, "docs", "d/a b.")
+DIRECTORY, ROOT = place(Kind.DIR, "docs", "d/a b."), place(Kind.DIR, "docs", "")
 _ID, _TAG = "x-ms-lease-id", '"1"'
 LEASE_ID, OTHER_ID = "11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"
 
@@ -167,6 +168,10 @@ def list_lease_cases(target: Target) -> list[Case]:
             (ALL[f"{noun}.lease_break"], target, period, lambda: lease(target).break_lease(**period)),
         ]
     return found
+
+
+def file() -> Any:
+    return sdk.file(ACCOUNT, FILE.address)
 
 
 #: An operation on a place, with what is sent; and the SDK's call.
@@ -465,6 +470,26 @@ CASES: list[Case] = [
         CONTAINER,
         {"delimiter": "/", "include": "tags"},
         lambda: next(container().walk_blobs(delimiter="/", include=["tags"]), None),
+    ),
+]
+CASES += [
+    (
+        shares.DIRECTORY_GET_PROPERTIES,
+        DIRECTORY,
+        {},
+        lambda: sdk.directory(ACCOUNT, DIRECTORY.address).get_directory_properties(),
+    ),
+    (
+        shares.DIRECTORY_GET_PROPERTIES,
+        ROOT,
+        {},
+        lambda: sdk.directory(ACCOUNT, ROOT.address).get_directory_properties(),
+    ),
+    (
+        shares.FILE_GET,
+        FILE,
+        {"headers": {_ID: LEASE_ID}, "range": "bytes=3-7"},
+        lambda: file().download_file(3, 5, **add(_ID, LEASE_ID)),
     ),
 ]
 # The bodies of messages and tags are XML of our own, which keeps carriage returns.
