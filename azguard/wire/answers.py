@@ -27,8 +27,20 @@ ARGUMENTS = {
     "access_tier": "x-ms-access-tier",
     "rehydrate_priority": "x-ms-rehydrate-priority",
     "tags": "x-ms-tags",
-    "blob_size": "x-ms-blob-content-length",
+    "size": "x-ms-blob-content-length",
+    "write": "x-ms-write",
+    "attributes": "x-ms-file-attributes",
+    "created": "x-ms-file-creation-time",
+    "written": "x-ms-file-last-write-time",
+    "changed": "x-ms-file-change-time",
+    "permission_key": "x-ms-file-permission-key",
+    "permission_copy_mode": "x-ms-file-permission-copy-mode",
+    "rename_source": "x-ms-file-rename-source",
+    "replace_if_exists": "x-ms-file-rename-replace-if-exists",
+    "source_lease_id": "x-ms-source-lease-id",
+    "destination_lease_id": "x-ms-destination-lease-id",
     "prevsnapshot": "?prevsnapshot",
+    "prevsharesnapshot": "?prevsharesnapshot",
     "copyid": "?copyid",
     "copy_source": "x-ms-copy-source",
     "source_range": "x-ms-source-range",
@@ -300,5 +312,16 @@ def build_headers(operation: Operation, given: Mapping[str, Any]) -> tuple[dict[
         elif (place := ARGUMENTS[name]).startswith("?"):
             query.append((place[1:], str(value)))
         else:
-            headers[place] = str(value)
+            headers[_name_header(operation, place)] = _spell(value)
     return headers, query
+
+
+def _name_header(operation: Operation, header: str) -> str:
+    """Return a header by its name for files, which is that for blobs without the word."""
+    return header.replace("x-ms-blob-", "x-ms-") if operation.name.startswith("file.") else header
+
+
+def _spell(value: object) -> str:
+    if isinstance(value, datetime):
+        return f"{value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}0Z"
+    return str(value)

@@ -178,7 +178,7 @@ def _create(given: PageWrite, length: int, deadline: Deadline) -> str:
             given.target,
             write_timeouts(deadline),
             headers={"If-None-Match": "*"},
-            blob_size=length,
+            size=length,
             metadata=stamped,
             **settings.given,
         ),

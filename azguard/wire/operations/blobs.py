@@ -65,7 +65,7 @@ BLOB_PUT_APPEND_BLOB = puts(
     "blob.put_append_blob", "put-blob", FULL, Lease.REQUIRED, Guard.IF_MATCH, http=_put_blob("AppendBlob", "")
 )
 BLOB_PUT_PAGE_BLOB = puts(
-    "blob.put_page_blob", "put-blob", FULL, Lease.REQUIRED, Guard.IF_MATCH, http=_put_blob("PageBlob", "blob_size")
+    "blob.put_page_blob", "put-blob", FULL, Lease.REQUIRED, Guard.IF_MATCH, http=_put_blob("PageBlob", "size")
 )
 BLOB_GET = reads(
     "blob.get",

@@ -21,6 +21,17 @@ _DESTINATION = "x-ms-destination-lease-id"
 #: What SMB clients see of a file or a directory.
 _SMB = "attributes created written changed permission_key file_id parent_id"
 _FILE_PROPERTIES = f"etag last_modified content_settings lease copy size metadata {_SMB}"
+_CONTENT = "content_type content_encoding content_language content_disposition cache_control content_md5"
+_SMB_SETTINGS = "attributes created written changed permission_key"
+# The service drops a dot at the end of the name of a source, too, unless it is told.
+_FROM_SOURCE = (("x-ms-source-allow-trailing-dot", "true"),)
+_RENAME = speaks(
+    "PUT",
+    "rename",
+    headers=_FROM_SOURCE,
+    sends=f"rename_source replace_if_exists source_lease_id destination_lease_id metadata {_SMB_SETTINGS}",
+    returns="etag last_modified",
+)
 _SET_METADATA = speaks("PUT", "metadata", sends="metadata", returns="etag last_modified")
 
 # Shares. Unlike a container's, the lease of a share is required by everything that changes the share itself.
@@ -77,18 +88,37 @@ DIRECTORY_SET_METADATA = changes(
 # The lease is that of a file which stands where the directory is to go. A rename creates only as long as it
 # goes without "replace if exists": documented, not recorded.
 DIRECTORY_RENAME = creates(
-    "directory.rename", "rename-directory", lease=Lease.REQUIRED, guard=Guard.COMPARE, lease_header=_DESTINATION
+    "directory.rename",
+    "rename-directory",
+    lease=Lease.REQUIRED,
+    guard=Guard.COMPARE,
+    lease_header=_DESTINATION,
+    http=_RENAME,
 )
 
 # Files. Create File and Copy File overwrite and cannot be told to create only; Rename File can.
-FILE_CREATE = changes("file.create", "create-file", lease=Lease.REQUIRED, guard=Guard.LEASE)
+FILE_CREATE = changes(
+    "file.create",
+    "create-file",
+    lease=Lease.REQUIRED,
+    guard=Guard.LEASE,
+    http=speaks(
+        "PUT",
+        headers=(("x-ms-type", "file"),),
+        sends=f"size metadata {_CONTENT} {_SMB_SETTINGS}",
+        returns="etag last_modified",
+        ok=(201,),
+    ),
+)
 FILE_GET = reads(
     "file.get",
     "get-file",
     lease=Lease.OPTIONAL,
     http=speaks("GET", sends="range", returns=_FILE_PROPERTIES, ok=(200, 206)),
 )
-FILE_DELETE = changes("file.delete", "delete-file2", lease=Lease.REQUIRED, guard=Guard.LEASE)
+FILE_DELETE = changes(
+    "file.delete", "delete-file2", lease=Lease.REQUIRED, guard=Guard.LEASE, http=speaks("DELETE", ok=(202,))
+)
 FILE_GET_PROPERTIES = reads(
     "file.get_properties",
     "get-file-properties",
@@ -106,16 +136,50 @@ FILE_SET_METADATA = changes(
     http=_SET_METADATA,
 )
 # The CRC-64 conditions of Put Range From URL compare the source's range, not a version, and have no flag.
-FILE_PUT_RANGE = changes("file.put_range", "put-range", lease=Lease.REQUIRED, guard=Guard.LEASE)
-FILE_LIST_RANGES = reads("file.list_ranges", "list-ranges", lease=Lease.OPTIONAL)
-FILE_COPY = changes("file.copy", "copy-file", lease=Lease.REQUIRED, guard=Guard.LEASE)
-FILE_ABORT_COPY = free("file.abort_copy", "abort-copy-file", lease=Lease.REQUIRED)
+FILE_PUT_RANGE = changes(
+    "file.put_range",
+    "put-range",
+    lease=Lease.REQUIRED,
+    guard=Guard.LEASE,
+    http=speaks("PUT", "range", sends="write range body_type", returns="etag last_modified", ok=(201,)),
+)
+FILE_LIST_RANGES = reads(
+    "file.list_ranges",
+    "list-ranges",
+    lease=Lease.OPTIONAL,
+    http=speaks("GET", "rangelist", sends="range prevsharesnapshot marker"),
+)
+FILE_COPY = changes(
+    "file.copy",
+    "copy-file",
+    lease=Lease.REQUIRED,
+    guard=Guard.LEASE,
+    http=speaks(
+        "PUT",
+        headers=_FROM_SOURCE,
+        sends="copy_source permission_copy_mode",
+        returns="etag last_modified copy_id copy_status",
+        ok=(202,),
+    ),
+)
+FILE_ABORT_COPY = free(
+    "file.abort_copy",
+    "abort-copy-file",
+    lease=Lease.REQUIRED,
+    http=speaks("PUT", "copy", headers=(("x-ms-copy-action", "abort"),), sends="copyid", ok=(204,)),
+)
 FILE_LEASE_ACQUIRE = free("file.lease_acquire", "lease-file", lease=Lease.SUBJECT, http=ACQUIRE)
 FILE_LEASE_CHANGE = free("file.lease_change", "lease-file", lease=Lease.SUBJECT, http=CHANGE)
 FILE_LEASE_RELEASE = free("file.lease_release", "lease-file", lease=Lease.SUBJECT, http=RELEASE)
 FILE_LEASE_BREAK = free("file.lease_break", "lease-file", lease=Lease.SUBJECT, http=BREAK)
 FILE_RENAME = creates(
-    "file.rename", "rename-file", lease=Lease.REQUIRED, guard=Guard.LEASE, lease_header=_DESTINATION, source_lease=True
+    "file.rename",
+    "rename-file",
+    lease=Lease.REQUIRED,
+    guard=Guard.LEASE,
+    lease_header=_DESTINATION,
+    source_lease=True,
+    http=_RENAME,
 )
 FILE_LIST_HANDLES = reads("file.list_handles", "list-handles")
 # An operator's act, like breaking a lease: there is no version it could be tied to.

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -85,6 +86,9 @@ _SENT = {
     "content_md5": "YWJj",
     "metadata": {"a": "b"},
 }
+_TIME = datetime(2026, 11, 25, 10, 11, 12, 345678, UTC)
+_SMB = {"attributes": "ReadOnly|Archive", "created": _TIME, "permission_key": "1*1"}
+_SMB_OF_SDK: Any = {"file_attributes": "ReadOnly|Archive", "file_creation_time": _TIME, "permission_key": "1*1"}
 HELD = {"If-Match": '"1"', "x-ms-lease-id": "L"}
 
 
@@ -395,7 +399,7 @@ CASES: list[Case] = [
     (
         blobs.BLOB_PUT_PAGE_BLOB,
         BLOB,
-        {"headers": {"If-None-Match": "*"}, "blob_size": 512, **_SENT},
+        {"headers": {"If-None-Match": "*"}, "size": 512, **_SENT},
         lambda: blob().create_page_blob(512, _SETTINGS, {"a": "b"}, headers={"If-None-Match": "*"}),
     ),
     (
@@ -490,6 +494,82 @@ CASES += [
         FILE,
         {"headers": {_ID: LEASE_ID}, "range": "bytes=3-7"},
         lambda: file().download_file(3, 5, **add(_ID, LEASE_ID)),
+    ),
+    (
+        shares.FILE_CREATE,
+        FILE,
+        {"size": 5, **_SENT, **_SMB},
+        lambda: file().create_file(5, metadata={"a": "b"}, content_settings=_SETTINGS, **_SMB_OF_SDK),
+    ),
+    (shares.FILE_DELETE, FILE, {"headers": {_ID: LEASE_ID}}, lambda: file().delete_file(**add(_ID, LEASE_ID))),
+    (
+        shares.FILE_PUT_RANGE,
+        FILE,
+        {
+            "headers": {_ID: LEASE_ID},
+            "range": "bytes=3-5",
+            "write": "update",
+            "body_type": "application/octet-stream",
+            "body": b"abc",
+        },
+        lambda: file().upload_range(b"abc", 3, 3, **add(_ID, LEASE_ID)),
+    ),
+    (
+        shares.FILE_PUT_RANGE,
+        FILE,
+        {"headers": {_ID: LEASE_ID}, "range": "bytes=512-1023", "write": "clear"},
+        lambda: file().clear_range(512, 512, **add(_ID, LEASE_ID)),
+    ),
+    (
+        shares.FILE_LIST_RANGES,
+        FILE,
+        {"headers": {_ID: LEASE_ID}, "range": "bytes=3-7", "prevsharesnapshot": MOMENT},
+        lambda: next(file().list_ranges_diff(MOMENT, offset=3, length=5, **add(_ID, LEASE_ID)), None),
+    ),
+    (shares.FILE_LIST_RANGES, FILE, {}, lambda: next(file().list_ranges(), None)),
+    (
+        shares.FILE_COPY,
+        FILE,
+        {"copy_source": "https://s/a%20b?c=d", "permission_copy_mode": "source"},
+        lambda: file().start_copy_from_url("https://s/a%20b?c=d", permission_key="source"),
+    ),
+    (
+        shares.FILE_ABORT_COPY,
+        FILE,
+        {"headers": {_ID: LEASE_ID}, "copyid": "c-1"},
+        lambda: file().abort_copy("c-1", **add(_ID, LEASE_ID)),
+    ),
+    (
+        shares.FILE_RENAME,
+        FILE,
+        {
+            "rename_source": "https://acc.file.core.windows.net/docs/d/old%20name.",
+            "replace_if_exists": "true",
+            "source_lease_id": LEASE_ID,
+            "destination_lease_id": OTHER_ID,
+            "metadata": {"a": "b"},
+            **_SMB,
+        },
+        lambda: sdk.file(ACCOUNT, Address(Kind.FILE, ("docs", "d/old name."))).rename_file(
+            FILE.address.path,
+            overwrite=True,
+            source_lease=LEASE_ID,
+            destination_lease=OTHER_ID,
+            metadata={"a": "b"},
+            **_SMB_OF_SDK,
+        ),
+    ),
+    (
+        shares.DIRECTORY_RENAME,
+        DIRECTORY,
+        {
+            "rename_source": "https://acc.file.core.windows.net/docs/d%2Fold%20name.",
+            "replace_if_exists": "false",
+            "destination_lease_id": OTHER_ID,
+        },
+        lambda: sdk.directory(ACCOUNT, Address(Kind.DIR, ("docs", "d/old name."))).rename_directory(
+            DIRECTORY.address.path, overwrite=False, destination_lease=OTHER_ID
+        ),
     ),
 ]
 # The bodies of messages and tags are XML of our own, which keeps carriage returns.
