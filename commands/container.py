@@ -64,7 +64,6 @@ def create(
     access = None if public_access == "off" else public_access
     stamps = metadata or {}
     result = resources.create(
-        env,
         if_exists,
         lambda op: containers.create(target, stamps, access, env.deadline, op),
         lambda op: containers.find_existing(target, op, env.deadline),

@@ -48,7 +48,6 @@ def create(
     env.conditions(target)
     stamps = metadata or {}
     result = resources.create(
-        env,
         if_exists,
         lambda op: directories.create(target, stamps, env.deadline, op),
         lambda op: writes.find_existing(target, op, env.deadline),

@@ -112,7 +112,7 @@ def insert(env: Environment, entity: Entity, given: EntityOptions, if_exists: co
 
     Topics: tables
     """
-    _write(env, entity, Verb.INSERT, given, skip=resources.skips(env, if_exists))
+    _write(env, entity, Verb.INSERT, given, skip=if_exists is not None)
 
 
 @app.command(spec=common.operation(TABLE_ENTITY_UPDATE))

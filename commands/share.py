@@ -61,7 +61,6 @@ def create(
     env.conditions(target)
     settings = shares.ShareSettings(metadata or {}, quota, access_tier)
     result = resources.create(
-        env,
         if_exists,
         lambda op: shares.create(target, settings, env.deadline, op),
         lambda op: writes.find_existing(target, op, env.deadline),

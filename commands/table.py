@@ -36,7 +36,7 @@ def create(env: Environment, table: common.Table, if_exists: common.IfExists = N
     """
     target = env.locate(table, Kind.TABLE)
     env.conditions(target)
-    skip = resources.skips(env, if_exists)
+    skip = if_exists is not None
     env.out.show(
         existence.create(
             lambda: tables.create(target, env.deadline), lambda: existence.leave_alone(target, None, None), skip=skip

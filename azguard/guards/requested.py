@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from azguard.errors import UsageError
-from azguard.wire.catalogue import find_rejected_pair, why_no_race, why_not, why_not_overwriting
+from azguard.wire.catalogue import list_contradictions, why_no_race, why_not, why_not_overwriting
 from azguard.wire.rows import Condition, Guard, Lease, Operation, Write
 
 
@@ -43,6 +43,11 @@ class RequestedConditions:
         return cls(**given)
 
     @cached_property
+    def given(self) -> tuple[str, ...]:
+        """Return the names of those that are given."""
+        return tuple(each.name for each in fields(self) if getattr(self, each.name) not in (None, False))
+
+    @cached_property
     def values(self) -> Mapping[Condition, str]:
         """Return the values of the conditions that the service evaluates, as far as they are given."""
         every = ((condition, getattr(self, condition.argument)) for condition in Condition)
@@ -59,111 +64,66 @@ def check(operation: Operation, asked: RequestedConditions) -> None:
     Raises:
         UsageError: an empty value, or a condition or combination that would be ignored; says why.
     """
-    _refuse_empty(asked)
-    _refuse_unhonoured(operation, asked, asked.values)
-    _refuse_without_effect(operation, asked)
+    refuse_ignored(operation, asked)
+    for each in list_contradictions(operation):
+        pair = each.find(asked.given)
+        if pair is not None:
+            raise UsageError(
+                f"{pair[0]} and {pair[1]} do not go together: {each.why}",
+                argument=pair[0],
+                reason="conditions_contradict",
+                values={"other": pair[1], "why": each.why},
+            )
 
 
-def _refuse_empty(asked: RequestedConditions) -> None:
-    for each in fields(asked):
-        value = getattr(asked, each.name)
+def refuse_ignored(operation: Operation, asked: RequestedConditions) -> None:
+    """Refuse each condition by itself that is empty, or that means nothing to the operation.
+
+    Raises:
+        UsageError: says why.
+    """
+    for name in asked.given:
+        value = getattr(asked, name)
         if isinstance(value, str) and not value.strip():
-            raise UsageError(f"{each.name} is empty", argument=each.name, reason="condition_empty")
+            raise UsageError(f"{name} is empty", argument=name, reason="condition_empty")
+    for name in asked.given:
+        if name not in operation.asks:
+            raise _explain_ignored(operation, name)
 
 
-def _refuse_unhonoured(operation: Operation, asked: RequestedConditions, values: Mapping[Condition, str]) -> None:
-    first = next((each for each in values if not each.of_source), None)
-    if asked.last_writer_wins:
-        _check_last_writer_wins(operation, asked, first)
-    if asked.etag is not None:
-        _check_etag(operation, first)
-    for condition in values:
-        if condition not in operation.honours:
-            raise _not_enforced(operation, condition)
-    pair = find_rejected_pair(operation, set(values))
-    if pair is not None:
-        raise UsageError(
-            f"{pair[0]} and {pair[1]} do not go together here: the service rejects the pair, "
-            "or evaluates only one of them",
-            argument=pair[0].argument,
-            reason="conditions_rejected_together",
-            values={"other": pair[1]},
-        )
+def _explain_ignored(operation: Operation, name: str) -> UsageError:
+    match name:
+        case "last_writer_wins":
+            return _without_effect(name, "changes nothing here", why_not_overwriting(operation))
+        case "allow_race":
+            return _without_effect(name, "changes nothing here", why_no_race(operation))
+        case "lease_id":
+            return _without_effect(name, "is not enforced here", _why_no_lease_id(operation))
+        case "fence":
+            return _without_effect(name, "is not enforced here", _why_no_fence(operation))
+        case "etag":
+            return _explain_etag(operation)
+    condition = next(each for each in Condition if each.argument == name)
+    has_etag = condition is Condition.IF_MATCH and operation.guard is not Guard.NONE
+    ignored = _without_effect(name, "is not enforced here", why_not(operation, condition))
+    return ignored.but(reason="if_match_not_enforced") if has_etag else ignored
 
 
-def _check_last_writer_wins(operation: Operation, asked: RequestedConditions, first: Condition | None) -> None:
-    if not operation.overwrites:
-        raise _without_effect(
-            "last_writer_wins changes nothing here",
-            why_not_overwriting(operation),
-            argument="last_writer_wins",
-            reason="last_writer_wins_without_effect",
-        )
-    if first is not None or asked.etag is not None:
-        other = "etag" if first is None else first.argument
-        raise UsageError(
-            f"last_writer_wins and {other} contradict each other",
-            argument=other,
-            reason="last_writer_wins_with_condition",
-        )
-
-
-def _check_etag(operation: Operation, first: Condition | None) -> None:
-    if first is not None:
-        raise UsageError(f"etag and {first} do not go together", argument=first.argument, reason="etag_with_condition")
+def _explain_etag(operation: Operation) -> UsageError:
     if not operation.writes:
-        raise UsageError(
+        return UsageError(
             f"etag guards writes, and {operation.title} writes nothing",
             argument="etag",
             reason="etag_on_conditional_read" if Condition.IF_MATCH in operation.honours else "etag_on_read",
             values={"operation": operation.title},
         )
-    if operation.guard is Guard.NONE:
-        raise _without_effect(
-            "etag cannot be kept here",
-            why_not(operation, Condition.IF_MATCH),
-            argument="etag",
-            reason="etag_not_kept_on_change" if operation.write is Write.CHANGES else "etag_not_kept",
-        )
+    ignored = _without_effect("etag", "cannot be kept here", why_not(operation, Condition.IF_MATCH))
+    return ignored.but(reason="etag_not_kept_on_change") if operation.write is Write.CHANGES else ignored
 
 
-def _not_enforced(operation: Operation, condition: Condition) -> UsageError:
-    has_etag = condition is Condition.IF_MATCH and operation.guard is not Guard.NONE
-    return _without_effect(
-        f"{condition} is not enforced here",
-        why_not(operation, condition),
-        argument=condition.argument,
-        reason="if_match_not_enforced" if has_etag else "condition_not_enforced",
-    )
-
-
-def _without_effect(what: str, why: str, *, argument: str, reason: str) -> UsageError:
-    return UsageError(f"{what}: {why}", argument=argument, reason=reason, values={"why": why})
-
-
-def _refuse_without_effect(operation: Operation, asked: RequestedConditions) -> None:
-    """Refuse what is no header's condition and means nothing to this operation."""
-    if asked.allow_race and operation.guard is not Guard.COMPARE:
-        raise _without_effect(
-            "allow_race changes nothing here",
-            why_no_race(operation),
-            argument="allow_race",
-            reason="allow_race_without_effect",
-        )
-    if asked.lease_id is not None and not operation.names_lease:
-        raise _without_effect(
-            "lease_id is not enforced here",
-            _why_no_lease_id(operation),
-            argument="lease_id",
-            reason="condition_not_enforced",
-        )
-    if asked.fence is not None and not operation.fences:
-        raise _without_effect(
-            "fence is not enforced here",
-            _why_no_fence(operation),
-            argument="fence",
-            reason="fence_not_enforced",
-        )
+def _without_effect(name: str, what: str, why: str) -> UsageError:
+    values = {"what": what, "why": why}
+    return UsageError(f"{name} {what}: {why}", argument=name, reason="condition_ignored", values=values)
 
 
 def _why_no_fence(operation: Operation) -> str:

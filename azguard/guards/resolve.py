@@ -4,7 +4,7 @@ The rules: an empty value is refused, a condition the service does not enforce i
 that it does not evaluate together are refused, and a write with none of them is guarded by what was last read.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from azguard.accounts.account import Target
@@ -109,7 +109,7 @@ def resolve(
         for condition, value in values.items()
     }
     if asked.fence is not None:
-        return _with_fence(asked, headers, own, lease_id, target)
+        return _with_fence(asked, headers, lease_id, target)
     if asked.etag is not None:
         etag = condition_values.etag(operation, asked.etag, "etag", known, target)
         return _with_etag(operation, headers, etag, lease_id, known, allow_race=asked.allow_race)
@@ -221,23 +221,9 @@ def _with_etag(
 def _with_fence(
     asked: RequestedConditions,
     headers: Mapping[str, str],
-    given: Sequence[Condition],
     lease_id: str | None,
     target: Target,
 ) -> Conditions:
-    if asked.last_writer_wins:
-        raise UsageError(
-            "fence and last_writer_wins contradict each other",
-            argument="last_writer_wins",
-            reason="fence_with_last_writer_wins",
-        )
-    others = [*(each.argument for each in given), *(["etag"] if asked.etag is not None else [])]
-    if others:
-        raise UsageError(
-            f"fence and {others[0]} do not go together: beside another condition the fence could be ignored",
-            argument=others[0],
-            reason="fence_with_condition",
-        )
     if target.address.snapshot or target.address.version:
         raise UsageError(
             f"fence is not for {target}: a snapshot or version keeps the fence it was made with",

@@ -160,6 +160,20 @@ class Operation(NamedTuple):
         return self.lease is not Lease.NONE and not self.name.endswith(("lease_acquire", "lease_break"))
 
     @property
+    def asks(self) -> frozenset[str]:
+        """Return the arguments of conditions and guards that mean something to it."""
+        meant = {
+            "etag": self.writes and self.guard is not Guard.NONE,
+            "lease_id": self.names_lease,
+            "fence": self.fences,
+            "last_writer_wins": self.overwrites,
+            "allow_race": self.guard is Guard.COMPARE,
+        }
+        return frozenset(
+            {condition.argument for condition in self.honours} | {name for name, is_meant in meant.items() if is_meant}
+        )
+
+    @property
     def wildcards(self) -> frozenset[Condition]:
         """Return the conditions whose value may be ``*``.
 

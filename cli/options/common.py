@@ -34,10 +34,12 @@ from azguard.cli.options.types import (
     spelt,
 )
 from azguard.cli.parsing.rows import ACCOUNT, CONDITIONS, GENERAL, CommandSpec, Row, argument, flag, in_panel, option
-from azguard.cli.rules.engine import checked, excludes
+from azguard.cli.rules.engine import Rule, at_most_one, checked, excludes, needs
 from azguard.requests.deadline import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from azguard.wire.rows import Operation
 
 
@@ -97,11 +99,8 @@ Reason = Annotated[
     str | None,
     option("--reason", "TEXT", "Say why you hold it; all readers can see this."),
 ]
-_ALONE = checked("--if-exists", "no condition beside it: what exists is left alone, whatever it is", "resources.skips")
-IfExists = Annotated[
-    str | None,
-    option("--if-exists", "skip", "If it exists, leave it alone and exit 0.", choice, rules=(_ALONE,)),
-]
+IfExists = Annotated[str | None, option("--if-exists", "skip", "If it exists, leave it alone and exit 0.", choice)]
+_ALONE = "what exists is left alone, whatever it is"
 WithContents = Annotated[bool, flag("--with-contents", "Delete it with all its contents; do not ask.")]
 NoLineage = Annotated[
     bool,
@@ -257,22 +256,30 @@ CONDITION_NAMES = frozenset(row.name for row in (*_USUAL_CONDITIONS, *_RARE_COND
 @cache
 def list_conditions(operation: "Operation | None") -> tuple[Row, ...]:
     """Return every condition option; those that mean nothing here are hidden, and refused by name with the reason."""
-    shown = set() if operation is None else _list_shown(operation)
+    shown = () if operation is None else operation.asks
     rows = (*_USUAL_CONDITIONS, *_RARE_CONDITIONS)
     return tuple(replace(row, is_hidden=row.name not in shown) for row in rows)
 
 
-def _list_shown(operation: "Operation") -> set[str]:
-    """Return the names of the condition options that mean something to an operation."""
-    shown = {condition.replace("-", "_") for condition in operation.honours}
-    if operation.names_lease:
-        shown.add("lease_id")
-    if operation.writes and operation.guard != "none":
-        shown.add("etag")
-    if operation.fences:
-        shown.add("fence")
-    if operation.overwrites:
-        shown.add("last_writer_wins")
-    if operation.guard == "compare":
-        shown.add("allow_race")
-    return shown
+def list_condition_rules(spec: CommandSpec, *, skips_existing: bool) -> "Iterator[Rule]":
+    """Yield which condition options of a command go together; ``skips_existing`` says whether it has --if-exists."""
+    from azguard.wire.catalogue import list_contradictions  # which the help of a noun does not need
+
+    if spec.operation is None:
+        return
+    for each in list_contradictions(spec.operation):
+        names = _join(each.arguments)
+        yield excludes(names, _join(each.others), each.why) if each.others else at_most_one(names, each.why)
+    if skips_existing and spec.operation.creates:
+        for row in list_conditions(spec.operation):
+            if not row.is_hidden:
+                # Which is what it does.
+                unless = "--if-none-match=*" if row.name == "if_none_match" else ""
+                yield excludes("--if-exists", row.flags[0], _ALONE, unless=unless)
+    if spec.plain is not None:
+        of_source = sorted(spec.operation.honours - spec.plain.honours)
+        yield needs(" ".join(f"--{each}" for each in of_source), "--source")
+
+
+def _join(arguments: "Iterable[str]") -> str:
+    return " ".join(f"--{name.replace('_', '-')}" for name in arguments)

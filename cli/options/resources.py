@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from azguard.accounts.account import Account, Target
@@ -15,7 +15,6 @@ from azguard.cli.parsing.rows import CommandSpec, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import checked, excludes
 from azguard.errors import NotFound, UsageError
-from azguard.guards.requested import CREATE_ONLY, RequestedConditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
 from azguard.requests.results import WOULD_DELETE
@@ -132,7 +131,7 @@ def declare_list(
     app.command("list", spec=spec, text=text)(list_)
 
 
-def create(env: Environment, if_exists: str | None, send: Callable[[str], Any], find: Callable[[str], Any]) -> Any:
+def create(if_exists: str | None, send: Callable[[str], Any], find: Callable[[str], Any]) -> Any:
     """Create a resource and return the result; with ``--if-exists skip``, return the resource that exists.
 
     ``send`` creates the resource and ``find`` looks for one that exists; both get the id of this write.
@@ -141,26 +140,7 @@ def create(env: Environment, if_exists: str | None, send: Callable[[str], Any], 
     from azguard.resources import existence
 
     op = fresh_op()
-    return existence.create(lambda: send(op), lambda: find(op), skip=skips(env, if_exists))
-
-
-def skips(env: Environment, if_exists: str | None) -> bool:
-    """Return whether what exists is to be left alone.
-
-    Raises:
-        UsageError: a condition on what exists is given too.
-    """
-    if if_exists is None:
-        return False
-    asked = RequestedConditions.of(env.shared)
-    for name in (each.name for each in fields(RequestedConditions)):
-        if getattr(asked, name) not in (None, False, getattr(CREATE_ONLY, name)):
-            raise UsageError(
-                f"--if-exists skip and --{name.replace('_', '-')} contradict each other: what exists is left alone, "
-                "whatever it is",
-                hint="leave one of them out",
-            )
-    return True
+    return existence.create(lambda: send(op), lambda: find(op), skip=if_exists is not None)
 
 
 def confirm_delete(target: Target) -> "Callable[[Contents], None] | None":

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from azguard.cli.context import Environment
 from azguard.cli.input import values
-from azguard.cli.options import resources
 from azguard.cli.options.trees import TreeGetOptions, TreeOptions, TreePutOptions
 from azguard.cli.output import terminal
 from azguard.cli.output.trees import Lines, TreeProgress
@@ -74,7 +73,7 @@ def put(
     folder, address = words
     assert address is not None  # says the rule
     values.not_empty(folder, "DIR")
-    skips_existing = resources.skips(env, given.if_exists)
+    skips_existing = given.if_exists is not None
     store = open_store(address)
     _check_options(env, store.PUT, store)
     asked = RequestedConditions.of(env.shared)

@@ -153,7 +153,7 @@ class ParsedCommand(_Reader, TyperCommand):
         facts.operation = spec.operation
         facts.command, facts.params = " ".join(ctx.command_path.split()[1:]), dict(ctx.params)
         env = Environment.of(facts)
-        self._check_conditions(facts, ctx.params)
+        self._refuse_ignored(facts)
         rules.check(self.node.rules, typed, lambda: _find_kind(env, self.node, ctx.params))
         for row in self.node.own:
             ctx.params[row.name] = row.read(ctx.params[row.name])
@@ -163,14 +163,13 @@ class ParsedCommand(_Reader, TyperCommand):
         if status:
             ctx.exit(status)
 
-    def _check_conditions(self, facts: Facts, params: Mapping[str, Any]) -> None:
+    def _refuse_ignored(self, facts: Facts) -> None:
         """Refuse a condition that the service ignores here, before anything that is missing is told."""
-        operation = self.node.spec.find_operation(has_source=params.get("source_url") is not None)
-        if operation is not None:
+        if self.node.spec.operation is not None:
             from azguard.guards import requested
             from azguard.guards.requested import RequestedConditions
 
-            requested.check(operation, RequestedConditions.of(facts.shared))
+            requested.refuse_ignored(self.node.spec.operation, RequestedConditions.of(facts.shared))
 
     def _take_before(self, facts: Facts, params: dict[str, Any]) -> None:
         """Take the values from before the command's name of options that the command declares anew, as --timeout."""

@@ -169,10 +169,6 @@ class CommandSpec(NamedTuple):
     #: Whether its first word begins a command line of another program, whose options are not its own.
     runs_program: bool = False
 
-    def find_operation(self, *, has_source: bool) -> "Operation | None":
-        """Return the operation that it performs with a --source, or without."""
-        return self.operation if has_source or self.plain is None else self.plain
-
     @property
     def is_remote(self) -> bool:
         """Return whether it talks to an account: then it takes the options that choose one."""
@@ -264,6 +260,6 @@ def list_typed(rows: Iterable[Row], values: Mapping[str, Any], names: Collection
             typed.append(row.off)
         elif row.name in names and not row.is_argument:
             typed.append(row.flags[0])
-            if row.type is not None and row.type.choices:
+            if isinstance(value, str):
                 typed.append(f"{row.flags[0]}={value}")
     return typed

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from azguard.cli.options import common
-from azguard.cli.parsing.rows import LOCAL, CommandSpec, Row, fill, flag, list_rows, list_rules
+from azguard.cli.parsing.rows import CONDITIONS, LOCAL, CommandSpec, Row, fill, flag, list_rows, list_rules
 from azguard.cli.registry import COMMANDS, ROOT, find_module, list_modules
 from azguard.cli.rules.engine import Rule, describe
 
@@ -66,7 +66,13 @@ class Command(TreeNode):
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
         """Return which of its options go together."""
-        return (*list_rules(self._callback), *self._own_rules, *(rule for row in self.shared for rule in row.rules))
+        skips_existing = any("--if-exists" in row.flags for row in self.own)
+        return (
+            *list_rules(self._callback),
+            *self._own_rules,
+            *(rule for row in self.shared for rule in row.rules),
+            *common.list_condition_rules(self.spec, skips_existing=skips_existing),
+        )
 
     @cached_property
     def shared(self) -> tuple[Row, ...]:
@@ -80,7 +86,8 @@ class Command(TreeNode):
     def explain(self, row: Row) -> str:
         """Return what one of its options is for, and what it goes with."""
         names = row.flags or (row.place_name,)
-        return row.explain(describe(self.rules, (*names, row.off)))
+        conditions = [each.flags[0] for each in self.shared if each.panel == CONDITIONS and not each.is_hidden]
+        return row.explain(describe(self.rules, (*names, row.off), conditions))
 
     @property
     def rows(self) -> tuple[Row, ...]:

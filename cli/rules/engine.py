@@ -5,7 +5,7 @@ such as ``--no-log`` for the flag that is switched off, or ``--guard=lease`` for
 metavar; a kind of address as its prefix, such as ``queue:``.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from azguard.address import Kind
@@ -94,8 +94,11 @@ class Rule:
         return self.options if any(name in names for name in sides) else ()
 
 
-def describe(rules: Iterable[Rule], names: Collection[str]) -> str:
-    """Return what help says at an option of what it goes with; empty if there is nothing to say."""
+def describe(rules: Iterable[Rule], names: Collection[str], conditions: Sequence[str] = ()) -> str:
+    """Return what help says at an option of what it goes with; empty if there is nothing to say.
+
+    ``conditions`` are the condition options of the command: of most of them, the others are named.
+    """
     excluded: dict[str, None] = {}
     parts = []
     for rule in rules:
@@ -106,6 +109,10 @@ def describe(rules: Iterable[Rule], names: Collection[str]) -> str:
                     parts.append(f"needs {' or '.join(rule.others)}")
                 case "only_for":
                     parts.append(f"only for {_list_kinds(rule.others)}")
+    taken = [name for name in conditions if name not in excluded and name not in names]
+    if len(taken) + 1 < len(excluded.keys() & set(conditions)):
+        but = f" other than {', '.join(taken)}" if taken else ""
+        excluded = dict.fromkeys([*(name for name in excluded if name not in conditions), f"a condition{but}"])
     parts = [*([f"not with {', '.join(excluded)}"] if excluded else []), *dict.fromkeys(parts)]
     line = "; ".join(parts)
     return f" {line[:1].upper()}{line[1:]}." if line else ""

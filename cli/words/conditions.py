@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from azguard.cli.words.templates import Words
 from azguard.wire.rows import Condition
@@ -17,13 +17,10 @@ _CONDITION = re.compile(rf"(?<![\w-])({'|'.join(sorted(Condition, key=len, rever
 _UNSET = "an unset shell variable looks like this"
 
 
-def _because(template: str) -> Callable[[Mapping[str, object]], str]:
-    """Return the words of a refusal, whose reason ``{why}`` names conditions: as options here."""
-
-    def words(facts: Mapping[str, object]) -> str:
-        return template.format_map({**facts, "why": _CONDITION.sub(r"--\g<0>", str(facts["why"]))})
-
-    return words
+def _explain_ignored(facts: Mapping[str, object]) -> str:
+    """Return the words of a refusal, whose reason names conditions: as options here."""
+    why = _CONDITION.sub(r"--\g<0>", str(facts["why"]))
+    return f"{facts['option']} {facts['what']}: {why}"
 
 
 def _how_to_see(facts: Mapping[str, object]) -> str:
@@ -61,17 +58,10 @@ def _name_overwriting(facts: Mapping[str, object]) -> str:
     return '"last_writer_wins": true' if "line" in facts else "--last-writer-wins"
 
 
-def _contradict_overwriting(facts: Mapping[str, object]) -> str:
-    return f"{_name(facts, 'last_writer_wins')} and {facts['option']} contradict each other"
-
-
-def _clash_with_etag(facts: Mapping[str, object]) -> str:
-    return f"{_name(facts, 'etag')} and {facts['option']} do not go together"
-
-
-def _name(facts: Mapping[str, object], condition: str) -> str:
-    """Return a condition as it is typed: a line of JSON has keys and no options."""
-    return f'"{condition}"' if "line" in facts else f"--{condition.replace('_', '-')}"
+def _contradict(facts: Mapping[str, object]) -> str:
+    # A line of JSON has keys and no options.
+    other = f'"{facts["other"]}"' if "line" in facts else f"--{str(facts['other']).replace('_', '-')}"
+    return f"{facts['option']} and {other} do not go together: {facts['why']}"
 
 
 def _how_to_go_on_leased(facts: Mapping[str, object]) -> str:
@@ -123,11 +113,10 @@ HINTS: Mapping[str, Words] = {
     "number_malformed": "{option} 7",
     "size_malformed": "{option} 512, {option} 4MiB",
     "wildcard_without_effect": "name a version, as in {option} ETAG, or leave it out",
-    "allow_race_without_effect": "leave it out",
     "cannot_be_guarded": _how_to_overwrite,
     "condition_empty": _how_to_leave_out,
-    "condition_not_enforced": "leave it out",
-    "conditions_rejected_together": "leave one of them out",
+    "condition_ignored": "leave it out",
+    "conditions_contradict": "leave one of them out",
     "entity_etag_malformed": (
         """an entity's ETag looks like W/"datetime'2026-11-21T10%3A00%3A00.0000000Z'", quotes included"""
     ),
@@ -135,27 +124,20 @@ HINTS: Mapping[str, Words] = {
     "etag_malformed": 'an ETag looks like 0x8DC1234567890AB or "0x8DC1234567890AB"',
     "etag_needs_race": "add --allow-race to accept that",
     "read_version_needs_race": "add --allow-race to accept that, or --last-writer-wins to write whatever is there",
-    "etag_not_kept": "leave it out",
     "etag_not_kept_on_change": ("nothing can guard this by a version; to do it without a guard: --last-writer-wins"),
     "etag_on_conditional_read": "on a read, use --if-match",
     "etag_on_read": "leave it out",
     "etag_weak": "copy it from azguard … show",
-    "etag_with_condition": "each of the two is a guard of its own; leave one of them out",
     "fence_empty": f"{_UNSET}; azguard lock run sets AZGUARD_FENCE",
     "fence_malformed": (
         "azguard lock run sets AZGUARD_FENCE; under several locks it has a line for each: give one of them"
     ),
-    "fence_not_enforced": "leave it out",
     "fence_on_snapshot": "leave it out",
     "fence_overtaken": "the lock has had another holder since: stop, acquire it again, and read before you write",
     "fence_tag_malformed": "remove that tag, or write it with {digits} digits",
-    "fence_with_condition": "leave one of them out; --lease-id may go along with --fence",
-    "fence_with_last_writer_wins": "leave one of them out",
     "deleted_here": "if it is to stay deleted, there is nothing to do",
     "if_match_not_enforced": "use --etag: azguard compares the version itself, where it can",
     "last_of_source": "name the ETag itself",
-    "last_writer_wins_with_condition": "leave one of them out",
-    "last_writer_wins_without_effect": "leave it out",
     "never_read": _how_to_see,
     "never_read_before_write": _how_to_go_on,
     "never_read_but_leased": _how_to_go_on_leased,
@@ -228,35 +210,23 @@ HINTS: Mapping[str, Words] = {
 #: What happened, where the core's own sentence would have to name an option.
 WORDS: Mapping[str, Words] = {
     # Conditions.
-    "allow_race_without_effect": _because("--allow-race changes nothing here: {why}"),
     "condition_empty": "{option} is empty",
-    "condition_not_enforced": _because("{option} is not enforced here: {why}"),
-    "conditions_rejected_together": (
-        "{option} and --{other} do not go together here: the service rejects the pair, or evaluates only one of them"
-    ),
+    "condition_ignored": _explain_ignored,
+    "conditions_contradict": _contradict,
     "entity_etag_malformed": "{option}: {message}",
     "etag_malformed": "{option}: {message}",
     "etag_needs_race": (
         "--etag cannot be kept atomically here: another writer may come between the comparison and the write"
     ),
-    "etag_not_kept": _because("--etag cannot be kept here: {why}"),
-    "etag_not_kept_on_change": _because("--etag cannot be kept here: {why}"),
+    "etag_not_kept_on_change": _explain_ignored,
     "etag_on_conditional_read": "--etag guards writes, and {operation} writes nothing",
     "etag_on_read": "--etag guards writes, and {operation} writes nothing",
     "etag_weak": "{option}: {message}",
-    "etag_with_condition": _clash_with_etag,
     "fence_empty": "--fence is empty",
     "fence_malformed": "--fence: {message}",
-    "fence_not_enforced": _because("--fence is not enforced here: {why}"),
     "fence_on_snapshot": "--fence is not for {target}: a snapshot or version keeps the fence it was made with",
-    "fence_with_condition": (
-        "--fence and {option} do not go together: beside another condition the fence could be ignored"
-    ),
-    "fence_with_last_writer_wins": "--fence and --last-writer-wins contradict each other",
-    "if_match_not_enforced": _because("{option} is not enforced here: {why}"),
+    "if_match_not_enforced": _explain_ignored,
     "last_of_source": "{option}: {message}",
-    "last_writer_wins_with_condition": _contradict_overwriting,
-    "last_writer_wins_without_effect": _because("--last-writer-wins changes nothing here: {why}"),
     "number_malformed": "{option}: {message}",
     "policies_etag_malformed": "{option}: {message}",
     "size_malformed": "{option}: {message}",

@@ -8,7 +8,7 @@ from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
-from azguard.cli.options import common, resources
+from azguard.cli.options import common
 from azguard.cli.options.content_headers import (
     WAIT_SECONDS,
     NoWait,
@@ -251,7 +251,7 @@ def put(
         return
     refuse_second(env, to)
     target = env.locate(blob, Kind.BLOB, writable=True)
-    skip = resources.skips(env, given.if_exists)
+    skip = given.if_exists is not None
     with streams.content(given.file, takes_folders=True, text=given.content) as stream:
         copy, size = streams.copy(stream), streams.size(stream)
         upload = Upload(

@@ -71,7 +71,7 @@ def copy(
 
     source, destination = find_ends(blob, to, given.source)
     target = env.locate(destination, Kind.BLOB, writable=True)
-    skip = resources.skips(env, given.if_exists)
+    skip = given.if_exists is not None
     plan = copies.BlobCopy(
         target=target,
         source=locate_source(env, target, source, given.source_sas),

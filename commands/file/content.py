@@ -176,7 +176,7 @@ def put(
         return
     refuse_second(env, to)
     target = env.locate(path, Kind.FILE, writable=True)
-    skip = resources.skips(env, given.if_exists)
+    skip = given.if_exists is not None
     headers, smb = given.build_properties(target.address.name)
     with streams.content(given.file, takes_folders=True, text=given.content) as stream:
         copy, size = streams.copy(stream), streams.size(stream)

@@ -217,7 +217,7 @@ def copy(
 
     origin, destination = find_ends(path, to, given.source, "file")
     target = env.locate(destination, Kind.FILE, writable=True)
-    skip = resources.skips(env, given.if_exists)
+    skip = given.if_exists is not None
     source = locate_file_source(env, target, origin, given.source_sas)
     wait = 0.0 if given.no_wait else given.wait
     plan = FileCopy(

@@ -79,7 +79,6 @@ def create(
     env.conditions(target)
     stamps = metadata or {}
     result = resources.create(
-        env,
         if_exists,
         lambda op: queues.create(target, stamps, env.deadline, op),
         lambda op: find_existing(target, op, env.deadline),

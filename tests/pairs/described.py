@@ -71,12 +71,11 @@ class Described:
         """Return its words."""
         return str(self.data["name"])
 
-    @cached_property
+    @property
     def rules(self) -> list[dict[str, Any]]:
-        """Return which options go together; which conditions are for a source alone is told beside the conditions."""
-        of_source = self.data["conditions"]["only_with_source_url"]
-        needs = {"kind": "needs", "options": of_source, "others": ["--source"], "unless": []}
-        return [*self.data["rules"], *([needs] if of_source else [])]
+        """Return which options go together."""
+        rules: list[dict[str, Any]] = self.data["rules"]
+        return rules
 
     @cached_property
     def own(self) -> list[Typed]:

@@ -24,7 +24,7 @@ ERRORS |= {"Denial", "Explanation", "Login", "Refusal", "SmbRefusal"}
 ERRORS |= {"build_changed", "confirm", "never_read", "replace"}
 ERRORS |= {"explain_unwritable", "require_version"}
 # What the functions among the words look for.
-_OF_FUNCTIONS = {"appended_bytes", "next_position", "path", "option", "code", "action", "why"}
+_OF_FUNCTIONS = {"what", "appended_bytes", "next_position", "path", "option", "code", "action", "why"}
 ERRORS |= {"_of_job", "_without_effect", "_wrong_type"}
 
 
