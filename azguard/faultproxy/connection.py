@@ -277,7 +277,7 @@ class Connection:
         return False
 
     async def _answer_instead(self, head: Head, chosen: Chosen) -> bool:
-        """ProxiedAnswer with what is stored, if the fault says so, else with 503."""
+        """Answer with what is stored, if the fault says so, else with 503."""
         failure = _FAILURE + (b"" if head.start[0] == "HEAD" else _BUSY)
         is_stored = chosen.fault in (Fault.STORED_AFTER, Fault.STORED_BEFORE)
         self._client.writer.write(chosen.stored if is_stored else failure)

@@ -119,9 +119,9 @@ HINTS: Mapping[str, Words] = {
     "filter_not_executable": "make it executable: chmod +x {program}; or name its interpreter first",
     "interpreter_missing": "correct the script's first line, or install that interpreter",
     "lock_file_not_writable": "set AZGUARD_CACHE_DIR",
-    "node_missing": f"install TreeNode.js 20 or later with npm; or let pip bring one (206 MB), {_EMULATOR}",
+    "node_missing": f"install Node.js 20 or later with npm; or let pip bring one (206 MB), {_EMULATOR}",
     "npm_distrusts_registry": (
-        "your network has certificates of its own; name their file to TreeNode.js, then run this again, such as: "
+        "your network has certificates of its own; name their file to Node.js, then run this again, such as: "
         "export NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt"
     ),
     "output_held_open": "let the command wait for the processes it starts, or redirect their output",
