@@ -18,11 +18,10 @@ from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write, quote_etag, require_version
 from azguard.leases import guard
 from azguard.leases.recorded import LeaseRecords
-from azguard.requests.calls import read, write_timeouts
+from azguard.requests.calls import read, walk_pages, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage
-from azguard.requests.listings import walk_pages
 from azguard.requests.results import Shown, Written, without_time
 from azguard.requests.service_errors import build_unreadable
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled

@@ -13,9 +13,9 @@ from azguard.blobs.properties import explain_stale_read, fetch, type_of
 from azguard.errors import NotFound
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
+from azguard.requests.calls import walk_pages
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import drop_lineage
-from azguard.requests.listings import walk_pages
 from azguard.requests.results import Shown
 from azguard.resources.properties import ContentShown, CopyShown, LeaseShown, describe_content, encode_md5
 from azguard.resources.tree_store import ListedItem

@@ -20,11 +20,10 @@ from azguard.documents.policies import PolicyRules
 from azguard.errors import Forbidden, NotFound
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import require_version
-from azguard.requests.calls import read, write_timeouts
+from azguard.requests.calls import read, walk_pages, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage
-from azguard.requests.listings import walk_pages
 from azguard.requests.results import MetadataShown, Written, without_time
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import existence

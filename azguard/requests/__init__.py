@@ -1,9 +1,9 @@
 """One request and its outcome, for every service.
 
-``calls``           send once and classify: committed, refused, not sent or in doubt; read until answered
+``calls``           send once and classify: committed, refused, not sent or in doubt; read, and list, until
+                    answered
 ``settle``          send a write until its outcome is known
 ``commits``         how a write ended, and that no interruption denies what is committed
-``listings``        the pages of a listing
 ``results``         what commands show of what was read or written
 ``lineage``         the last writes of a resource and the keys applied to it, kept in its metadata
 ``service_codes``   the codes of the service that say more than their status, and its clock

@@ -1,7 +1,8 @@
 """One request sent once, and its outcome.
 
 A state-changing request is *committed* (2xx), *refused* (a status that says it did not happen), *not sent* (no
-connection came to be) or *in doubt* (everything else). A read has no doubt: it is simply made again.
+connection came to be) or *in doubt* (everything else). A read has no doubt: it is simply made again, and so
+is a page of a listing.
 
 And the service's own time, told by it alone, asked for once and counted on. What takes something from another because
 of its age counts from such a time: the Last-Modified of a write of its own, or the time that the service writes into
@@ -9,9 +10,10 @@ the text of a refusal. The Date of an answer can be that of a gateway.
 """
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from datetime import datetime, timedelta
 from enum import Enum
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -26,9 +28,12 @@ from azguard.wire import sdk, throttling
 from azguard.wire.call import call as send
 from azguard.wire.client import CONNECT_SECONDS, Limits, default_limits
 from azguard.wire.failures import NotConnected, find_failure
+from azguard.wire.items import Page, parse_page
 from azguard.wire.operations.blobs import BLOB_GET_BLOCK_LIST
+from azguard.wire.rows import Operation
 
 T = TypeVar("T")
+M = TypeVar("M", bound=Hashable)
 # These say that this transmission did not commit. The last six come from what stands before the service.
 # 304 is what a write is answered whose condition on a source did not hold.
 REFUSALS = frozenset({304, 400, 401, 403, 404, 409, 412, 413, 416, 405, 407, 411, 414, 415, 431})
@@ -149,59 +154,62 @@ def read(call: Callable[[Mapping[str, Any]], T], target: Target, deadline: Deadl
         pause = min(_LONGEST_PAUSE, pause * 2)
 
 
+def follow(
+    ask: Callable[[M | None, Mapping[str, Any]], tuple[T, M | None]], target: Target, deadline: Deadline
+) -> Iterator[tuple[T, bool]]:
+    """Yield the pages of a listing, and whether another one follows; a page that failed is asked for again.
+
+    ``ask`` takes the marker of a page, None for the first one, and the timeouts. It returns the page and the marker of
+    the next one, None after the last one.
+
+    Raises:
+        Unavailable: the service gave no page in time, or one that leads back to an earlier one.
+    """
+    seen = set[M]()
+    marker: M | None = None
+    while True:
+        page, marker = read(partial(ask, marker), target, deadline.fresh())
+        if marker in seen:
+            raise Unavailable(
+                f"the list of {target} never ends: {target.endpoint} names the same next page again",
+                str(target.address),
+                reason="listing_never_ends",
+            )
+        yield page, marker is not None
+        if marker is None:
+            return
+        seen.add(marker)
+
+
+def walk_pages(
+    operation: Operation, target: Target, deadline: Deadline, wrapper: str, *tags: str, **asked: Any
+) -> Iterator[Page]:
+    """Yield the pages of a listing in XML, in constant memory, as ``follow`` does; see ``items.parse_page``."""
+
+    def ask(marker: str | None, timeouts: Mapping[str, Any]) -> tuple[Page, str | None]:
+        page = parse_page(send(operation, target, timeouts, **asked, marker=marker), wrapper, *tags)
+        return page, page.marker
+
+    return (page for page, _ in follow(ask, target, deadline))
+
+
 def pages(pager: Any, target: Target, deadline: Deadline) -> Iterator[Any]:
-    """Yield the items of a listing of the SDK's; a page that failed is asked for again.
+    """Yield the items of a listing of the SDK's, as ``follow`` does.
 
     The pages are walked one by one: the SDK's own chain of them takes the first failure for the end, so that
     a listing asked again would quietly be cut short.
-
-    Raises:
-        Unavailable: see ``walk``.
     """
     for page in walk(pager.by_page(), list, target, deadline):
         yield from page
 
 
 def walk(listing: Any, take: Callable[[Any], T], target: Target, deadline: Deadline) -> Iterator[T]:
-    """Yield what ``take`` makes of each page of the SDK's; a page that failed is asked for again.
+    """Yield what ``take`` makes of each page of the SDK's, as ``follow`` does."""
 
-    Raises:
-        Unavailable: the service gave no page in time, or one that leads back to an earlier one.
-    """
-    markers = Markers(target)
+    def ask(_marker: object, _timeouts: object) -> tuple[T, str | None]:
+        return take(next(listing)), listing.continuation_token or None
 
-    def ask(_: object) -> tuple[T] | None:
-        page = next(listing, None)
-        return None if page is None else (take(page),)
-
-    while (taken := read(ask, target, deadline.fresh())) is not None:
-        markers.note(listing.continuation_token)
-        yield taken[0]
-
-
-class Markers:
-    """What the pages of one listing of ``target`` have named as the begin of the next one."""
-
-    def __init__(self, target: Target) -> None:
-        self._target = target
-        self._seen: set[str] = set()
-
-    def note(self, marker: object) -> None:
-        """Note the marker of a page; the last page has none.
-
-        Raises:
-            Unavailable: an earlier page had it, so that the listing would never end.
-        """
-        if not marker:
-            return
-        text = str(marker)
-        if text in self._seen:
-            raise Unavailable(
-                f"the list of {self._target} never ends: {self._target.endpoint} names the same next page again",
-                str(self._target.address),
-                reason="listing_never_ends",
-            )
-        self._seen.add(text)
+    return (page for page, _ in follow(ask, target, deadline))
 
 
 def _is_transient(error: BaseException) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeVar
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.guards.versions import SeenVersion
-from azguard.requests.calls import Markers, page_timeouts, read
+from azguard.requests.calls import follow, read
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
 from azguard.tables import edm
@@ -87,22 +87,15 @@ def walk_pages(
     target: Target, deadline: Deadline, query: str | None, select: str | None = None, page: int | None = None
 ) -> Iterator[tuple[list[Stored], bool]]:
     """Yield what a query finds as ``read_pages`` does, and whether another page follows."""
-    markers = Markers(target)
-    asked: dict[str, Any] = {"filter": query, "select": select, "top": page}
-    timeouts = page_timeouts(deadline)
 
-    def once(_: Mapping[str, Any]) -> tuple[list[Stored], Answer]:
-        answer = call(TABLE_ENTITY_QUERY, target, timeouts, **asked)
-        return _parse(answer, _list_stored), answer
-
-    while True:
-        found, answer = read(once, target, deadline.fresh())
-        asked |= {"next_partition": answer.next_partition, "next_row": answer.next_row}
+    def ask(after: tuple[str | None, str | None] | None, timeouts: Mapping[str, Any]) -> tuple[list[Stored], Any]:
+        partition, row = after or (None, None)
+        asked: dict[str, Any] = {"filter": query, "select": select, "top": page}
+        answer = call(TABLE_ENTITY_QUERY, target, timeouts, **asked, next_partition=partition, next_row=row)
         marker = (answer.next_partition, answer.next_row)
-        markers.note(None if marker == (None, None) else marker)
-        yield found, marker != (None, None)
-        if marker == (None, None):
-            return
+        return _parse(answer, _list_stored), None if marker == (None, None) else marker
+
+    return follow(ask, target, deadline)
 
 
 def _list_stored(told: Any) -> list[Stored]:

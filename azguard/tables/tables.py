@@ -13,7 +13,7 @@ from azguard.address import Address, Kind
 from azguard.documents.policies import PolicyRules
 from azguard.errors import Exists
 from azguard.guards.resolve import Conditions
-from azguard.requests.calls import Markers, page_timeouts, read, write_timeouts
+from azguard.requests.calls import follow, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written, without_time
@@ -95,33 +95,19 @@ def list_tables(account: Account, deadline: Deadline, prefix: str | None, limit:
         return  # no table's name begins like that
     everything = Target(account, Address(Kind.TABLE, ("",)))
     between = f"TableName ge '{prefix}' and TableName lt '{prefix}{_BEHIND_LETTERS}'" if prefix else None
-    names = (name for page in _list_pages(everything, between, limit and min(limit, _PAGE), deadline) for name in page)
+    top = limit and min(limit, _PAGE)
+
+    def ask(marker: str | None, timeouts: Mapping[str, Any]) -> tuple[list[str], str | None]:
+        answer = call(TABLE_QUERY_TABLES, everything, timeouts, filter=between, top=top, next_table=marker)
+        try:
+            found = [str(each["TableName"]) for each in json.loads(answer.content)["value"]]
+        except (ValueError, KeyError, TypeError) as error:
+            raise Unreadable("the answer is no list of tables") from error
+        return found, answer.next_table
+
+    names = (name for page, _ in follow(ask, everything, deadline) for name in page)
     for name in islice((name for name in names if name.startswith(prefix)), limit):
         yield TableShown(str(Address(Kind.TABLE, (name,))), name)
-
-
-def _list_pages(everything: Target, between: str | None, top: int | None, deadline: Deadline) -> Iterator[list[str]]:
-    markers, timeouts = Markers(everything), page_timeouts(deadline)
-    marker: str | None = None
-    while True:
-        found, marker = read(
-            lambda _: _fetch_page(everything, timeouts, filter=between, top=top, next_table=marker),  # noqa: B023  # called at once
-            everything,
-            deadline.fresh(),
-        )
-        markers.note(marker)
-        yield found
-        if marker is None:
-            return
-
-
-def _fetch_page(everything: Target, timeouts: Mapping[str, Any], **asked: Any) -> tuple[list[str], str | None]:
-    answer = call(TABLE_QUERY_TABLES, everything, timeouts, **asked)
-    try:
-        names = [str(each["TableName"]) for each in json.loads(answer.content)["value"]]
-    except (ValueError, KeyError, TypeError) as error:
-        raise Unreadable("the answer is no list of tables") from error
-    return names, answer.next_table
 
 
 def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Written:

@@ -10,7 +10,7 @@ from azguard.blobs import properties, write_checks
 from azguard.blobs.content.upload import Settings
 from azguard.errors import BadRequest, Changed, Exists, GaveUp, NotFound, UsageError
 from azguard.guards.resolve import Conditions
-from azguard.requests.calls import Markers, read, write_timeouts
+from azguard.requests.calls import follow, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op, verdict_from_lineage
 from azguard.requests.results import Written
@@ -198,9 +198,8 @@ def _has_pages(target: Target, etag: str, deadline: Deadline) -> bool:
 
 def walk_ranges(target: Target, headers: Mapping[str, str], deadline: Deadline, **asked: Any) -> Iterator[PageRange]:
     """Yield the ranges that hold pages, and those that were cleared, in order; see ``list_ranges``."""
-    marker, markers = None, Markers(target)
 
-    def ask(timeouts: Mapping[str, Any]) -> tuple[list[PageRange], str | None]:
+    def ask(marker: str | None, timeouts: Mapping[str, Any]) -> tuple[list[PageRange], str | None]:
         answer = call(BLOB_GET_PAGE_RANGES, target, timeouts, headers=headers, marker=marker, **asked)
         root = xml.parse(answer, "list of pages")
         try:
@@ -209,12 +208,7 @@ def walk_ranges(target: Target, headers: Mapping[str, str], deadline: Deadline, 
             raise Unreadable(f"the answer is no list of pages: {error}") from error
         return sorted(found, key=lambda each: each.start), root.findtext("NextMarker") or None
 
-    while True:
-        found, marker = read(ask, target, deadline.fresh())
-        markers.note(marker)
-        yield from found
-        if marker is None:
-            return
+    return (each for page, _ in follow(ask, target, deadline) for each in page)
 
 
 def _parse_range(found: "Element") -> PageRange:

@@ -141,9 +141,9 @@ class Listing:
         self._pages = list(pages)
 
     @property
-    def continuation_token(self) -> str:
-        """Return where the next page begins."""
-        return str(len(self._pages))
+    def continuation_token(self) -> str | None:
+        """Return where the next page begins; None after the last one."""
+        return str(len(self._pages)) if self._pages else None
 
     def by_page(self) -> "Listing":
         return self
@@ -182,5 +182,5 @@ def test_each_page_of_a_listing_has_the_whole_time() -> None:
             return super().__next__()
 
     busy = Refusal(503, "ServerBusy")
-    listing = Slow(["a"], busy, ["b"], busy, ["c"], busy)
+    listing = Slow(["a"], busy, ["b"], busy, ["c"])
     assert list(pages(listing, TARGET, clock.deadline(9.0))) == ["a", "b", "c"]
