@@ -2,8 +2,8 @@
 
 No command stands for these: ``blob.put_append_blob``, ``blob.put_page_blob``, ``file.create``, ``file.copy``;
 ``container.get_metadata``, ``blob.get_metadata``, ``share.get_metadata``, ``directory.get_metadata``,
-``file.get_metadata``, ``container.list``, ``queue.list``. Some of them are steps of a command: ``metadata get`` reads
-the properties.
+``file.get_metadata``, ``container.list``, ``queue.list``, ``share.list``, ``directory.list``. Some of them are steps of
+a command: ``metadata get`` reads the properties.
 """
 
 from collections.abc import Collection, Iterator, Mapping

@@ -18,11 +18,12 @@ from azguard.wire.rows import (
 )
 
 _DESTINATION = "x-ms-destination-lease-id"
-#: What SMB clients see of a file or a directory.
-_SMB = "attributes created written changed permission_key file_id parent_id"
-_FILE_PROPERTIES = f"etag last_modified content_settings lease copy size metadata {_SMB}"
+_VERSION = "etag last_modified"
 _CONTENT = "content_type content_encoding content_language content_disposition cache_control content_md5"
+#: What SMB clients see of a file or a directory: what can be set, and all.
 _SMB_SETTINGS = "attributes created written changed permission_key"
+_SMB = f"{_SMB_SETTINGS} file_id parent_id"
+_FILE_PROPERTIES = f"{_VERSION} content_settings lease copy size metadata {_SMB}"
 # The service drops a dot at the end of the name of a source, too, unless it is told.
 _FROM_SOURCE = (("x-ms-source-allow-trailing-dot", "true"),)
 _RENAME = speaks(
@@ -30,20 +31,39 @@ _RENAME = speaks(
     "rename",
     headers=_FROM_SOURCE,
     sends=f"rename_source replace_if_exists source_lease_id destination_lease_id metadata {_SMB_SETTINGS}",
-    returns="etag last_modified",
+    returns=_VERSION,
 )
-_SET_METADATA = speaks("PUT", "metadata", sends="metadata", returns="etag last_modified")
+_SET_METADATA = speaks("PUT", "metadata", sends="metadata", returns=_VERSION)
 
 # Shares. Unlike a container's, the lease of a share is required by everything that changes the share itself.
-SHARE_CREATE = creates("share.create", "create-share")
-SHARE_DELETE = changes("share.delete", "delete-share", lease=Lease.REQUIRED, guard=Guard.LEASE)
+SHARE_CREATE = creates(
+    "share.create",
+    "create-share",
+    http=speaks("PUT", sends="metadata quota access_tier", returns=_VERSION, ok=(201,)),
+)
+SHARE_LIST = reads(
+    "share.list", "list-shares", http=speaks("GET", "list", path="", sends="prefix include marker maxresults")
+)
+SHARE_DELETE = changes(
+    "share.delete",
+    "delete-share",
+    lease=Lease.REQUIRED,
+    guard=Guard.LEASE,
+    http=speaks("DELETE", sends="delete_snapshots", ok=(202,)),
+)
 SHARE_GET_PROPERTIES = reads(
     "share.get_properties",
     "get-share-properties",
     lease=Lease.OPTIONAL,
-    http=speaks("GET", returns="etag last_modified lease metadata quota access_tier protocols root_squash"),
+    http=speaks("GET", returns=f"{_VERSION} lease metadata quota access_tier protocols root_squash"),
 )
-SHARE_SET_PROPERTIES = changes("share.set_properties", "set-share-properties", lease=Lease.REQUIRED, guard=Guard.LEASE)
+SHARE_SET_PROPERTIES = changes(
+    "share.set_properties",
+    "set-share-properties",
+    lease=Lease.REQUIRED,
+    guard=Guard.LEASE,
+    http=speaks("PUT", "properties", sends="quota", returns=_VERSION),
+)
 SHARE_GET_METADATA = reads("share.get_metadata", "get-share-metadata", lease=Lease.OPTIONAL)
 SHARE_SET_METADATA = changes(
     "share.set_metadata",
@@ -54,7 +74,7 @@ SHARE_SET_METADATA = changes(
     http=_SET_METADATA,
 )
 SHARE_GET_ACL = reads(
-    "share.get_acl", "get-share-acl", lease=Lease.OPTIONAL, http=speaks("GET", "acl", returns="etag last_modified")
+    "share.get_acl", "get-share-acl", lease=Lease.OPTIONAL, http=speaks("GET", "acl", returns=_VERSION)
 )
 SHARE_SET_ACL = changes(
     "share.set_acl",
@@ -62,10 +82,14 @@ SHARE_SET_ACL = changes(
     lease=Lease.REQUIRED,
     guard=Guard.LEASE,
     part=Part.ACL,
-    http=speaks("PUT", "acl", headers=XML, returns="etag last_modified"),
+    http=speaks("PUT", "acl", headers=XML, returns=_VERSION),
 )
-SHARE_GET_STATS = reads("share.get_stats", "get-share-stats", lease=Lease.OPTIONAL)
-SHARE_SNAPSHOT = free("share.snapshot", "snapshot-share")
+SHARE_GET_STATS = reads("share.get_stats", "get-share-stats", lease=Lease.OPTIONAL, http=speaks("GET", "stats"))
+SHARE_SNAPSHOT = free(
+    "share.snapshot",
+    "snapshot-share",
+    http=speaks("PUT", "snapshot", sends="metadata", returns=f"snapshot {_VERSION}", ok=(201,)),
+)
 SHARE_LEASE_ACQUIRE = free("share.lease_acquire", "lease-share", lease=Lease.SUBJECT, http=ACQUIRE)
 SHARE_LEASE_RENEW = free("share.lease_renew", "lease-share", lease=Lease.SUBJECT, http=RENEW)
 SHARE_LEASE_CHANGE = free("share.lease_change", "lease-share", lease=Lease.SUBJECT, http=CHANGE)
@@ -73,17 +97,31 @@ SHARE_LEASE_RELEASE = free("share.lease_release", "lease-share", lease=Lease.SUB
 SHARE_LEASE_BREAK = free("share.lease_break", "lease-share", lease=Lease.SUBJECT, http=BREAK)
 
 # Directories have neither conditions nor leases.
-DIRECTORY_CREATE = creates("directory.create", "create-directory")
-DIRECTORY_DELETE = changes("directory.delete", "delete-directory", guard=Guard.COMPARE)
-DIRECTORY_GET_PROPERTIES = reads(
-    "directory.get_properties",
-    "get-directory-properties",
-    http=speaks("GET", returns=f"etag last_modified metadata {_SMB}"),
+DIRECTORY_CREATE = creates(
+    "directory.create", "create-directory", http=speaks("PUT", sends="metadata", returns=_VERSION, ok=(201,))
 )
-DIRECTORY_SET_PROPERTIES = changes("directory.set_properties", "set-directory-properties", guard=Guard.COMPARE)
+DIRECTORY_DELETE = changes(
+    "directory.delete", "delete-directory", guard=Guard.COMPARE, http=speaks("DELETE", ok=(202,))
+)
+DIRECTORY_LIST = reads(
+    "directory.list",
+    "list-directories-and-files",
+    http=speaks(
+        "GET", "list", headers=(("x-ms-file-extended-info", "true"),), sends="prefix include marker maxresults"
+    ),
+)
+DIRECTORY_GET_PROPERTIES = reads(
+    "directory.get_properties", "get-directory-properties", http=speaks("GET", returns=f"{_VERSION} metadata {_SMB}")
+)
+DIRECTORY_SET_PROPERTIES = changes(
+    "directory.set_properties",
+    "set-directory-properties",
+    guard=Guard.COMPARE,
+    http=speaks("PUT", "properties", sends=_SMB_SETTINGS, returns=_VERSION),
+)
 DIRECTORY_GET_METADATA = reads("directory.get_metadata", "get-directory-metadata")
 DIRECTORY_SET_METADATA = changes(
-    "directory.set_metadata", "set-directory-metadata", guard=Guard.COMPARE, part=Part.METADATA
+    "directory.set_metadata", "set-directory-metadata", guard=Guard.COMPARE, part=Part.METADATA, http=_SET_METADATA
 )
 # The lease is that of a file which stands where the directory is to go. A rename creates only as long as it
 # goes without "replace if exists": documented, not recorded.
@@ -106,7 +144,7 @@ FILE_CREATE = changes(
         "PUT",
         headers=(("x-ms-type", "file"),),
         sends=f"size metadata {_CONTENT} {_SMB_SETTINGS}",
-        returns="etag last_modified",
+        returns=_VERSION,
         ok=(201,),
     ),
 )
@@ -125,7 +163,13 @@ FILE_GET_PROPERTIES = reads(
     lease=Lease.OPTIONAL,
     http=speaks("HEAD", returns=_FILE_PROPERTIES),
 )
-FILE_SET_PROPERTIES = changes("file.set_properties", "set-file-properties", lease=Lease.REQUIRED, guard=Guard.LEASE)
+FILE_SET_PROPERTIES = changes(
+    "file.set_properties",
+    "set-file-properties",
+    lease=Lease.REQUIRED,
+    guard=Guard.LEASE,
+    http=speaks("PUT", "properties", sends=f"size {_CONTENT} {_SMB_SETTINGS}", returns=_VERSION),
+)
 FILE_GET_METADATA = reads("file.get_metadata", "get-file-metadata", lease=Lease.OPTIONAL)
 FILE_SET_METADATA = changes(
     "file.set_metadata",
@@ -141,7 +185,7 @@ FILE_PUT_RANGE = changes(
     "put-range",
     lease=Lease.REQUIRED,
     guard=Guard.LEASE,
-    http=speaks("PUT", "range", sends="write range body_type", returns="etag last_modified", ok=(201,)),
+    http=speaks("PUT", "range", sends="write range body_type", returns=_VERSION, ok=(201,)),
 )
 FILE_LIST_RANGES = reads(
     "file.list_ranges",
@@ -158,7 +202,7 @@ FILE_COPY = changes(
         "PUT",
         headers=_FROM_SOURCE,
         sends="copy_source permission_copy_mode",
-        returns="etag last_modified copy_id copy_status",
+        returns=f"{_VERSION} copy_id copy_status",
         ok=(202,),
     ),
 )
@@ -181,6 +225,18 @@ FILE_RENAME = creates(
     source_lease=True,
     http=_RENAME,
 )
-FILE_LIST_HANDLES = reads("file.list_handles", "list-handles")
+# On files and directories alike.
+FILE_LIST_HANDLES = reads(
+    "file.list_handles", "list-handles", http=speaks("GET", "listhandles", sends="recursive marker maxresults")
+)
 # An operator's act, like breaking a lease: there is no version it could be tied to.
-FILE_FORCE_CLOSE_HANDLES = free("file.force_close_handles", "force-close-handles")
+FILE_FORCE_CLOSE_HANDLES = free(
+    "file.force_close_handles",
+    "force-close-handles",
+    http=speaks(
+        "PUT",
+        "forceclosehandles",
+        sends="handle_id recursive marker",
+        returns="handles_closed handles_failed next_marker",
+    ),
+)

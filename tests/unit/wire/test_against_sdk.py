@@ -87,8 +87,21 @@ _SENT = {
     "metadata": {"a": "b"},
 }
 _TIME = datetime(2026, 11, 25, 10, 11, 12, 345678, UTC)
-_SMB = {"attributes": "ReadOnly|Archive", "created": _TIME, "permission_key": "1*1"}
-_SMB_OF_SDK: Any = {"file_attributes": "ReadOnly|Archive", "file_creation_time": _TIME, "permission_key": "1*1"}
+_SMB = {
+    "attributes": "ReadOnly|Archive",
+    "created": _TIME,
+    "written": MOMENT,
+    "changed": MOMENT,
+    "permission_key": "1*1",
+}
+_SMB_OF_SDK: Any = {
+    "file_attributes": "ReadOnly|Archive",
+    "file_creation_time": _TIME,
+    "file_last_write_time": MOMENT,
+    "file_change_time": MOMENT,
+    "permission_key": "1*1",
+}
+_SENT_HEADERS = {name: value for name, value in _SENT.items() if name != "metadata"}
 HELD = {"If-Match": '"1"', "x-ms-lease-id": "L"}
 
 
@@ -121,13 +134,19 @@ def add(header: str, value: str) -> dict[str, Any]:
 
 def client_of(target: Target) -> Any:
     """Return the SDK's client of a resource."""
-    return getattr(sdk, target.kind)(ACCOUNT, target.address)
+    return getattr(sdk, target.kind.noun)(ACCOUNT, target.address)
 
 
 def lease(target: Target) -> Any:
     """Return the SDK's client of the lease on a resource."""
     kind = BlobLeaseClient if target.kind.service == "blob" else ShareLeaseClient
     return kind(client_of(target), LEASE_ID)
+
+
+def list_by_sdk(directory: Target) -> None:
+    """Have the SDK list a directory."""
+    asked = {"include": ["timestamps", "Etag"], "include_extended_info": True, "results_per_page": 3}
+    next(client_of(directory).list_directories_and_files("a b", **asked), None)
 
 
 Case = tuple[Operation, Target, Mapping[str, Any], Callable[[], object]]
@@ -571,6 +590,99 @@ CASES += [
             DIRECTORY.address.path, overwrite=False, destination_lease=OTHER_ID
         ),
     ),
+]
+CASES += [
+    (
+        shares.SHARE_CREATE,
+        SHARE,
+        {"metadata": {"a": "b"}, "quota": 5, "access_tier": "Hot"},
+        lambda: client_of(SHARE).create_share(metadata={"a": "b"}, quota=5, access_tier="Hot"),
+    ),
+    (
+        shares.SHARE_LIST,
+        SHARE,
+        {"prefix": "a b", "include": "metadata,snapshots", "maxresults": 3},
+        lambda: next(
+            sdk.share_service(ACCOUNT).list_shares(
+                "a b", include_metadata=True, include_snapshots=True, results_per_page=3
+            ),
+            None,
+        ),
+    ),
+    (
+        shares.SHARE_DELETE,
+        SHARE,
+        {"delete_snapshots": "include", **add(_ID, LEASE_ID)},
+        lambda: client_of(SHARE).delete_share(delete_snapshots=True, **add(_ID, LEASE_ID)),
+    ),
+    (
+        shares.SHARE_SET_PROPERTIES,
+        SHARE,
+        {"quota": 5, **add(_ID, LEASE_ID)},
+        lambda: client_of(SHARE).set_share_properties(quota=5, **add(_ID, LEASE_ID)),
+    ),
+    (
+        shares.SHARE_GET_STATS,
+        SHARE,
+        add(_ID, LEASE_ID),
+        lambda: client_of(SHARE).get_share_stats(**add(_ID, LEASE_ID)),
+    ),
+    (
+        shares.SHARE_SNAPSHOT,
+        SHARE,
+        {"metadata": {"a": "b"}},
+        lambda: client_of(SHARE).create_snapshot(metadata={"a": "b"}),
+    ),
+    (
+        shares.DIRECTORY_CREATE,
+        DIRECTORY,
+        {"metadata": {"a": "b"}},
+        lambda: client_of(DIRECTORY).create_directory(metadata={"a": "b"}),
+    ),
+    (shares.DIRECTORY_DELETE, DIRECTORY, {}, lambda: client_of(DIRECTORY).delete_directory()),
+    (
+        shares.DIRECTORY_LIST,
+        DIRECTORY,
+        {"prefix": "a b", "include": "timestamps,Etag", "maxresults": 3},
+        lambda: list_by_sdk(DIRECTORY),
+    ),
+    (
+        shares.DIRECTORY_LIST,
+        ROOT,
+        {"prefix": "a b", "include": "timestamps,Etag", "maxresults": 3},
+        lambda: list_by_sdk(ROOT),
+    ),
+    (
+        shares.DIRECTORY_SET_PROPERTIES,
+        DIRECTORY,
+        _SMB,
+        lambda: client_of(DIRECTORY).set_http_headers(**_SMB_OF_SDK),
+    ),
+    (
+        shares.DIRECTORY_SET_METADATA,
+        DIRECTORY,
+        {"metadata": {"a": "b"}},
+        lambda: client_of(DIRECTORY).set_directory_metadata({"a": "b"}),
+    ),
+    (
+        shares.FILE_SET_PROPERTIES,
+        FILE,
+        {**_SENT_HEADERS, **_SMB, **add(_ID, LEASE_ID)},
+        lambda: client_of(FILE).set_http_headers(_SETTINGS, **_SMB_OF_SDK, **add(_ID, LEASE_ID)),
+    ),
+    (
+        shares.FILE_LIST_HANDLES,
+        FILE,
+        {"recursive": "true", "maxresults": 3},
+        lambda: next(sdk.directory(ACCOUNT, FILE.address).list_handles(recursive=True, results_per_page=3), None),
+    ),
+    (
+        shares.FILE_FORCE_CLOSE_HANDLES,
+        FILE,
+        {"handle_id": "*", "recursive": "true"},
+        lambda: sdk.directory(ACCOUNT, FILE.address).close_all_handles(recursive=True),
+    ),
+    (shares.FILE_FORCE_CLOSE_HANDLES, FILE, {"handle_id": "7"}, lambda: client_of(FILE).close_handle("7")),
 ]
 # The bodies of messages and tags are XML of our own, which keeps carriage returns.
 _OWN_BODY = {queues.QUEUE_PUT_MESSAGE, blobs.BLOB_SET_TAGS}
