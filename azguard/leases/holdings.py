@@ -12,24 +12,28 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
+from http import HTTPStatus
 from queue import Full, Queue
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from azguard import columns
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.columns import Column
-from azguard.errors import AzguardError, Forbidden, NotFound, Partial
+from azguard.errors import AzguardError, BadRequest, Forbidden, NotFound, Partial
 from azguard.leases import conventions, owners
 from azguard.leases.conventions import UNKNOWN, Claim, Read
 from azguard.leases.owners import INFINITE, Owner
 from azguard.leases.shown import Holding, build_holding
 from azguard.leases.state import LeaseState, list_states, parse_state
 from azguard.requests import calls
-from azguard.requests.calls import page_timeouts, pages, read
+from azguard.requests.calls import read, walk_pages
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import Answers
-from azguard.wire import sdk
+from azguard.wire.call import call
+from azguard.wire.operations.blobs import BLOB_GET
+from azguard.wire.operations.containers import CONTAINER_LIST
+from azguard.wire.operations.shares import SHARE_LIST
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -229,14 +233,10 @@ class HoldingsList:
         """
         name, slash, _ = self._selection.prefix.partition("/")
         answers = Answers()
-        listed = sdk.blob_service(account).list_containers(
-            name_starts_with=name or None,
-            include_metadata=True,
-            raw_response_hook=answers.hear,
-            **page_timeouts(self._deadline),
-        )
         everything = Target(account, Address(Kind.CONTAINER, ("",)))
-        for item in pages(listed, everything, self._deadline):
+        asked = {"prefix": name or None, "include": "metadata", "hear": answers.hear}
+        pages = walk_pages(CONTAINER_LIST, everything, self._deadline, "Containers", "Container", **asked)
+        for item in (item for page in pages for item in page.items):
             if not slash or item.name == name:
                 address = Address(Kind.CONTAINER, (item.name,))
                 yield parse_state(item, address, answers.date)
@@ -281,15 +281,15 @@ class HoldingsList:
 
 def _read_record(target: Target, deadline: Deadline) -> bytes:
     """Return the beginning of a blob's content; empty if it is gone, or may not be read."""
-    client = sdk.blob(target.account, target.address)
-
-    def fetch(timeouts: Any) -> bytes:
-        content: bytes = client.download_blob(offset=0, length=_RECORD_BYTES, decompress=False, **timeouts).readall()
-        return content
-
+    asked = f"bytes=0-{_RECORD_BYTES - 1}"
     try:
-        return read(fetch, target, deadline)
+        return read(lambda timeouts: call(BLOB_GET, target, timeouts, range=asked).take_content(), target, deadline)
     except (NotFound, Forbidden):
+        return b""
+    except BadRequest as error:
+        if error.http_status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+            raise
+        # An empty blob has no range.
         return b""
 
 
@@ -345,19 +345,15 @@ def _list_share_states(account: Account, deadline: Deadline, prefix: str) -> Ite
     ``prefix`` is as for blobs: of the share, or of something in it. An account that was given without the service has
     no shares.
 
-        Source: https://learn.microsoft.com/rest/api/storageservices/list-shares
+    Source: https://learn.microsoft.com/rest/api/storageservices/list-shares
     """
     name, slash, _ = prefix.partition("/")
     if "file" not in account.endpoints or slash:
         return
     answers = Answers()
     reach = deadline.restart(seconds=min(_REACH_SECONDS, deadline.seconds))
-    listed = sdk.share_service(account).list_shares(
-        name_starts_with=name or None,
-        include_metadata=True,
-        raw_response_hook=answers.hear,
-        **page_timeouts(reach),
-    )
     everything = Target(account, Address(Kind.SHARE, ("",)))
-    for item in pages(listed, everything, reach):
+    asked = {"prefix": name or None, "include": "metadata", "hear": answers.hear}
+    pages = walk_pages(SHARE_LIST, everything, reach, "Shares", "Share", **asked)
+    for item in (item for page in pages for item in page.items):
         yield parse_state(item, Address(Kind.SHARE, (item.name,)), answers.date)

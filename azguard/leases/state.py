@@ -16,7 +16,6 @@ Source: https://learn.microsoft.com/rest/api/storageservices/lease-blob and /lea
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
@@ -36,12 +35,13 @@ from azguard.leases.owners import (
     find_value,
 )
 from azguard.requests import calls
-from azguard.requests.calls import page_timeouts, pages, read
+from azguard.requests.calls import read, walk_pages
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import Answers
 from azguard.times import find_moment
-from azguard.wire import sdk
 from azguard.wire.call import call
+from azguard.wire.items import Listed
+from azguard.wire.operations.containers import CONTAINER_LIST_BLOBS
 
 WEBJOBS = "webjobs"
 VM_DISK = "vm-disk"
@@ -238,12 +238,6 @@ def name_holder(error: E, found: LeaseState) -> E:
     return told.but(detail=(*error.detail, "no record says who holds it" if words is None else f"held by {words}"))
 
 
-def _read_blob_type(found: Any) -> str | None:
-    """Return the type of a blob as the service calls it, from the SDK's properties; None of what is no blob."""
-    kind = getattr(found, "blob_type", None)
-    return None if kind is None else str(getattr(kind, "value", kind))
-
-
 def _with_both_versions(error: Changed, target: Target, conditions: Conditions, deadline: Deadline) -> Changed:
     """Return the refusal of a conditional read with the version it was for and the one there is."""
     try:
@@ -335,22 +329,17 @@ def list_states(target: Target, deadline: Deadline, prefix: str | None, page: in
     Source: https://learn.microsoft.com/rest/api/storageservices/list-blobs
     """
     answers = Answers()
-    found = sdk.container(target.account, target.address).list_blobs(
-        name_starts_with=prefix,
-        include=["metadata"],
-        results_per_page=page,
-        raw_response_hook=answers.hear,
-        **page_timeouts(deadline),
-    )
+    asked = {"prefix": prefix, "include": "metadata", "maxresults": page}
+    pages = walk_pages(CONTAINER_LIST_BLOBS, target, deadline, "Blobs", "Blob", **asked, hear=answers.hear)
     try:
-        for item in pages(found, target, deadline):
+        for item in (item for found in pages for item in found.items):
             yield parse_state(item, Address(Kind.BLOB, (target.address.container, item.name)), answers.date)
     except NotFound as error:
         raise error.but(message=f"there is no container {target.address.container}") from error
 
 
-def parse_state(item: Any, address: Address, answered_at: datetime | None) -> LeaseState:
-    """Return the state of a lease as the SDK's item of a listing tells it."""
+def parse_state(item: Listed, address: Address, answered_at: datetime | None) -> LeaseState:
+    """Return the state of a lease as an item of a listing tells it."""
     return LeaseState(
         address=str(address),
         state=str(item.lease.state),
@@ -358,8 +347,8 @@ def parse_state(item: Any, address: Address, answered_at: datetime | None) -> Le
         duration=item.lease.duration,
         etag=quote_etag(item.etag),
         last_modified=item.last_modified,
-        metadata=item.metadata or {},
+        metadata=item.metadata,
         answered_at=answered_at,
-        blob_type=_read_blob_type(item),
-        created_at=getattr(item, "creation_time", None),
+        blob_type=item.blob_type,
+        created_at=item.creation_time,
     )

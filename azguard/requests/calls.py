@@ -24,12 +24,13 @@ from azguard.requests.commits import NotSent
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import BUSY, Answers
 from azguard.requests.service_errors import NOT_IMPLEMENTED, is_unreadable, service_code, status, translate
-from azguard.wire import sdk, throttling
+from azguard.wire import throttling
 from azguard.wire.call import call as send
 from azguard.wire.client import CONNECT_SECONDS, Limits, default_limits
 from azguard.wire.failures import NotConnected, find_failure
 from azguard.wire.items import Page, parse_page
 from azguard.wire.operations.blobs import BLOB_GET_BLOCK_LIST
+from azguard.wire.operations.shares import SHARE_GET_STATS
 from azguard.wire.rows import Operation
 
 T = TypeVar("T")
@@ -265,20 +266,14 @@ def ask_service_time(account: Account, kind: Kind, deadline: Deadline) -> dateti
     # A name that nothing has.
     name = uuid.uuid4().hex
     answers = Answers()
+    given: dict[str, Any] = {"hear": answers.hear}
     if kind.service == "file":
-        nothing = Target(account, Address(Kind.SHARE, (name,)))
-        share = sdk.share(account, nothing.address)
-
-        def ask_nothing(timeouts: Mapping[str, Any]) -> object:
-            return share.get_share_stats(raw_response_hook=answers.hear, **timeouts)
+        nothing, operation = Target(account, Address(Kind.SHARE, (name,))), SHARE_GET_STATS
     else:
-        nothing = Target(account, Address(Kind.BLOB, (name, name)))
-
-        def ask_nothing(timeouts: Mapping[str, Any]) -> object:
-            return send(BLOB_GET_BLOCK_LIST, nothing, timeouts, hear=answers.hear, blocklisttype="committed")
-
+        nothing, operation = Target(account, Address(Kind.BLOB, (name, name))), BLOB_GET_BLOCK_LIST
+        given["blocklisttype"] = "committed"
     try:
-        read(ask_nothing, nothing, deadline)
+        read(lambda timeouts: send(operation, nothing, timeouts, **given), nothing, deadline)
     except Unavailable:
         raise
     except AzguardError:

@@ -1,19 +1,45 @@
 """An account whose listings a test writes down: containers, the blobs in them, and which of them may not be listed."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from itertools import islice
-from types import SimpleNamespace
-from typing import Any
+from typing import NamedTuple
+from urllib.parse import parse_qs, unquote, urlsplit
+from xml.sax.saxutils import escape
 
-from azure.core.exceptions import HttpResponseError
-
-from azguard.accounts.account import Auth
+from azguard.accounts.account import Account, Auth
+from azguard.wire.connections import Reply
+from tests.support.answering_client import AnsweringClient, Asked, reply
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 _PAGE = 1000
 _DATE = {"Date": "Sun, 22 Nov 2026 12:00:00 GMT"}
+
+
+class Item(NamedTuple):
+    """A blob, or a container, of a listing."""
+
+    name: str
+    state: str
+    metadata: Mapping[str, str]
+    duration: str | None
+    age_seconds: float
+    blob_type: str
+
+    def write(self, tag: str) -> str:
+        """Return it as the service lists it."""
+        status = "locked" if self.state in ("leased", "breaking") else "unlocked"
+        facts = {
+            "Last-Modified": format_datetime(NOW - timedelta(seconds=self.age_seconds), usegmt=True),
+            "Etag": '"0x1"',
+            "LeaseStatus": status,
+            "LeaseState": self.state,
+            "LeaseDuration": self.duration or ("fixed" if self.state == "leased" else ""),
+            "BlobType": self.blob_type,
+        }
+        name, properties, metadata = _write({"Name": self.name}), _write(facts), _write(self.metadata)
+        return f"<{tag}>{name}<Properties>{properties}</Properties><Metadata>{metadata}</Metadata></{tag}>"
 
 
 def item(
@@ -24,109 +50,69 @@ def item(
     duration: str | None = None,
     age_seconds: float = 0,
     blob_type: str = "BlockBlob",
-) -> Any:
-    """Return a blob, or a container, as the SDK lists it."""
-    status = "locked" if state in ("leased", "breaking") else "unlocked"
-    usual = "fixed" if state == "leased" else None
-    return SimpleNamespace(
-        name=name,
-        lease=SimpleNamespace(state=state, status=status, duration=duration or usual),
-        etag='"0x1"',
-        last_modified=NOW - timedelta(seconds=age_seconds),
-        metadata=dict(metadata or {}),
-        blob_type=blob_type,
-    )
+) -> Item:
+    """Return a blob, or a container, of a listing."""
+    return Item(name, state, metadata or {}, duration, age_seconds, blob_type)
 
 
-def refusal(status: int, code: str) -> HttpResponseError:
-    """Return a refusal of the service as the SDK raises it."""
-    error = HttpResponseError(message=code)
-    error.status_code = status
-    error.error_code = code  # type: ignore[attr-defined]  # as the SDK's own handler of errors sets it
-    return error
+def refusal(status: int, code: str) -> Reply:
+    """Return a refusal of the service."""
+    text = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{code}</Message></Error>"
+    return reply(status, {**_DATE, "x-ms-error-code": code}, text.encode())
 
 
-def _answer(hook: Callable[[Any], None]) -> None:
-    request = SimpleNamespace(headers={})
-    answer = SimpleNamespace(status_code=200, headers=_DATE, request=request, body=bytes)
-    hook(SimpleNamespace(http_response=answer))
-
-
-@dataclass(frozen=True)
-class _Pager:
-    """A listing of the SDK's: a page, or the error instead of it."""
-
-    items: Iterable[Any]
-    error: Exception | None
-    hook: Callable[[Any], None]
-
-    def by_page(self) -> Iterator[list[Any]]:
-        items = iter(self.items)
-        pages = iter(lambda: list(islice(items, _PAGE)), [])
-
-        def fetch() -> list[Any] | None:
-            _answer(self.hook)
-            if self.error is not None:
-                raise self.error
-            return next(pages, None)
-
-        return _Pages(fetch)
-
-
-@dataclass
-class _Pages(Iterator[list[Any]]):
-    """The pages of a listing; no generator, which a failure would end: the SDK's own can be asked again."""
-
-    fetch: Callable[[], list[Any] | None]
-    #: Where the next page begins: none of a test is long enough to lead back.
-    continuation_token: None = None
-
-    def __next__(self) -> list[Any]:
-        if (page := self.fetch()) is None:
-            raise StopIteration
-        return page
-
-
-@dataclass
-class ListedAccount:
+class ListedAccount(AnsweringClient):
     """The account: what is in each container, in order of name."""
 
-    blobs: Mapping[str, Iterable[Any]]
-    #: The error instead of the listing of a container.
-    errors: Mapping[str, Exception] = field(default_factory=dict)
-    endpoints: Mapping[str, str] = field(default_factory=lambda: {"blob": "http://127.0.0.1/a"})
-    leased_containers: Mapping[str, Any] = field(default_factory=dict)
-    contents: Mapping[str, bytes] = field(default_factory=dict)
-    #: The containers whose blobs were asked for.
-    asked: list[str] = field(default_factory=list)
+    def __init__(
+        self,
+        blobs: Mapping[str, Iterable[Item]],
+        *,
+        errors: Mapping[str, Reply] | None = None,
+        leased_containers: Mapping[str, Item] | None = None,
+        contents: Mapping[str, bytes] | None = None,
+    ) -> None:
+        self._blobs = blobs
+        # The answer instead of the listing of a container.
+        self._errors = errors or {}
+        self._leased_containers = leased_containers or {}
+        self._contents = contents or {}
+        # What of a container is not listed yet.
+        self._rest: dict[str, Iterator[Item]] = {}
+        #: The containers whose blobs were asked for.
+        self.asked: list[str] = []
+        endpoints = {"blob": "https://acc.blob.core.windows.net"}
+        self.account = Account("acc", endpoints, Auth.ANONYMOUS, None, {"client": self})
 
-    auth: Auth = Auth.ANONYMOUS
-    secret: str | None = None
+    def answer(self, asked: Asked) -> Reply:
+        parts = urlsplit(asked.url)
+        path = unquote(parts.path).strip("/")
+        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        if "comp" not in query:
+            return reply(206, _DATE, self._contents.get(path, b""))
+        return self._list_blobs(path, query) if path else self._list_containers(query.get("prefix", ""))
 
-    def endpoint(self, _service: str) -> str:
-        return "https://acc.blob.core.windows.net"
+    def _list_containers(self, prefix: str) -> Reply:
+        names = sorted(name for name in self._blobs if name.startswith(prefix))
+        found = [self._leased_containers.get(name) or item(name) for name in names]
+        return _build_page("Container", found)
 
-    def keep(self, _name: str, _make: Callable[[], Any]) -> Any:
-        """Return what stands for the SDK's client of the service."""
-        return SimpleNamespace(
-            list_containers=self._list_containers,
-            get_container_client=self._find_container,
-            get_blob_client=self._find_blob,
-        )
+    def _list_blobs(self, container: str, query: Mapping[str, str]) -> Reply:
+        if "marker" not in query:
+            self.asked.append(container)
+            begins = query.get("prefix", "")
+            self._rest[container] = (each for each in self._blobs[container] if each.name.startswith(begins))
+        if container in self._errors:
+            return self._errors[container]
+        found = list(islice(self._rest[container], _PAGE))
+        return _build_page("Blob", found, found[-1].name if len(found) == _PAGE else "")
 
-    def _list_containers(self, name_starts_with: str | None, raw_response_hook: Any, **_: Any) -> _Pager:
-        names = sorted(name for name in self.blobs if name.startswith(name_starts_with or ""))
-        found = [self.leased_containers.get(name) or item(name) for name in names]
-        return _Pager(found, None, raw_response_hook)
 
-    def _find_container(self, name: str) -> Any:
-        def list_blobs(name_starts_with: str | None, raw_response_hook: Any, **_: Any) -> _Pager:
-            self.asked.append(name)
-            found = (each for each in self.blobs[name] if each.name.startswith(name_starts_with or ""))
-            return _Pager(found, self.errors.get(name), raw_response_hook)
+def _build_page(tag: str, items: Iterable[Item], marker: str = "") -> Reply:
+    listed = "".join(each.write(tag) for each in items)
+    text = f"<EnumerationResults><{tag}s>{listed}</{tag}s>{_write({'NextMarker': marker})}</EnumerationResults>"
+    return reply(200, _DATE, text.encode())
 
-        return SimpleNamespace(list_blobs=list_blobs)
 
-    def _find_blob(self, container: str, name: str, *_: Any, **__: Any) -> Any:
-        content = self.contents.get(f"{container}/{name}", b"")
-        return SimpleNamespace(download_blob=lambda **_: SimpleNamespace(readall=lambda: content))
+def _write(facts: Mapping[str, str]) -> str:
+    return "".join(f"<{name}>{escape(value)}</{name}>" for name, value in facts.items())

@@ -82,5 +82,11 @@ CONTAINER_LEASE_BREAK = free("container.lease_break", "lease-container", DATES, 
 CONTAINER_LIST_BLOBS = reads(
     "container.list_blobs",
     "list-blobs",
-    http=speaks("GET", "list", sends="prefix delimiter marker maxresults include"),
+    http=speaks(
+        "GET",
+        "list",
+        path="{name}",
+        query=(("restype", "container"),),
+        sends="prefix delimiter marker maxresults include",
+    ),
 )

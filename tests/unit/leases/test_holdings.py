@@ -24,8 +24,7 @@ def listed(account: ListedAccount, selection: Selection | None = None) -> tuple[
     """Return what is found, the listing, and the containers that were reported."""
     reported: list[AzguardError] = []
     listing = HoldingsList(selection or Selection(), Deadline(1.0), reported.append)
-    account_: Any = account
-    found = list(listing.of_account(account_))
+    found = list(listing.of_account(account.account))
     return found, listing, [str(each.address) for each in reported]
 
 
@@ -74,7 +73,7 @@ def test_no_more_is_read_ahead_than_a_page_and_some_findings() -> None:
             read[0] += 1
             yield item(f"{read[0]:09}", "leased")
 
-    account: Any = ListedAccount({"a": many()})
+    account = ListedAccount({"a": many()}).account
     found: Any = HoldingsList(Selection(), Deadline(1.0), lambda error: None).of_account(account)
     ahead = [read[0] - number for number, _ in enumerate(islice(found, 9_000))]
     found.close()
@@ -82,7 +81,7 @@ def test_no_more_is_read_ahead_than_a_page_and_some_findings() -> None:
 
 
 def test_a_reader_that_stops_early_leaves_no_thread_waiting() -> None:
-    account: Any = ListedAccount({name: [item(f"{n:05}", "leased") for n in range(2000)] for name in "ab"})
+    account = ListedAccount({name: [item(f"{n:05}", "leased") for n in range(2000)] for name in "ab"}).account
     found: Any = HoldingsList(Selection(), Deadline(1.0), lambda error: None).of_account(account)
     assert next(found).address == "blob:a/00000"
     found.close()

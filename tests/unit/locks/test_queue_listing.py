@@ -28,8 +28,7 @@ OTHERS = (item("deploy/x"), item("deploy 2"), item("deploy-2", "leased"))
 
 
 def look(*items: Any) -> QueueLook:
-    account: Any = ListedAccount({"locks": items})
-    return queue.look(Target(account, LOCK), Deadline(1))
+    return queue.look(Target(ListedAccount({"locks": items}).account, LOCK), Deadline(1))
 
 
 def describe(seen: QueueLook) -> tuple[bool, list[int], int]:
