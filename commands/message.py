@@ -29,7 +29,7 @@ from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import at_most_one, checked, needs, one_of
 from azguard.errors import UsageError
-from azguard.queues import message_body, messages, queues
+from azguard.queues import message_format, messages, queues
 from azguard.resources.existence import require_empty
 from azguard.wire.operations.queues import (
     QUEUE_CLEAR_MESSAGES,
@@ -54,7 +54,7 @@ class MessagePutOptions:
     text: Annotated[str | None, argument("[TEXT]", "The content itself.")] = None
     content: Content = None
     file: Annotated[str | None, option("--file, -f", "FILE|-", "Read this file; by default, stdin.")] = None
-    encoding: Encoding = message_body.TEXT
+    encoding: Encoding = message_format.TEXT
     time_to_live: Annotated[int, option("--time-to-live", "DURATION|-1", "Keep it this long; -1: for ever.", LIFE)] = (
         _LONGEST_SECONDS
     )
@@ -108,7 +108,7 @@ class ChangeOptions:
 
     content: Content = None
     file: ContentFile = None
-    encoding: Encoding = message_body.TEXT
+    encoding: Encoding = message_format.TEXT
     visibility_timeout: Annotated[
         int | None, option("--visibility-timeout", "DURATION", "Hide it this long from now: 0 to 7d.", HIDING)
     ] = None
@@ -143,20 +143,20 @@ def _read_text(content: str | None, file: str | None, encoding: str, *, allow_em
         read = content.encode("utf-8", "surrogateescape")
     else:
         with streams.source(file, typed="--content TEXT") as stream:
-            read = stream.read(message_body.MOST_BYTES + 1)
-        if len(read) > message_body.MOST_BYTES:
+            read = stream.read(message_format.MOST_BYTES + 1)
+        if len(read) > message_format.MOST_BYTES:
             raise UsageError(
-                f"the content has more than {message_body.MOST_BYTES:,} bytes, which is all that a message holds",
+                f"the content has more than {message_format.MOST_BYTES:,} bytes, which is all that a message holds",
                 reason="message_too_large",
             )
     if not read and not allow_empty:
         raise UsageError("there is nothing to put: the content is empty", hint="if that is meant: --allow-empty")
-    return message_body.encode(read, encoding)
+    return message_format.encode(read, encoding)
 
 
 def warn_of_readers(env: Environment, text: str | None, encoding: str) -> None:
     """Warn of a message that is sent as encoded already, and is not what readers of base64 decode."""
-    if text is not None and encoding == message_body.RAW and message_body.Body.of(text).decoded is None:
+    if text is not None and encoding == message_format.RAW and message_format.Body.of(text).decoded is None:
         env.out.warn(f"the content is not base64: {POISONED}")
 
 
@@ -197,7 +197,7 @@ def get(
     visibility_timeout: Annotated[
         int, option("--visibility-timeout", "DURATION", "Hide them this long: 1s to 7d.", HIDING_OF_RECEIVED)
     ] = 30,
-    encoding: Encoding = message_body.TEXT,
+    encoding: Encoding = message_format.TEXT,
     file: BodyFile = None,
 ) -> None:
     """Receive messages: they are hidden for a time, and their receipts are remembered.

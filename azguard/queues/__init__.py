@@ -1,8 +1,7 @@
 """Queues and their messages.
 
-``queues``           queues: create, list, show, count, delete; their metadata and access policies
-``messages``         put, receive, peek, update, delete and clear messages, and which receipt a write names
-``message_body``     what a message holds: text or base64, and how much of it
-``message_results``  messages as commands show them
-``moving``           move messages from one queue to another
+``queues``          queues: create, list, show, count, delete; their metadata and access policies
+``messages``        put, receive, peek, update, delete and clear messages, and which receipt a write names
+``message_format``  what a message holds, text or base64; messages as the service tells them and as commands show them
+``moving``          move messages from one queue to another
 """

@@ -14,7 +14,7 @@ from azguard.accounts.account import Target
 from azguard.errors import AzguardError, BadRequest, Changed, NotFound, OutcomeUnknown
 from azguard.guards import versions
 from azguard.guards.versions import Remembered
-from azguard.queues.message_results import (
+from azguard.queues.message_format import (
     MessageDone,
     MessagePeeked,
     MessagePut,

@@ -17,8 +17,8 @@ from azguard import columns, times
 from azguard.accounts.account import Target
 from azguard.address import Kind, parse
 from azguard.errors import AzguardError, Forbidden, OutcomeUnknown, Partial, Unavailable, UsageError
-from azguard.queues import message_body, messages, queues
-from azguard.queues.message_results import Received
+from azguard.queues import message_format, messages, queues
+from azguard.queues.message_format import Received
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import FAILED, UNKNOWN, Done, StoppableClock, conclude, run_phases
 
@@ -173,7 +173,7 @@ class _Run:
             begun = times.read_boot_clock()
             most = min(messages.MOST_MESSAGES, left)
             with self.receiving:
-                batch = messages.receive(self.move.source, most, HIDDEN_SECONDS, message_body.TEXT, self._deadline())
+                batch = messages.receive(self.move.source, most, HIDDEN_SECONDS, message_format.TEXT, self._deadline())
                 self.held |= {str(each.target.address): each for each in batch}
             for each in batch:
                 # Received once more, after its time was over: put once more it could be there twice.

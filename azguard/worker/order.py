@@ -19,7 +19,7 @@ from azguard.errors import Exists, NotFound
 from azguard.processes.channel import wait_readable
 from azguard.processes.command_place import CommandEnd, CommandOrder
 from azguard.queues import messages, queues
-from azguard.queues.message_results import Received
+from azguard.queues.message_format import Received
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op
 from azguard.times import iso

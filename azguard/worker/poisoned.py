@@ -20,7 +20,7 @@ from azguard.address import Address, Kind, parse
 from azguard.errors import AzguardError, Exists, NotFound, UsageError
 from azguard.guards.resolve import Conditions
 from azguard.queues import messages, queues
-from azguard.queues.message_results import MessagePeeked
+from azguard.queues.message_format import MessagePeeked
 from azguard.queues.moving import POISON_SUFFIX
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from azguard.accounts.account import Target
-from azguard.queues.message_body import TEXT
+from azguard.queues.message_format import TEXT
 from azguard.requests.deadline import Deadline
 
 #: The exit status for a message that is bad, as in sysexits.h.

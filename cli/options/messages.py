@@ -19,8 +19,8 @@ from azguard.cli.parsing.rows import argument, option
 from azguard.cli.rules.engine import checked
 from azguard.errors import NotFound, OutputFailed, UsageError
 from azguard.guards.versions import SeenVersion
-from azguard.queues import message_body
-from azguard.queues.message_results import MessageReceived, MessageWritten, Received
+from azguard.queues import message_format
+from azguard.queues.message_format import MessageReceived, MessageWritten, Received
 from azguard.queues.messages import MOST_MESSAGES, Receipt, choose_receipt
 from azguard.times import iso
 
@@ -151,7 +151,7 @@ def deliver_received(env: Environment, received: Sequence[Received], encoding: s
         env.out.flush()
         raise _build_not_found(body)
     for each in received:
-        if encoding != message_body.TEXT and not each.shown.is_base64:
+        if encoding != message_format.TEXT and not each.shown.is_base64:
             env.out.warn(f"{each.target} is not base64: {POISONED}")
     is_whole = env.out.format != "none" and env.out.query is None and to_stream(sys.stdout).is_kept
     if is_whole or body is not None:

@@ -25,7 +25,7 @@ from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import checked, needs
 from azguard.errors import UsageError
-from azguard.queues import message_body
+from azguard.queues import message_format
 from azguard.worker.results import Outcome, WorkCounts
 from azguard.worker.settings import (
     MAX_DEQUEUE,
@@ -108,7 +108,7 @@ def describe(queue: str, counts: WorkCounts) -> str:
 class WorkOptions:
     """The options of queue work, as typed."""
 
-    encoding: Encoding = message_body.TEXT
+    encoding: Encoding = message_format.TEXT
     jobs: Annotated[int, option("--jobs", "N", "Run N commands at a time.", whole(1, _MOST_JOBS))] = 1
     drain: Annotated[bool, flag("--drain", "End when the queue is empty.")] = False
     max_messages: Annotated[int | None, option("--max-messages", "N", "End after N messages.", COUNT)] = None

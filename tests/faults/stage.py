@@ -24,8 +24,8 @@ from azguard.cache.reads import Reads
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import POSITION, Conditions, resolve
 from azguard.guards.versions import SeenVersion
-from azguard.queues import message_body, messages, queues
-from azguard.queues.message_results import MessageReceived, MessageWritten
+from azguard.queues import message_format, messages, queues
+from azguard.queues.message_format import MessageReceived, MessageWritten
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op
 from azguard.tables.updates import VersionedEntity
@@ -116,7 +116,7 @@ class ScopeStage:
     def receive_message(self) -> None:
         self.put_message()
         queue = self._locate(self.queue, Kind.QUEUE)
-        for each in messages.receive(queue, 1, _HIDDEN_SECONDS, message_body.TEXT, Deadline()):
+        for each in messages.receive(queue, 1, _HIDDEN_SECONDS, message_format.TEXT, Deadline()):
             self._record_receipt(each.shown)
 
     def make_poison(self) -> None:

@@ -11,8 +11,7 @@ from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError
 from azguard.processes.command_place import CommandEnd, CommandOrder
-from azguard.queues.message_body import Body
-from azguard.queues.message_results import MessageReceived, Received
+from azguard.queues.message_format import Body, MessageReceived, Received
 from azguard.worker.order import MessageReceipt, Taken
 from azguard.worker.settings import WorkSettings
 

@@ -10,7 +10,7 @@ from azguard.files.files import FileRenamed
 from azguard.files.replacing import FilePut
 from azguard.files.shares import ShareShown
 from azguard.leases.breaking import BreakDone
-from azguard.queues.message_results import MessagePut
+from azguard.queues.message_format import MessagePut
 from azguard.tables.transactions import ItemWritten
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from azguard.errors import Partial, Unavailable
 from azguard.queues import messages, moving
-from azguard.queues.message_results import Received
+from azguard.queues.message_format import Received
 from azguard.queues.moving import Move, QueueMoved
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline
