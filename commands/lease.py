@@ -19,7 +19,7 @@ from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import at_most_one, checked, excludes, needs, one_of
 from azguard.errors import UsageError
-from azguard.guards.values import parse_guid
+from azguard.guards.requested import parse_guid
 from azguard.leases import own as held_leases
 from azguard.leases import shown
 from azguard.leases import state as lease_state

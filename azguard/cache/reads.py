@@ -176,11 +176,11 @@ class Reads:
         """
         if asked is None:
             return self.outer_lease(target)
-        from azguard.guards import values
+        from azguard.guards import requested
 
         if asked == _HELD:
             self._refuse_another_jobs(target)
-        return values.resolve_lease_id(asked, self.find_held_id(target) if asked == _HELD else None)
+        return requested.resolve_lease_id(asked, self.find_held_id(target) if asked == _HELD else None)
 
     def find_held_id(self, target: Target) -> str | None:
         """Return the id of the lease held on a resource: by the lock run around us, else by this scope in this job."""

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from azguard.accounts.account import Target
 from azguard.errors import Changed, UsageError
 from azguard.guards import requested, versions
-from azguard.guards import values as condition_values
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.versions import Remembered
 from azguard.wire.operations.blobs import BLOB_SET_TIER
@@ -103,15 +102,15 @@ def resolve(
     requested.check(operation, asked)
     values = asked.values
     own = [condition for condition in values if not condition.of_source]
-    lease_id = _lease_id(asked, known)
+    lease_id = requested.resolve_lease_id(asked.lease_id, known.lease)
     headers = {
-        condition.header: condition_values.resolve(operation, condition, value, known, target)
+        condition.header: requested.resolve_value(operation, condition, value, known, target)
         for condition, value in values.items()
     }
     if asked.fence is not None:
         return _with_fence(asked, headers, lease_id, target)
     if asked.etag is not None:
-        etag = condition_values.etag(operation, asked.etag, "etag", known, target)
+        etag = requested.resolve_etag(operation, asked.etag, "etag", known, target)
         return _with_etag(operation, headers, etag, lease_id, known, allow_race=asked.allow_race)
     if asked.last_writer_wins and target.kind.service == "table" and Condition.IF_MATCH in operation.honours:
         headers = {Condition.IF_MATCH.header: "*"}  # without If-Match the service would create what is missing
@@ -130,12 +129,6 @@ def resolve(
         length=known.length(expected),
         blob_type=known.blob_type(expected),
     )
-
-
-def _lease_id(asked: RequestedConditions, known: Remembered) -> str | None:
-    if asked.lease_id is None:
-        return None
-    return condition_values.resolve_lease_id(asked.lease_id, known.lease)
 
 
 def _default_guard(

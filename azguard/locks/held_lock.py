@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from azguard import times
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, Locked, NotFound, Unavailable
-from azguard.guards import values
+from azguard.guards import requested
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions, owner_records, owners, state
 from azguard.leases.owner_records import Version
@@ -317,4 +317,4 @@ def _find_holder(state: LeaseState) -> Owner | None:
     if state.state != "leased" or state.duration != _INFINITE:
         return None
     owner = owners.read_owner(state.metadata)
-    return owner if owner is not None and values.is_guid(owner.lease_id or "") else None
+    return owner if owner is not None and requested.is_guid(owner.lease_id or "") else None

@@ -20,7 +20,7 @@ from azguard import ci_jobs, times
 from azguard.atomic_files import write_atomically
 from azguard.errors import ConfigError
 from azguard.folders import HOLD, explain_unwritable, make_private
-from azguard.guards.values import is_guid
+from azguard.guards.requested import is_guid
 from azguard.processes import identity, locked_file
 from azguard.processes.identity import KnownProcess
 

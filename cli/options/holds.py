@@ -18,7 +18,7 @@ from azguard.cli.options.types import DURATION, ValueType, whole
 from azguard.cli.parsing.rows import flag, option
 from azguard.cli.rules.engine import at_most_one, checked, excludes, needs, only_for
 from azguard.errors import AzguardError, GaveUp, LockLost, UsageError
-from azguard.guards.values import parse_guid
+from azguard.guards.requested import parse_guid
 from azguard.locks import background_holder, environment, job_locks, queue, readers
 from azguard.locks.background_holder import HoldPlan
 from azguard.locks.hold_records import HoldRecord

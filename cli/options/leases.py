@@ -16,8 +16,8 @@ from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import flag, option
 from azguard.cli.rules.engine import at_most_one, checked, excludes
 from azguard.errors import UsageError
+from azguard.guards.requested import HELD
 from azguard.guards.resolve import Conditions
-from azguard.guards.values import HELD
 from azguard.leases import breaking, own, owner_records, owners, recorded, shown
 from azguard.leases.actions import LONGEST, LONGEST_BREAK, SHORTEST, LeaseDone
 from azguard.leases.kinds import Action, operation_of
