@@ -16,8 +16,20 @@ from azguard.requests import trace
 from azguard.requests.deadline import Deadline
 from azguard.times import iso
 from azguard.worker.order import CommandRunner, Inbox, Taken, build_order, find_facts
-from azguard.worker.results import FINAL, HandledMessage, MessageVerdict, Outcome, judge, judge_failure
-from azguard.worker.settings import Claimed, Claims, DoneBefore, HeldByAnother, MessageFacts, WorkSettings
+from azguard.worker.settings import (
+    FINAL,
+    Claimed,
+    Claims,
+    DoneBefore,
+    HandledMessage,
+    HeldByAnother,
+    MessageFacts,
+    MessageVerdict,
+    Outcome,
+    WorkSettings,
+    judge,
+    judge_failure,
+)
 
 # How soon an update is tried again that failed.
 _AGAIN_SECONDS = 1.0

@@ -21,12 +21,11 @@ from azguard.processes.signals import handle_unless_ignored
 from azguard.queues.messages import MOST_MESSAGES
 from azguard.requests import trace
 from azguard.times import iso
-from azguard.worker.events import Events, MetricsFile
 from azguard.worker.handling import MessageHandling
 from azguard.worker.order import Bell, Crew, Inbox, QueueInbox, Taken, Workplace
 from azguard.worker.poisoned import PoisonReasons
-from azguard.worker.results import Counts, HandledMessage, Outcome, WorkCounts, WorkEnd, summarize
-from azguard.worker.settings import WorkSettings
+from azguard.worker.reports import Counts, Events, MetricsFile, WorkCounts, WorkEnd, summarize
+from azguard.worker.settings import HandledMessage, Outcome, WorkSettings
 
 _FIRST_PAUSE_SECONDS = 0.1
 # As everything in azguard waits.

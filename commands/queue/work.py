@@ -26,18 +26,19 @@ from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import checked, needs
 from azguard.errors import UsageError
 from azguard.queues import message_format
-from azguard.worker.results import Outcome, WorkCounts
+from azguard.worker.reports import WorkCounts
 from azguard.worker.settings import (
     MAX_DEQUEUE,
     MAX_POISON,
     POISON_STATUS,
     RETRY_SECONDS,
     VISIBILITY_SECONDS,
+    Outcome,
     WorkSettings,
 )
 
 if TYPE_CHECKING:
-    from azguard.worker.results import WorkEnd
+    from azguard.worker.reports import WorkEnd
 
 app = Group("A worker: work.")
 _MOST_JOBS = 64
@@ -48,7 +49,7 @@ _LONGEST_NAME = 63
 
 
 def _read_poison_status(text: str, name: str) -> int:
-    from azguard.worker.results import AGAIN_STATUS
+    from azguard.worker.settings import AGAIN_STATUS
 
     found = values.whole(text, name, 1, 255)
     if found == AGAIN_STATUS:

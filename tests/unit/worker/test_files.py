@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from azguard.errors import UsageError
-from azguard.worker.events import Events, MetricsFile, build_metrics
-from azguard.worker.results import Counts, Outcome
+from azguard.worker.reports import Counts, Events, MetricsFile, build_metrics
+from azguard.worker.settings import Outcome
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 # https://prometheus.io/docs/specs/om/open_metrics_spec/: what a line may be, for the kinds that a worker has.

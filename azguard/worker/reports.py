@@ -1,28 +1,178 @@
-"""The files of a worker: events, a JSON line for each thing that happened to a message; and its counts as OpenMetrics.
+"""What a worker tells: the counts of outcomes, its summary, and two files.
 
-Workers may share one file: each line is appended whole, by one write. A file that was moved is begun anew. A line that
-cannot be written is told once and counted, and the work goes on: messages matter more than the record of them. The file
-of counts is replaced whole.
+**Events.** A JSON line for each thing that happened to a message. Workers may share one file: each line is appended
+whole, by one write. A file that was moved is begun anew. A line that cannot be written is told once and counted; the
+work goes on: messages matter more than the record of them.
 
-The format of counts: https://prometheus.io/docs/specs/om/open_metrics_spec/
+**Metrics.** The counts as OpenMetrics, in a file that is replaced whole:
+https://prometheus.io/docs/specs/om/open_metrics_spec/
 """
 
 import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, ClassVar
 
+from azguard import columns
 from azguard.atomic_files import write_atomically
-from azguard.errors import UsageError
+from azguard.errors import AzguardError, UsageError
 from azguard.times import iso
-from azguard.worker.results import WorkCounts
+from azguard.worker.settings import Outcome
 
+# So many of them are kept apart; with more, the worker has not handled all.
+_MOST_APART = 10_000
+# How a message ends that is not handled: it comes again.
+_NOT_HANDLED = (Outcome.FAILED, Outcome.LOST, Outcome.UNSETTLED)
+_COLUMNS = ("received", "done", "retried", "failed", "poisoned", "lost")
 _PERIOD_SECONDS = 5.0
 _PREFIX = "azguard_queue"
+
+
+@dataclass(frozen=True)
+class WorkCounts:
+    """The counts at one moment."""
+
+    received: int
+    #: How many messages are being handled.
+    running: int
+    outcomes: Mapping[Outcome, int]
+    #: Of all commands that have ended.
+    command_seconds: float
+    commands: int
+    #: Receives whose answers were lost.
+    receives_in_doubt: int
+    #: Whether no message went to the poison queue, and the last handling of each was no failure.
+    are_all_handled: bool
+    #: Since the worker began.
+    seconds: float
+
+
+class Counts:
+    """Counts of several threads."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._began = now()
+        self._lock = threading.Lock()
+        self._outcomes: Counter[Outcome] = Counter()
+        self._received = 0
+        self._running = 0
+        self._not_handled: set[str] = set()
+        self._command_seconds = 0.0
+        self._commands = 0
+        self._receives_in_doubt = 0
+
+    def note_received(self, number: int) -> None:
+        with self._lock:
+            self._received += number
+            self._running += number
+
+    def note_receive_in_doubt(self) -> None:
+        with self._lock:
+            self._receives_in_doubt += 1
+
+    def note_command(self, seconds: float) -> None:
+        with self._lock:
+            self._commands += 1
+            self._command_seconds += seconds
+
+    def note_end(self, outcome: Outcome, message_id: str) -> None:
+        """Count a message whose handling ended; what is tried again in this run counts as it ended last."""
+        with self._lock:
+            self._running -= 1
+            self._outcomes[outcome] += 1
+            if len(self._not_handled) >= _MOST_APART:
+                return
+            if outcome in _NOT_HANDLED:
+                self._not_handled.add(message_id)
+            else:
+                self._not_handled.discard(message_id)
+
+    def take(self) -> WorkCounts:
+        with self._lock:
+            return WorkCounts(
+                received=self._received,
+                running=self._running,
+                outcomes=MappingProxyType({each: self._outcomes[each] for each in Outcome}),
+                command_seconds=self._command_seconds,
+                commands=self._commands,
+                receives_in_doubt=self._receives_in_doubt,
+                are_all_handled=not (self._not_handled or self._outcomes[Outcome.POISONED]),
+                seconds=self._now() - self._began,
+            )
+
+
+@dataclass(frozen=True)
+class WorkSummary:
+    """What a worker did: how many messages it received, and their outcomes."""
+
+    COLUMNS: ClassVar = (
+        columns.ADDRESS,
+        *(columns.Column(name=name, unit=columns.Unit.ITEMS) for name in _COLUMNS),
+        columns.Column(name="stopped_by"),
+    )
+
+    address: str
+    received: int
+    done: int
+    retried: int
+    failed: int
+    poisoned: int
+    lost: int
+    held: int
+    duplicates: int
+    #: Of a key that was done with another body.
+    duplicate_differs: int
+    released: int
+    unsettled: int
+    #: Receives whose answers were lost: what they received is hidden until its time is over.
+    receives_in_doubt: int
+    #: Lines that could not be written to the file of events.
+    events_lost: int
+    seconds: float
+    #: Why the worker ended: drained, max_messages, signal, second_signal, stop_after,
+    #: max_poison, strict or error.
+    stopped_by: str
+
+
+@dataclass(frozen=True)
+class WorkEnd:
+    """How a worker ended."""
+
+    summary: WorkSummary
+    status: int
+    #: Why it could not go on; None if it ended in order.
+    error: AzguardError | None = None
+
+
+def summarize(address: str, counts: WorkCounts, stopped_by: str, events_lost: int) -> WorkSummary:
+    """Return the summary of these counts."""
+    found = counts.outcomes
+    return WorkSummary(
+        address=address,
+        received=counts.received,
+        done=found[Outcome.DONE],
+        retried=found[Outcome.RETRIED],
+        failed=found[Outcome.FAILED],
+        poisoned=found[Outcome.POISONED],
+        lost=found[Outcome.LOST],
+        held=found[Outcome.HELD],
+        duplicates=found[Outcome.DUPLICATE],
+        duplicate_differs=found[Outcome.DUPLICATE_DIFFERS],
+        released=found[Outcome.RELEASED],
+        unsettled=found[Outcome.UNSETTLED],
+        receives_in_doubt=counts.receives_in_doubt,
+        events_lost=events_lost,
+        seconds=round(counts.seconds, 3),
+        stopped_by=stopped_by,
+    )
 
 
 class Events:
@@ -45,7 +195,6 @@ class Events:
         self.lost = 0
 
     def note(self, event: str, **facts: Any) -> None:
-        """Append an event."""
         if self._path is None or self._descriptor is None:
             return
         text = json.dumps({"time": iso(self._now()), "event": event, **facts}, ensure_ascii=False)
@@ -56,7 +205,6 @@ class Events:
             self._append(self._descriptor, line)
 
     def close(self) -> None:
-        """Close the file."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -139,12 +287,11 @@ class MetricsFile:
             raise UsageError(f"{self._path}: {error.strerror}", reason="work_file_not_writable") from None
 
     def write_if_due(self, counts: Callable[[], WorkCounts]) -> None:
-        """Write it if that was some seconds ago."""
         if self._path is not None and self._now() >= self._due:
             self.write(counts())
 
     def write(self, counts: WorkCounts) -> None:
-        """Write it now; that this fails is told once."""
+        """Write it now; a failure is told once."""
         if self._path is None:
             return
         try:
