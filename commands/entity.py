@@ -21,7 +21,7 @@ from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import checked
 from azguard.requests.lineage import fresh_op
 from azguard.resources import existence
-from azguard.tables import edm, entities, entity_json, filters, transactions, writes
+from azguard.tables import edm, entities, entity_json, transactions, writes
 from azguard.tables.entities import Stored
 from azguard.tables.entity_json import EntityCopy
 from azguard.tables.transaction_lines import LineReader
@@ -65,7 +65,7 @@ def get(env: Environment, entity: Entity, select: Select = None) -> None:
 
 @app.command(
     spec=common.operation(TABLE_ENTITY_QUERY),
-    rules=(checked("--filter --param", "each @NAME has one value", "filters.bind_parameters"),),
+    rules=(checked("--filter --param", "each @NAME has one value", "entities.bind_parameters"),),
 )
 def query(
     env: Environment,
@@ -94,7 +94,7 @@ def query(
     """
     target = env.locate(table, Kind.TABLE)
     env.conditions(target)
-    names, bound = select or [], filters.bind_parameters(filter_, param or ())
+    names, bound = select or [], entities.bind_parameters(filter_, param or ())
     pages = entities.query(target, bound, names, num_results, env.deadline)
     deliver(env, target, pages, names)
 

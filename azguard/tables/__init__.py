@@ -1,7 +1,7 @@
 """Tables and entities.
 
 ``tables``             tables: create, list, show, count, delete; their access policies
-``entities``           requests about entities; entities read, one or many
+``entities``           requests about entities; entities read, one or those that a filter finds
 ``writes``             writes of single entities, and their outcome where the answer is lost
 ``transactions``       many writes of one partition, all or none
 ``transaction_lines``  the JSON lines of a transaction
@@ -9,5 +9,4 @@
 ``update_many``        one update of every entity that matches
 ``entity_json``        entities as JSON text, printed and given; the built-in edits of their properties
 ``edm``                the types of properties, properties as typed words, and the limits of an entity
-``filters``            filters with bound values
 """

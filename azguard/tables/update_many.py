@@ -18,7 +18,7 @@ from azguard.address import Address, Kind
 from azguard.errors import NotFound, Partial, TransformFailed, Unavailable
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import FAILED, UNKNOWN, Done, StoppableClock, conclude, run_phases
-from azguard.tables import entities, filters
+from azguard.tables import entities
 from azguard.tables.edm import PARTITION_KEY, ROW_KEY
 from azguard.tables.entities import Stored
 from azguard.tables.updates import LedgeredEntity, VersionedEntity, is_row
@@ -267,9 +267,7 @@ class Matched:
 
     def _read_again(self, target: Target, deadline: Deadline) -> Stored | None:
         _, partition, row = target.address.parts
-        mine = (
-            f"{PARTITION_KEY} eq {filters.quote(partition)} and {ROW_KEY} eq {filters.quote(row)} and ({self._where})"
-        )
+        mine = f"{PARTITION_KEY} eq {entities.quote_text(partition)} and {ROW_KEY} eq {entities.quote_text(row)} and ({self._where})"
         found = (each for page in entities.read_pages(target, deadline, mine) for each in page)
         return next(found, None)
 

@@ -24,7 +24,7 @@ from azguard.queues.message_format import MessagePeeked
 from azguard.queues.moving import POISON_SUFFIX
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op
-from azguard.tables import entities, filters, tables, writes
+from azguard.tables import entities, tables, writes
 from azguard.tables.edm import PARTITION_KEY, ROW_KEY, Entity
 from azguard.tables.writes import EntityWrite, Verb
 from azguard.worker.once import POISONED, find_partition
@@ -142,7 +142,7 @@ def _shorten(text: str) -> str:
 
 def _read_rows(table: Target, queue: str, wanted: set[str], deadline: Deadline) -> dict[str, dict[str, Any]]:
     """Return the rows of a table about these messages, by the id of the poisoned copy."""
-    query = f"PartitionKey eq {filters.quote(find_partition(queue))} and state eq {filters.quote(POISONED)}"
+    query = f"PartitionKey eq {entities.quote_text(find_partition(queue))} and state eq {entities.quote_text(POISONED)}"
     found = {}
     try:
         for page in entities.read_pages(table, deadline, query):

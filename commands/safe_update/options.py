@@ -215,7 +215,7 @@ class UpdateOptions(WriteOptions, _EditOptions):
         needs("--status", "--op-id"),
         excludes("--status", "--dry-run --where", "it asks for the outcome of one update"),
         needs("--allow-empty --any-content", "CMD...", "it is about what a command prints"),
-        checked("--where --param", "each @NAME has one value", "filters.bind_parameters"),
+        checked("--where --param", "each @NAME has one value", "entities.bind_parameters"),
         checked("--op-id --where", "an id that azguard made is of one entity", "options.check_key"),
     )
 

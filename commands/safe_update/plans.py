@@ -121,11 +121,11 @@ def many(env: Environment, table: Target, given: UpdateOptions, typed: tuple[Typ
     Raises:
         UsageError: an edit or the filter is malformed.
     """
-    from azguard.tables import filters
+    from azguard.tables import entities
     from azguard.tables.update_many import ManyUpdates
 
     chosen, change_made = typed_edits.parse_edits(Kind.ENTITY, given, typed)
-    where = filters.bind_parameters(given.where, given.param or (), "where") or ""
+    where = entities.bind_parameters(given.where, given.param or (), "where") or ""
     return ManyUpdates(
         table=table,
         where=where,

@@ -13,10 +13,10 @@ from azguard.address import Address, Kind
 from azguard.faultproxy import proxy
 from azguard.faultproxy.proxy import Fault, Request
 from azguard.requests.deadline import Deadline
-from azguard.tables import filters
 from azguard.tables.entities import (
     Stored,
     as_printed,
+    bind_parameters,
     delete,
     find_address,
     get_selected,
@@ -310,7 +310,7 @@ def test_any_entity_comes_back_byte_for_byte(shared: tuple[CliWorld, str], rows:
         etag = insert(here, mine, {})
         sent[here.address] = json.dumps({"odata.etag": etag, **mine}, sort_keys=True)
         got[here.address] = written(get_selected(here, (), Deadline()))
-    mine_only = filters.bind_parameters("PartitionKey eq @p", [f"p={partition}"])
+    mine_only = bind_parameters("PartitionKey eq @p", [f"p={partition}"])
     pages = query(whole, mine_only, (), None, Deadline())
     found = {find_address(whole, each): written(each) for page in pages for each in page}
     assert (got, found) == (sent, sent)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from azguard.cli.words.hints import in_words
 from azguard.errors import UsageError
-from azguard.tables import edm, filters
+from azguard.tables import edm, entities
 from tests.support.cases import cases
 from tests.support.entity_strategies import values
 
@@ -40,7 +40,7 @@ _SUFFIXES = {kind: suffix for suffix, kind in edm.SUFFIXES.items()}
     ],
 )  # fmt: skip
 def test_a_parameter_takes_the_place_of_its_name(text: str | None, parameters: list[str], sent: str | None) -> None:
-    assert filters.bind_parameters(text, parameters) == sent
+    assert entities.bind_parameters(text, parameters) == sent
 
 
 @cases(
@@ -66,7 +66,7 @@ def test_a_parameter_takes_the_place_of_its_name(text: str | None, parameters: l
 )
 def test_a_filter_that_would_mean_something_else_is_refused(text: str, parameters: list[str], words: str) -> None:
     with pytest.raises(UsageError) as refused:
-        filters.bind_parameters(text, parameters)
+        entities.bind_parameters(text, parameters)
     told = in_words(refused.value)
     assert (told.message, bool(told.hint)) == (words, True)
 
@@ -75,7 +75,7 @@ def test_a_filter_that_would_mean_something_else_is_refused(text: str, parameter
 def test_a_bound_value_is_one_literal_and_nothing_more(typed: tuple[str, Any]) -> None:
     kind, value = typed
     text = value if isinstance(value, str) else str(value).lower()
-    sent = filters.bind_parameters("(a eq @v) and b eq 'it''s @v'", [f"v:{_SUFFIXES[kind]}={text}"])
+    sent = entities.bind_parameters("(a eq @v) and b eq 'it''s @v'", [f"v:{_SUFFIXES[kind]}={text}"])
     assert sent is not None
     literal = sent.removeprefix("(a eq ").removesuffix(") and b eq 'it''s @v'")
     assert re.fullmatch(r"(datetime|guid|X)?'([^']|'')*'|-?[0-9]+(\.[0-9]+|L)?|true|false", literal, re.DOTALL)
@@ -85,7 +85,7 @@ def test_a_bound_value_is_one_literal_and_nothing_more(typed: tuple[str, Any]) -
 @given(st.text("a '@p(),", max_size=30), st.text("'@p x", max_size=8))
 def test_outside_placeholders_a_filter_stays_as_it_was_typed(text: str, value: str) -> None:
     try:
-        sent = filters.bind_parameters(text, [f"p={value}"])
+        sent = entities.bind_parameters(text, [f"p={value}"])
     except UsageError:
         return
     mark = "'" + value.replace("'", "''") + "'"
