@@ -1,10 +1,9 @@
 """Trees of files: a folder of this machine and what a service keeps under a prefix, each file under its own guard.
 
-``local_files``   the files of a folder, where a name goes in it, and which hold what the service has
-``names``         which names are meant, listed, or taken for one: for trees of any size
-``items``         how each file ended, the summary, and whether the service is gone
-``runs``          the phases of a run, a few files at a time, and how far it came
-``uploads``       a folder into a service, and how each of its files is written
-``downloads``     out of a service into a folder
-``deletes``       what a service keeps under a prefix, and the directories that are empty then
+``local_files``  the files of a folder, where a name goes in it, and which hold what the service has
+``names``        which names are meant, listed, or taken for one: for trees of any size
+``runs``         a run: a few files at a time, how each of them ended, how far it came, and the summary
+``uploads``      a folder into a service, and how each of its files is written
+``downloads``    out of a service into a folder
+``deletes``      what a service keeps under a prefix, and the directories that are empty then
 """

@@ -16,10 +16,9 @@ from azguard.guards.requested import RequestedConditions
 from azguard.guards.resolve import Conditions
 from azguard.requests.pool import Done, Job, conclude
 from azguard.resources.tree_store import ListedItem, TreeFolders, TreeStore
-from azguard.trees import items
-from azguard.trees.items import TreeItem
+from azguard.trees import runs
 from azguard.trees.names import Patterns
-from azguard.trees.runs import Control, Task, after
+from azguard.trees.runs import Control, Task, TreeItem, after
 
 # So often a job looks whether the run is to stop while it waits for others.
 _LOOK_SECONDS = 0.1
@@ -81,7 +80,7 @@ class FolderDeleting:
                 above.holds = each.name if stays(each) else above.holds
             elif level.holds is None and self._is_selected(each.name):
                 address = str(folders.locate(each.name).address)
-                yield TreeItem(address=address, file=None, outcome=items.WOULD_DELETE).done()
+                yield TreeItem(address=address, file=None, outcome=runs.WOULD_DELETE).done()
             else:
                 above.holds = each.name
 
@@ -114,23 +113,23 @@ class _FolderDelete:
         self.level.wait(self.control)
         address = str(self.folders.locate(self.name).address)
         done = self.control.conclude(address, lambda: self._run(address).done())
-        is_gone = done.outcome in (items.DELETED, items.SKIPPED)
+        is_gone = done.outcome in (runs.DELETED, runs.SKIPPED)
         self.above.end(kept=None if is_gone else self.name)
         return done
 
     def _run(self, address: str) -> TreeItem:
         self.control.check(self.name)
         if self.level.holds is not None:
-            return TreeItem(address, None, items.KEPT, reason=f"{self.level.holds} is in it")
+            return TreeItem(address, None, runs.KEPT, reason=f"{self.level.holds} is in it")
         try:
             was_there = self.folders.delete(self.folders.locate(self.name), self.control.deadline())
         except BadRequest as error:
             if error.reason != "directory_not_empty":
                 raise
-            return TreeItem(address, None, items.KEPT, reason="something has appeared in it")
+            return TreeItem(address, None, runs.KEPT, reason="something has appeared in it")
         if was_there:
-            return TreeItem(address, None, items.DELETED)
-        return TreeItem(address, None, items.SKIPPED, reason=items.GONE_THERE)
+            return TreeItem(address, None, runs.DELETED)
+        return TreeItem(address, None, runs.SKIPPED, reason=runs.GONE_THERE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +154,7 @@ class Deleting:
         with control.name_holder(target):
             deleted = self.store.delete(target, conditions, control.deadline(), listed=listed.etag)
         self.reads.record_deleted(target, conditions.expected_etag or listed.etag)
-        return items.of_write(target, None, items.DELETED, deleted)
+        return TreeItem.of_write(target, None, runs.DELETED, deleted)
 
     def foresee(self, listed: ListedItem) -> Done:
         """Return the outcome that the delete of one file would have."""
@@ -169,9 +168,9 @@ class Deleting:
         target = self.store.locate(listed.name)
         conditions = self.conditions(target, listed)
         is_current = conditions.expected_etag in (None, listed.etag)
-        outcome = items.WOULD_DELETE if is_current else items.WOULD_REFUSE
-        reason = None if is_current else items.CHANGED_SINCE
-        return items.of_listed(target, None, outcome, listed, guard=conditions.guard, reason=reason)
+        outcome = runs.WOULD_DELETE if is_current else runs.WOULD_REFUSE
+        reason = None if is_current else runs.CHANGED_SINCE
+        return TreeItem.of_listed(target, None, outcome, listed, guard=conditions.guard, reason=reason)
 
     def conditions(self, target: Target, listed: ListedItem) -> Conditions:
         """Return the conditions that guard the delete of one file.
@@ -225,7 +224,7 @@ class TreeDelete:
         return self.patterns.selects(item.name.removeprefix(self.deleting.store.prefix))
 
     def _stays(self, item: ListedItem) -> bool:
-        return not self._is_selected(item) or self.deleting.foresee(item).outcome != items.WOULD_DELETE
+        return not self._is_selected(item) or self.deleting.foresee(item).outcome != runs.WOULD_DELETE
 
     def _deleting_folders(self, control: Control) -> FolderDeleting:
         store = self.deleting.store

@@ -16,11 +16,10 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.pool import Done, Job, conclude
 from azguard.resources.existence import is_nowhere
 from azguard.resources.tree_store import ListedItem, TreeGet, TreeStore
-from azguard.trees import items, local_files
-from azguard.trees.items import TreeItem
+from azguard.trees import local_files, runs
 from azguard.trees.local_files import LocalFile, LocalFolder, walk
 from azguard.trees.names import NameIndex, Patterns
-from azguard.trees.runs import Control, Task, after, pass_over
+from azguard.trees.runs import Control, Task, TreeItem, after, pass_over
 
 _CHANGED = "it was changed here since it was got"
 _MARKER = "it is empty and marks a folder"
@@ -86,7 +85,7 @@ class TreeDownload:
         # A folder that is missing is made, and has nothing to delete.
         if self.mirrors and self.folder.exists():
             for name, path in self._rest(listed):
-                yield TreeItem(address=self._address(name), file=str(path), outcome=items.WOULD_DELETE).done()
+                yield TreeItem(address=self._address(name), file=str(path), outcome=runs.WOULD_DELETE).done()
 
     def _foresee(self, folder: LocalFolder, listed: ListedItem) -> Done:
         if _is_marker(listed):
@@ -94,15 +93,15 @@ class TreeDownload:
         target = self.store.locate(listed.name)
         path = folder.find(listed.name.removeprefix(self.store.prefix))
         outcome = self._foresee_outcome(path, target, listed)
-        reason = _CHANGED if outcome == items.WOULD_REFUSE else None
-        return items.of_listed(target, path, outcome, listed, reason=reason).done()
+        reason = _CHANGED if outcome == runs.WOULD_REFUSE else None
+        return TreeItem.of_listed(target, path, outcome, listed, reason=reason).done()
 
     def _foresee_outcome(self, path: Path, target: Target, listed: ListedItem) -> str:
         if self.skips_existing and path.exists():
-            return items.EXISTS
+            return runs.EXISTS
         if self.skips_unchanged and local_files.is_same(path, target, listed, self.reads):
-            return items.UNCHANGED
-        return items.WOULD_REFUSE if self._would_lose(path, target, listed) else items.WOULD_READ
+            return runs.UNCHANGED
+        return runs.WOULD_REFUSE if self._would_lose(path, target, listed) else runs.WOULD_READ
 
     def _would_lose(self, path: Path, target: Target, listed: ListedItem) -> bool:
         is_changed = not self.overwrites and self.reads.is_changed_here(target, path)
@@ -205,12 +204,12 @@ class _Reading:
     def _run(self) -> TreeItem:
         tree = self.tree
         if tree.skips_existing and self.path.exists():
-            return items.of_listed(self.target, self.path, items.EXISTS, self.listed)
+            return TreeItem.of_listed(self.target, self.path, runs.EXISTS, self.listed)
         # The file is proved to hold this version whole, as if it had just been read.
         if tree.skips_unchanged and local_files.record_same(self.path, self.target, self.listed, tree.reads):
-            return items.of_listed(self.target, self.path, items.UNCHANGED, self.listed)
+            return TreeItem.of_listed(self.target, self.path, runs.UNCHANGED, self.listed)
         conditions = tree.reads.resolve_conditions(tree.store.GET, tree.asked, self.target)
-        meter = self.control.meter(str(self.target.address))
+        meter = partial(self.control.headway.move, str(self.target.address))
 
         def count(done: int) -> None:
             meter(done)
@@ -231,14 +230,14 @@ class _Reading:
         except NotFound as error:
             if is_nowhere(self.target, error):
                 raise
-            return TreeItem(str(self.target.address), str(self.path), items.SKIPPED, reason=items.GONE_THERE)
+            return TreeItem(str(self.target.address), str(self.path), runs.SKIPPED, reason=runs.GONE_THERE)
         tree.reads.record(self.target, got, copies.find_written(self.path, got.inode), lineage)
-        return items.of_write(self.target, str(self.path), items.READ, got)
+        return TreeItem.of_write(self.target, str(self.path), runs.READ, got)
 
 
 def _delete_local(address: str, path: Path) -> Done:
     def delete() -> Done:
         os.unlink(path)
-        return TreeItem(address=address, file=str(path), outcome=items.DELETED).done()
+        return TreeItem(address=address, file=str(path), outcome=runs.DELETED).done()
 
     return conclude(address, delete)

@@ -25,12 +25,11 @@ from azguard.requests.pool import Done, Job, conclude
 from azguard.requests.results import EXISTS as LEFT_ALONE
 from azguard.requests.sources import UnchangedFile, as_stream, open_unchanged
 from azguard.resources.tree_store import ListedItem, TreePut, TreeStore
-from azguard.trees import items, local_files
+from azguard.trees import local_files, runs
 from azguard.trees.deletes import Deleting, FolderDeleting
-from azguard.trees.items import TreeItem
 from azguard.trees.local_files import LocalFile, PassedOver, check_folder, walk
 from azguard.trees.names import NameIndex, Patterns, TakenNames
-from azguard.trees.runs import Control, after, pass_over
+from azguard.trees.runs import Control, TreeItem, after, pass_over
 
 # How often to begin again with a file that is written to while it is read.
 _RESTARTS = 3
@@ -74,17 +73,17 @@ class FileWrites:
             )
 
         if known is not None and self.skips_existing:
-            return build(items.EXISTS)
+            return build(runs.EXISTS)
         if known is not None and self.skips_unchanged and local_files.is_same(file.path, target, known, self.reads):
-            return build(items.UNCHANGED)
+            return build(runs.UNCHANGED)
         delivered = None if known is None else self.find_delivered(file, target)
         if known is not None and delivered is not None:
             return build(*_judge_delivered(delivered, known.etag))
         if _creates_only(conditions) and known is not None:
-            return build(items.WOULD_REFUSE, "it exists, and was never read here")
+            return build(runs.WOULD_REFUSE, "it exists, and was never read here")
         if conditions.expected_etag is not None and (known is None or known.etag != conditions.expected_etag):
-            return build(items.WOULD_REFUSE, items.CHANGED_SINCE)
-        return build(items.WOULD_CREATE if known is None else items.WOULD_REPLACE)
+            return build(runs.WOULD_REFUSE, runs.CHANGED_SINCE)
+        return build(runs.WOULD_CREATE if known is None else runs.WOULD_REPLACE)
 
     def conditions(self, target: Target, copy: Copy) -> Conditions:
         """Return the conditions that guard the write of a file."""
@@ -127,7 +126,7 @@ class _Write:
         known = self.known if self.writes.skips_unchanged else None
         # The file is proved to hold this version whole: an earlier put may have been killed before it recorded it.
         if known is not None and local_files.record_same(self.file.path, self.target, known, self.writes.reads):
-            return items.of_listed(self.target, self.file.path, items.UNCHANGED, known)
+            return TreeItem.of_listed(self.target, self.file.path, runs.UNCHANGED, known)
         delivered = self._leave_delivered()
         if delivered is not None:
             return delivered
@@ -167,17 +166,17 @@ class _Write:
                 conditions=conditions,
                 op=writes.choose_op(self.target, conditions, source),
                 deadline=self.control.deadline(),
-                progress=self.control.meter(str(self.target.address)),
+                progress=partial(self.control.headway.move, str(self.target.address)),
                 skip=writes.skips_existing,
             )
             written, lineage = writes.store.put(put)
         writes.reads.record(self.target, written, copy, lineage)
-        return items.of_write(self.target, str(self.file.path), _name_outcome(conditions, written), written)
+        return TreeItem.of_write(self.target, str(self.file.path), _name_outcome(conditions, written), written)
 
 
 def _judge_delivered(delivered: str, there: str | None) -> tuple[str, str | None]:
     """Return how a file ends that was not changed here, and why: the version that is there may be another."""
-    return (items.UNCHANGED, None) if there == delivered else (items.SKIPPED, items.NEWER_THERE)
+    return (runs.UNCHANGED, None) if there == delivered else (runs.SKIPPED, runs.NEWER_THERE)
 
 
 def _creates_only(conditions: Conditions) -> bool:
@@ -187,10 +186,10 @@ def _creates_only(conditions: Conditions) -> bool:
 
 def _name_outcome(conditions: Conditions, written: Any) -> str:
     if written.outcome == LEFT_ALONE:
-        return items.EXISTS
+        return runs.EXISTS
     if _creates_only(conditions):
-        return items.CREATED
-    return items.WRITTEN if conditions.expected_etag is None else items.REPLACED
+        return runs.CREATED
+    return runs.WRITTEN if conditions.expected_etag is None else runs.REPLACED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -348,7 +347,7 @@ class TreeUpload(FileWrites):
     def _stays(self, item: ListedItem, listed: NameIndex, deleting: Deleting) -> bool:
         is_selected = self.patterns.selects(item.name.removeprefix(self.store.prefix))
         is_here = not is_selected or listed.is_marked(item.name)
-        return is_here or deleting.foresee(item).outcome != items.WOULD_DELETE
+        return is_here or deleting.foresee(item).outcome != runs.WOULD_DELETE
 
     def _rest(self, listed: NameIndex) -> Iterator[ListedItem]:
         for each in listed.list_unmarked():

@@ -18,8 +18,7 @@ from azguard.requests.pool import Done, Job
 
 if TYPE_CHECKING:
     from azguard.resources.tree_store import TreeStore
-    from azguard.trees.items import TreeSummary
-    from azguard.trees.runs import Control
+    from azguard.trees.runs import Control, TreeSummary
     from azguard.wire.rows import Operation
 
 
@@ -172,7 +171,7 @@ def _check_options(env: Environment, operation: "Operation", store: "TreeStore")
 
 def _run(env: Environment, tree: Tree, given: TreeOptions, sizes: Iterator[int] | None) -> None:
     """Run a tree; ``sizes`` is what counts its files and bytes beside the run, if they can be counted."""
-    from azguard.trees import items, runs
+    from azguard.trees import runs
 
     lines = Lines(env.out)
     if given.dry_run:
@@ -184,7 +183,7 @@ def _run(env: Environment, tree: Tree, given: TreeOptions, sizes: Iterator[int] 
         lines.finish()
         return
     jobs = given.jobs
-    control = runs.Control(env.deadline, outage=items.Outage(items.ROUNDS * jobs))
+    control = runs.Control(env.deadline, outage=runs.Outage(runs.ROUNDS * jobs))
     with TreeProgress(env.command, tree.address, control.headway, sizes, enabled=env.out.progress) as progress:
 
         def tell(summary: "TreeSummary") -> None:
@@ -197,7 +196,7 @@ def _run(env: Environment, tree: Tree, given: TreeOptions, sizes: Iterator[int] 
 
 
 def _preview(found: Iterator[Done], show: Callable[[Done], None], address: str, command: str) -> None:
-    from azguard.trees.items import WOULD_REFUSE
+    from azguard.trees.runs import WOULD_REFUSE
 
     refused = 0
     for done in found:

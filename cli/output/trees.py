@@ -19,8 +19,7 @@ from azguard.requests.pool import Done
 from azguard.times import span
 
 if TYPE_CHECKING:
-    from azguard.trees.items import TreeItem, TreeSummary
-    from azguard.trees.runs import Headway, Reached
+    from azguard.trees.runs import Headway, Reached, TreeItem, TreeSummary
 
 
 _WIDTH = 9
@@ -147,7 +146,7 @@ class Lines:
 
 
 def _build_sample() -> "TreeItem":
-    from azguard.trees.items import CREATED, TreeItem
+    from azguard.trees.runs import CREATED, TreeItem
 
     return TreeItem(address="blob:site/index.html", file="index.html", outcome=CREATED)
 

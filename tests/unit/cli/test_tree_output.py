@@ -6,7 +6,7 @@ from azguard.cli.output import terminal
 from azguard.cli.output.progress import ERASE
 from azguard.cli.output.results import Output
 from azguard.cli.output.trees import Lines
-from azguard.trees.items import TreeItem
+from azguard.trees.runs import TreeItem
 
 
 @pytest.mark.parametrize("output", ["json", "tsv", "yaml", "table"])

@@ -2,7 +2,7 @@
 
 from azguard.errors import AzguardError, Changed, OutcomeUnknown, Unavailable, UsageError
 from azguard.requests.pool import FAILED, UNKNOWN, Done
-from azguard.trees.items import CREATED, UNCHANGED, Outage
+from azguard.trees.runs import CREATED, UNCHANGED, Outage
 from tests.support.cases import cases
 
 LOST = Done("a", FAILED, Unavailable("it does not answer"))

@@ -9,8 +9,7 @@ from azguard.errors import AzguardError, Changed, Forbidden, GaveUp, Partial, Un
 from azguard.requests import pool
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import Done, conclude
-from azguard.trees.items import Outage, TreeItem, TreeSummary
-from azguard.trees.runs import Control, Headway, Reached, after, pass_over, run_phases
+from azguard.trees.runs import Control, Headway, Outage, Reached, TreeItem, TreeSummary, after, pass_over, run_phases
 from tests.support.cases import cases
 
 
@@ -138,10 +137,9 @@ def test_a_stopped_run_ends_what_does_not_show_yet() -> None:
 
 def test_bytes_of_all_files_are_counted_together() -> None:
     control = Control(Deadline())
-    one, other = control.meter("blob:site/a"), control.meter("blob:site/b")
-    one(10)
-    other(5)
-    one(30)
+    control.headway.move("blob:site/a", 10)
+    control.headway.move("blob:site/b", 5)
+    control.headway.move("blob:site/a", 30)
     assert control.headway.look() == Reached(bytes=35, name="blob:site/a")
 
 
@@ -153,7 +151,7 @@ def test_a_run_tells_how_far_it_came() -> None:
         return run.control.conclude(address, work, 30)
 
     def move() -> None:
-        run.control.meter("a")(10)
+        run.control.headway.move("a", 10)
         seen.append(run.control.headway.look())
 
     run.control.headway.count_all([30, 5])
