@@ -267,7 +267,8 @@ class Matched:
 
     def _read_again(self, target: Target, deadline: Deadline) -> Stored | None:
         _, partition, row = target.address.parts
-        mine = f"{PARTITION_KEY} eq {entities.quote_text(partition)} and {ROW_KEY} eq {entities.quote_text(row)} and ({self._where})"
+        keys = f"{PARTITION_KEY} eq {entities.quote_text(partition)} and {ROW_KEY} eq {entities.quote_text(row)}"
+        mine = f"{keys} and ({self._where})"
         found = (each for page in entities.read_pages(target, deadline, mine) for each in page)
         return next(found, None)
 
