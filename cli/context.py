@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from azguard.cache.reads import Reads
     from azguard.guards.resolve import Conditions
     from azguard.guards.versions import SeenVersion
+    from azguard.leases.cache_records import CacheRecords
     from azguard.wire.rows import Operation
 
 
@@ -92,6 +93,18 @@ class Environment:
             open_cache=lambda: self.cache,
             command=self.command,
             outer_lease=self._find_outer_lease,
+        )
+
+    @cached_property
+    def lease_records(self) -> "CacheRecords":
+        """Return where this scope writes down its leases."""
+        from azguard.cli.words import leases
+        from azguard.leases.cache_records import CacheRecords
+
+        return CacheRecords(
+            self.reads,
+            tell_given_up=lambda target, seconds: self.out.warn(leases.tell_given_up(target, seconds)),
+            tell_left=lambda target: self.out.warn(leases.tell_left(target)),
         )
 
     def _find_outer_lease(self, target: Target) -> str | None:

@@ -111,8 +111,6 @@ def delete(
 
     Topics: conditions
     """
-    from azguard.cli.options.leases import CacheRecords
-
     target = env.locate(container, Kind.CONTAINER)
     conditions = env.conditions(target)
 
@@ -124,7 +122,7 @@ def delete(
     def send() -> Written:
         if not with_contents:
             require_empty(listing.count_blobs, target, env.deadline.fresh(), resources.confirm_delete(target))
-        return containers.delete(target, conditions, CacheRecords(env), env.deadline.fresh())
+        return containers.delete(target, conditions, env.lease_records, env.deadline.fresh())
 
     env.out.show(env.reads.delete(target, conditions, send))
 

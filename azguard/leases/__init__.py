@@ -9,6 +9,7 @@
 ``owner_records``   the record that a holder leaves, written under the lease
 ``conventions``     how other programs say who holds what: a class for each
 ``recorded``        acquire, renew, change, release with the record of the lease on this machine; wait for one
+``cache_records``   the records of leases in the cache of a scope
 ``own``             the leases that this machine remembers: which are still held, and their release
 ``guard``           a lease held between a comparison and a write
 ``breaking``        a break as an operator does it

@@ -91,7 +91,7 @@ def guarding(env: Environment) -> "Guarding":
 
     owner = leases.this_process(env, f"azguard {env.command}")
     return Guarding(
-        records=leases.CacheRecords(env),
+        records=env.lease_records,
         owner=owner,
         processes=ProcessLeases(env.folders.process_leases),
         temporary=ProcessNotes(env.folders.process_files),

@@ -178,7 +178,7 @@ def release(env: Environment, locks: Iterable[JobLock], env_file: str | None) ->
         LockLost: one was lost before.
     """
     variables = StepVariables.of(env_file, env.environ)
-    records = leases.CacheRecords(env)
+    records = env.lease_records
     done: list[ReleaseResult] = []
     failed: list[AzguardError] = []
     lines = steps.list_lines(env.environ, variables, steps.holds_of(env))

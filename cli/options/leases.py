@@ -6,13 +6,11 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from azguard.accounts.account import Target
-from azguard.cache.records import GIVEN_UP, WITH_REASON, HeldLease, Key
 from azguard.cli import redaction, signals
 from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
 from azguard.cli.options import common
 from azguard.cli.options.types import DURATION, TEXT, ValueType, seconds
-from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import flag, option
 from azguard.cli.rules.engine import at_most_one, checked, excludes
 from azguard.errors import UsageError
@@ -21,12 +19,10 @@ from azguard.guards.resolve import Conditions
 from azguard.leases import breaking, own, owner_records, owners, recorded, shown
 from azguard.leases.actions import LONGEST, LONGEST_BREAK, SHORTEST, LeaseDone
 from azguard.leases.kinds import Action, operation_of
-from azguard.leases.owner_records import Moved, Version
 from azguard.leases.owners import Owner
 from azguard.leases.recorded import RecordedLease
 from azguard.leases.state import LeaseState
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY
 from azguard.times import iso, span
 
 if TYPE_CHECKING:
@@ -35,8 +31,6 @@ if TYPE_CHECKING:
 
 # How long a wait lasts unless --timeout says otherwise.
 WAIT_SECONDS = 60.0
-# No network keeps a request for so long.
-_LATEST = timedelta(hours=1)
 # After its end the service may take up to a minute until it gives a lease to the next, says its documentation.
 _SLACK_SECONDS = 60.0
 
@@ -61,12 +55,12 @@ def conditions(env: Environment, target: Target, action: Action | None, lease_id
 
 def build_kept_lease(env: Environment, target: Target) -> RecordedLease:
     """Return a resource's lease, whose record is kept in this scope's cache."""
-    return RecordedLease(target, CacheRecords(env), env.deadline, env.out.warn, lambda state: say_waiting(env, state))
+    return RecordedLease(target, env.lease_records, env.deadline, env.out.warn, lambda state: say_waiting(env, state))
 
 
 def release(env: Environment, target: Target, lease_id: str) -> LeaseDone:
     """Release a lease; ``@held`` is also the last one for which this scope has sent a release before."""
-    records = CacheRecords(env)
+    records = env.lease_records
     if lease_id == HELD and env.reads.find_held_id(target) is None:
         lease_id = records.find_released(target) or lease_id
     return own.release(build_kept_lease(env, target), records, conditions(env, target, Action.RELEASE, lease_id))
@@ -111,78 +105,6 @@ def wait_free(env: Environment, target: Target, patience: Deadline) -> LeaseStat
 def say_waiting(env: Environment, state: LeaseState) -> None:
     """Say who holds the lease that is waited for."""
     env.out.info(f"waiting: {state.address} is {shown.describe(state)}")
-
-
-@dataclass(frozen=True)
-class CacheRecords:
-    """The cache of this scope, as the place where leases are written down: see ``recorded.LeaseRecords``."""
-
-    env: Environment
-
-    def find_held(self, target: Target) -> HeldLease | None:
-        return self.env.cache.find_held(Key.of(target))
-
-    def find_released(self, target: Target) -> str | None:
-        return self.env.cache.find_released(Key.of(target))
-
-    def note_release(self, target: Target, lease_id: str) -> None:
-        self.env.cache.record_release(Key.of(target), lease_id, self.env.command)
-
-    def forget_release(self, target: Target) -> None:
-        self.env.cache.forget_release(Key.of(target))
-
-    def knows(self, target: Target, etag: str) -> bool:
-        last = self.env.reads.find_last(target)
-        return last is not None and last.etag == etag
-
-    def add(self, target: Target, lease_id: str, seconds: int | None, *, has_reason: bool = False) -> None:
-        action = self.env.command + (WITH_REASON if has_reason else "")
-        self.env.cache.record_lease(Key.of(target), lease_id, duration=seconds, action=action)
-
-    def confirm(self, target: Target, lease_id: str, since: datetime | None = None) -> None:
-        self.env.cache.confirm(Key.of(target), lease_id, since=since)
-
-    def remove(self, target: Target, lease_id: str) -> None:
-        self.env.cache.forget_lease(Key.of(target), lease_id)
-
-    def give_up(self, target: Target, lease_id: str, seconds: int | None, *, is_told: bool = True) -> None:
-        # What was seen of it before does not count any more.
-        self.env.cache.forget_lease(Key.of(target), lease_id)
-        self.env.cache.record_lease(Key.of(target), lease_id, duration=seconds, action=self.env.command + GIVEN_UP)
-        if not is_told:
-            return
-        how_long = "for ever" if seconds is None else f"for up to {span(seconds)}"
-        self.env.out.warn(
-            f"{target} may yet be leased {how_long} although nothing holds it: a request for the lease got no answer, "
-            f"and may come late. azguard lease list --mine shows it. The next lock run, lock hold or lease acquire of "
-            f"it in this scope releases it"
-        )
-
-    def find_given_up(self, target: Target) -> list[str]:
-        """Return the ids of the leases that were given up so in the last hour; forget those before."""
-        key, found = Key.of(target), list[str]()
-        for each in self.env.cache.list_given_up(key):
-            if datetime.fromisoformat(each.time) + _LATEST > datetime.now(UTC):
-                found.append(each.lease_id)
-            else:
-                self.env.cache.forget_lease(key, each.lease_id)
-        return found
-
-    def note_left(self, target: Target) -> None:
-        release = f"azguard lease release {command_line.quote(str(target.address))}"
-        self.env.out.warn(
-            f"{target} may still be leased by this command, and such a lease does not end by itself: the next write "
-            f"of it by azguard on this machine releases it, or now: {release}"
-        )
-
-    def record_move(self, target: Target, moved: Moved) -> None:
-        """Move on what this scope has read, if that is the version whose metadata changed: the content is the same."""
-        self.env.reads.follow(target, moved.before, moved.after, moved.lineage)
-
-    def record_creation(self, target: Target, made: Version) -> None:
-        """Write down the empty version that we have made, as any other write of this scope."""
-        lineage = made.metadata.get(KEY)
-        self.env.cache.record(Key.of(target), etag=made.etag, length=0, lineage=lineage, command=self.env.command)
 
 
 @dataclass(frozen=True)

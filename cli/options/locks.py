@@ -159,7 +159,7 @@ def acquire_settings(env: Environment, owner: Owner, seconds: int, *, create: bo
         seconds=seconds,
         create=create,
         patience=Deadline(env.deadline.seconds, answer_seconds=ANSWER_SECONDS),
-        records=leases.CacheRecords(env),
+        records=env.lease_records,
         processes=ProcessLeases(env.folders.process_leases),
         say=env.out.say,
         tell=listeners.tell_listeners,

@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping
 
+from azguard.accounts.account import Target
+from azguard.cli.parsing import command_line
 from azguard.cli.words.templates import Words
+from azguard.times import span
 
 _AFTER_DOUBT = {
     "acquire": "release it in case it was granted: azguard lease release {address}",
@@ -29,9 +32,27 @@ def _use_own_lock(facts: Mapping[str, object]) -> str:
     return f"{release}\n      or use it: hold it with --env-file FILE, then: set -a; . FILE"
 
 
-#: What to type next.
 def _how_to_write_guid(facts: Mapping[str, object]) -> str:
     return "uuidgen makes one" if facts["option"] != "--lease-id" else "write it as it was printed when acquired"
+
+
+def tell_given_up(target: Target, seconds: int | None) -> str:
+    """Return the warning about a lease that was given up although a request for it may still come."""
+    how_long = "for ever" if seconds is None else f"for up to {span(seconds)}"
+    return (
+        f"{target} may yet be leased {how_long} although nothing holds it: a request for the lease got no answer, "
+        f"and may come late. azguard lease list --mine shows it. The next lock run, lock hold or lease acquire of "
+        f"it in this scope releases it"
+    )
+
+
+def tell_left(target: Target) -> str:
+    """Return the warning about a lease without a term that could not be given back."""
+    release = f"azguard lease release {command_line.quote(str(target.address))}"
+    return (
+        f"{target} may still be leased by this command, and such a lease does not end by itself: the next write "
+        f"of it by azguard on this machine releases it, or now: {release}"
+    )
 
 
 #: What to type next.

@@ -199,13 +199,12 @@ def append(env: Environment, blob: _AppendBlob, given: AppendOptions) -> None:
     Topics: appends, conditions
     """
     from azguard.blobs.content import append_write
-    from azguard.cli.options.leases import CacheRecords
 
     target = env.locate(blob, Kind.BLOB, writable=True)
     plan = given.plan(env, target)
     with given.open() as source, env.out.progress_bar(f"append {target}", given.find_size(source)) as progress:
         done = append_write.append(
-            plan, given.read(env, plan, source), CacheRecords(env), progress.at, allow_empty=given.takes_empty
+            plan, given.read(env, plan, source), env.lease_records, progress.at, allow_empty=given.takes_empty
         )
     append_write.remember_append(plan, done, env.reads)
     env.out.show(done)

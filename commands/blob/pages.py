@@ -166,14 +166,13 @@ def put_pages(env: Environment, blob: _PageBlob, given: PagePutOptions) -> None:
     Topics: conditions, leases
     """
     from azguard.blobs.content import page_write
-    from azguard.cli.options.leases import CacheRecords
 
     target = env.locate(blob, Kind.BLOB, writable=True)
     with given.open() as stream:
         size = None if stream is None else streams.size(stream)
         write = given.build_write(env, target, size)
         with env.out.progress_bar(f"put {target}", size) as progress:
-            done = page_write.put(write, given.read(env, write, stream), CacheRecords(env), progress.at)
+            done = page_write.put(write, given.read(env, write, stream), env.lease_records, progress.at)
     record_pages(env, write, done)
     env.out.show(done)
 
@@ -202,7 +201,6 @@ def clear_pages(
     """
     from azguard.blobs import listing
     from azguard.blobs.content import page_write
-    from azguard.cli.options.leases import CacheRecords
 
     target = env.locate(blob, Kind.BLOB, writable=True)
     assert length is not None  # says the rule
@@ -211,7 +209,7 @@ def clear_pages(
         look = lambda: listing.show(target, Conditions(), env.deadline)  # noqa: E731
         resources.show_doomed(env, target, write.conditions, look, outcome=WOULD_CLEAR)
         return
-    done = page_write.clear(write, length, CacheRecords(env))
+    done = page_write.clear(write, length, env.lease_records)
     record_pages(env, write, done)
     env.out.show(done)
 

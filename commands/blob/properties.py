@@ -95,11 +95,10 @@ def set_metadata(
     Topics: conditions
     """
     from azguard.blobs.metadata import replace_all
-    from azguard.cli.options.leases import CacheRecords
 
     target = env.locate(blob, Kind.BLOB, writable=True)
     wanted, seen = resources.read_metadata(metadata, file)
-    done = replace_all(target, wanted, env.conditions(target, seen), CacheRecords(env), env.deadline)
+    done = replace_all(target, wanted, env.conditions(target, seen), env.lease_records, env.deadline)
     resources.record_replaced(env, target, Part.METADATA, done)
 
 
@@ -133,7 +132,6 @@ def set_tags(env: Environment, blob: common.Blob, tags: common.Tags = None, file
     Topics: conditions, fences
     """
     from azguard.blobs.tags import replace_all
-    from azguard.cli.options.leases import CacheRecords
     from azguard.guards import fences
 
     target = env.locate(blob, Kind.BLOB)
@@ -142,7 +140,7 @@ def set_tags(env: Environment, blob: common.Blob, tags: common.Tags = None, file
     wanted, seen = resources.read_tags(tags, file)
     if tags and RequestedConditions.of(env.shared).fence is not None:
         fences.check_tags(wanted)
-    written = replace_all(target, wanted, env.conditions(target, seen), CacheRecords(env), env.deadline)
+    written = replace_all(target, wanted, env.conditions(target, seen), env.lease_records, env.deadline)
     env.reads.record_part(target, Part.TAGS, written)
     env.out.show(written)
 
@@ -166,7 +164,6 @@ def set_properties(env: Environment, blob: common.Blob, given: PropertyOptions) 
     Topics: conditions
     """
     from azguard.blobs import headers
-    from azguard.cli.options.leases import CacheRecords
     from azguard.resources.properties import ContentHeaders
 
     target = env.locate(blob, Kind.BLOB, writable=True)
@@ -175,7 +172,7 @@ def set_properties(env: Environment, blob: common.Blob, given: PropertyOptions) 
         target,
         wanted,
         env.conditions(target),
-        CacheRecords(env),
+        env.lease_records,
         env.deadline,
         clear_others=given.clear_content_settings,
     )
@@ -218,7 +215,6 @@ def tier(
     Topics: conditions
     """
     from azguard.blobs.headers import TierChange
-    from azguard.cli.options.leases import CacheRecords
 
     target = env.locate(blob, Kind.BLOB)
     change = TierChange(
@@ -228,4 +224,4 @@ def tier(
         conditions=env.conditions(target),
         deadline=env.deadline,
     )
-    env.out.show(change.make(CacheRecords(env)))
+    env.out.show(change.make(env.lease_records))

@@ -85,9 +85,8 @@ def run(env: Environment, request: UpdateRequest, given: UpdateOptions, typed: t
     if not given.only_adds_text(request.target.address):
         return recording.update_and_record(request, records(env))
     from azguard.blobs.content import append_write
-    from azguard.cli.options.leases import CacheRecords
 
-    text = append_write.TextEdits(typed_edits.parse_edits(Kind.BLOB, given, typed).edits, CacheRecords(env), env.reads)
+    text = append_write.TextEdits(typed_edits.parse_edits(Kind.BLOB, given, typed).edits, env.lease_records, env.reads)
     return append_write.update_text(request, records(env), text)
 
 
