@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from azguard.guards.resolve import Conditions
     from azguard.guards.versions import SeenVersion
     from azguard.leases.cache_records import CacheRecords
+    from azguard.locks.hold_records import HoldRecords
     from azguard.wire.rows import Operation
 
 
@@ -74,6 +75,13 @@ class Environment:
         from azguard import ci_jobs
 
         return ci_jobs.find_job(self.environ)
+
+    @cached_property
+    def holds(self) -> "HoldRecords":
+        """Return the records on this machine of locks that are held beyond one command."""
+        from azguard.locks.hold_records import HoldRecords
+
+        return HoldRecords(self.folders.holds.absolute())
 
     @cached_property
     def cache(self) -> "EtagCache":

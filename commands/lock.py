@@ -126,7 +126,7 @@ def hold(env: Environment, address: Lock, given: HoldOptions) -> None:
     Topics: locks, fences
     """
     with signals.until_committed():
-        done = holds.hold(env, address, given)
+        done = holds.plan_hold(env, address, given).take()
     env.out.show(done)
 
 
@@ -182,7 +182,7 @@ def release(
     Topics: locks
     """
     found = holds.find_known(env, address, lock_container, lease_id)
-    done = holds.release(env, found, env_file)
+    done = holds.plan_release(env, found, env_file).make(env.deadline, env.out.info)
     env.out.show(done[0] if len(done) == 1 else done)
 
 

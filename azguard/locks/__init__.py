@@ -9,6 +9,7 @@ it when azguard says so, when azguard is gone, or when the last renewal it heard
 ``sticky``             ``lock hold --sticky``: a lock without a process, until a time that stands on it
 ``hold_records``       the records on this machine of what ``lock hold`` took
 ``job_locks``          the locks of this job: find, check and release them
+``steps``              a lock that is held for the later steps of a job, and the variables that tell them of it
 ``acquire``            acquire one lock: wait for it, and tell people who holds it
 ``slot_leases``        ask for the leases of a lock's slots, and write the holder's record
 ``held_lock``          a lock that is held: renew its lease, release it, end one whose time is over

@@ -16,5 +16,4 @@ By what a command is about:
 ``leases``          of leases, and how one is broken
 ``locks``           of ``lock run``, and of what else runs under a lock
 ``holds``           of ``lock hold``, ``check`` and ``release``
-``steps``           the locks that the steps of a CI job tell each other, and their variables
 """

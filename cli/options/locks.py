@@ -152,7 +152,11 @@ def _describe_fence(fence: int | None) -> str:
 
 def acquire_settings(env: Environment, owner: Owner, seconds: int, *, create: bool) -> AcquireSettings:
     """Return how a lock is acquired; ``seconds`` is the term of its lease."""
-    from azguard.cli.options import steps  # a help text must not wait for it
+    from azguard.locks import job_locks  # a help text must not wait for it
+    from azguard.locks.hold_records import JobScope
+
+    def refuse_own(request: LockRequest, wait: float) -> None:
+        job_locks.refuse_own(request, wait, env.holds, JobScope(env.scope, env.job), env.deadline.fresh())
 
     return AcquireSettings(
         owner=owner,
@@ -164,7 +168,7 @@ def acquire_settings(env: Environment, owner: Owner, seconds: int, *, create: bo
         say=env.out.say,
         tell=listeners.tell_listeners,
         uniform=random.SystemRandom().uniform,
-        refuse_own=lambda request, wait: steps.refuse_own(env, request, wait),
+        refuse_own=refuse_own,
     )
 
 

@@ -51,6 +51,16 @@ class MessageStream(io.TextIOWrapper):
         super().write(text)
 
 
+def write_command(text: str) -> None:
+    """Write a command for the runner to stderr: not to stdout, which a script may read.
+
+    --quiet does not silence it, since it is no message.
+    """
+    write = sys.stderr.write_command if isinstance(sys.stderr, MessageStream) else sys.stderr.write
+    write(text)
+    sys.stderr.flush()
+
+
 def _has_runner() -> bool:
     return any(os.environ.get(name) for name in _RUNNERS)
 

@@ -118,6 +118,8 @@ HINTS: Mapping[str, Words] = {
     ),
     "lock_not_acquired": "nothing was run under it; try again",
     "lock_not_held": "stop here: what follows would run without the lock",
+    "env_file_not_written": "name a file that can be written",
+    "sticky_lock_held": "release it first: azguard lock release",
     "sticky_until_is_over": "no lock was taken; name a later time, such as --until 4h",
     "lock_shared_around": "leave out --shared around it, or give --shared here too",
     "lock_shared_without_queue": "use a SAS of the container with the permissions rwcdl; or leave out --shared",
