@@ -7,6 +7,7 @@ Sources: the REST reference of each operation, and tests/data/semantics.yaml for
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from hashlib import md5
 from xml.sax.saxutils import escape
 
@@ -44,10 +45,10 @@ class BlobService:
     #: How many blobs a page of a listing has at most: few, so that the other pages are read as well.
     page: int = 3
 
-    @property
-    def key(self) -> object:
-        """Return what tells it from others."""
-        return (tuple(sorted(self.blobs.items())), tuple(sorted(self.gone.items())))
+    @cached_property
+    def key(self) -> int:
+        """Return a digest."""
+        return hash((frozenset(self.blobs.items()), frozenset(self.gone.items())))
 
     def answer(self, asked: Asked, now: float) -> "tuple[BlobService, Answer]":
         """Return the service after a request, with its answer."""

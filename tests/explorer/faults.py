@@ -31,6 +31,8 @@ class Fault(Enum):
 USUAL = (Fault.LOST_AFTER, Fault.LOST_BEFORE, Fault.TWICE, Fault.LATE, Fault.BUSY_AFTER, Fault.STORED)
 #: Where time counts: an answer that is waited for, a clock that is wrong, an acquire that arrives twice.
 OF_TIME = (*USUAL, Fault.COPIED, Fault.DATE_AHEAD, Fault.SLOW)
+#: What differs from a lost answer, or from a lost request, in its words alone: after the first fault it is left out.
+ALIKE = (Fault.BUSY_AFTER, Fault.STORED)
 _APPLIED = {
     Fault.LOST_AFTER: 1,
     Fault.TWICE: 2,

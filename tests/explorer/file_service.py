@@ -7,6 +7,7 @@ is held to the recordings of the service.
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from hashlib import md5
 from math import inf
 from urllib.parse import unquote, urlsplit
@@ -42,10 +43,10 @@ class FileService:
     files: Mapping[str, File] = field(default_factory=dict)
     gone: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def key(self) -> object:
-        """Return what tells it from others."""
-        return (tuple(sorted(self.files.items(), key=lambda pair: pair[0])), tuple(sorted(self.gone.items())))
+    @cached_property
+    def key(self) -> int:
+        """Return a digest."""
+        return hash((frozenset(self.files.items()), frozenset(self.gone.items())))
 
     def answer(self, asked: Asked, now: float) -> "tuple[FileService, Answer]":
         """Return the service after a request, with its answer."""

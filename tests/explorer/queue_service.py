@@ -7,6 +7,7 @@ Sources: the REST reference of each operation; a stale receipt is refused as Azu
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from xml.sax.saxutils import escape, unescape
 
 from tests.explorer.service import accept, http_date, name_version, refuse
@@ -45,10 +46,10 @@ class QueueService:
 
     queues: Mapping[str, tuple[Message, ...]] = field(default_factory=dict)
 
-    @property
-    def key(self) -> object:
-        """Return what tells it from others."""
-        return tuple(sorted(self.queues.items()))
+    @cached_property
+    def key(self) -> int:
+        """Return a digest."""
+        return hash(frozenset(self.queues.items()))
 
     def answer(self, asked: Asked, now: float) -> "tuple[QueueService, Answer]":
         """Return the service after a request, with its answer."""

@@ -7,6 +7,7 @@ to the same end lead to the same names.
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from functools import lru_cache
 from hashlib import blake2b
 from math import inf
 
@@ -23,7 +24,12 @@ def moment(seconds: float) -> datetime:
 
 def http_date(seconds: float) -> str:
     """Return a moment as a header has it."""
-    return format_datetime(moment(int(seconds)), usegmt=True)
+    return _spell_date(int(seconds))
+
+
+@lru_cache(maxsize=10_000)
+def _spell_date(seconds: int) -> str:
+    return format_datetime(moment(seconds), usegmt=True)
 
 
 def name_version(*parts: object) -> str:

@@ -7,6 +7,7 @@ requests to Azurite.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from tests.explorer.service import accept, moment, name_version
@@ -25,8 +26,8 @@ class Entity:
     written: float
     properties: str
 
-    @property
-    def values(self) -> dict[str, Any]:
+    @cached_property
+    def values(self) -> Mapping[str, Any]:
         """Return the properties, with the types of those that are no text."""
         found: dict[str, Any] = json.loads(self.properties)
         return found
@@ -39,10 +40,10 @@ class TableService:
     entities: Mapping[str, Entity] = field(default_factory=dict)
     gone: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def key(self) -> object:
-        """Return what tells it from others."""
-        return (tuple(sorted(self.entities.items(), key=lambda pair: pair[0])), tuple(sorted(self.gone.items())))
+    @cached_property
+    def key(self) -> int:
+        """Return a digest."""
+        return hash((frozenset(self.entities.items()), frozenset(self.gone.items())))
 
     def answer(self, asked: Asked, now: float) -> "tuple[TableService, Answer]":
         """Return the service after a request, with its answer."""

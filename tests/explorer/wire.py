@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from azguard.accounts.account import Account, Auth
@@ -49,22 +50,38 @@ class Asked:
         content = _PASSING_IN_BATCH.sub(b"", body or b"") if path == "$batch" else body or b""
         return cls(method, parts.netloc.split(".")[1], path, tuple(query), tuple(kept), content, patience)
 
+    def __hash__(self) -> int:
+        """Return its hash, which is made once."""
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.method, self.service, self.path, self.query, self.headers, self.body))
+
+    @cached_property
+    def _named(self) -> dict[str, str]:
+        return dict(self.headers)
+
+    @cached_property
+    def _asked(self) -> dict[str, str]:
+        return dict(self.query)
+
     def header(self, name: str) -> str | None:
         """Return the value of a header."""
-        return next((value for key, value in self.headers if key == name), None)
+        return self._named.get(name)
 
     def asks(self, name: str) -> str | None:
         """Return the value of a parameter of the query."""
-        return next((value for key, value in self.query if key == name), None)
+        return self._asked.get(name)
 
-    @property
+    @cached_property
     def action(self) -> str:
         """Return what it does, such as ``PUT lease acquire``."""
         comp = self.asks("comp") or ("container" if self.asks("restype") else "")
         lease = self.header("x-ms-lease-action")
         return " ".join(filter(None, (self.method, comp, lease)))
 
-    @property
+    @cached_property
     def changes(self) -> bool:
         """Return whether it may change something."""
         return self.method not in ("GET", "HEAD") or (self.service == "queue" and self.asks("peekonly") is None)
@@ -79,6 +96,14 @@ class Answer:
     body: bytes = b""
     #: Whether it carries the id of another request.
     is_of_another: bool = False
+
+    def __hash__(self) -> int:
+        """Return its hash, which is made once."""
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.status, self.headers, self.body, self.is_of_another))
 
     def header(self, name: str) -> str | None:
         """Return the value of a header."""

@@ -20,8 +20,8 @@ class Service(Protocol):
     """A service in memory."""
 
     @property
-    def key(self) -> object:
-        """Return what tells it from others."""
+    def key(self) -> int:
+        """Return a digest."""
 
     def answer(self, asked: Asked, now: float) -> "tuple[Any, Answer]":
         """Return the service after a request, with its answer."""
@@ -124,6 +124,8 @@ class Scenario:
     judges_doubts: bool = True
     #: Which processes can be killed; None is each.
     mortal: tuple[str, ...] | None = None
+    #: Whether the first two processes differ in their names alone: then the first one is the first to act.
+    is_symmetric: bool = False
 
 
 class ProcessState(NamedTuple):
@@ -145,10 +147,16 @@ class ProcessState(NamedTuple):
         return self.is_killed or (self.node is not None and isinstance(self.node.step, Ended))
 
     @property
-    def asked(self) -> Asked | None:
+    def is_ready(self) -> bool:
+        """Return whether it is about to send a request."""
+        is_under_way = self.node is not None and self.wakes is None and not self.is_killed
+        return is_under_way and isinstance(self.node.step, Asked)
+
+    @property
+    def asked(self) -> Asked:
         """Return the request that it is about to send."""
-        if self.node is None or self.wakes is not None or self.is_killed or not isinstance(self.node.step, Asked):
-            return None
+        assert self.node is not None
+        assert isinstance(self.node.step, Asked)
         return names.to_service(self.node.step, self.versions)
 
     @property
@@ -175,13 +183,18 @@ class State(NamedTuple):
         """Return a digest."""
         services = tuple((name, service.key) for name, service in self.services.items())
         waits = tuple(each.key for each in self.processes)
-        active = None if self.left.switches is None else self.active
+        active = self.active is not None if self.left.switches is None else self.active
         return hash((services, self.now, waits, self.under_way, self.left, self.ghost, active))
+
+    @property
+    def has_begun(self) -> bool:
+        """Return whether any process has acted."""
+        return self.active is not None
 
     def is_switch(self, index: int) -> bool:
         """Return whether another process could go on that acted last."""
         active = self.active
-        return active not in (None, index) and self.processes[active].asked is not None
+        return active not in (None, index) and self.processes[active].is_ready
 
     @property
     def is_over(self) -> bool:
@@ -216,7 +229,9 @@ class World:
 
     def choices(self, state: State) -> Iterator[Choice]:
         """Yield the steps that can be taken."""
-        ready = [index for index, each in enumerate(state.processes) if each.asked is not None]
+        ready = [index for index, each in enumerate(state.processes) if each.is_ready]
+        if self.scenario.is_symmetric and not state.has_begun:
+            ready = ready[:1]
         for index in ready:
             if state.left.switches != 0 or not state.is_switch(index):
                 yield from self._requests(state, index)
@@ -234,9 +249,11 @@ class World:
     def _requests(self, state: State, index: int) -> Iterator[Choice]:
         yield Choice("sends", index)
         asked = state.processes[index].asked
-        assert asked is not None
         if state.left.faults:
-            yield from (Choice("sends", index, each) for each in faults.possible(asked, self.scenario.alphabet))
+            alphabet = self.scenario.alphabet
+            if state.left.faults < self.bound.faults:
+                alphabet = tuple(each for each in alphabet if each not in faults.ALIKE)
+            yield from (Choice("sends", index, each) for each in faults.possible(asked, alphabet))
         if state.left.kills and (self.scenario.mortal is None or self._names[index] in self.scenario.mortal):
             yield Choice("killed", index, False)
             if asked.changes:
@@ -280,7 +297,6 @@ class World:
 
     def _describe_request(self, state: State, choice: Choice, after: State) -> str:
         who, asked = self._names[choice.number], state.processes[choice.number].asked
-        assert asked is not None
         if choice.kind == "killed":
             return f"{who}: {stories.describe(asked)} → " + (
                 "applied; killed" if choice.what else "killed before it is sent"
@@ -297,7 +313,6 @@ class World:
     def _send(self, state: State, index: int, fault: Fault | None) -> State:
         who, process = self._names[index], state.processes[index]
         asked = process.asked
-        assert asked is not None
         assert process.node is not None
         if state.left.switches is not None and state.is_switch(index):
             state = state._replace(left=state.left._replace(switches=state.left.switches - 1))
@@ -309,7 +324,8 @@ class World:
             state, answer = self._apply(state, who, asked)
         if faults.is_under_way(fault):
             state = state._replace(under_way=(*state.under_way, (who, asked)))
-        told = faults.spoil(fault, answer, _find_stored(process.node, asked), state.now)
+        stored = _find_stored(process.node, asked) if fault is Fault.STORED else None
+        told = faults.spoil(fault, answer, stored, state.now)
         if isinstance(told, Answer) and fault is not Fault.STORED:
             told, versions = names.to_process(told, process.versions)
             process = process._replace(versions=versions)
@@ -330,8 +346,8 @@ class World:
 
     def _kill(self, state: State, index: int, *, is_sent: bool) -> State:
         process = state.processes[index]
-        assert process.asked is not None
-        state = state._replace(left=state.left._replace(kills=state.left.kills - 1))
+        active = index if state.active is None else state.active
+        state = state._replace(left=state.left._replace(kills=state.left.kills - 1), active=active)
         if is_sent:
             state, _ = self._apply(state, self._names[index], process.asked)
         state = state._replace(ghost=self.scenario.rules.see_kill(state.ghost, self._names[index]))
