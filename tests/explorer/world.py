@@ -149,8 +149,9 @@ class ProcessState(NamedTuple):
     @property
     def is_ready(self) -> bool:
         """Return whether it is about to send a request."""
-        is_under_way = self.node is not None and self.wakes is None and not self.is_killed
-        return is_under_way and isinstance(self.node.step, Asked)
+        if self.node is None or self.wakes is not None or self.is_killed:
+            return False
+        return isinstance(self.node.step, Asked)
 
     @property
     def asked(self) -> Asked:
