@@ -22,7 +22,7 @@ from azguard.accounts import account
 from azguard.accounts.account import Target
 from azguard.accounts.endpoints import EMULATOR_KEY
 from azguard.address import Address, Kind
-from azguard.blobs.update_content import BlobContent
+from azguard.blobs.updates import BlobContent
 from azguard.documents import edits, paths
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import new_op

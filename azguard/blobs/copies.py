@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from azguard.accounts.account import Target
-from azguard.blobs import copy_sources, fenced_writes, properties, write_checks
+from azguard.blobs import copy_sources, properties, writes
 from azguard.blobs.content.upload import write_tags
 from azguard.blobs.copy_sources import PinnedSource, SourceMovedError
 from azguard.errors import AzguardError, Changed, Exists, GaveUp, NotFound, UsageError
@@ -127,14 +127,14 @@ def copy(given: BlobCopy) -> BlobCopied:
     while True:
         pinned = copy_sources.pin(given.source, given.conditions.source_headers, given.deadline) if given.pins else None
         try:
-            with write_checks.explain_refusal(given.target, given.conditions, given.deadline):
+            with writes.explain_refusal(given.target, given.conditions, given.deadline):
                 settled, under = _write(given, pinned)
         except SourceMovedError as error:
             moved += 1
             if pinned is None or not given.follows_source:
                 raise error.refusal from error
             if given.deadline.passed:
-                raise write_checks.to_gave_up(given.source, moved) from error
+                raise writes.to_gave_up(given.source, moved) from error
             continue
         return _to_result(given, pinned, settled, under, moved)
 
@@ -150,9 +150,7 @@ def _write(given: BlobCopy, pinned: PinnedSource | None) -> tuple[Settled[Mappin
     def attempt(under: Conditions) -> Settled[Mapping[str, Any]]:
         return _attempt(replace(ready, conditions=under), pinned, given.conditions.source_headers)
 
-    return fenced_writes.write_fenced(
-        given.target, given.conditions.without_source(), given.deadline, attempt, creates=True
-    )
+    return writes.write_fenced(given.target, given.conditions.without_source(), given.deadline, attempt, creates=True)
 
 
 def _choose_metadata(given: BlobCopy, pinned: PinnedSource | None) -> Mapping[str, str] | None:

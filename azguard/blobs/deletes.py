@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from azguard.accounts.account import Target
-from azguard.blobs import fenced_writes, properties
+from azguard.blobs import properties, writes
 from azguard.errors import Changed, UsageError
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import write_timeouts
@@ -48,7 +48,7 @@ def delete(
         return _attempt(target, under, snapshots, deadline, before)
 
     try:
-        settled, conditions = fenced_writes.write_fenced(target, conditions, deadline, attempt, creates=False)
+        settled, conditions = writes.write_fenced(target, conditions, deadline, attempt, creates=False)
     except Changed as error:
         raise properties.describe_conflict(error, target, deadline) from error
     return without_time(target, conditions.guard, settled.attempts)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 
 from azguard import columns
 from azguard.accounts.account import Target
-from azguard.blobs import properties, write_checks
+from azguard.blobs import properties, writes
 from azguard.errors import BadRequest, Changed, Gone, NotFound
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write, quote_etag, require_version
@@ -108,7 +108,7 @@ def _rewrite_version(target: Target, conditions: Conditions, deadline: Deadline,
                 raise
             refused += 1
             if deadline.passed:
-                raise write_checks.to_gave_up(target, refused) from error
+                raise writes.to_gave_up(target, refused) from error
             continue
         return _build_result(target, conditions, found, settled, refused)
 

@@ -1,4 +1,4 @@
-"""The metadata of a blob or a container: reading them, and replacing all of them.
+"""The metadata of a blob or a container: read, replaced, and as safe-update sees them.
 
 azguard's own keys stay: the lineage, to which each write adds its op, and what a lock keeps on its blob.
 
@@ -6,13 +6,18 @@ Of a container the service compares no version, and a lease keeps no writer of i
 compare and then write, and another writer can come in between. The lineage tells whose a write was.
 """
 
+import json
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from azguard.accounts.account import Target
-from azguard.blobs import containers, headers, properties
+from azguard.blobs import containers, headers, properties, updates, writes
+from azguard.blobs.content.upload import Settings
 from azguard.blobs.headers import Rewritten
+from azguard.blobs.updates import Commit, LeasableBlob
 from azguard.documents import metadata as rules
+from azguard.documents.metadata import as_json, count_room, from_json
 from azguard.errors import NotFound
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag, require_version
@@ -24,6 +29,8 @@ from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, verdi
 from azguard.requests.results import MetadataShown
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources.properties import ContentHeaders
+from azguard.updates.compared import ComparedMetadata, StampedMetadata
+from azguard.updates.resource import CommittedVersion, CurrentVersion
 
 
 def get(target: Target, conditions: Conditions, deadline: Deadline) -> tuple[MetadataShown, str | None]:
@@ -151,3 +158,67 @@ def find_outcome(target: Target, op: str, stamped: Mapping[str, str], patience: 
     if op not in history:
         return Finding(Verdict.UNKNOWN)
     return Finding(Verdict.COMMITTED, containers.find_version(found, stamped))
+
+
+@dataclass(frozen=True)
+class BlobMetadata(LeasableBlob):
+    """A blob's metadata, as a JSON object of strings. Works on every type of blob."""
+
+    def read(self, deadline: Deadline) -> CurrentVersion:
+        """Read the metadata and ETag from one response."""
+        try:
+            found = properties.fetch(self.target, Conditions(lease_id=self.lease_id), deadline)
+            fence = self._read_fence(deadline)
+        except NotFound as error:
+            return updates.to_missing_version(error, b"{}", None)
+        rest = (Settings.of_blob(found, {}), found.size, found.content_settings.content_md5)
+        state = updates.to_current_version(as_json(drop_lineage(found.metadata)), found, rest)
+        return replace(
+            state, lineage=replace(state.lineage, tiered=properties.find_chosen_tier(found) is not None), fence=fence
+        )
+
+    def prepare(
+        self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Commit:
+        """Return the Set Blob Metadata."""
+        if state.etag is None:
+            raise NotFound(f"there is no blob {self.target}", address=str(self.target.address))
+        metadata = from_json(content)
+        self._keep(state, lease_id, deadline)
+        return lambda held: self._set_metadata(state, metadata, lineage, held, deadline)
+
+    def mark(self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline) -> Commit:
+        """Return a Set Blob Metadata that changes nothing but the ETag and the lineage."""
+        metadata: dict[str, str] = json.loads(state.content)
+        return lambda held: self._set_metadata(state, metadata, lineage, held, deadline)
+
+    def count_room(self, state: CurrentVersion, content: bytes) -> int:
+        """Return how many characters the lineage may have beside the metadata."""
+        return count_room(json.loads(content), KEY)
+
+    def canonicalize(self, content: bytes) -> bytes:
+        """Return the metadata as indented JSON."""
+        return as_json(from_json(content))
+
+    def _read_fence(self, deadline: Deadline) -> int | None:
+        # It is compared only: Set Blob Metadata takes no tags, so that a write of metadata cannot raise it.
+        if self.lock_fence is None:
+            return None
+        fence, _ = writes.read_standing_fence(self.target, self.lease_id, deadline)
+        return fence
+
+
+@dataclass(frozen=True)
+class ContainerMetadata(ComparedMetadata):
+    """The metadata of a container, as a JSON object of strings: see ``compared``."""
+
+    def fetch(self, deadline: Deadline) -> StampedMetadata:
+        """Return the metadata and the ETag of the container."""
+        found = containers.fetch(self.target, Conditions(lease_id=self.lease_id), deadline)
+        return StampedMetadata(found.metadata or {}, found.etag, found.last_modified)
+
+    def send(self, stamped: Mapping[str, str], lease_id: str | None, deadline: Deadline) -> CommittedVersion:
+        """Send Set Container Metadata once."""
+        return CommittedVersion.of(
+            properties.set_metadata(self.target, stamped, Conditions(lease_id=lease_id), deadline)
+        )

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from azguard.accounts.account import Target
-from azguard.blobs import deletes, properties, write_checks
+from azguard.blobs import deletes, properties, writes
 from azguard.blobs.content.upload import BlobPut, Upload
 from azguard.blobs.listing import list_kept
 from azguard.errors import AzguardError, Changed, NotFound, NotModified, OutcomeUnknown, Unavailable, UsageError
@@ -79,7 +79,7 @@ def take_snapshot(given: Snapshot) -> BlobSnapshot:
             if given.conditions.expected_etag is not None or pinned is given:
                 raise properties.describe_conflict(error, given.target, given.deadline) from error
             if given.deadline.passed:
-                raise write_checks.to_gave_up(given.target, changed) from error
+                raise writes.to_gave_up(given.target, changed) from error
             continue
         return _to_result(given, pinned, settled, changed)
 

@@ -1,4 +1,4 @@
-"""The index tags of a blob: reading them, and replacing all of them.
+"""The index tags of a blob: read, replaced, and as safe-update sees them.
 
 Tags have no version in the service: a write of them moves no ETag, and no condition on an ETag is honoured. So azguard
 makes a version of its own, of the blob's ETag and of the tags, and compares it under a lease, without which the service
@@ -11,17 +11,28 @@ with a lower fence, whose write is bound to the version that it compared the fen
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Target
-from azguard.blobs import properties
+from azguard.blobs import properties, updates
 from azguard.blobs.headers import set_headers
+from azguard.blobs.updates import Commit, LeasableBlob
 from azguard.documents import metadata as rules
-from azguard.errors import AzguardError, BadRequest, Changed, Forbidden, NotFound, OutcomeUnknown, UsageError
+from azguard.documents.metadata import as_json, flatten
+from azguard.errors import (
+    AzguardError,
+    BadRequest,
+    Changed,
+    Forbidden,
+    NotFound,
+    OutcomeUnknown,
+    TransformFailed,
+    UsageError,
+)
 from azguard.guards import fences
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag, require_version
@@ -30,10 +41,13 @@ from azguard.leases.owner_records import Moved
 from azguard.leases.recorded import LeaseRecords
 from azguard.requests.commits import Verdict, look_under
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY
+from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.results import Shown, Written, without_time
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources.properties import ContentHeaders
+from azguard.updates.compared import RefusedHere, SingleWrite, fence_by_release
+from azguard.updates.recording import ReadRecords
+from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion
 from azguard.wire.rows import Condition
 
 # Stands between the blob's ETag and the digest of the tags.
@@ -247,3 +261,98 @@ def move_version(target: Target, lease_id: str | None, deadline: Deadline) -> Mo
             raise error.as_kind(VersionNotMoved, detail=(*error.detail, told)) from error
         after = found.etag  # No holder can replace the content.
     return Moved(quote_etag(found.etag), quote_etag(after), found.last_modified, (found.metadata or {}).get(KEY))
+
+
+@dataclass(frozen=True)
+class BlobTags(LeasableBlob):
+    """The index tags of a blob, as a JSON object of strings. Their version is azguard's own."""
+
+    #: For a write under the caller's lease, which does not end with the update.
+    single: SingleWrite = field(default_factory=SingleWrite)
+    #: The tags that were sent under a fence.
+    fenced: list[Mapping[str, str]] = field(default_factory=list)
+    #: What this scope has read; None records nothing.
+    reads: ReadRecords | None = None
+
+    def read(self, deadline: Deadline) -> CurrentVersion:
+        """Read the version of the blob, then its tags."""
+        try:
+            found = properties.fetch(self.target, Conditions(lease_id=self.lease_id), deadline)
+            there = properties.fetch_tags(self.target, self.lease_id, deadline)
+        except NotFound as error:
+            return updates.to_missing_version(error, b"{}", None)
+        fence = None if self.lock_fence is None else fences.read_fence(there, self.target)
+        return CurrentVersion(
+            content=as_json(there),
+            etag=compute_etag(found.etag, there),
+            lineage=Lineage(),
+            preserved=found.etag,
+            lease_duration=found.lease.duration,
+            fence=fence,
+            must_rewrite=fence != self.lock_fence,
+        )
+
+    def acquire(self, state: CurrentVersion, lease_id: str, seconds: int, deadline: Deadline) -> None:
+        """Acquire a lease on the version read. Its tags are compared too, since they move no ETag."""
+        blob = replace(state, etag=state.preserved)
+        super().acquire(blob, lease_id, seconds, deadline)
+        if get(self.target, Conditions(lease_id=lease_id), deadline).etag != state.etag:
+            raise RefusedHere.as_changed()
+
+    def read_etag_under_lease(self, lease_id: str, deadline: Deadline) -> str:
+        """Return the current version of the tags, which the service tells only to the holder of ``lease_id``."""
+        found = get(self.target, Conditions(lease_id=lease_id), deadline)
+        return self._exclude_lower_fences(found.etag, lease_id, deadline) if found.tags in self.fenced else found.etag
+
+    def prepare(
+        self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Commit:
+        """Return the Set Blob Tags."""
+        if state.etag is None:
+            raise NotFound(f"there is no blob {self.target}", address=str(self.target.address))
+        wanted: dict[str, str] = json.loads(content)
+        if self.lock_fence is not None:
+            wanted = fences.with_fence_tag(wanted, self.lock_fence)
+
+        def send(held: str | None) -> CommittedVersion:
+            if self.lock_fence is not None:
+                self.fenced.append(wanted)
+            properties.set_tags(self.target, wanted, held, deadline)
+            made = compute_etag(state.preserved, wanted)
+            return CommittedVersion(self._exclude_lower_fences(made, held, deadline) if self.fenced else made)
+
+        return send if self.lease_id is None else lambda held: self.single.send(lambda: send(held))
+
+    def mark(self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline) -> Commit:
+        """Return the write of the same tags, which hold no lineage."""
+        return self.prepare(state, state.content, lineage, lease_id, deadline)
+
+    def count_room(self, state: CurrentVersion, content: bytes) -> int:
+        """Return 0: tags hold no lineage."""
+        return 0
+
+    def _exclude_lower_fences(self, etag: str, lease_id: str | None, deadline: Deadline) -> str:
+        moved = move_version(self.target, lease_id, deadline)
+        if self.reads is not None:
+            self.reads.follow(self.target, moved.before, moved.after, moved.lineage)
+        return move_etag(etag, str(moved.after))
+
+    def fence(
+        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[], CommittedVersion]:
+        """Return a function that makes a write in doubt impossible: it frees the lease and checks the version."""
+        own = None if lease_id == self.lease_id else lease_id
+        return fence_by_release(self, self.read, state, own, deadline)
+
+    def list_versions(self, deadline: Deadline) -> list[KeptVersion]:
+        """Return none: what is kept of older versions does not tell who wrote their tags."""
+        return []
+
+    def canonicalize(self, content: bytes) -> bytes:
+        """Return the tags as indented JSON; numbers, true and false become their text."""
+        try:
+            return as_json(rules.check_tags(flatten(json.loads(content))))
+        except ValueError as error:
+            raise TransformFailed(f"the new tags are not JSON: {error}") from None
+        except UsageError as error:
+            raise error.as_kind(TransformFailed) from None

@@ -15,7 +15,7 @@ from azguard.blobs.content import download, put_blob
 from azguard.blobs.content.download import BlobGot
 from azguard.blobs.content.upload import Settings, Upload
 from azguard.blobs.properties import explain_stale_read
-from azguard.blobs.write_checks import find_blob
+from azguard.blobs.writes import find_blob
 from azguard.guards.resolve import Conditions
 from azguard.requests import calls, delivery
 from azguard.requests.deadline import Deadline

@@ -101,7 +101,7 @@ def _import_all() -> None:
         "azure.storage.blob",
         "azguard.documents.edits",
         "azguard.updates.update",
-        "azguard.blobs.update_content",
+        "azguard.blobs.updates",
     ):
         import_module(name)
 
@@ -184,7 +184,7 @@ def _try_to_apply(apply: Callable[["BlobClient"], None], client: "BlobClient") -
 
 def _safe_update(target: Target, queues: Path) -> IncrementOutcome:
     """Do what ``azguard safe-update ADDRESS --increment count`` does."""
-    from azguard.blobs.update_content import BlobContent
+    from azguard.blobs.updates import BlobContent
     from azguard.documents import edits, paths
     from azguard.errors import AzguardError, OutcomeUnknown
     from azguard.requests.deadline import PATIENCE_SECONDS, Deadline

@@ -288,7 +288,7 @@ def _put_tree(env: Environment, words: tuple[str, str | None], given: BlobPutOpt
 
 def _or_leave_alone(write: "Callable[[Upload], Any]") -> "Callable[[Upload], Any]":
     """Return a write that creates, and tells of what is there already."""
-    from azguard.blobs.write_checks import find_blob
+    from azguard.blobs.writes import find_blob
     from azguard.resources import existence
 
     return lambda ready: existence.create(

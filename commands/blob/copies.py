@@ -67,7 +67,7 @@ def copy(
     """
     from azguard.blobs import copies
     from azguard.blobs.content.upload import create_only
-    from azguard.blobs.write_checks import find_blob
+    from azguard.blobs.writes import find_blob
 
     source, destination = find_ends(blob, to, given.source)
     target = env.locate(destination, Kind.BLOB, writable=True)

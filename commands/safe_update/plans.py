@@ -194,7 +194,8 @@ def resource(env: Environment, target: Target, given: UpdateOptions, plan: Updat
 
 def _blob_part(env: Environment, target: Target, given: UpdateOptions, lease_id: str | None) -> UpdatableResource:
     if given.tags or target.kind is Kind.CONTAINER:
-        from azguard.blobs.update_parts import BlobTags, ContainerMetadata
+        from azguard.blobs.metadata import ContainerMetadata
+        from azguard.blobs.tags import BlobTags
 
         if given.tags:
             return BlobTags(target, lease_id, given.fence, reads=env.reads)
@@ -205,10 +206,10 @@ def _blob_part(env: Environment, target: Target, given: UpdateOptions, lease_id:
 
         keeper = VersionKeeper(target)
     if given.metadata:
-        from azguard.blobs.update_parts import BlobMetadata
+        from azguard.blobs.metadata import BlobMetadata
 
         return BlobMetadata(target, lease_id, given.fence, keeper)
-    from azguard.blobs.update_content import BlobContent
+    from azguard.blobs.updates import BlobContent
 
     return BlobContent(target, lease_id, given.fence, keeper)
 

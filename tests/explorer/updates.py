@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
-from azguard.blobs.update_content import BlobContent
+from azguard.blobs.updates import BlobContent
 from azguard.requests.lineage import new_op
 from azguard.updates.doubt import find_status
 from azguard.updates.local_runs import WriteJournal

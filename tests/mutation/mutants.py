@@ -47,7 +47,7 @@ _HELD = "azguard/locks/held_lock.py"
 _SLOTS = "azguard/locks/slot_leases.py"
 _BLOBS = "azguard/locks/lock_blobs.py"
 _JOBS = "azguard/locks/job_locks.py"
-_CONTENT = "azguard/blobs/update_content.py"
+_CONTENT = "azguard/blobs/updates.py"
 
 MUTANTS = (
     Mutant(

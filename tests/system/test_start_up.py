@@ -126,7 +126,7 @@ def test_an_update_imports_no_sdk_and_what_the_simplest_one_needs(tmp_path: Path
     others = ("azure.storage.queue", "azure.storage.fileshare", "azure.data.tables", "azure.identity")
     slow = ("rich", "pydantic", "yaml", "jsonpatch", "json_merge_patch", "jmespath")
     blocks = (
-        "azguard.blobs.fenced_writes",
+        "azguard.guards.fences",
         "azguard.blobs.listing",
     )
     ways = ("azguard.documents.metadata", "azguard.leases", "azguard.processes.identity")

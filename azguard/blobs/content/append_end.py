@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Target
-from azguard.blobs import properties, write_checks
+from azguard.blobs import properties, writes
 from azguard.blobs.content import append_request
 from azguard.blobs.content.append_request import APPEND_BLOB, MOST_BLOCKS, Append, End, Proof
 from azguard.blobs.content.download import ask_range
@@ -44,7 +44,7 @@ def find_or_create_end(given: Append, deadline: Deadline) -> tuple[End, bool]:
         except NotFound as error:
             if given.create is None or error.service_code == "ContainerNotFound":
                 raise error if error.reason else error.but(reason="append_to_nothing") from error
-            write_checks.check_creatable(given.target, given.conditions, error)
+            writes.check_creatable(given.target, given.conditions, error)
             created = _create(given, deadline)
         except Forbidden as error:
             raise error.but(reason="append_end_unknown") from error
@@ -111,7 +111,7 @@ def _check(given: Append, found: Any) -> None:
     kind = properties.type_of(found)
     if kind != APPEND_BLOB:
         raise BadRequest(
-            f"{target} is {write_checks.describe_type(kind)}, to which nothing can be appended",
+            f"{target} is {writes.describe_type(kind)}, to which nothing can be appended",
             reason="no_append_blob",
             **facts,
         )
@@ -219,7 +219,7 @@ def seal(target: Target, conditions: Conditions, deadline: Deadline) -> BlobSeal
 def _check_type(target: Target, kind: str | None) -> None:
     if kind != APPEND_BLOB:
         raise BadRequest(
-            f"{target} is {write_checks.describe_type(kind)}, which cannot be sealed",
+            f"{target} is {writes.describe_type(kind)}, which cannot be sealed",
             address=str(target.address),
             reason="no_append_blob_to_seal",
         )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Target
-from azguard.blobs import properties, write_checks
+from azguard.blobs import properties, writes
 from azguard.blobs.content.upload import Settings
 from azguard.errors import BadRequest, Changed, Exists, GaveUp, NotFound, UsageError
 from azguard.guards.resolve import Conditions
@@ -125,7 +125,7 @@ def find_or_create(given: PageWrite, end: int, deadline: Deadline) -> tuple[str,
     except NotFound as error:
         if given.create_bytes is None or error.service_code == "ContainerNotFound":
             raise error if error.reason else error.but(reason="pages_of_nothing") from error
-        write_checks.check_creatable(target, given.conditions, error)
+        writes.check_creatable(target, given.conditions, error)
         return _create(given, given.create_bytes, deadline), True
     address = str(target.address)
     if given.conditions.never_read:
@@ -147,7 +147,7 @@ def _check_type(target: Target, found: Any) -> None:
     kind = properties.type_of(found)
     if kind != PAGE_BLOB:
         raise BadRequest(
-            f"{target} is {write_checks.describe_type(kind)}, and has no pages",
+            f"{target} is {writes.describe_type(kind)}, and has no pages",
             str(target.address),
             reason="no_page_blob",
         )

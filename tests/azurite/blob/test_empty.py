@@ -9,7 +9,7 @@ from azure.storage.blob import BlobClient, ContainerClient
 from azguard.accounts import account
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
-from azguard.blobs.update_content import BlobContent
+from azguard.blobs.updates import BlobContent
 from azguard.documents import edits
 from azguard.emulators.state import Azurite
 from azguard.faultproxy import proxy

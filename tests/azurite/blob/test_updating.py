@@ -16,8 +16,8 @@ from azguard.accounts.credentials import from_connection_string
 from azguard.address import Address, Kind
 from azguard.blobs.content.put_blob import put
 from azguard.blobs.content.upload import Settings, Upload
-from azguard.blobs.update_content import BlobContent
-from azguard.blobs.update_parts import BlobMetadata
+from azguard.blobs.metadata import BlobMetadata
+from azguard.blobs.updates import BlobContent
 from azguard.errors import AzguardError, BadRequest, NotFound
 from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline

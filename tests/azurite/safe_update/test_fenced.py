@@ -10,8 +10,8 @@ from azure.storage.blob import BlobClient
 from azguard.accounts.account import Target
 from azguard.accounts.credentials import from_connection_string
 from azguard.address import Address, Kind
-from azguard.blobs.update_content import BlobContent
-from azguard.blobs.update_parts import BlobMetadata
+from azguard.blobs.metadata import BlobMetadata
+from azguard.blobs.updates import BlobContent
 from azguard.errors import BadRequest, LockLost, NotFound
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request

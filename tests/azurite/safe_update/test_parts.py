@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from azguard.blobs.update_parts import BlobTags, ContainerMetadata
+from azguard.blobs.metadata import ContainerMetadata
+from azguard.blobs.tags import BlobTags
 from azguard.queues.queues import QueueMetadataUpdate
 from azguard.requests.lineage import KEY, Lineage
 from tests.support import forked, queue_world

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from azguard.accounts.account import Target
-from azguard.blobs import properties
+from azguard.blobs import properties, writes
 from azguard.blobs.content import put_blob
 from azguard.blobs.content.download import read_whole
 from azguard.blobs.content.upload import Settings, Upload
@@ -218,9 +218,7 @@ class BlobContent(LeasableBlob):
         fence changes ETag and tag in one request. A holder with a higher fence who writes after our read makes our
         If-Match fail, and the next read finds that fence. The count of tags is no substitute: it may be withheld.
         """
-        from azguard.blobs import fenced_writes
-
-        theirs, others = fenced_writes.read_standing_fence(self.target, self.lease_id, deadline)
+        theirs, others = writes.read_standing_fence(self.target, self.lease_id, deadline)
         kept = _Preserved(replace(state.preserved.settings, tags=others or None))
         # Write even the same content: it records our fence, so that a holder with a lower one is refused.
         return replace(state, preserved=kept, fence=theirs, must_rewrite=theirs != self.lock_fence)

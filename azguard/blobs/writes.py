@@ -1,0 +1,245 @@
+"""What writes of a blob have in common: what can refuse them, asked before or explained after; and the fence of a lock.
+
+**Type.** A Put Blob replaces an append or page blob by a block blob without an error. A version keeps its type. So a
+write that is guarded by a version needs no request to learn its type; any other write needs one.
+
+**Fence.** The storage refuses a write once a holder with a higher fence has written. The request writes our fence to a
+tag and has one condition: the current tag is no higher. So no version has to be read before it. The condition also
+fails where there is no such tag: on a blob that was written without a fence, or if there is no blob. Then we read, and
+bind the next request to what was read: to that version, or to no blob. The storage checks each request, so a change
+between the read and the request is noticed; the read only decides which request to send. The condition on tags is
+always the only one: its combination with others is not documented, and the emulator then ignores it.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from http import HTTPStatus
+from typing import TYPE_CHECKING, TypeVar
+
+from azguard.accounts.account import Target
+from azguard.blobs import properties
+from azguard.errors import AzguardError, BadRequest, Changed, Exists, Forbidden, GaveUp, Locked, NotFound
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import BLOCK_BLOB
+from azguard.requests.deadline import Deadline
+from azguard.requests.results import Written
+from azguard.wire.rows import Condition
+
+if TYPE_CHECKING:
+    from azguard.blobs.content.upload import Upload
+    from azguard.requests.settle import Settled
+
+T = TypeVar("T")
+_SAME_ON_A_READ = ("If-Match", "If-Unmodified-Since", "x-ms-if-tags")
+_WORDS = {BLOCK_BLOB: "a block blob", "AppendBlob": "an append blob", "PageBlob": "a page blob"}
+# A write by a holder of a fence never needs a second read: the tag is there then. So each further read means one more
+# write without a fence, or a deletion, between a read and the request after it.
+_LOOKS = 5
+_NO_PERMISSION = "AuthorizationPermissionMismatch"
+# Service codes of accounts without index tags; the last is what a hierarchical namespace says to Get Blob Tags.
+_NO_TAGS = {
+    "FeatureNotYetSupportedForHierarchicalNamespaceAccounts",
+    "BlobApiNotYetSupportedForHierarchicalNamespaceAccounts",
+    "BlobTagsNotSupportedForAccountType",
+    "InvalidQueryParameterValue",
+}
+
+
+def describe_type(found: str | None) -> str:
+    """Return a type of blob in words."""
+    return _WORDS.get(str(found), str(found))
+
+
+def check_type(target: Target, conditions: Conditions, deadline: Deadline) -> None:
+    """Refuse to put a block blob in the place of a blob of another type.
+
+    Not guaranteed: where the write is for no version, another may change the type between the look and the write.
+    """
+    if conditions.creates_only:
+        return
+    _refuse_type(target, conditions.blob_type or _fetch_type(target, deadline))
+
+
+def _refuse_type(target: Target, found: str | None) -> None:
+    if found in (None, BLOCK_BLOB):
+        return
+    raise BadRequest(
+        f"{target} is {describe_type(found)}, and a put would make it a block blob; nothing was written",
+        address=str(target.address),
+        reason="other_blob_type",
+    )
+
+
+def _fetch_type(target: Target, deadline: Deadline) -> str | None:
+    try:
+        found = properties.fetch(target, Conditions(), deadline)
+    except NotFound:
+        return None
+    except Forbidden as error:
+        raise error.but(
+            message=f"{error.message}: so it is not known whether {target} is a block blob", reason="blob_type_unknown"
+        ) from error
+    return properties.type_of(found)
+
+
+def check_creatable(target: Target, conditions: Conditions, missing: NotFound) -> None:
+    """Refuse to create a blob for a write whose conditions only a blob that exists could fulfil."""
+    if conditions.expected_etag is not None:
+        raise properties.to_gone(target, conditions.expected_etag, missing) from missing
+    if not conditions.need_existing:
+        return
+    nothing = f"there is no blob {target}, and none was created"
+    if not conditions.headers:
+        raise missing.as_kind(Locked, message=f"the lease is not held any more: {nothing}") from missing
+    raise missing.as_kind(
+        Changed, message=f"the condition did not hold: {nothing}", reason="created_for_condition"
+    ) from missing
+
+
+def check_early(upload: "Upload") -> None:
+    """Raise before the first block what the commit would raise."""
+    conditions = upload.conditions
+    if conditions.fence is not None:
+        bind_to_what_is_there(upload.target, conditions, upload.deadline, creates=True)
+        return
+    # Those that mean on a read what they mean on the commit: they fail with 412 there.
+    headers = {key: value for key, value in conditions.headers.items() if key in _SAME_ON_A_READ}
+    try:
+        found = properties.fetch(upload.target, replace(conditions, headers=headers), upload.deadline)
+    except NotFound as error:
+        if error.service_code == "ContainerNotFound":
+            raise
+        if conditions.expected_etag is not None:
+            raise properties.to_gone(upload.target, conditions.expected_etag, error) from error
+        return
+    except Changed as error:
+        if conditions.expected_etag is None:
+            raise
+        told = f"{upload.target} changed since you read it"
+        raise replace(error, message=told, expected_etag=conditions.expected_etag) from error
+    if conditions.creates_only:
+        raise Exists(f"{upload.target} exists already", address=str(upload.target.address))
+    if not upload.any_type:
+        _refuse_type(upload.target, properties.type_of(found))
+
+
+@contextmanager
+def explain_refusal(target: Target, conditions: Conditions, deadline: Deadline) -> Iterator[None]:
+    """Add to the refusal of a write what is there now, or that this scope never read it."""
+    try:
+        yield
+    except Changed as error:
+        raise properties.describe_conflict(error, target, deadline) from error
+    except Exists as error:
+        if not conditions.never_read:
+            raise
+        message = f"{target} exists, and this scope never read it"
+        raise error.but(message=message, reason="put_never_read", address=str(target.address)) from error
+    except Locked as error:
+        # The live service looks at the lease before it looks whether the blob exists.
+        if not conditions.never_read:
+            raise
+        raise error.but(detail=(*error.detail, "and it was never read here: read it before you write")) from error
+
+
+def to_gave_up(target: Target, refused: int) -> GaveUp:
+    """Return the error of a write that named no version, and met another one at each of ``refused`` attempts."""
+    return GaveUp(
+        f"{target} was written by others between each look at it and the request after it, {refused} times; "
+        "nothing was applied",
+        address=str(target.address),
+        reason="written_in_between",
+    )
+
+
+def find_blob(target: Target, op: str, deadline: Deadline) -> Written:
+    """Find the blob that is there already, for a write that only creates."""
+    from azguard.resources.existence import find_existing  # which other writes do not need
+
+    return find_existing(target, op, lambda: properties.fetch(target, Conditions(), deadline.fresh()))
+
+
+def write_fenced(
+    target: Target,
+    conditions: Conditions,
+    deadline: Deadline,
+    attempt: "Callable[[Conditions], Settled[T]]",
+    *,
+    creates: bool,
+) -> "tuple[Settled[T], Conditions]":
+    """Make a write under its fence, if it has one, and return it with the conditions under which it was committed.
+
+    ``attempt`` makes it under the conditions given and settles its own doubt: what it raises must mean that it was
+    not applied, and never will be. ``creates`` says that it may make the blob.
+    """
+    if conditions.fence is None:
+        return attempt(conditions), conditions
+    refused = 0
+    while True:
+        try:
+            settled = attempt(conditions)
+        except (Forbidden, BadRequest) as error:
+            raise explain_fence(error) from error
+        except (Changed, Exists, NotFound) as error:
+            if error.facts.get("side") == "source":
+                raise
+            conditions = bind_to_what_is_there(target, conditions, deadline, creates=creates)
+            if error.http_status == HTTPStatus.BAD_REQUEST:
+                raise  # The blocks that were to be committed are gone.
+            refused += 1
+            if refused > _LOOKS or deadline.passed:
+                raise _build_gave_up(target, refused) from error
+        else:
+            return settled._replace(attempts=settled.attempts + refused), conditions
+
+
+def bind_to_what_is_there(target: Target, conditions: Conditions, deadline: Deadline, *, creates: bool) -> Conditions:
+    """Look, and return the conditions that bind the next request to the standing fence, the version, or no blob."""
+    from azguard.guards import fences  # which a write without one does not need
+
+    fence = conditions.fence
+    assert fence is not None
+    try:
+        found = properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline)
+        # After the ETag, never before: a write under a fence changes both at once, so if that version is still
+        # there when our request arrives, so is this tag.
+        theirs, _ = read_standing_fence(target, conditions.lease_id, deadline)
+    except NotFound as error:
+        if not creates or error.service_code == "ContainerNotFound":
+            raise
+        return replace(conditions, headers={Condition.IF_NONE_MATCH.header: "*"}, expected_etag=None)
+    fences.refuse_higher(target, fence, theirs)
+    if theirs is None:
+        return replace(conditions, headers={Condition.IF_MATCH.header: found.etag}, expected_etag=found.etag)
+    return replace(conditions, headers=fences.condition(fence), expected_etag=None)
+
+
+def read_standing_fence(target: Target, lease_id: str | None, deadline: Deadline) -> tuple[int | None, dict[str, str]]:
+    """Return the fence under which a blob was last written, None where there is none, and its other tags."""
+    from azguard.guards import fences
+
+    try:
+        tags = properties.fetch_tags(target, lease_id, deadline)
+    except (Forbidden, BadRequest) as error:
+        raise explain_fence(error) from error
+    theirs = fences.read_fence(tags, target)
+    return theirs, {key: value for key, value in tags.items() if key != fences.TAG}
+
+
+def explain_fence(error: AzguardError) -> AzguardError:
+    """Add to a refusal what a fence needs, if the refusal may mean that it is missing."""
+    if error.service_code == _NO_PERMISSION:
+        return error.but(reason="fence_needs_permission")
+    if error.service_code in _NO_TAGS:
+        return error.but(reason="fence_needs_tags")
+    return error
+
+
+def _build_gave_up(target: Target, refused: int) -> GaveUp:
+    return GaveUp(
+        f"{target} was written or deleted by others without a fence between each look at it and the write, "
+        f"{refused} times; nothing was applied",
+        address=str(target.address),
+        reason="written_without_fence",
+    )
