@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from azguard.emulators import background
-from azguard.emulators.state import Azurite
+from azguard.emulators.azurite_process import Azurite
 from azguard.folders import Folders
 from benchmarks import contention_ways
 from benchmarks.contention_ways import START, Counts, Line, Way

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from azguard.emulators import background
-from azguard.emulators.state import Azurite
+from azguard.emulators.azurite_process import Azurite
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
 from azguard.folders import Folders

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.emulators import background
-from azguard.emulators.state import Azurite
+from azguard.emulators.azurite_process import Azurite
 from azguard.folders import Folders
 from benchmarks.speed import AZGUARD, HERE
 

@@ -208,11 +208,11 @@ def _find_kept(env: Environment) -> Iterator["KeptItem"]:
 
 
 def _list_uses() -> "kept_files.Uses":
-    from azguard.emulators import files_process, state
+    from azguard.emulators import azurite_process, files_process
     from azguard.locks.hold_records import HoldRecords
 
     def is_running(folder: Path) -> bool:
-        return state.load(folder) is not None or files_process.find_running(folder) is not None
+        return azurite_process.load(folder) is not None or files_process.find_running(folder) is not None
 
     return {folders.HOLD.kind: HoldRecords.may_be_held, folders.EMULATOR.kind: is_running}
 

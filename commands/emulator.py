@@ -12,7 +12,7 @@ from azguard.cli.parsing.rows import CommandSpec, argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import checked
 from azguard.cli.words.files import NEED_OF_FILES, USE_OF_EXPORT
-from azguard.emulators import background, state
+from azguard.emulators import azurite_process, background
 from azguard.emulators.azurite_install import check_system
 from azguard.errors import NotFound, UsageError
 from azguard.processes import identity
@@ -74,7 +74,7 @@ def start(
     ports = _choose_ports(
         {"blob": blob_port, "queue": queue_port, "table": table_port, "file": file_port, "smb": smb_port}
     )
-    data_before = state.find_last(env.folders.emulator).data
+    data_before = azurite_process.find_last(env.folders.emulator).data
     started = background.start(
         env.folders.emulator,
         env.environ,
@@ -138,13 +138,13 @@ def env_(
         eval "$(azguard emulator env --unset)"
     """
     env = _local(env)
-    syntax = _shell(env) if shell is None else state.find_syntax(shell)
+    syntax = _shell(env) if shell is None else background.find_syntax(shell)
     if unset:
-        sys.stdout.write(f"{state.line_to_unset(syntax)}\n")
+        sys.stdout.write(f"{background.write_unset(syntax)}\n")
         return
     # The one secret azguard ever prints: the emulator's key, the same everywhere, which Microsoft publishes.
     current = background.find_current(env.folders.emulator)
-    sys.stdout.write(f"{state.lines(state.describe(current.connection_string, current.smb_port), syntax)}\n")
+    sys.stdout.write(f"{background.write_exports(current.variables, syntax)}\n")
 
 
 @app.command(
@@ -173,8 +173,7 @@ def run(
     with background.private(env.folders.emulator, env.environ, smb=smb, wait=wait, say=env.out.info) as mine:
         _forget(env, from_connection_string(mine.connection_string).endpoints.values())
         env.cache.close()
-        given = state.describe(mine.connection_string, mine.smb_port)
-        return child.run(command, {**env.environ, **given}).status
+        return child.run(command, {**env.environ, **mine.variables}).status
 
 
 def _local(env: Environment) -> Environment:
@@ -189,7 +188,7 @@ def _forget(env: Environment, endpoints: Iterable[str]) -> None:
 
 
 def _shell(env: Environment) -> str:
-    return state.guess(env.environ, identity.find_name(os.getppid()))
+    return background.guess_syntax(env.environ, identity.find_name(os.getppid()))
 
 
 def _choose_ports(given: Mapping[str, int | None]) -> dict[str, int]:

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 from hypothesis.internal.conjecture import providers
 
 from azguard.emulators import azurite_install, background
-from azguard.emulators.state import Azurite
+from azguard.emulators.azurite_process import Azurite
 from azguard.folders import Folders
 from tests.support import azurites, cases, compiled, emulator_world, files_world, forked, surroundings, thorough
 from tests.support import smb_emulator as smb_emulator_process

@@ -1,6 +1,6 @@
 """All emulators of this machine as one: Azurite for blobs, queues and tables, and azguard's own for files.
 
-They run in the background, or for one process alone.
+They run in the background, or for one process alone. The variables of a shell name them.
 
 Not guaranteed: that Azurite behaves as Azure does. tests/data/SEMANTICS.md lists where it is known to lie.
 """
@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from azguard.emulators import azurite_install, azurite_process, files_process, state
+from azguard.emulators import azurite_install, azurite_process, files_process
+from azguard.emulators.azurite_process import Azurite
 from azguard.emulators.files_process import FilesEmulator
-from azguard.emulators.state import Azurite
-from azguard.errors import ConfigError, NotFound
+from azguard.errors import ConfigError, NotFound, UsageError
 from azguard.folders import explain_unwritable, make_folder, make_private, open_private
 from azguard.processes import identity, locked_file, signals
 
@@ -29,15 +29,34 @@ FILE = "file"
 SMB = "smb"
 _WITHOUT_FILES = "file shares are not emulated: Werkzeug is not installed"
 _WITHOUT_SMB = "file shares are served over REST alone"
+VARIABLE = "AZURE_STORAGE_CONNECTION_STRING"
+#: The port on which the shares are served over SMB: Azure Storage has no variable for it.
+SMB_VARIABLE = "AZGUARD_SMB_PORT"
+SHELLS = ("sh", "fish", "powershell")
+# A connection string holds no quote, so quoting it needs no escapes in any of the three.
+_FORMS = {
+    "sh": "export {variable}='{value}'",
+    "fish": "set -gx {variable} '{value}'",
+    "powershell": "$env:{variable} = '{value}'",
+}
+_UNSET_FORMS = {
+    "sh": "unset {variable} {smb}",
+    "fish": "set -e {variable} {smb}",
+    "powershell": "Remove-Item Env:{variable}, Env:{smb} -ErrorAction SilentlyContinue",
+}
+_SYNTAX_OF = {
+    **dict.fromkeys(("sh", "bash", "zsh", "dash", "ash", "ksh", "mksh", "busybox"), "sh"),
+    "fish": "fish",
+    "pwsh": "powershell",
+    "powershell": "powershell",
+}
 
 
-@dataclass(frozen=True)
-class Status:
-    """Whether the background emulator runs and answers, where, and if it does not, what happened."""
+@dataclass(frozen=True, kw_only=True)
+class Emulators:
+    """The emulators in the background: where they answer; None is what does not run."""
 
     running: bool
-    answering: bool
-    reason: str | None = None
     pid: int | None = None
     version: str | None = None
     blob_endpoint: str | None = None
@@ -46,33 +65,31 @@ class Status:
     data: str | None = None
     log: str | None = None
     started: str | None = None
-    #: Of the Files emulator; None if it does not run.
     file_endpoint: str | None = None
+    #: Of the Files emulator.
     files_pid: int | None = None
-    #: Where the shares are served over SMB; None if they are not.
+    #: Where the shares are served over SMB.
     smb_endpoint: str | None = None
 
 
-@dataclass(frozen=True)
-class Started:
-    """The background emulator after a start."""
+@dataclass(frozen=True, kw_only=True)
+class Status(Emulators):
+    """Whether they run and answer, and if they do not, what happened."""
 
-    running: bool
-    #: Whether it ran before.
+    FIRST: ClassVar = ("running", "answering", "reason")
+
+    answering: bool
+    reason: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Started(Emulators):
+    """They run after a start."""
+
+    FIRST: ClassVar = ("running", "already_running")
+
+    #: Whether they ran before.
     already_running: bool
-    pid: int
-    version: str
-    blob_endpoint: str
-    queue_endpoint: str
-    table_endpoint: str
-    data: str | None
-    log: str | None
-    started: str
-    #: Of the Files emulator; None if it does not run.
-    file_endpoint: str | None = None
-    files_pid: int | None = None
-    #: Where the shares are served over SMB; None if they are not.
-    smb_endpoint: str | None = None
 
 
 @dataclass(frozen=True)
@@ -93,6 +110,12 @@ class Reach:
     connection_string: str
     #: The port on which Samba serves its shares; None if it does not.
     smb_port: int | None = None
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Return the variables of a shell that point at them, by name."""
+        smb = {} if self.smb_port is None else {SMB_VARIABLE: str(self.smb_port)}
+        return {VARIABLE: self.connection_string, **smb}
 
 
 def start(
@@ -224,22 +247,22 @@ def _start_azurite(
 ) -> Started:
     folder_of_data = _make_data_folder(data)
     with _hold_lock(folder):
-        running, reason = state.look(folder)
+        running, reason = azurite_process.look(folder)
         if running is not None:
             _check_azurite(running, ports, folder_of_data)
             return Started(running=True, already_running=True, **_describe_azurite(running))
         if reason is not None:
             say(reason)
-        command, last = azurite_install.ensure(folder, environ, say), state.find_last(folder)
+        command, last = azurite_install.ensure(folder, environ, say), azurite_process.find_last(folder)
         plan = azurite_process.LaunchPlan(command, environ, ports, folder_of_data, wait, last.ports)
         with open_private(folder / _LOG) as log:
             running, child = azurite_process.launch(plan, log)
         try:
-            state.write(folder, running)
+            azurite_process.write(folder, running)
             azurite_process.release(child, "Azurite")
         except BaseException:
             azurite_process.discard(child)
-            state.forget(folder)
+            azurite_process.forget(folder)
             raise
     return Started(running=True, already_running=False, **_describe_azurite(running))
 
@@ -249,17 +272,17 @@ def _stop_azurite(folder: Path) -> Stopped:
     if not (folder / _LOCK).exists():
         return Stopped(running=False, outcome="not_running")
     with _hold_lock(folder):
-        running, reason = state.look(folder)
+        running, reason = azurite_process.look(folder)
         if running is not None:
             identity.end(running.pid, running.birth, _GRACE_SECONDS)
-        state.forget(folder)
+        azurite_process.forget(folder)
     if running is not None:
         return Stopped(running=False, outcome="stopped", pid=running.pid)
     return Stopped(running=False, outcome="was_gone" if reason else "not_running", reason=reason)
 
 
 def _look_at_azurite(folder: Path) -> Status:
-    running, reason = state.look(folder)
+    running, reason = azurite_process.look(folder)
     if running is None:
         return Status(running=False, answering=False, reason=reason or "no emulator was started")
     answering = azurite_process.answers(running.ports)
@@ -268,7 +291,7 @@ def _look_at_azurite(folder: Path) -> Status:
 
 
 def _find_azurite(folder: Path) -> Azurite:
-    found, reason = state.look(folder)
+    found, reason = azurite_process.look(folder)
     if found is None:
         detail = (reason,) if reason else ()
         raise NotFound("the emulator is not running", detail=detail, reason="emulator_not_running")
@@ -329,3 +352,41 @@ def _join(connection_string: str, running: FilesEmulator | None) -> Reach:
 def _say_problem(running: FilesEmulator, say: Callable[[str], None]) -> None:
     if running.smb_problem:
         say(f"{_WITHOUT_SMB}: {running.smb_problem}")
+
+
+def find_syntax(shell: str) -> str:
+    """Return the syntax of ``SHELLS`` that a shell has, by its name.
+
+    Raises:
+        UsageError: the shell is not known.
+    """
+    if shell not in _SYNTAX_OF:
+        raise UsageError(
+            f"the shell {shell!r} is not known",
+            reason="shell_unknown",
+            values={"shell": shell, "shells": " ".join(SHELLS)},
+        )
+    return _SYNTAX_OF[shell]
+
+
+def write_exports(variables: Mapping[str, str], shell: str) -> str:
+    """Return the lines that export variables in a syntax of ``SHELLS``."""
+    return "\n".join(_FORMS[shell].format(variable=name, value=value) for name, value in variables.items())
+
+
+def write_unset(shell: str) -> str:
+    """Return the line that takes all of them away again, in a syntax of ``SHELLS``."""
+    return _UNSET_FORMS[shell].format(variable=VARIABLE, smb=SMB_VARIABLE)
+
+
+def guess_syntax(environ: Mapping[str, str], parent: str) -> str:
+    """Return the syntax of the shell that is asking; ``parent`` is the name of the process that started us.
+
+    The parent knows best: ``$SHELL`` is the login shell even inside a script of another one, and
+    ``PSModulePath`` is inherited by whatever PowerShell starts.
+    """
+    if parent in _SYNTAX_OF:
+        return _SYNTAX_OF[parent]
+    if "PSModulePath" in environ:
+        return "powershell"
+    return _SYNTAX_OF.get(environ.get("SHELL", "").rpartition("/")[2], "sh")

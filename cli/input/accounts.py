@@ -277,9 +277,9 @@ def _proof(settings: Mapping[str, str]) -> tuple[Auth, str | None]:
 def local_emulator(folders: Folders) -> Account:
     """Return the account of the emulator that runs on this machine, or of its usual ports."""
     from azguard.accounts import account
-    from azguard.emulators import files_process, state
+    from azguard.emulators import azurite_process, files_process
 
-    running = state.load(folders.emulator)
+    running = azurite_process.load(folders.emulator)
     if running is None:
         return account.emulator()
     files = files_process.find_running(folders.emulator)

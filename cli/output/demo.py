@@ -16,7 +16,7 @@ from azguard.cli.output import rendering, terminal
 from azguard.cli.words.files import USE_OF_EXPORT
 from azguard.demo.race import CountVerdict, DemoPlan, DemoResult, StrategyProgress, StrategyResult
 from azguard.demo.worker import RETRY_WAIT_SECONDS, Strategy
-from azguard.emulators import state
+from azguard.emulators import background
 from azguard.processes import identity
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def of(env: Environment, plan: DemoPlan) -> LineView | Live:
 
 def finish(env: Environment, view: LineView | Live, result: DemoResult) -> int:
     """Say what was found, what it means and what to type next; return 1 unless azguard's count is exact."""
-    shell = USE_OF_EXPORT[state.guess(env.environ, identity.find_name(os.getppid()))]
+    shell = USE_OF_EXPORT[background.guess_syntax(env.environ, identity.find_name(os.getppid()))]
     view.close(["", *_explain(result), "", *_describe_caveats(result), "", *_next_steps(shell, env.environ)])
     if _is_structured(env):
         env.out.show(result)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from azguard.emulators.state import Azurite
+from azguard.emulators.azurite_process import Azurite
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Chosen
 from azguard.faultproxy.proxy import Proxy

@@ -11,7 +11,7 @@ from azure.storage.blob import BlobClient
 
 from azguard.accounts import account
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
-from azguard.emulators.state import Azurite
+from azguard.emulators.azurite_process import Azurite
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Chosen, Fault, Request
 from azguard.wire import sdk

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from azguard.accounts import account
-from azguard.emulators.state import Azurite
+from azguard.emulators.azurite_process import Azurite
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Chosen, Fault, ProxiedAnswer, Request
 from azguard.wire import sdk

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from azguard.emulators.state import Azurite
+from azguard.emulators.azurite_process import Azurite
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Chosen, Fault, ProxiedAnswer, Request
 from tests.faults import machines

@@ -17,7 +17,7 @@ from azguard import atomic_files
 from azguard.accounts import account
 from azguard.accounts.account import Account
 from azguard.address import Address, Kind
-from azguard.emulators.state import Azurite
+from azguard.emulators.azurite_process import Azurite
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Chosen, Fault, Request
 from azguard.requests import sources

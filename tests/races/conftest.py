@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from azguard.emulators.state import Azurite
+from azguard.emulators.azurite_process import Azurite
 from tests.support import azurites
 
 

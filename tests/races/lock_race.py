@@ -12,7 +12,7 @@ from pathlib import Path
 
 from azguard.accounts import account
 from azguard.accounts.endpoints import EMULATOR_KEY
-from azguard.emulators.state import Azurite
+from azguard.emulators.azurite_process import Azurite
 from azguard.faultproxy import proxy
 from azguard.faultproxy.proxy import Chosen, ProxiedAnswer, Request
 from tests.faults.rules import operation

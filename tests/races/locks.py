@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from azguard.emulators.state import Azurite
+from azguard.emulators.azurite_process import Azurite
 from tests.races import lock_race
 from tests.races.lock_contenders import Sections
 from tests.races.lock_race import Settings, Tally

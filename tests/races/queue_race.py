@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from azguard.emulators.state import Azurite
+from azguard.emulators.azurite_process import Azurite
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Chosen, Fault, Request
 from azguard.requests.trace import VARIABLE

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from azguard.accounts import account
 from azguard.accounts.endpoints import EMULATOR_KEY
-from azguard.emulators.state import Azurite
+from azguard.emulators.azurite_process import Azurite
 from azguard.faultproxy import proxy
 from azguard.requests.lineage import bare
 from tests.races import calls, history, log

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
-from azguard.emulators.state import Azurite
+from azguard.emulators.azurite_process import Azurite
 from tests.races import race
 from tests.races.progress import tell_seldom
 from tests.races.race import FOREIGN_CHOICES, Settings, Tally

@@ -16,7 +16,7 @@ import pytest
 
 from azguard.accounts import account
 from azguard.address import Address, Kind
-from azguard.emulators.state import Azurite
+from azguard.emulators.azurite_process import Azurite
 from azguard.faultproxy import proxy
 from tests.faults.rules import operation
 from tests.races.weather import Weather

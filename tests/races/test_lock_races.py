@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from azguard.emulators.state import Azurite
+from azguard.emulators.azurite_process import Azurite
 from tests.races import locks
 from tests.races.lock_contenders import LOCK, Sections
 from tests.races.lock_race import Settings, Tally

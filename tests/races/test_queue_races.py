@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from azguard.emulators.state import Azurite
+from azguard.emulators.azurite_process import Azurite
 from tests.races import queue_race
 from tests.races.queue_race import Settings, Tally
 from tests.support import thorough

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from azguard.emulators.state import Azurite
+from azguard.emulators.azurite_process import Azurite
 from tests.races import run
 from tests.races.race import Settings, Tally
 from tests.support import thorough

@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from azguard.emulators import azurite_install, azurite_process
-from azguard.emulators.state import Azurite
+from azguard.emulators.azurite_process import Azurite
 from azguard.folders import Folders
 from azguard.processes import locked_file
 

@@ -4,7 +4,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from azguard.emulators.state import Azurite
+from azguard.emulators.azurite_process import Azurite
 from benchmarks import contention, contention_race
 from benchmarks.contention_race import Outcome, Race, Share, quantile
 from benchmarks.contention_ways import Counts, Way

@@ -13,7 +13,7 @@ import pytest
 from azguard.demo import race, worker
 from azguard.demo.race import CountVerdict
 from azguard.demo.worker import IncrementOutcome, Strategy
-from azguard.emulators.state import Azurite
+from azguard.emulators.azurite_process import Azurite
 from azguard.faultproxy import proxy
 from azguard.faultproxy.proxy import Fault, Request
 from tests.support.cases import cases

@@ -16,7 +16,7 @@ from azure.storage.fileshare import ShareClient, ShareServiceClient
 from azure.storage.queue import QueueServiceClient
 
 from azguard.accounts.credentials import from_connection_string
-from azguard.emulators import azurite_install, azurite_process, background, state
+from azguard.emulators import azurite_install, azurite_process, background
 from azguard.emulators.background import Stopped
 from azguard.processes import identity
 from tests.support import emulator_world
@@ -85,7 +85,7 @@ def test_start_replaces_a_damaged_state_file_answers_is_found_from_another_proce
         "pid": started["pid"],
         "reason": None,
     }
-    assert (world.processes(), state.load(world.folder)) == ([], None)
+    assert (world.processes(), azurite_process.load(world.folder)) == ([], None)
 
 
 _ENDPOINTS = ("blob_endpoint", "queue_endpoint", "table_endpoint", "file_endpoint")
@@ -125,7 +125,7 @@ def test_its_data_and_its_ports_are_kept_over_a_stop_and_the_cache_forgets_what_
     assert share.get_share_properties().name == "kept"
     assert "container:kept" in list_known()
     world.run("emulator", "stop")
-    taken = state.find_last(world.folder).ports["queue"]
+    taken = azurite_process.find_last(world.folder).ports["queue"]
     with socket.create_server(("127.0.0.1", taken)):
         third = world.json("emulator", "start")
     # It began empty.
@@ -137,7 +137,7 @@ def test_its_data_and_its_ports_are_kept_over_a_stop_and_the_cache_forgets_what_
 @pytest.mark.parametrize("text", ["", "[]", '{"ports": {"blob": 1}}', '{"ports": {"blob": "x"}}', "\x00"])
 def test_a_damaged_record_of_the_last_ports_counts_as_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "azurite-last.json").write_text(text)
-    assert state.find_last(tmp_path) == state.LastRun({}, None)
+    assert azurite_process.find_last(tmp_path) == azurite_process.LastRun({}, None)
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +206,7 @@ def test_chosen_ports_are_used(started: World, chosen_port: int) -> None:
 
 
 def test_the_callers_azurite_accounts_are_not_inherited(started: World) -> None:
-    running = state.load(started.folder)
+    running = azurite_process.load(started.folder)
     assert running is not None
     client = BlobServiceClient.from_connection_string(running.connection_string)
     assert list(client.list_containers()) == []
@@ -251,10 +251,10 @@ def test_a_taken_port_is_named_and_nothing_is_left_running(world: World) -> None
         "",
         f"error: port {port} is taken",
     )
-    assert (world.processes(), state.load(world.folder)) == ([], None)
+    assert (world.processes(), azurite_process.load(world.folder)) == ([], None)
 
 
-def test_a_port_taken_by_another_azurite_says_so(world: World, azurite: state.Azurite) -> None:
+def test_a_port_taken_by_another_azurite_says_so(world: World, azurite: azurite_process.Azurite) -> None:
     port = azurite.ports["queue"]
     answer = world.run("emulator", "start", "--blob-port", str(port))
     assert answer.stderr.splitlines()[0] == f"error: port {port} is taken by another Azurite-Queue"
@@ -333,9 +333,9 @@ def test_a_process_that_has_the_pid_now_is_never_killed(world: World) -> None:
     with subprocess.Popen(["sleep", "60"]) as stranger:
         try:
             ports = {"blob": 1, "queue": 2, "table": 3}
-            state.write(
+            azurite_process.write(
                 world.folder,
-                state.Azurite(stranger.pid, "another birth", "3.35.0", ports, None, None, "then"),
+                azurite_process.Azurite(stranger.pid, "another birth", "3.35.0", ports, None, None, "then"),
             )
             stopped = world.json("emulator", "stop")
             assert (stopped["outcome"], stranger.poll()) == ("was_gone", None)
@@ -374,7 +374,7 @@ def test_a_start_that_is_interrupted_leaves_nothing_running(world: World, number
     start.send_signal(number)
     start.communicate(timeout=20)
     until(lambda: world.processes() == [])
-    assert (start.returncode != 0, state.load(world.folder)) == (True, None)
+    assert (start.returncode != 0, azurite_process.load(world.folder)) == (True, None)
 
 
 def test_an_azurite_that_does_not_answer_exits_53_and_is_ended(world: World) -> None:
@@ -418,4 +418,4 @@ def test_a_taken_file_port_is_named_and_nothing_is_left_running(world: World) ->
         answer = world.run("emulator", "start", "--file-port", str(port))
 
     assert (answer.returncode, answer.stderr.splitlines()[0]) == (78, f"error: port {port} is taken")
-    assert (world.processes(), state.load(world.folder)) == ([], None)
+    assert (world.processes(), azurite_process.load(world.folder)) == ([], None)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from azguard.emulators import background, state
+from azguard.emulators import background
+from azguard.emulators.background import Reach
 from tests.support import emulator_world
 from tests.support.cases import cases
 from tests.support.emulator_world import World
@@ -76,16 +77,16 @@ def test_env_for_an_unknown_shell_is_refused(world: World) -> None:
     ],
 )
 def test_the_line_is_in_the_shells_own_syntax(shell: str, line: str) -> None:
-    assert state.lines(state.describe("A=b;C=d", None), shell) == line
+    assert background.write_exports(Reach("A=b;C=d").variables, shell) == line
 
 
 def test_a_port_for_smb_has_a_line_of_its_own() -> None:
-    lines = state.lines(state.describe("A=b", 4450), "sh")
+    lines = background.write_exports(Reach("A=b", 4450).variables, "sh")
     assert lines == "export AZURE_STORAGE_CONNECTION_STRING='A=b'\nexport AZGUARD_SMB_PORT='4450'"
 
 
 def test_the_line_that_takes_it_away_is_in_the_shells_own_syntax() -> None:
-    assert [state.line_to_unset(shell) for shell in state.SHELLS] == [
+    assert [background.write_unset(shell) for shell in background.SHELLS] == [
         "unset AZURE_STORAGE_CONNECTION_STRING AZGUARD_SMB_PORT",
         "set -e AZURE_STORAGE_CONNECTION_STRING AZGUARD_SMB_PORT",
         "Remove-Item Env:AZURE_STORAGE_CONNECTION_STRING, Env:AZGUARD_SMB_PORT -ErrorAction SilentlyContinue",
@@ -109,4 +110,4 @@ def test_the_line_that_takes_it_away_is_in_the_shells_own_syntax() -> None:
     ],
 )
 def test_the_shell_that_asks_is_guessed(environ: dict[str, str], parent: str, shell: str) -> None:
-    assert state.guess(environ, parent) == shell
+    assert background.guess_syntax(environ, parent) == shell

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from azguard.emulators.state import Azurite
+from azguard.emulators.azurite_process import Azurite
 from azguard.faultproxy import proxy
 from azguard.faultproxy.proxy import Fault, Proxy, Request
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from typing import IO, Any
 
-from azguard.emulators.state import Azurite
+from azguard.emulators.azurite_process import Azurite
 from azguard.faultproxy import proxy
 from azguard.requests.deadline import Deadline
 from azguard.updates.local_runs import LocalQueue

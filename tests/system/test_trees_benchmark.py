@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from azguard.emulators import background as emulator
-from azguard.emulators.state import Azurite
+from azguard.emulators.azurite_process import Azurite
 from benchmarks import many_names, trees
 from benchmarks.trees import Cost
 from tests.support.places import REPOSITORY

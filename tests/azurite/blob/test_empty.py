@@ -11,7 +11,7 @@ from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.blobs.updates import BlobContent
 from azguard.documents import edits
-from azguard.emulators.state import Azurite
+from azguard.emulators.azurite_process import Azurite
 from azguard.faultproxy import proxy
 from azguard.faultproxy.proxy import Fault, Request
 from azguard.requests.deadline import Deadline

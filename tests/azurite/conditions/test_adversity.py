@@ -2,7 +2,7 @@
 
 import pytest
 
-from azguard.emulators.state import Azurite
+from azguard.emulators.azurite_process import Azurite
 from tests.support.cli_world import CliWorld
 from tests.support.condition_stage import find_flaws
 from tests.support.scenarios import PLAYED, Scenario

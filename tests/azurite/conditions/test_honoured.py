@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from azure.core.exceptions import ResourceNotFoundError
 
-from azguard.emulators.state import Azurite
+from azguard.emulators.azurite_process import Azurite
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.command_tree import command_at
 from tests.support.condition_stage import LEASE, OTHER_LEASE, VALUES, Sent, Stage, find_flaws

@@ -13,7 +13,7 @@ from azguard.address import Address, Kind
 from azguard.cli.words import hints
 from azguard.commands.safe_update import typed_edits
 from azguard.documents.edits import MergePatch
-from azguard.emulators.state import Azurite
+from azguard.emulators.azurite_process import Azurite
 from azguard.errors import NotFound, TransformFailed, UsageError
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage

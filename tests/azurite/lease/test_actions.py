@@ -20,7 +20,7 @@ from azguard.address import Address, Kind
 from azguard.blobs import containers, listing
 from azguard.blobs.content import put_blob
 from azguard.blobs.content.upload import Settings, Upload
-from azguard.emulators.state import Azurite
+from azguard.emulators.azurite_process import Azurite
 from azguard.errors import AzguardError, Changed, Locked, UsageError
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions as lease_actions

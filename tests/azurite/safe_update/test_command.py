@@ -20,7 +20,7 @@ from azure.storage.blob import BlobClient, BlobSasPermissions, generate_blob_sas
 
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.cache.etag_cache import EtagCache
-from azguard.emulators.state import Azurite
+from azguard.emulators.azurite_process import Azurite
 from azguard.faultproxy import proxy
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
