@@ -20,8 +20,7 @@ from azguard.emulators.azurite_process import EmulatorPortTaken, discard, last_w
 from azguard.errors import ConfigError, Unavailable
 from azguard.folders import UMASK, open_private
 from azguard.processes import identity, locked_file
-from azguard.processes.channel import wait_readable
-from azguard.processes.signals import hold_back_interruptions
+from azguard.processes.signals import hold_back_interruptions, wait_readable
 from azguard.times import iso
 
 _FILE = "files.json"

@@ -27,10 +27,9 @@ from azguard.locks.held_lock import HeldLock, Renewer, describe_late
 from azguard.locks.hold_records import HoldRecord, HoldRecords, HoldState, JobScope, find_place
 from azguard.locks.lock_blobs import ANSWER_SECONDS, AcquireSettings, LockRequest
 from azguard.processes import forked, identity
-from azguard.processes.channel import ENDING, Channel
-from azguard.processes.forked import Forked
+from azguard.processes.forked import Channel, Forked
 from azguard.processes.identity import KnownProcess
-from azguard.processes.signals import handle_unless_ignored, ignore_ending, raise_at_end
+from azguard.processes.signals import ENDING, handle_unless_ignored, ignore_ending, raise_at_end
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 from azguard.times import iso

@@ -13,8 +13,7 @@ from types import FrameType
 from typing import NamedTuple
 
 from azguard.errors import CommandNotFound, Interrupted, NotExecutable, TransformFailed, UsageError
-from azguard.processes.channel import ENDING
-from azguard.processes.signals import handle_unless_ignored, in_foreground
+from azguard.processes.signals import ENDING, handle_unless_ignored, in_foreground
 
 # What is run where the user names none: Debian's choice, then the one that POSIX knows.
 _DEFAULTS = ("editor", "vi")

@@ -18,9 +18,9 @@ from typing import Any, Self
 
 from azguard.errors import AzguardError, CommandNotFound, GaveUp, LockLost, NotExecutable
 from azguard.processes import tree
-from azguard.processes.channel import FORWARDED, Channel, wait_readable
-from azguard.processes.forked import Forked, fork
+from azguard.processes.forked import Channel, Forked, fork
 from azguard.processes.guardian import Guardian
+from azguard.processes.signals import FORWARDED, wait_readable
 
 _STARTING = {126: NotExecutable, 127: CommandNotFound, LockLost.exit_code: LockLost}
 #: The reason of the error that a place is gone.

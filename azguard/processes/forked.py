@@ -1,29 +1,93 @@
 """Processes that are forked to do one piece of work, and end when they are let go; one of them outlives its command.
 
 A fork has in memory what its parent had: no credential is written anywhere. It is told what to do, and tells, over a
-channel; that its parent has gone it notices by the end of that.
+channel, a pair of sockets with one JSON object per line; that its parent has gone it notices by the end of that.
 
 What outlives its command has a session of its own, and no terminal. Of the files of its parent it keeps the error
 stream alone, until ``leave_errors``: a reader that reads the output of the command to its end does not wait for this
 process. The environment stays as it is. CI runners find by it what a job left behind, and end that with the job.
 """
 
+import json
 import os
 import signal
+import socket
 import sys
+import threading
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from azguard.processes import channel, tree
-from azguard.processes.channel import Channel
+from azguard.processes import tree
 
 _POLL_SECONDS = 0.01
 _FIRST_OTHER_FILE = 3
-_MOST_FILES = 1 << 20
+_LAST_FILE = 1 << 20
+# What goes with an open file, since a file alone cannot be sent. No reader sees it.
+_HANDED_OVER = {"handed": "over"}
+_MOST_FILES = 8
+
+
+class Channel:
+    """One end. Sending is safe from several threads, and from signal handlers; receiving is for one thread."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._end = end
+        self._outgoing: deque[bytes] = deque()
+        self._sending = threading.Lock()
+        self._rest = b""
+        #: Open files that the other side has handed over.
+        self.received: list[int] = []
+
+    def fileno(self) -> int:
+        return self._end.fileno()
+
+    def send(self, **message: Any) -> None:
+        """Send a message. That the other side is gone is no error here: the receiver notices it."""
+        self._outgoing.append(json.dumps(message).encode() + b"\n")
+        # A sender sends the messages of the others too, so none waits: a signal handler would for what it interrupted.
+        while self._outgoing and self._sending.acquire(blocking=False):
+            try:
+                self._end.sendall(self._outgoing.popleft())
+            except (OSError, IndexError):
+                pass  # an IndexError: the one before us has sent it
+            finally:
+                self._sending.release()
+
+    def hand_over(self, descriptor: int) -> None:
+        """Send an open file, which the receiver keeps open in ``received``. To be called while no other sends."""
+        try:
+            socket.send_fds(self._end, [json.dumps(_HANDED_OVER).encode() + b"\n"], [descriptor])
+        except OSError:
+            pass  # the other side is gone, which the receiver of its messages notices
+
+    def receive(self) -> list[dict[str, Any]] | None:
+        """Wait for something to arrive and return the messages that are whole by then; None is the other's end."""
+        try:
+            arrived, descriptors, _, _ = socket.recv_fds(self._end, 65536, _MOST_FILES)
+        except OSError:
+            return None
+        for each in descriptors:
+            os.set_inheritable(each, False)  # noqa: FBT003  # it takes no keyword
+            self.received.append(each)
+        if not arrived:
+            return None
+        *lines, self._rest = (self._rest + arrived).split(b"\n")
+        return [message for message in map(json.loads, lines) if message != _HANDED_OVER]
+
+    def close(self) -> None:
+        """Close this end, which the other notices."""
+        self._end.close()
+
+
+def pair() -> tuple[Channel, Channel]:
+    """Return two ends that are connected."""
+    ours, theirs = socket.socketpair()
+    return Channel(ours), Channel(theirs)
 
 
 @dataclass
@@ -68,7 +132,7 @@ def fork(work: Callable[[Channel], None]) -> Forked:
 
     Call it before any thread is started and any SDK imported.
     """
-    ours, theirs = channel.pair()
+    ours, theirs = pair()
     pid = os.fork()
     if pid == 0:
         ours.close()
@@ -117,4 +181,4 @@ def _leave_streams(kept: int) -> None:
     for number in (0, 1):
         os.dup2(nothing, number)
     os.closerange(_FIRST_OTHER_FILE, kept)
-    os.closerange(kept + 1, _MOST_FILES)
+    os.closerange(kept + 1, _LAST_FILE)

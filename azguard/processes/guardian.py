@@ -9,12 +9,11 @@ from typing import Any
 from azguard import times
 from azguard.errors import AzguardError, CommandNotFound, LockLost, NotExecutable
 from azguard.processes import command_tree, guardian_process, tree
-from azguard.processes.channel import ENDING, Channel, wait_readable
 from azguard.processes.command_tree import drop_other_locks
-from azguard.processes.forked import Forked, fork
+from azguard.processes.forked import Channel, Forked, fork
 from azguard.processes.guardian_process import MARGIN_SECONDS
 from azguard.processes.identity import Process
-from azguard.processes.signals import Terminal
+from azguard.processes.signals import ENDING, Terminal, wait_readable
 from azguard.processes.tree import Offspring
 
 _STARTING = {126: NotExecutable, 127: CommandNotFound}

@@ -19,9 +19,9 @@ from typing import Any
 
 from azguard import times
 from azguard.processes import command_tree, tree
-from azguard.processes.channel import ENDING, FORWARDED, Channel, wait_readable
 from azguard.processes.command_tree import NAME, CommandTree, ControlGroup
-from azguard.processes.signals import Terminal
+from azguard.processes.forked import Channel
+from azguard.processes.signals import ENDING, FORWARDED, Terminal, wait_readable
 
 # What is left to the system to end a killed group, before the lease ends.
 MARGIN_SECONDS = 1.0

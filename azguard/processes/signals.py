@@ -1,17 +1,27 @@
-"""Signals to azguard while its command runs: they are for the command. And the terminal that some of them come from."""
+"""Signals to azguard while its command runs: they are for the command. And the terminal that some of them come from.
 
+Files are waited for so that no signal is missed: Python runs the handler of a signal between two system calls, and one
+that comes just before a ``read`` that waits would be heeded only when that ``read`` ends.
+"""
+
+import io
+import math
 import os
+import select
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any
+from typing import Any, BinaryIO, Protocol, TypeVar
 
-from azguard.processes.channel import ENDING, FORWARDED
-
+#: These ask a program to end.
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+#: All that is passed on.
+FORWARDED = (*ENDING, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTSTP)
 Handler = Callable[[int, FrameType | None], Any] | int | signal.Handlers | None
 # How long a signal to ourselves may take to stop us.
 _STOPPING_TICKS = 50
@@ -207,3 +217,71 @@ def hold_temporary_folder(prefix: str) -> Iterator[str]:
         with hold_back_interruptions():
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=prefix))
         yield folder
+
+
+class HasFileno(Protocol):
+    """What has a file descriptor."""
+
+    def fileno(self) -> int: ...
+
+
+Readable = TypeVar("Readable", bound=int | HasFileno)
+
+
+def wait_readable(files: Iterable[Readable], seconds: float | None) -> list[Readable]:
+    """Return those that can be read or have ended, after so many seconds at most; None waits for ever.
+
+    On Linux any descriptor will do. ``select`` refuses those from 1024 on, and a program that starts us may have left
+    that many open; elsewhere it is used all the same, since ``poll`` does not know all terminals there.
+    """
+    files = list(files)
+    if sys.platform != "linux":
+        return select.select(files, [], [], seconds)[0]
+    poll = select.poll()
+    by_number = {each if isinstance(each, int) else each.fileno(): each for each in files}
+    for number in by_number:
+        poll.register(number, select.POLLIN)
+    milliseconds = None if seconds is None else max(0, math.ceil(seconds * 1000))
+    return [by_number[number] for number, _ in poll.poll(milliseconds)]
+
+
+@contextmanager
+def read_interruptibly(stream: BinaryIO) -> Iterator[BinaryIO]:
+    """Yield a reader of what ``stream`` is open on, whose waiting ends with the handler of a signal.
+
+    It is for pipes and terminals on the main thread, where handlers run; any other stream is yielded as it is.
+    """
+    if os.name != "posix" or threading.current_thread() is not threading.main_thread():
+        yield stream
+        return
+    woken, wakes = os.pipe()
+    os.set_blocking(wakes, False)
+    before = signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
+    try:
+        yield io.BufferedReader(_Reader(stream.fileno(), woken))  # type: ignore[type-var]  # its readinto is wider
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(woken)
+        os.close(wakes)
+
+
+class _Reader(io.RawIOBase):
+    """Waits for data and for signals at once; each signal writes a byte to the pipe ``woken``."""
+
+    def __init__(self, descriptor: int, woken: int) -> None:
+        self._descriptor = descriptor
+        self._woken = woken
+
+    def readable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]  # the buffer is any writable one
+        while True:
+            ready = wait_readable([self._descriptor, self._woken], None)
+            if self._woken in ready:
+                os.read(self._woken, 4096)
+            if self._descriptor in ready:
+                return os.readv(self._descriptor, [buffer])

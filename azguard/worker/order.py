@@ -16,8 +16,8 @@ from typing import Protocol
 from azguard import times
 from azguard.accounts.account import Target
 from azguard.errors import Exists, NotFound
-from azguard.processes.channel import wait_readable
 from azguard.processes.command_place import CommandEnd, CommandOrder
+from azguard.processes.signals import wait_readable
 from azguard.queues import messages, queues
 from azguard.queues.message_format import Received
 from azguard.requests.deadline import Deadline

@@ -15,9 +15,8 @@ from types import FrameType
 
 from azguard.errors import AzguardError, GaveUp, OutcomeUnknown, Partial, Unavailable
 from azguard.processes import command_place
-from azguard.processes.channel import ENDING
 from azguard.processes.command_place import CommandPlace
-from azguard.processes.signals import handle_unless_ignored
+from azguard.processes.signals import ENDING, handle_unless_ignored
 from azguard.queues.messages import MOST_MESSAGES
 from azguard.requests import trace
 from azguard.times import iso

@@ -82,7 +82,7 @@ def _stdin() -> AbstractContextManager[BinaryIO]:
     stream = sys.stdin.buffer
     if not _may_wait(stream):
         return nullcontext(stream)
-    from azguard.processes.channel import read_interruptibly
+    from azguard.processes.signals import read_interruptibly
 
     return read_interruptibly(stream)
 

@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Any, Self
 from unittest.mock import patch
 
-from azguard.processes.channel import ENDING
-from azguard.processes.signals import restore_handlers
+from azguard.processes.signals import ENDING, restore_handlers
 from tests.support import result_shapes
 from tests.support.forked_process import ForkedProcess
 from tests.support.places import REPOSITORY

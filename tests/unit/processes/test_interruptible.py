@@ -8,8 +8,7 @@ from typing import BinaryIO
 
 import pytest
 
-from azguard.processes.channel import read_interruptibly
-from azguard.processes.signals import restore_handlers
+from azguard.processes.signals import read_interruptibly, restore_handlers
 
 
 class Told(Exception):

@@ -3,7 +3,7 @@ import resource
 
 import pytest
 
-from azguard.processes.channel import wait_readable
+from azguard.processes.signals import wait_readable
 
 
 def test_what_can_be_read_is_told_by_what_was_given() -> None:
