@@ -11,8 +11,8 @@ from azguard.cli.options.resources import Noun, declare_list
 from azguard.cli.output import delivery
 from azguard.cli.parsing.rows import option
 from azguard.cli.parsing.tree import Group
-from azguard.documents.policies import parse as parse_policies
 from azguard.resources import existence
+from azguard.resources.access_policies import parse as parse_policies
 from azguard.resources.existence import require_empty
 from azguard.tables import tables
 from azguard.wire.operations.tables import TABLE_CREATE, TABLE_DELETE, TABLE_GET_ACL, TABLE_QUERY_TABLES, TABLE_SET_ACL

@@ -5,15 +5,12 @@ So azguard compares, and sends If-Unmodified-Since along, which sees whole secon
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.blobs.headers import Rewritten
-from azguard.documents import policies as rules
-from azguard.documents.policies import Policies, PolicyRules
 from azguard.errors import Changed, NotFound, OutcomeUnknown
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import build_changed, require_version
@@ -21,7 +18,7 @@ from azguard.requests.commits import Verdict, look_under
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources import access_policies
-from azguard.resources.access_policies import VersionedPolicies
+from azguard.resources.access_policies import Policies, PolicyRules, VersionedPolicies, canonicalize
 from azguard.times import http_date
 from azguard.wire.operations.containers import CONTAINER_GET_ACL, CONTAINER_SET_ACL
 from azguard.wire.rows import Condition
@@ -108,12 +105,5 @@ def _find_outcome(
         )
     except NotFound:
         return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
-    same = (_normalize(found.policies), found.public_access) == (_normalize(policies), access)
+    same = (canonicalize(found.policies), found.public_access) == (canonicalize(policies), access)
     return Finding(Verdict.UNKNOWN, may_be_ours=same)
-
-
-def _normalize(policies: Policies) -> Mapping[str, tuple[str | None, ...]]:
-    return {
-        name: tuple(rules.canonicalize_time(policy.get(field)) or None for field in rules.FIELDS)
-        for name, policy in policies.items()
-    }

@@ -6,7 +6,6 @@
 ``paths``         the paths of the built-in edits
 ``edits``         the built-in edits, JSON Patch and merge patch
 ``metadata``      the rules for metadata and index tags
-``policies``      stored access policies
 ``formats``       the format of content, and what a filter may print for it
 ``diffs``         differences for people, and three-way merges
 ``controls``      characters that drive a terminal, spelled out

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
-from azguard.documents.policies import Policies, PolicyRules
 from azguard.errors import BadRequest, NotFound
 from azguard.files import guarding, writes
 from azguard.files.entries import drop_own
@@ -29,7 +28,7 @@ from azguard.requests.results import SnapshotMade, Written
 from azguard.requests.service_codes import TYPE_MISMATCH
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import access_policies
-from azguard.resources.access_policies import AccessPolicies
+from azguard.resources.access_policies import AccessPolicies, Policies, PolicyRules
 from azguard.resources.existence import Contents, count_first_page
 from azguard.resources.properties import LeaseShown, describe_lease
 from azguard.wire import sdk

@@ -16,7 +16,6 @@ from azguard import columns
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.documents import metadata as rules
-from azguard.documents.policies import PolicyRules
 from azguard.errors import Forbidden, NotFound
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import require_version
@@ -27,7 +26,7 @@ from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_
 from azguard.requests.results import MetadataShown, Written, without_time
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import existence
-from azguard.resources.access_policies import UnversionedPolicies
+from azguard.resources.access_policies import PolicyRules, UnversionedPolicies
 from azguard.resources.existence import Contents
 from azguard.updates.compared import ComparedMetadata, StampedMetadata
 from azguard.updates.resource import CommittedVersion

@@ -1,6 +1,6 @@
 """What resources of several services have in common, without knowing a service.
 
-``access_policies``  access policies without a version in the service: compared, then written
+``access_policies``  stored access policies: their JSON, their XML, their rules; compared, then written
 ``copies``           copies that the service makes in its own time, and their sources
 ``existence``        what a create or a delete finds where something is already; how many items a resource contains
 ``properties``       content headers, the lease, the copy: what several services keep and show of a resource

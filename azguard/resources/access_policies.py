@@ -1,18 +1,21 @@
-"""Access policies: read, compared and replaced.
+"""Stored access policies, by which shared access signatures can be withdrawn: read, checked, compared and replaced.
 
 Those of a table and of a queue have no version in the service. azguard makes an ETag of their content, and compares it
 before a write. Nothing keeps others from writing in between.
+
+Source: https://learn.microsoft.com/rest/api/storageservices/define-stored-access-policy
 """
 
+import hashlib
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from azguard.accounts.account import Target
-from azguard.documents import policies as rules
-from azguard.documents.policies import Policies, PolicyRules
-from azguard.errors import OutcomeUnknown
+from azguard.errors import OutcomeUnknown, UsageError
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag, require_version
 from azguard.requests.calls import read, write_timeouts
@@ -25,6 +28,25 @@ from azguard.wire import xml
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
 from azguard.wire.rows import Operation
+
+# The service keeps no more.
+_MOST = 5
+_LONGEST_ID = 64
+_FIELDS = {"start": "Start", "expiry": "Expiry", "permission": "Permission"}
+_TIME = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:T([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,7}))?)?Z)?")
+Policies = Mapping[str, Mapping[str, str | None]]
+
+
+@dataclass(frozen=True)
+class PolicyRules:
+    """What one kind of resource allows in its policies."""
+
+    #: Such as ``a table``.
+    owner: str
+    #: The letters of the permissions; the service takes them in this order only.
+    permissions: re.Pattern[str]
+    #: What they mean.
+    letters: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,9 +77,9 @@ class UnversionedPolicies:
         Raises:
             NotFound: there is no such resource.
         """
-        policies = _parse(target, _fetch(target, self.reads, {}, deadline))
+        policies = _read(target, _fetch(target, self.reads, {}, deadline))
         return AccessPolicies(
-            address=str(target.address), etag=rules.compute_etag(policies), last_modified=None, policies=policies
+            address=str(target.address), etag=compute_etag(policies), last_modified=None, policies=policies
         )
 
     def replace(self, target: Target, policies: Policies, conditions: Conditions, deadline: Deadline) -> Written:
@@ -80,7 +102,7 @@ class UnversionedPolicies:
             settled = send_until_settled(request, deadline)
         except OutcomeUnknown as error:
             raise error.but(reason="acl_outcome_unknown") from error
-        return without_time(target, conditions.guard, settled.attempts, rules.compute_etag(policies))
+        return without_time(target, conditions.guard, settled.attempts, compute_etag(policies))
 
 
 def get_versioned(
@@ -99,7 +121,7 @@ def get_versioned(
         address=str(target.address),
         etag=quote_etag(answer.etag),
         last_modified=answer.last_modified,
-        policies=_parse(target, answer),
+        policies=_read(target, answer),
     )
     return found, answer
 
@@ -108,9 +130,9 @@ def _fetch(target: Target, operation: Operation, headers: Mapping[str, str], dea
     return read(lambda timeouts: call(operation, target, timeouts, headers=headers), target, deadline)
 
 
-def _parse(target: Target, answer: Answer) -> Policies:
+def _read(target: Target, answer: Answer) -> Policies:
     try:
-        return rules.parse_xml(answer.content.decode("utf-8-sig"))
+        return parse_xml(answer.content.decode("utf-8-sig"))
     except ValueError as error:
         raise build_unreadable(target, str(error)) from error
 
@@ -134,7 +156,101 @@ def build_policies(policies: Policies) -> str:
 
 
 def _build_policy(name: str, policy: Any) -> str:
-    given = {tag: rules.canonicalize_time(policy.get(field)) for field, tag in rules.FIELDS.items()}
+    given = {tag: _canonicalize_time(policy.get(field)) for field, tag in _FIELDS.items()}
     fields = "".join(f"<{tag}>{xml.escape(value)}</{tag}>" for tag, value in given.items() if value)
     access = f"<AccessPolicy>{fields}</AccessPolicy>" if fields else ""
     return f"<SignedIdentifier><Id>{xml.escape(name)}</Id>{access}</SignedIdentifier>"
+
+
+def parse(value: Any, rules: PolicyRules) -> Policies:
+    """Return the access policies of a JSON value: as ``acl get`` or the ``policy list`` of az prints them.
+
+    Raises:
+        UsageError: they are not, or the service would refuse them; names the policy.
+    """
+    found = value.get("policies") if isinstance(value, dict) and isinstance(value.get("policies"), dict) else value
+    if not isinstance(found, dict) or any(not isinstance(each, dict | None) for each in found.values()):
+        raise UsageError(
+            "the access policies are not a JSON object of objects",
+            reason="acl_not_object",
+        )
+    if len(found) > _MOST:
+        raise UsageError(f"there are {len(found)} access policies, and {rules.owner} has at most {_MOST}")
+    return {name: _parse_policy(name, policy or {}, rules) for name, policy in found.items()}
+
+
+def _parse_policy(name: str, policy: Mapping[str, Any], rules: PolicyRules) -> Mapping[str, str | None]:
+    if not name.strip() or len(name) > _LONGEST_ID:
+        raise UsageError(f"the id of an access policy has 1 to {_LONGEST_ID} characters, and not {len(name)}")
+    unknown = next((field for field in policy if field not in _FIELDS), None)
+    if unknown is not None:
+        raise UsageError(
+            f"access policy {name}: {unknown!r} is not known",
+            reason="acl_field_unknown",
+            values={"known": " ".join(_FIELDS)},
+        )
+    values = {field: policy.get(field) or None for field in _FIELDS}
+    for field in ("start", "expiry"):
+        if values[field] is not None and not _is_time(values[field]):
+            raise UsageError(
+                f"access policy {name}: {field} {values[field]!r} is not a time", reason="acl_time_malformed"
+            )
+    if not rules.permissions.fullmatch(str(values["permission"] or "")):
+        raise UsageError(
+            f"access policy {name}: {values['permission']!r} is no permission of {rules.owner}",
+            reason="acl_permission_malformed",
+            values={"letters": rules.letters},
+        )
+    return values
+
+
+def _is_time(value: Any) -> bool:
+    if not isinstance(value, str) or not _TIME.fullmatch(value):
+        return False
+    try:
+        return bool(datetime.fromisoformat(value))
+    except ValueError:
+        return False
+
+
+def compute_etag(policies: Policies) -> str:
+    """Return the ETag that azguard makes of access policies which have none: the same policies have the same one."""
+    canonical = [[name, *values] for name, values in sorted(canonicalize(policies).items())]
+    return f'"acl-{hashlib.sha256(json.dumps(canonical).encode()).hexdigest()[:32]}"'
+
+
+def canonicalize(policies: Policies) -> dict[str, tuple[str | None, ...]]:
+    """Return access policies with their times as the service writes them: equal ones are the same policies."""
+    return {
+        name: tuple(_canonicalize_time(policy.get(field)) for field in _FIELDS) for name, policy in policies.items()
+    }
+
+
+def _canonicalize_time(value: str | None) -> str | None:
+    """Return a time as the service writes it, to 100 ns, however it was given; anything else as it is."""
+    if value is None or not (found := _TIME.fullmatch(value)):
+        return value or None
+    day, time, seconds, fraction = found.groups()
+    return f"{day}T{time or '00:00'}:{seconds or '00'}.{(fraction or '').ljust(7, '0')}Z"
+
+
+def parse_xml(text: str) -> Policies:
+    """Return the access policies in an answer of the service.
+
+    Raises:
+        ValueError: it is no such answer.
+    """
+    from xml.etree import ElementTree as ET
+
+    found: dict[str, Mapping[str, str | None]] = {}
+    # No external entity is resolved, and the expansion of internal ones is limited.
+    try:
+        root = ET.fromstring(text.encode())  # noqa: S314  # the text comes from the service
+    except ET.ParseError as error:
+        raise ValueError(str(error)) from error
+    if root.tag != "SignedIdentifiers":
+        raise ValueError(f"it holds {root.tag}, not SignedIdentifiers")
+    for each in root.iter("SignedIdentifier"):
+        policy = {field: each.findtext(f"AccessPolicy/{tag}") or None for field, tag in _FIELDS.items()}
+        found[each.findtext("Id") or ""] = policy
+    return found

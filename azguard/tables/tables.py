@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
-from azguard.documents.policies import PolicyRules
 from azguard.errors import Exists
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import follow, write_timeouts
@@ -19,7 +18,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written, without_time
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import existence
-from azguard.resources.access_policies import UnversionedPolicies
+from azguard.resources.access_policies import PolicyRules, UnversionedPolicies
 from azguard.resources.existence import Contents, count_first
 from azguard.tables import entities
 from azguard.wire.call import call

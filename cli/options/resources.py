@@ -21,9 +21,9 @@ from azguard.requests.results import WOULD_DELETE
 from azguard.wire.rows import Operation, Part
 
 if TYPE_CHECKING:
-    from azguard.documents.policies import Policies, PolicyRules
     from azguard.guards.resolve import Conditions
     from azguard.guards.versions import SeenVersion
+    from azguard.resources.access_policies import Policies, PolicyRules
     from azguard.resources.existence import Contents, Count
 
 
@@ -283,10 +283,11 @@ def read_policies(file: str | None, rules: "PolicyRules") -> "tuple[Policies, Se
     Raises:
         UsageError: they are malformed.
     """
-    from azguard.documents import metadata, policies
+    from azguard.documents import metadata
+    from azguard.resources import access_policies
 
     document = streams.read_json(file)
-    return policies.parse(document, rules), _read_seen(metadata.take_part(document, "policies").etag)
+    return access_policies.parse(document, rules), _read_seen(metadata.take_part(document, "policies").etag)
 
 
 def _read_seen(etag: str | None) -> "SeenVersion | None":

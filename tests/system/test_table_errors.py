@@ -10,11 +10,11 @@ import pytest
 from azguard.accounts.account import Target, emulator
 from azguard.address import parse
 from azguard.cli.words.hints import in_words
-from azguard.documents import policies
 from azguard.errors import AzguardError, BadRequest, Exists, Locked, NotFound, Unavailable
 from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import translate
+from azguard.resources import access_policies
 from azguard.tables import entities, tables
 from tests.support.places import DATA
 
@@ -140,10 +140,10 @@ def test_access_policies_are_the_same_however_the_service_spells_their_times(ans
     found = tables.POLICIES.get(answering("table:Orders", 200, body), Deadline(0))
     times = {"start": "2011-10-11T00:00:00.0000000Z", "expiry": "2011-10-12T00:00:00.0000000Z", "permission": "r"}
     assert found.policies == {"testid": times}
-    assert found.etag == policies.compute_etag(
+    assert found.etag == access_policies.compute_etag(
         {"testid": {"start": "2011-10-11", "expiry": "2011-10-12T00:00Z", "permission": "r"}}
     )
-    assert found.etag != policies.compute_etag({"testid": {**times, "permission": "ra"}})
+    assert found.etag != access_policies.compute_etag({"testid": {**times, "permission": "ra"}})
 
 
 @pytest.mark.parametrize("body", ["{}", "[]", "null", '{"value": {}}', '{"value": [{"PartitionKey": "eu"}]}'])
