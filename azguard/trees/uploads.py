@@ -76,7 +76,7 @@ class FileWrites:
             return build(runs.EXISTS)
         if known is not None and self.skips_unchanged and local_files.is_same(file.path, target, known, self.reads):
             return build(runs.UNCHANGED)
-        delivered = None if known is None else self.find_delivered(file, target)
+        delivered = None if known is None else self.find_delivered(file, target, conditions)
         if known is not None and delivered is not None:
             return build(*_judge_delivered(delivered, known.etag))
         if _creates_only(conditions) and known is not None:
@@ -92,11 +92,11 @@ class FileWrites:
             return resolve(self.store.PUT, RequestedConditions(), target)
         return self.reads.resolve_conditions(self.store.PUT, self.asked, target, copy)
 
-    def find_delivered(self, file: LocalFile, target: Target) -> str | None:
+    def find_delivered(self, file: LocalFile, target: Target, conditions: Conditions) -> str | None:
         """Return the version that would guard the write of a file, if the file has its very content; else None."""
         if not self.skips_delivered:
             return None
-        etag = self.conditions(target, copies.find_at(file.path)).expected_etag
+        etag = conditions.expected_etag
         return etag if etag is not None and local_files.is_version(file.path, target, etag, self.reads) else None
 
     def choose_op(self, target: Target, conditions: Conditions, source: UnchangedFile) -> str:
@@ -127,21 +127,23 @@ class _Write:
         # The file is proved to hold this version whole: an earlier put may have been killed before it recorded it.
         if known is not None and local_files.record_same(self.file.path, self.target, known, self.writes.reads):
             return TreeItem.of_listed(self.target, self.file.path, runs.UNCHANGED, known)
-        delivered = self._leave_delivered()
+        copy = copies.find_at(self.file.path)
+        conditions = self.writes.conditions(self.target, copy)
+        delivered = self._leave_delivered(conditions)
         if delivered is not None:
             return delivered
         for _ in range(_RESTARTS - 1):
             try:
-                return self._write()
+                return self._write(copy, conditions)
             except Changed as error:
                 if error.reason != "file_changed_while_read":
                     raise
-        return self._write()
+        return self._write(copy, conditions)
 
-    def _leave_delivered(self) -> TreeItem | None:
+    def _leave_delivered(self, conditions: Conditions) -> TreeItem | None:
         """Return the item of a file that needs no put; None if it was changed here, or is there no more."""
         writes = self.writes
-        delivered = writes.find_delivered(self.file, self.target)
+        delivered = writes.find_delivered(self.file, self.target, conditions)
         if delivered is None:
             return None
         known = None if self.known is None else self.known.etag
@@ -154,12 +156,14 @@ class _Write:
         outcome, reason = _judge_delivered(delivered, there)
         return TreeItem(str(self.target.address), str(self.file.path), outcome, there, reason=reason)
 
-    def _write(self) -> TreeItem:
+    def _write(self, expected: Copy, conditions: Conditions) -> TreeItem:
         writes = self.writes
         check = partial(self.control.check, self.file.name)
         with self.control.name_holder(self.target), open_unchanged(self.file.path, check) as source:
             copy = copies.find_behind(source.fileno(), self.file.path)
-            conditions = writes.conditions(self.target, copy)
+            # Another file may have taken the place of the one that was looked at.
+            if copy != expected:
+                conditions = writes.conditions(self.target, copy)
             put = TreePut(
                 target=self.target,
                 source=as_stream(source),

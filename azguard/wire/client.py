@@ -21,6 +21,7 @@ from azguard.wire.connections import Connections, Reply, write_head
 from azguard.wire.exchange import Exchange
 from azguard.wire.failures import BrokenAnswer, NoAnswer, NotConnected, NotOfTheService, Stage, is_redirection
 from azguard.wire.listeners import send_and_tell
+from azguard.wire.network import Way
 
 if TYPE_CHECKING:
     from azguard.accounts.logins import Answered
@@ -80,6 +81,8 @@ class NetworkClient:
 
     def __init__(self) -> None:
         self._connections = Connections()
+        #: By scheme and host: proxies do not change while a command runs.
+        self._ways: dict[str, Way] = {}
 
     def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, limits: Limits) -> Reply:
         """Send a request once, and return the whole answer.
@@ -88,7 +91,7 @@ class NetworkClient:
             NotConnected: no connection came to be; nothing was sent.
             BrokenAnswer: there was no whole answer in time, or that of another request.
         """
-        way = network.find_way(url)
+        way = self._find_way(url)
         try:
             head = write_head(method, url, headers, way)
         except ValueError as error:
@@ -104,6 +107,13 @@ class NetworkClient:
             raise
         finally:
             self._connections.give(connection)
+
+
+    def _find_way(self, url: str) -> Way:
+        origin = url[: url.find("/", len("https://"))]
+        if origin not in self._ways:
+            self._ways[origin] = network.find_way(url)
+        return self._ways[origin]
 
 
 def send(
