@@ -211,9 +211,12 @@ _CONTENT = (
 
 
 def _read(field: Field, headers: Mapping[str, str]) -> Any:
-    text = headers.get(field.header)
+    # Most are not there; ``get`` would raise and catch an error for each.
+    if field.header not in headers:
+        return None
+    text = headers[field.header]
     try:
-        return None if text is None else field.read(text)
+        return field.read(text)
     except (ValueError, OverflowError) as error:
         raise Unreadable(f"{field.header} is {text!r}") from error
 

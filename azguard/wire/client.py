@@ -108,7 +108,6 @@ class NetworkClient:
         finally:
             self._connections.give(connection)
 
-
     def _find_way(self, url: str) -> Way:
         origin = url[: url.find("/", len("https://"))]
         if origin not in self._ways:

@@ -45,6 +45,9 @@ class Headers(Mapping[str, str]):
     def __getitem__(self, name: str) -> str:
         return self._found[name.lower()][1]
 
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name.lower() in self._found
+
     def __iter__(self) -> Iterator[str]:
         return (name for name, _ in self._found.values())
 
