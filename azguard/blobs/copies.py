@@ -291,15 +291,8 @@ def abort_copy(
     target: Target, copy_id: str | None, conditions: Conditions, deadline: Deadline, *, only_tells: bool = False
 ) -> CopyAborted:
     """Stop a pending copy to a blob, which is empty afterwards; see ``copies.abort``."""
-
-    def stop(copy_id: str, timeouts: Mapping[str, Any]) -> None:
-        call(BLOB_ABORT_COPY, target, timeouts, headers=conditions.request_headers, copyid=copy_id)
-
     destination = CopyDestination(
-        target,
-        fetch=lambda patience: properties.fetch(target, Conditions(), patience),
-        stop=stop,
-        guard=conditions.guard,
+        target, lambda patience: properties.fetch(target, Conditions(), patience), BLOB_ABORT_COPY, conditions
     )
     return copies.abort(destination, copy_id, deadline, only_tells=only_tells)
 

@@ -46,12 +46,13 @@ from azguard.requests.lineage import KEY
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources import copies
 from azguard.resources.copies import PENDING, SUCCESS, Copied, CopyAborted, CopyDestination
-from azguard.wire import sdk
+from azguard.wire.answers import Answer
+from azguard.wire.call import call
+from azguard.wire.operations.blobs import BLOB_GET_PROPERTIES
+from azguard.wire.operations.shares import FILE_ABORT_COPY, FILE_COPY
 
 # What azguard keeps in the metadata is about the source alone.
 _OWN = (KEY, *OF_LOCK)
-# What the service calls "that of the source".
-_OF_SOURCE = "source"
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ class _FileSource:
     size: int
     content_type: str | None
     metadata: Mapping[str, str]
-    #: Attributes and times of a file, in the SDK's terms; empty of a blob.
+    #: Attributes and times of a file, as they are sent; empty of a blob.
     smb: Mapping[str, Any]
 
 
@@ -171,18 +172,10 @@ def abort(
 
     Source: https://learn.microsoft.com/rest/api/storageservices/abort-copy-file
     """
-    return copies.abort(_describe(target, conditions), copy_id, deadline, only_tells=only_tells)
-
-
-def _describe(target: Target, conditions: Conditions) -> CopyDestination:
-    return CopyDestination(
-        target,
-        fetch=lambda patience: writes.fetch(target, None, patience),
-        stop=lambda copy_id, timeouts: sdk.file(target.account, target.address).abort_copy(
-            copy_id, headers=dict(conditions.request_headers), **timeouts
-        ),
-        guard=conditions.guard,
+    destination = CopyDestination(
+        target, lambda patience: writes.fetch(target, None, patience), FILE_ABORT_COPY, conditions
     )
+    return copies.abort(destination, copy_id, deadline, only_tells=only_tells)
 
 
 def _choose_smb(settings: FileCopySettings, source: _FileSource, found: Any | None) -> dict[str, Any]:
@@ -259,19 +252,13 @@ def _judge_refusal(error: AzguardError, source: Target) -> AzguardError:
 def _fetch_source(source: Target, deadline: Deadline) -> Any:
     if source.kind is Kind.FILE:
         return writes.fetch(source, None, deadline)
-    client = sdk.blob(source.account, source.address)
-    return read(lambda timeouts: client.get_blob_properties(**timeouts), source, deadline)
+    return read(lambda timeouts: call(BLOB_GET_PROPERTIES, source, timeouts), source, deadline)
 
 
 def _read_smb(source: Target, found: Any) -> dict[str, Any]:
     if source.kind is not Kind.FILE:
         return {}
-    given = {
-        "file_attributes": (found.attributes or "").replace(" ", "") or None,
-        "file_creation_time": found.created,
-        "file_last_write_time": found.written,
-    }
-    return {name: value for name, value in given.items() if value is not None}
+    return replacing.choose_smb(SmbProperties(), found, ("attributes", "created", "written"))
 
 
 def _to_changed(source: Target, expected: str, current: str | None) -> Changed:
@@ -320,12 +307,14 @@ def _begin(given: FileCopy, notes: ProcessNotes | None, stack: ExitStack) -> _Be
             return _Begun(given, made, str(answer["copy_id"]), doubtful)
 
 
-def _send(given: FileCopy, made: TemporaryFile, deadline: Deadline) -> Mapping[str, Any]:
-    permission = {"permission_key": _OF_SOURCE} if given.settings.keeps_permission else {}
-    answer: Mapping[str, Any] = made.client.start_copy_from_url(
-        copies.to_url(given.source), **permission, **write_timeouts(deadline)
+def _send(given: FileCopy, made: TemporaryFile, deadline: Deadline) -> Answer:
+    return call(
+        FILE_COPY,
+        made.target,
+        write_timeouts(deadline),
+        copy_source=copies.to_url(given.source),
+        permission_copy_mode="source" if given.settings.keeps_permission else None,
     )
-    return answer
 
 
 def _find_begun(made: TemporaryFile, patience: Deadline) -> Finding[Any]:

@@ -115,7 +115,7 @@ def rename_directory(source: Target, target: Target, conditions: Conditions, dea
     request = WriteRequest[Any](
         target=target,
         send=lambda: writes.rename_once(
-            source, target, deadline, overwrite=not creates_only, destination_lease=conditions.lease_id
+            source, target, deadline, overwrite=not creates_only, destination_lease_id=conditions.lease_id
         ),
         look=lambda patience: _find_rename_outcome(target, before.file_id, patience),
         # A copy that comes late would rename whatever is at the old address then.

@@ -25,7 +25,8 @@ from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.wire import sdk
+from azguard.wire.call import call
+from azguard.wire.operations.shares import FILE_DELETE
 
 
 def show(target: Target, conditions: Conditions, deadline: Deadline) -> FileShown:
@@ -48,11 +49,10 @@ def delete(target: Target, conditions: Conditions, guarding_by: Guarding, deadli
         OutcomeUnknown: the answer was lost, and the file is gone: by us or by another.
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-file2
     """
-    client = sdk.file(target.account, target.address)
     write = FileWrite(
         target=target,
         conditions=conditions,
-        send=lambda headers, patience: client.delete_file(headers=dict(headers), **write_timeouts(patience)),
+        send=lambda headers, patience: call(FILE_DELETE, target, write_timeouts(patience), headers=headers),
         is_delete=True,
     )
     return guarding.perform(write, guarding_by, deadline)
@@ -241,8 +241,8 @@ def _send_once(given: FileRename, replaced: Held | None, held: Held | None) -> M
         given.target,
         given.deadline,
         overwrite=given.conditions.guard != "if-none-match",
-        source_lease=given.on_source.lease_id if held is None else held.lease.lease_id,
-        destination_lease=given.conditions.lease_id if replaced is None else replaced.lease.lease_id,
+        source_lease_id=given.on_source.lease_id if held is None else held.lease.lease_id,
+        destination_lease_id=given.conditions.lease_id if replaced is None else replaced.lease.lease_id,
     )
 
 

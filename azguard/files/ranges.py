@@ -1,9 +1,9 @@
 """Which ranges of a file hold data; the rest is zeros, and takes no room."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, BinaryIO, ClassVar
+from typing import BinaryIO, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Target
@@ -14,30 +14,16 @@ from azguard.files.writes import FileWrite, Held
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
 from azguard.requests import commits
-from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import ContentWritten, Written
 from azguard.requests.sources import read_up_to
-from azguard.wire import sdk
+from azguard.resources.ranges import DataRange, name_range, walk_ranges
+from azguard.wire.operations.shares import FILE_LIST_RANGES
 
 # The most that one Put Range takes.
 _PIECE_BYTES = 4 * 1024 * 1024
-# The SDK clears whole blocks only.
+# The service clears whole blocks only.
 _BLOCK_BYTES = 512
-
-
-@dataclass(frozen=True)
-class FileRange:
-    """A range of a file."""
-
-    COLUMNS: ClassVar = (columns.RANGE_START, columns.RANGE_END, columns.RANGE_LENGTH, columns.CLEARED)
-
-    #: The first byte, and the last one.
-    start: int
-    end: int
-    length: int
-    #: Whether it was cleared since the snapshot that it is compared with.
-    cleared: bool
 
 
 @dataclass(frozen=True)
@@ -52,7 +38,7 @@ class RangesAsked:
     previous: str | None = None
 
 
-def list_ranges(target: Target, asked: RangesAsked, conditions: Conditions, deadline: Deadline) -> Iterator[FileRange]:
+def list_ranges(target: Target, asked: RangesAsked, conditions: Conditions, deadline: Deadline) -> Iterator[DataRange]:
     """Yield the ranges of one version that hold data.
 
     Raises:
@@ -76,14 +62,14 @@ def list_ranges(target: Target, asked: RangesAsked, conditions: Conditions, dead
                 reason="file_keeps_changing",
             )
         before = now
-    for each in found:
-        yield FileRange(each.start, each.end, each.end - each.start + 1, bool(each.cleared))
+    yield from found
 
 
-def _find(target: Target, asked: RangesAsked, conditions: Conditions, deadline: Deadline) -> list[Any]:
-    """Return the SDK's ranges; the share itself was there just now, so that one that is missing is the snapshot."""
+def _find(target: Target, asked: RangesAsked, conditions: Conditions, deadline: Deadline) -> list[DataRange]:
+    """Return the ranges; the share itself was there just now, so that one that is missing is the snapshot."""
+    given = {"range": name_range(asked.offset, asked.length), "prevsharesnapshot": asked.previous}
     try:
-        return list(pages(_ask(target, asked, conditions, page_timeouts(deadline)), target, deadline))
+        return list(walk_ranges(FILE_LIST_RANGES, target, conditions.request_headers, deadline, **given))
     except NotFound as error:
         if asked.previous is None or error.service_code != "ShareNotFound":
             raise
@@ -93,15 +79,6 @@ def _find(target: Target, asked: RangesAsked, conditions: Conditions, deadline: 
             reason="share_snapshot_not_found",
             values={"container": share},
         ) from error
-
-
-def _ask(target: Target, asked: RangesAsked, conditions: Conditions, timeouts: Mapping[str, Any]) -> Any:
-    client, sent = sdk.file(target.account, target.address), {"headers": dict(conditions.request_headers), **timeouts}
-    # The SDK takes a length only beside an offset.
-    offset = 0 if asked.offset is None and asked.length is not None else asked.offset
-    if asked.previous is None:
-        return client.list_ranges(offset=offset, length=asked.length, **sent)
-    return client.list_ranges_diff(asked.previous, offset=offset, length=asked.length, **sent)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,11 +167,10 @@ def resize_file(
         Changed, Locked, OutcomeUnknown: as ``put``.
     Source: https://learn.microsoft.com/rest/api/storageservices/set-file-properties
     """
-    client = sdk.file(target.account, target.address)
     write = FileWrite(
         target=target,
         conditions=conditions,
-        send=lambda headers, patience: client.resize_file(size, headers=dict(headers), **write_timeouts(patience)),
+        send=lambda headers, patience: writes.resize(target, size, patience, headers),
     )
     done = guarding.perform(write, guarding_by, deadline)
     return ContentWritten(**vars(done), content_length=size)
@@ -226,16 +202,11 @@ class _RangeRun:
 
     def put(self, piece: bytes) -> None:
         """Write one piece."""
-        client, at = self._client, self.given.offset + self.done_bytes
-        self._write(
-            len(piece),
-            lambda headers, timeouts: client.upload_range(piece, at, len(piece), headers=headers, **timeouts),
-        )
+        self._write(len(piece), piece)
 
     def clear(self, length: int) -> None:
         """Clear the range."""
-        client, at = self._client, self.given.offset
-        self._write(length, lambda headers, timeouts: client.clear_range(at, length, headers=headers, **timeouts))
+        self._write(length, None)
 
     def finish(self) -> RangeWritten:
         """Remove the record of the lease's holder, and return the result of the write."""
@@ -245,12 +216,10 @@ class _RangeRun:
         done = {**vars(last), "guard": given.conditions.guard, "attempts": self.attempts}
         return RangeWritten(**done, offset=given.offset, written_bytes=self.done_bytes)
 
-    @property
-    def _client(self) -> Any:
-        return sdk.file(self.given.target.account, self.given.target.address)
-
-    def _write(self, length: int, send: Callable[[dict[str, str], Mapping[str, Any]], Any]) -> None:
-        given, end = self.given, self.given.offset + self.done_bytes + length
+    def _write(self, length: int, piece: bytes | None) -> None:
+        """Write a piece at the next byte, or clear so many bytes where there is none."""
+        given, start = self.given, self.given.offset + self.done_bytes
+        end = start + length
         if end > self.size:
             raise BadRequest(
                 f"{given.target} has {self.size:,} bytes, so that nothing can be written at byte {end - 1:,}",
@@ -265,7 +234,7 @@ class _RangeRun:
         write = FileWrite(
             target=given.target,
             conditions=given.conditions,
-            send=lambda headers, patience: send(dict(headers), write_timeouts(patience)),
+            send=lambda headers, patience: writes.put_range(given.target, start, length, piece, patience, headers),
         )
         if self.held is not None and self.held.may_move:
             self.held = guarding.exclude_late(given.target, self.held, given.guarding, deadline)

@@ -20,7 +20,7 @@ from azguard.errors import BadRequest, Changed, Exists, Gone, Locked, NotFound, 
 from azguard.files import guarding, temporary, writes
 from azguard.files.download import FileDownload
 from azguard.files.guarding import Guarding
-from azguard.files.properties import SmbProperties, to_content_settings
+from azguard.files.properties import SmbProperties
 from azguard.files.temporary import PIECE_BYTES, TemporaryFile
 from azguard.files.writes import Held
 from azguard.guards.requested import RequestedConditions
@@ -37,8 +37,11 @@ from azguard.requests.results import ContentPut
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
 from azguard.requests.sources import read_up_to
 from azguard.resources.properties import ContentHeaders
+from azguard.wire.answers import Answer
 from azguard.wire.operations.shares import FILE_RENAME
 
+# What a new version has of the one that it replaces, if nothing else is given.
+_KEPT = ("attributes", "created", "permission_key")
 _Version = TypeVar("_Version", bound="NewVersion")
 
 
@@ -126,17 +129,12 @@ def is_of(found: Any, op: str) -> bool:
     return op in Lineage.parse((found.metadata or {}).get(KEY))
 
 
-def choose_smb(given: SmbProperties, found: Any | None) -> dict[str, Any]:
-    """Return attributes, creation time and permission of the new version: as given, else those of the old one."""
-    wanted = {name: value for name, value in given.for_sdk().items() if value is not None}
-    if found is None:
-        return wanted
-    kept = {
-        "file_attributes": found.attributes.replace(" ", "") if found.attributes else None,
-        "file_creation_time": found.created,
-        "permission_key": found.permission_key,
-    }
-    return {**{name: value for name, value in kept.items() if value}, **wanted}
+def choose_smb(given: SmbProperties, found: Answer | None, kept: tuple[str, ...] = _KEPT) -> dict[str, Any]:
+    """Return the properties for SMB clients, as they are sent: as given, else those of ``found`` that are kept."""
+    told = {} if found is None else {name: found[name] for name in kept if found[name]}
+    if "attributes" in told:
+        told["attributes"] = told["attributes"].replace(" ", "")
+    return {**told, **{name: value for name, value in vars(given).items() if value is not None}}
 
 
 def put_in_place(
@@ -148,7 +146,7 @@ def put_in_place(
 ) -> tuple[Settled[Any], dict[str, str]]:
     """Rename the temporary file to its name, under the guard of the conditions; return the metadata that it carries.
 
-    ``smb`` is what the rename itself sets for SMB clients: see the SDK's ``rename_file``.
+    ``smb`` is what the rename itself sets for SMB clients: the arguments of ``FILE_RENAME``.
     """
     conditions = version.conditions
     if conditions.expected_etag is None:
@@ -188,8 +186,8 @@ def _rename(
             deadline,
             overwrite=not version.creates_only,
             metadata=metadata,
-            source_lease=lease_id if is_of_caller else None,
-            destination_lease=lease_id,
+            source_lease_id=lease_id if is_of_caller else None,
+            destination_lease_id=lease_id,
             **smb,
         ),
         look=lambda patience: _find_outcome(version, made, found, patience),
@@ -354,7 +352,7 @@ def _choose_settings(upload: FileUpload, found: Any | None) -> dict[str, Any]:
     smb = choose_smb(upload.smb, found)
     return {
         "metadata": upload.stamp(found, keeps_locks=False),
-        "content_settings": to_content_settings(upload.headers),
+        **upload.headers.given,
         # The rename sets all that SMB clients see: the ranges move the times, and ReadOnly would refuse them.
         **({"permission_key": smb["permission_key"]} if "permission_key" in smb else {}),
     }

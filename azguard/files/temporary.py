@@ -30,7 +30,8 @@ from azguard.requests.service_errors import is_lease_problem, service_code, stat
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.requests.sources import read_up_to
 from azguard.resources.copies import PENDING
-from azguard.wire import sdk
+from azguard.wire.call import call
+from azguard.wire.operations.shares import FILE_ABORT_COPY, FILE_CREATE, FILE_DELETE
 
 # While the service copies into it, it cannot be deleted.
 _IS_PENDING = "PendingCopyOperation"
@@ -86,11 +87,10 @@ def delete_temporary(target: Target, lease_id: str | None, deadline: Deadline) -
 
 def _send_delete(target: Target, lease_id: str | None, deadline: Deadline) -> CallResult[Any]:
     """Delete a temporary file once, with its lease if it has got that: it is noted before it is asked for."""
-    client = sdk.file(target.account, target.address)
 
     def send(lease: str | None) -> CallResult[Any]:
-        headers = dict(Conditions(lease_id=lease).request_headers)
-        return send_once(lambda: client.delete_file(headers=headers, **write_timeouts(deadline, 1.0)))
+        headers = Conditions(lease_id=lease).request_headers
+        return send_once(lambda: call(FILE_DELETE, target, write_timeouts(deadline, 1.0), headers=headers))
 
     sent = send(lease_id)
     is_without = lease_id is not None and sent.error is not None and is_lease_problem(sent.error)
@@ -99,10 +99,11 @@ def _send_delete(target: Target, lease_id: str | None, deadline: Deadline) -> Ca
 
 def stop_copy(target: Target, lease_id: str | None, deadline: Deadline) -> None:
     """Stop what the service copies into a temporary file, if anything; raise no error."""
-    client, headers = sdk.file(target.account, target.address), Conditions(lease_id=lease_id).request_headers
+    headers = Conditions(lease_id=lease_id).request_headers
     found = send_once(lambda: writes.fetch(target, lease_id, deadline)).answer
     if found is not None and found.copy.status == PENDING:
-        send_once(lambda: client.abort_copy(found.copy.id, headers=headers, **write_timeouts(deadline, 1.0)))
+        timeouts = write_timeouts(deadline, 1.0)
+        send_once(lambda: call(FILE_ABORT_COPY, target, timeouts, headers=headers, copyid=found.copy.id))
 
 
 @dataclass
@@ -110,7 +111,7 @@ class TemporaryFile:
     """A temporary file, and what was written to it."""
 
     target: Target
-    #: What it is created with, besides its size: see the SDK's ``create_file``.
+    #: What it is created with, besides its size: the arguments of ``FILE_CREATE``.
     settings: Mapping[str, Any]
     patience: Callable[[], Deadline]
     #: Its size in the service.
@@ -130,11 +131,6 @@ class TemporaryFile:
     md5: Any = field(default_factory=lambda: hashlib.md5(usedforsecurity=False))
     #: That of the request that was sent last; None before the first.
     step: Deadline | None = None
-
-    @property
-    def client(self) -> Any:
-        """Return the SDK's client of it."""
-        return sdk.file(self.target.account, self.target.address)
 
     def fill(self, first: bytes, source: BinaryIO, progress: Callable[[int], None]) -> None:
         """Write all of a source, of which ``first`` was read already, piece by piece.
@@ -216,7 +212,7 @@ class TemporaryFile:
         patience = self._begin_step()
         request = WriteRequest[Any](
             target=self.target,
-            send=lambda: self.client.upload_range(piece, offset, len(piece), **write_timeouts(patience)),
+            send=lambda: writes.put_range(self.target, offset, len(piece), piece, patience),
             look=lambda _: Finding(Verdict.UNKNOWN),
             # The same bytes at the same place.
             is_idempotent=True,
@@ -227,7 +223,7 @@ class TemporaryFile:
         patience = self._begin_step()
         request = WriteRequest[Any](
             target=self.target,
-            send=lambda: self.client.resize_file(size, **write_timeouts(patience)),
+            send=lambda: writes.resize(self.target, size, patience),
             look=lambda left: self._find_size(size, left),
             # One that came late would undo a later one.
             resend=False,
@@ -276,7 +272,9 @@ def create(
         made.step = deadline
         request = WriteRequest[Any](
             target=made.target,
-            send=lambda made=made: made.client.create_file(size, **settings, **write_timeouts(deadline)),  # type: ignore[misc]  # bound here
+            send=lambda made=made: call(  # type: ignore[misc]  # bound here
+                FILE_CREATE, made.target, write_timeouts(deadline), size=size, **settings
+            ),
             look=lambda left, made=made: _find_created(made, left),  # type: ignore[misc]  # bound here
             # One that came late would empty the file again.
             resend=False,

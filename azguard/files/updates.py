@@ -18,7 +18,7 @@ from azguard.errors import Changed, NotFound, TransformFailed, UsageError
 from azguard.files import temporary, writes
 from azguard.files.download import FileDownload
 from azguard.files.entries import drop_own
-from azguard.files.properties import SmbProperties, to_content_settings
+from azguard.files.properties import SmbProperties
 from azguard.files.replacing import choose_smb, give_lease
 from azguard.files.temporary import PIECE_BYTES, TemporaryFile
 from azguard.files.update_lease import LeasedUpdate
@@ -44,12 +44,12 @@ class Kept:
 
     metadata: Mapping[str, str]
     headers: ContentHeaders
-    #: Attributes, the time of creation and the permission: see the SDK's ``create_file``.
+    #: Attributes, the time of creation and the permission: the arguments of ``FILE_CREATE``.
     smb: Mapping[str, Any]
 
     @classmethod
     def of(cls, found: Any, metadata: Mapping[str, str]) -> "Kept":
-        """Read the SDK's properties."""
+        """Read the properties that were found."""
         return cls(metadata, ContentHeaders.of(found), choose_smb(SmbProperties(), found))
 
 
@@ -109,8 +109,8 @@ class FileContent(LeasedUpdate):
                     self.target,
                     deadline,
                     overwrite=state.etag is not None,
-                    destination_lease=self._in_use(held),
-                    source_lease=self.lease_id,
+                    destination_lease_id=self._in_use(held),
+                    source_lease_id=self.lease_id,
                 )
             except Exception as error:
                 code = service_code(error)
@@ -241,7 +241,7 @@ def _choose_settings(like: Kept | None, metadata: Mapping[str, str], content: by
     digest = encode_md5(hashlib.md5(content, usedforsecurity=False).digest())
     headers = replace(ContentHeaders() if like is None else like.headers, content_md5=digest)
     settings = {} if like is None else like.smb
-    return {"metadata": dict(metadata), "content_settings": to_content_settings(headers), **settings}
+    return {"metadata": dict(metadata), **headers.given, **settings}
 
 
 def _to_missing(error: NotFound, content: bytes) -> CurrentVersion:

@@ -7,7 +7,7 @@ write, changed by us.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from email.utils import parsedate_to_datetime
+from types import MappingProxyType
 from typing import Any
 
 from azguard.accounts.account import Target
@@ -24,11 +24,18 @@ from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.results import Written
 from azguard.requests.service_codes import Answers
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
-from azguard.resources import existence
-from azguard.wire import sdk
+from azguard.resources import copies, existence
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
-from azguard.wire.operations.shares import DIRECTORY_GET_PROPERTIES, FILE_GET_PROPERTIES, SHARE_GET_PROPERTIES
+from azguard.wire.operations.shares import (
+    DIRECTORY_GET_PROPERTIES,
+    DIRECTORY_RENAME,
+    FILE_GET_PROPERTIES,
+    FILE_PUT_RANGE,
+    FILE_RENAME,
+    FILE_SET_PROPERTIES,
+    SHARE_GET_PROPERTIES,
+)
 
 # Why a path cannot be looked at, whatever was written to it.
 _TELL_NOTHING = ("path_of_other_type", "file_delete_pending")
@@ -65,7 +72,7 @@ class FileWrite:
 
     target: Target
     conditions: Conditions
-    #: Sends it once, with these headers; returns what the SDK does.
+    #: Sends it once, with these headers, and returns its answer.
     send: Callable[[Mapping[str, str], Deadline], Any]
     #: The op in the lineage that it leaves in the metadata, if it leaves one.
     op: str | None = None
@@ -84,25 +91,42 @@ def fetch(target: Target, lease_id: str | None, deadline: Deadline, answers: Ans
     return read(lambda timeouts: call(operation, target, timeouts, headers=headers, hear=hear), target, deadline)
 
 
-def rename_once(source: Target, target: Target, deadline: Deadline, **settings: Any) -> Mapping[str, Any]:
-    """Send one rename of a file or a directory inside its share, and return the version that its answer tells.
+def rename_once(
+    source: Target, target: Target, deadline: Deadline, *, overwrite: bool = False, **settings: Any
+) -> Answer:
+    """Send one rename of a file or a directory inside its share, and return the version that its answer tells."""
+    operation = DIRECTORY_RENAME if source.kind is Kind.DIR else FILE_RENAME
+    replaces = "true" if overwrite else "false"
+    timeouts, from_url = write_timeouts(deadline), copies.to_url(source)
+    return call(operation, target, timeouts, rename_source=from_url, replace_if_exists=replaces, **settings)
 
-    ``settings`` are those of the SDK's ``rename_file`` or ``rename_directory``, whose errors pass through.
-    """
-    account, path, answers = source.account, target.address.path, list[Any]()
-    rename: Callable[..., Any]
-    if source.kind is Kind.DIR:
-        rename = sdk.directory(account, source.address).rename_directory
-    else:
-        rename = sdk.file(account, source.address).rename_file
-    rename(path, raw_response_hook=answers.append, **settings, **write_timeouts(deadline))
-    # The SDK drops these headers.
-    headers = answers[-1].http_response.headers
-    etag, modified = headers.get("ETag"), headers.get("Last-Modified")
-    return {
-        "etag": None if etag is None else quote_etag(etag),
-        "last_modified": None if modified is None else parsedate_to_datetime(modified),
-    }
+
+def put_range(
+    target: Target,
+    start: int,
+    length: int,
+    content: bytes | None,
+    deadline: Deadline,
+    headers: Mapping[str, str] = MappingProxyType({}),
+) -> Answer:
+    """Write content over a range of a file once; None clears it."""
+    is_clear = content is None
+    return call(
+        FILE_PUT_RANGE,
+        target,
+        write_timeouts(deadline),
+        headers=headers,
+        body=content,
+        range=f"bytes={start}-{start + length - 1}",
+        write="clear" if is_clear else "update",
+        body_type=None if is_clear else "application/octet-stream",
+    )
+
+
+def resize(target: Target, size: int, deadline: Deadline, headers: Mapping[str, str] = MappingProxyType({})) -> Answer:
+    """Set the length of a file once."""
+    timeouts = write_timeouts(deadline)
+    return call(FILE_SET_PROPERTIES, target, timeouts, headers=headers, size=size, permission="preserve")
 
 
 def send(write: FileWrite, held: Held | None, deadline: Deadline) -> Written:

@@ -33,10 +33,10 @@ from azguard.processes.guardian import Ended
 from azguard.requests.calls import CallResult, describe, send_once
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import service_code, status
+from azguard.resources import copies
 from azguard.times import iso
-from azguard.wire import sdk
 from azguard.wire.call import call
-from azguard.wire.operations.blobs import BLOB_APPEND_BLOCK, BLOB_GET_PROPERTIES, BLOB_PUT_APPEND_BLOB
+from azguard.wire.operations.blobs import BLOB_APPEND_BLOCK, BLOB_COPY, BLOB_GET_PROPERTIES, BLOB_PUT_APPEND_BLOB
 
 RELEASED = "released"
 LOST = "lost"
@@ -361,9 +361,8 @@ class _LogBlob:
             return
         part = f".{full.etag.strip(chr(34))}"
         beside = _find_beside(self.target, self.target.address.name + part)
-        source, copy = (sdk.blob(each.account, each.address) for each in (self.target, beside))
-        headers = {"If-None-Match": "*", "x-ms-source-if-match": full.etag}
-        send_once(lambda: copy.start_copy_from_url(source.url, headers=headers, **self._timeouts))
+        headers, source = {"If-None-Match": "*", "x-ms-source-if-match": full.etag}, copies.to_url(self.target)
+        send_once(lambda: call(BLOB_COPY, beside, self._timeouts, headers=headers, copy_source=source))
         made = send_once(lambda: call(BLOB_GET_PROPERTIES, beside, self._timeouts)).answer
         if made is not None and made.copy.status == "success" and made.size == full.size:
             self._create({"If-Match": full.etag}, {_EARLIER: part})

@@ -4,5 +4,6 @@
 ``copies``           copies that the service makes in its own time, and their sources
 ``existence``        what a create or a delete finds where something is already; how many items a resource contains
 ``properties``       content headers, the lease, the copy: what several services keep and show of a resource
+``ranges``           which ranges of a page blob or of a file hold data
 ``tree_store``       what a tree needs of a service
 """

@@ -4,7 +4,7 @@ far one is, how it ended, how to stop it.
 The id of a copy tells it from every other. Where a resource has another id, or none, another write has replaced it.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, ClassVar
@@ -12,12 +12,15 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.account import Auth, Target
 from azguard.errors import AzguardError, BadRequest, Changed, Forbidden, NotFound, Unauthenticated, Unavailable
+from azguard.guards.resolve import Conditions
 from azguard.naming import same_host
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import WOULD_ABORT, Written
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
+from azguard.wire.call import call
+from azguard.wire.rows import Operation
 
 #: What the status of a copy is while the service copies.
 PENDING = "pending"
@@ -68,10 +71,10 @@ class CopyDestination:
     target: Target
     #: Returns its properties.
     fetch: Callable[[Deadline], Any]
-    #: Stops the copy of this id, by a request with these timeouts.
-    stop: Callable[[str, Mapping[str, Any]], None]
-    #: The name of what guards that.
-    guard: str
+    #: The operation that stops it.
+    stop: Operation
+    #: Those under which it is stopped.
+    conditions: Conditions
 
 
 def pauses() -> Iterator[float]:
@@ -135,9 +138,14 @@ def abort(
         raise _to_ended(target, shown, copy_id)
     if only_tells:
         return _to_aborted(destination, shown, copy_id, attempts=0, outcome=WOULD_ABORT)
+
+    def send() -> None:
+        headers = destination.conditions.request_headers
+        call(destination.stop, target, write_timeouts(deadline), headers=headers, copyid=copy_id)
+
     request: WriteRequest[Any] = WriteRequest(
         target=target,
-        send=lambda: destination.stop(copy_id, write_timeouts(deadline)),
+        send=send,
         look=lambda patience: _find_outcome(destination, copy_id, patience),
     )
     try:
@@ -185,7 +193,7 @@ def _to_aborted(destination: CopyDestination, found: Any, copy_id: str, *, attem
         last_modified=found.last_modified,
         copy_id=copy_id,
         copy_status=ABORTED,
-        guard=destination.guard,
+        guard=destination.conditions.guard,
         attempts=attempts,
         outcome=outcome,
     )

@@ -33,6 +33,7 @@ ARGUMENTS = {
     "created": "x-ms-file-creation-time",
     "written": "x-ms-file-last-write-time",
     "changed": "x-ms-file-change-time",
+    "permission": "x-ms-file-permission",
     "permission_key": "x-ms-file-permission-key",
     "permission_copy_mode": "x-ms-file-permission-copy-mode",
     "rename_source": "x-ms-file-rename-source",

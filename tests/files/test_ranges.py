@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
-from azure.storage.fileshare import ShareFileClient, ShareLeaseClient
+from azure.storage.fileshare import ShareLeaseClient
 
 from azguard.faultproxy.faults import Fault
+from azguard.files import writes
 from azguard.wire.failures import Broken, BrokenAnswer
 from tests.support import files_world
 from tests.support.cli_world import CliWorld
@@ -78,16 +79,15 @@ def test_a_version_that_is_there_after_our_lease_was_broken_is_not_taken_for_our
 ) -> None:
     file = files_world.make(files_cli, b"a" * 8)
     before = etag(files_cli, file)
-    resize = ShareFileClient.resize_file
 
-    def lose(self: ShareFileClient, size: int, **kwargs: Any) -> Any:
+    def lose(*_: Any) -> Any:
         """Lose the request, while an operator breaks the lease and another program writes."""
         theirs = files_world.client(files_cli, file)
         ShareLeaseClient(theirs).break_lease()
-        resize(theirs, 2)
+        theirs.resize_file(2)
         raise BrokenAnswer(Broken.TIMED_OUT)
 
-    monkeypatch.setattr(ShareFileClient, "resize_file", lose)
+    monkeypatch.setattr(writes, "resize", lose)
     ran = files_cli.call("file", "resize", file, "--size", "4", "--etag", before, "--timeout", "10s")
     assert (ran.code, read(files_cli, file)) == (74, b"aa")
 

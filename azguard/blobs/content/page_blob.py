@@ -1,8 +1,8 @@
 """A page blob: found, created, its ranges; and one write of pages as a value. A page is a range of 512 bytes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Target
@@ -10,20 +10,15 @@ from azguard.blobs import properties, writes
 from azguard.blobs.content.upload import Settings
 from azguard.errors import BadRequest, Changed, Exists, GaveUp, NotFound, UsageError
 from azguard.guards.resolve import Conditions
-from azguard.requests.calls import follow, write_timeouts
+from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op, verdict_from_lineage
 from azguard.requests.results import Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.wire import xml
+from azguard.resources.ranges import DataRange, name_range, walk_ranges
 from azguard.wire.call import call
-from azguard.wire.failures import Unreadable
 from azguard.wire.operations.blobs import BLOB_GET_PAGE_RANGES, BLOB_PUT_PAGE_BLOB
 from azguard.wire.rows import SEQUENCE
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
-
 
 PAGE_BLOB = "PageBlob"
 #: The length of a page.
@@ -32,7 +27,6 @@ PAGE_BYTES = 512
 PIECE_BYTES = 4 * 1024 * 1024
 #: The longest page blob: 8 TiB.
 MOST_BYTES = 8 * 1024**4
-_CLEARED = "ClearRange"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,20 +91,6 @@ def check_range(offset: int, length: int | None, argument: str = "length") -> No
                 reason="not_whole_pages",
                 values={"below": below, "above": below + PAGE_BYTES},
             )
-
-
-@dataclass(frozen=True)
-class PageRange:
-    """A range of a page blob."""
-
-    COLUMNS: ClassVar = (columns.RANGE_START, columns.RANGE_END, columns.RANGE_LENGTH, columns.CLEARED)
-
-    #: The first byte, and the last one.
-    start: int
-    end: int
-    length: int
-    #: Whether it was cleared since the snapshot that it is compared with.
-    cleared: bool
 
 
 def find_or_create(given: PageWrite, end: int, deadline: Deadline) -> tuple[str, bool]:
@@ -193,27 +173,7 @@ def _create(given: PageWrite, length: int, deadline: Deadline) -> str:
 
 
 def _has_pages(target: Target, etag: str, deadline: Deadline) -> bool:
-    return any(True for _ in walk_ranges(target, {"If-Match": etag}, deadline))
-
-
-def walk_ranges(target: Target, headers: Mapping[str, str], deadline: Deadline, **asked: Any) -> Iterator[PageRange]:
-    """Yield the ranges that hold pages, and those that were cleared, in order; see ``list_ranges``."""
-
-    def ask(marker: str | None, timeouts: Mapping[str, Any]) -> tuple[list[PageRange], str | None]:
-        answer = call(BLOB_GET_PAGE_RANGES, target, timeouts, headers=headers, marker=marker, **asked)
-        root = xml.parse(answer, "list of pages")
-        try:
-            found = [_parse_range(each) for each in root if each.tag in ("PageRange", _CLEARED)]
-        except ValueError as error:
-            raise Unreadable(f"the answer is no list of pages: {error}") from error
-        return sorted(found, key=lambda each: each.start), root.findtext("NextMarker") or None
-
-    return (each for page, _ in follow(ask, target, deadline) for each in page)
-
-
-def _parse_range(found: "Element") -> PageRange:
-    start, end = int(found.findtext("Start", "")), int(found.findtext("End", ""))
-    return PageRange(start, end, end - start + 1, found.tag == _CLEARED)
+    return any(True for _ in walk_ranges(BLOB_GET_PAGE_RANGES, target, {"If-Match": etag}, deadline))
 
 
 def _build_never_read(target: Target) -> Exists:
@@ -228,7 +188,7 @@ def list_ranges(
     offset: int | None,
     length: int | None,
     previous: str | None,
-) -> Iterator[PageRange]:
+) -> Iterator[DataRange]:
     """Yield the ranges of one version that hold pages; with ``previous``, a snapshot's time, those that differ from it.
 
     Raises:
@@ -239,9 +199,7 @@ def list_ranges(
     Source: https://learn.microsoft.com/rest/api/storageservices/get-page-ranges
     """
     check_range(offset or 0, length)
-    range_ = None
-    if offset is not None:
-        range_ = f"bytes={offset}-{'' if length is None else offset + length - 1}"
+    asked = {"range": name_range(offset, length), "prevsnapshot": previous}
     while True:
         with properties.explain_stale_read(target, conditions, deadline):
             found = properties.fetch(target, conditions, deadline)
@@ -249,7 +207,7 @@ def list_ranges(
         # All pages of the answer are of this version.
         pinned = Conditions({"If-Match": found.etag}, lease_id=conditions.lease_id).request_headers
         try:
-            ranges = list(walk_ranges(target, pinned, deadline, range=range_, prevsnapshot=previous))
+            ranges = list(walk_ranges(BLOB_GET_PAGE_RANGES, target, pinned, deadline, **asked))
         except Changed as error:
             if deadline.passed:
                 told = f"{target} changes faster than its ranges can be listed"

@@ -168,7 +168,7 @@ FILE_SET_PROPERTIES = changes(
     "set-file-properties",
     lease=Lease.REQUIRED,
     guard=Guard.LEASE,
-    http=speaks("PUT", "properties", sends=f"size {_CONTENT} {_SMB_SETTINGS}", returns=_VERSION),
+    http=speaks("PUT", "properties", sends=f"size permission {_CONTENT} {_SMB_SETTINGS}", returns=_VERSION),
 )
 FILE_GET_METADATA = reads("file.get_metadata", "get-file-metadata", lease=Lease.OPTIONAL)
 FILE_SET_METADATA = changes(

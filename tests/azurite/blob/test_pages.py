@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 from azure.core.exceptions import HttpResponseError
 
-from azguard.blobs.content import page_blob, page_write
+from azguard.blobs.content import page_write
 from azguard.errors import Changed
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
+from azguard.resources import ranges
 from tests.faults.rules import Rule, by_rules
 from tests.support.blob_world import client as sdk
 from tests.support.blob_world import content
@@ -188,7 +189,7 @@ def test_ranges_since_a_snapshot_are_those_that_differ(cli: CliWorld, seen: str)
 
 def test_ranges_are_all_of_one_version(cli: CliWorld, seen: str, monkeypatch: pytest.MonkeyPatch) -> None:
     cli.call("blob", "page", "put", seen, stdin=PAGE)
-    left, walk = [1], page_blob.walk_ranges
+    left, walk = [1], ranges.walk_ranges
 
     def changing(*given: Any, **asked: Any) -> object:
         left[0] -= 1
@@ -196,7 +197,7 @@ def test_ranges_are_all_of_one_version(cli: CliWorld, seen: str, monkeypatch: py
             raise Changed("it changed in between")
         return walk(*given, **asked)
 
-    monkeypatch.setattr(page_blob, "walk_ranges", changing)
+    monkeypatch.setattr("azguard.blobs.content.page_blob.walk_ranges", changing)
     ran = cli.call("blob", "page", "ranges", seen)
     assert (ran.code, len(ran.json)) == (0, 1)
     left[0] = 1_000_000

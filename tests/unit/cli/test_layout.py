@@ -10,7 +10,7 @@ from azguard import columns
 from azguard.blobs.listing import BlobPrefix, BlobShown
 from azguard.cli.output import rendering, terminal
 from azguard.cli.output.rendering import Layout
-from azguard.files.ranges import FileRange
+from azguard.resources.ranges import DataRange
 from azguard.tables.entities import PrintedEntity
 from tests.support.cases import cases
 from tests.unit.test_layers import MODULES
@@ -127,7 +127,7 @@ def test_a_narrow_table_of_ranges_breaks_no_number(
     monkeypatch.setenv("COLUMNS", "40")
     length = 2**40
     row = {"start": length // 2, "end": length - 1, "length": length // 2}
-    rendering.show([row], Layout(FileRange.COLUMNS), color=False)
+    rendering.show([row], Layout(DataRange.COLUMNS), color=False)
     assert capsys.readouterr().out.splitlines()[-2].split() == ["549,755,813,888", "1,099,511,627,775"]
 
 

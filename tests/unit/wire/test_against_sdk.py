@@ -671,6 +671,12 @@ CASES += [
         lambda: client_of(FILE).set_http_headers(_SETTINGS, **_SMB_OF_SDK, **add(_ID, LEASE_ID)),
     ),
     (
+        shares.FILE_SET_PROPERTIES,
+        FILE,
+        {"size": 7, "permission": "preserve", **add(_ID, LEASE_ID)},
+        lambda: client_of(FILE).resize_file(7, **add(_ID, LEASE_ID)),
+    ),
+    (
         shares.FILE_LIST_HANDLES,
         FILE,
         {"recursive": "true", "maxresults": 3},
