@@ -49,12 +49,12 @@ def test_a_lock_takes_three_requests_before_the_command_and_its_first_time_four(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-def test_the_guardian_is_forked_before_the_sdk_is_loaded(world: Locks) -> None:
-    # The command's parent is the guardian, and the guardian's is azguard. The SDK signs with a compiled module.
+def test_the_guardian_is_forked_before_more_modules_are_loaded(world: Locks) -> None:
+    # The command's parent is the guardian, and the guardian's is azguard, which remembers in a database.
     lines = """
         azguard=$(awk '{print $4}' /proc/$PPID/stat)
-        grep -c cryptography /proc/$azguard/maps
-        grep -c cryptography /proc/$PPID/maps
+        grep -c _sqlite3 /proc/$azguard/maps
+        grep -c _sqlite3 /proc/$PPID/maps
     """
     in_azguard, in_guardian = map(int, world.cli.run("lock", "run", world.new(), "--", "sh", "-c", lines).out.split())
     assert (in_azguard > 0, in_guardian) == (True, 0)
