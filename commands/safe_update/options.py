@@ -116,7 +116,7 @@ class WriteOptions:
         excludes("--create", "--metadata", hint="create the blob first: azguard blob put"),
         # The guard.
         excludes("--lease-id", "--guard=lease --wait"),
-        checked("--lease-id", "@held: this scope holds a lease of it", "values.resolve_lease_id"),
+        checked("--lease-id", "@held: this scope holds a lease of it", "requested.resolve_lease_id"),
         at_most_one("--wait --no-wait"),
         excludes("--no-lineage", "--guard=lineage"),
         excludes("--no-lineage", "--op-id", "the lineage is where the id is kept", unless="--guard=ledger"),

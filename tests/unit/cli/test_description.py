@@ -15,6 +15,7 @@ from tests.faults.matrix import ROWS, Column
 from tests.support import places
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
+from tests.unit.test_layers import MODULES
 
 ALL: dict[str, Any] = {each["name"]: each for each in description.describe_all(root.walk())["commands"]}
 
@@ -68,6 +69,14 @@ def test_every_value_of_a_shared_option_has_a_type() -> None:
 
 def test_every_refusal_stands_in_a_rule_or_a_type() -> None:
     assert list_unlisted() == []
+
+
+def test_every_function_that_a_rule_names_is_there() -> None:
+    named = {rule.by for _, command in root.walk() for rule in command.rules if rule.by}
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    parsed = ((path.stem, ast.parse(path.read_text("utf-8"))) for path in MODULES.values())
+    found = {f"{stem}.{each.name}" for stem, module in parsed for each in ast.walk(module) if isinstance(each, kinds)}
+    assert named - found == set()
 
 
 def test_a_topic_is_no_data(offline: CliWorld) -> None:
