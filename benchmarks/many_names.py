@@ -34,7 +34,7 @@ from azguard.trees.runs import Control, run_phases
 from azguard.trees.uploads import TreeUpload
 
 if TYPE_CHECKING:
-    from azguard.cli.options.tree_plans import Tree
+    from azguard.cli.output.trees import Tree
 
 # A million deletes take a quarter of an hour; a million names without them half a minute.
 _COUNTS = {"put": (1_000, 100_000, 1_000_000), "delete": (1_000, 100_000), "get": (1_000, 100_000)}

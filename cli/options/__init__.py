@@ -10,8 +10,7 @@ By what a command is about:
 
 ``content_headers`` of ``put``, ``set-properties`` and waiting reads, in blobs and files
 ``copies``          of ``blob copy`` and ``file copy``
-``trees``           of trees of files
-``tree_plans``      from these to the run of a tree, and what it shows
+``trees``           of trees of files, and the run that they describe
 ``messages``        of messages, and which receipt is meant
 ``leases``          of leases, and how one is broken
 ``locks``           of ``lock run``, and of what else runs under a lock

@@ -1,19 +1,29 @@
-"""The options of commands that move trees of files, whatever the service."""
+"""The options of commands that move trees of files, whatever the service, and the run that they describe."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 
+from azguard.cli.input import values
 from azguard.cli.options.types import TEXT, choice, whole
 from azguard.cli.parsing.rows import TREES, argument, flag, option
 from azguard.cli.rules.engine import Rule, checked, excludes, needs
-from azguard.errors import UsageError
+from azguard.errors import Changed, UsageError
+from azguard.guards.requested import RequestedConditions
 from azguard.requests import pool
 
 if TYPE_CHECKING:
     from azguard.cli.context import Environment
+    from azguard.cli.output.trees import Tree
+    from azguard.resources.tree_store import TreeStore
     from azguard.trees.names import Patterns
+    from azguard.wire.rows import Operation
 
 
+# Options of a put that say nothing of what a file is to be besides its content.
+_OF_NO_PROPERTY = ("file", "content", "if_exists", "allow_empty", "no_lineage")
 _KeepDirectories = Annotated[
     bool,
     flag("--keep-directories", "Keep directories that the deletes made empty.", panel=TREES),
@@ -21,7 +31,7 @@ _KeepDirectories = Annotated[
 
 
 #: The folder of a get.
-Folder = Annotated[str | None, argument("DIR", "With --recursive: the folder to read into.")]
+Folder = Annotated[str | None, argument("DIR", "With --recursive: the folder to read into.", TEXT)]
 
 
 @dataclass(frozen=True)
@@ -63,6 +73,23 @@ class TreeOptions:
         found = Patterns(tuple(self.include or ()), tuple(self.exclude or ()))
         found.check()
         return found
+
+    def delete(self, env: "Environment", store: "TreeStore", *, keeps_folders: bool = False) -> None:
+        """Delete what is under an address.
+
+        Raises:
+            Partial: some files failed, or their outcome is unknown.
+        """
+        from azguard.trees.deletes import Deleting, TreeDelete
+
+        asked = _check_conditions(env, store.DELETE, store)
+        deleting = Deleting(store=store, reads=env.reads, asked=asked)
+        self._run(env, TreeDelete(deleting=deleting, patterns=self.read_patterns(), keeps_folders=keeps_folders))
+
+    def _run(self, env: "Environment", tree: "Tree", sizes: Iterator[int] | None = None) -> None:
+        from azguard.cli.output import trees
+
+        trees.run(env, tree, self.jobs, sizes, is_preview=self.dry_run)
 
 
 @dataclass(frozen=True)
@@ -111,6 +138,68 @@ class TreePutOptions(TreeCopyOptions):
         checked("CONTAINER/PREFIX/ SHARE/PREFIX/", "only with --recursive", "trees.refuse_second"),
     )
 
+    def put(
+        self,
+        env: "Environment",
+        words: tuple[str, str | None],
+        given: "PutGiven",
+        open_store: "Callable[[str], TreeStore]",
+        *,
+        keeps_folders: bool = False,
+    ) -> None:
+        """Write a folder: ``put DIR ADDRESS``.
+
+        Raises:
+            UsageError: there is no folder.
+            Partial: some files failed, or their outcome is unknown.
+        """
+        from azguard.trees.uploads import TreeUpload
+
+        folder, address = words
+        assert address is not None  # says the rule
+        values.not_empty(folder, "DIR")
+        store = open_store(address)
+        asked = _check_conditions(env, store.PUT, store)
+        skips_existing = given.if_exists is not None
+        upload = TreeUpload(
+            folder=Path(folder),
+            store=store,
+            patterns=self.read_patterns(),
+            reads=env.reads,
+            asked=asked,
+            scope=env.scope,
+            skips_existing=skips_existing,
+            skips_unchanged=self.unchanged is not None,
+            skips_delivered=not skips_existing and asked == RequestedConditions() and not _sets_properties(given),
+            mirrors=self.mirror,
+            allows_empty=given.allow_empty,
+            keeps_folders=keeps_folders,
+            last=tuple(dict.fromkeys(self.last or ())),
+            follows_links=self.follow_symlinks,
+        )
+        self._run(env, upload, upload.sizes())
+
+
+class PutGiven(Protocol):
+    """What the options of a put of one file say of a tree, too."""
+
+    @property
+    def if_exists(self) -> str | None:
+        """Return --if-exists."""
+
+    @property
+    def allow_empty(self) -> bool:
+        """Return --allow-empty."""
+
+
+def _sets_properties(given: Any) -> bool:
+    """Return whether properties were typed, which files get, too, whose content is there already."""
+    values = ((each.name, getattr(given, each.name)) for each in fields(given))
+    return any(
+        _sets_properties(value) if is_dataclass(value) else name not in _OF_NO_PROPERTY and value not in (None, False)
+        for name, value in values
+    )
+
 
 @dataclass(frozen=True)
 class FileTreeDeleteOptions(TreeOptions):
@@ -157,6 +246,41 @@ class TreeGetOptions(TreeCopyOptions):
         checked("--query", "a result, not content, goes to stdout", "streams.choose_places"),
         needs("--recursive", "DIR", "the folder to read into", "name it behind the address: get SRC/ DIR --recursive"),
     )
+
+    def get(self, env: "Environment", store: "TreeStore", folder: str | None, *, overwrites: bool) -> None:
+        """Read what is under an address into a folder.
+
+        Raises:
+            Partial: some files failed.
+        """
+        from azguard.trees.downloads import TreeDownload
+
+        assert folder is not None  # says the rule
+        download = TreeDownload(
+            store=store,
+            folder=Path(folder),
+            patterns=self.read_patterns(),
+            reads=env.reads,
+            asked=_check_conditions(env, store.GET, store),
+            skips_existing=self.if_exists is not None,
+            skips_unchanged=self.unchanged is not None,
+            overwrites=overwrites,
+            mirrors=self.mirror,
+            allows_empty=self.allow_empty,
+        )
+        self._run(env, download, download.sizes(env.deadline))
+
+
+def _check_conditions(env: "Environment", operation: "Operation", store: "TreeStore") -> RequestedConditions:
+    """Return the conditions; refuse those, and properties, that no file can have, once and before any request."""
+    from azguard.guards.resolve import resolve
+
+    asked = RequestedConditions.of(env.shared)
+    any_file = store.locate(f"{store.prefix}x")
+    store.describe_settings(any_file)
+    with suppress(Changed):  # Which files were read here is asked for each of them.
+        resolve(operation, asked, any_file)
+    return asked
 
 
 def refuse_second(env: "Environment", second: str | None) -> None:

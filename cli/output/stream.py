@@ -56,8 +56,8 @@ def write_command(text: str) -> None:
 
     --quiet does not silence it, since it is no message.
     """
-    write = sys.stderr.write_command if isinstance(sys.stderr, MessageStream) else sys.stderr.write
-    write(text)
+    send = sys.stderr.write_command if isinstance(sys.stderr, MessageStream) else sys.stderr.write
+    send(text)
     sys.stderr.flush()
 
 

@@ -4,7 +4,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -14,12 +14,18 @@ from azguard.cli.output import progress, query, stream, terminal
 from azguard.cli.output.json_form import to_json_form
 from azguard.cli.output.progress import ERASE
 from azguard.cli.output.results import Output
-from azguard.errors import OutputFailed
+from azguard.errors import OutputFailed, Partial
 from azguard.requests.pool import Done
 from azguard.times import span
 
 if TYPE_CHECKING:
+    from azguard.cli.context import Environment
+    from azguard.trees.deletes import TreeDelete
+    from azguard.trees.downloads import TreeDownload
     from azguard.trees.runs import Headway, Reached, TreeItem, TreeSummary
+    from azguard.trees.uploads import TreeUpload
+
+    Tree = TreeUpload | TreeDownload | TreeDelete
 
 
 _WIDTH = 9
@@ -157,13 +163,6 @@ def _shorten(value: dict[str, Any]) -> dict[str, Any]:
     return value if error is None else {**value, "reason": f"{error['kind']} ({error['exit_code']})"}
 
 
-def tell(out: Output, summary: "TreeSummary", progress: "TreeProgress") -> None:
-    """Tell how many files ended in which way, in the place of the bar."""
-    progress.close()
-    counts = ", ".join(f"{count:,} {outcome}" for outcome, count in summary.outcomes.items())
-    out.info(f"{summary.address}: {counts or 'no file'}")
-
-
 def _describe(done: Done) -> dict[str, Any]:
     if done.error is None:
         value: dict[str, Any] = to_json_form(done.result)
@@ -231,6 +230,60 @@ class TreeProgress:
             reached = self._headway.look()
             left = self._pace.estimate(time.monotonic(), reached)
             self._line.draw(describe(self._verb, reached, left, self._prefix, self._line.room()))
+
+
+def run(env: "Environment", tree: "Tree", jobs: int, sizes: Iterator[int] | None, *, is_preview: bool) -> None:
+    """Run a tree and show how each file ends; ``sizes`` counts files and bytes beside the run, if they can be counted.
+
+    Raises:
+        Partial: some files failed, or their outcome is unknown.
+    """
+    from azguard.trees import runs
+
+    lines = Lines(env.out)
+    if is_preview:
+        try:
+            _preview(tree.preview(runs.Control(env.deadline)), lines.print, tree.address, env.command)
+        finally:
+            lines.end()
+            lines.tell_wrong()
+        lines.finish()
+        return
+    control = runs.Control(env.deadline, outage=runs.Outage(runs.ROUNDS * jobs))
+    with TreeProgress(env.command, tree.address, control.headway, sizes, enabled=env.out.progress) as bar:
+
+        def tell(summary: "TreeSummary") -> None:
+            lines.end()
+            _tell(env.out, summary, bar)
+            lines.tell_wrong()
+
+        runs.run_phases(tree.address, tree.phases(control), jobs, control, bar.keep_below(lines.show), tell)
+    lines.finish()
+
+
+def _preview(found: Iterator[Done], show: Callable[[Done], None], address: str, command: str) -> None:
+    from azguard.trees.runs import WOULD_REFUSE
+
+    refused = 0
+    for done in found:
+        show(done)
+        if done.error is not None or done.outcome == WOULD_REFUSE:
+            refused += 1
+    if refused:
+        noun, verb = command.split()
+        way_out = "here: --overwrite takes theirs" if verb == "get" else f"is read with azguard {noun} get --recursive"
+        raise Partial(
+            f"{terminal.count(refused, 'file')} of {address} would be refused",
+            address=address,
+            hint=f"each line says why; what changed {way_out}",
+        )
+
+
+def _tell(out: Output, summary: "TreeSummary", progress: "TreeProgress") -> None:
+    """Tell how many files ended in which way, in the place of the bar."""
+    progress.close()
+    counts = ", ".join(f"{count:,} {outcome}" for outcome, count in summary.outcomes.items())
+    out.info(f"{summary.address}: {counts or 'no file'}")
 
 
 def _begin(work: Callable[[], None]) -> None:

@@ -168,9 +168,8 @@ def get(
     check_overwrite(folder or file, tree.if_exists, overwrite=overwrite)
     if tree.recursive:
         from azguard.cli.input import addresses
-        from azguard.cli.options import tree_plans
 
-        tree_plans.get(env, lambda: addresses.blob_tree(env, blob), folder, tree, overwrites=overwrite)
+        tree.get(env, addresses.blob_tree(env, blob), folder, overwrites=overwrite)
         return
     refuse_second(env, folder)
     target, span = env.locate(blob, Kind.BLOB), given.build_span()
@@ -274,7 +273,6 @@ def put(
 
 def _put_tree(env: Environment, words: tuple[str, str | None], given: BlobPutOptions, tree: TreePutOptions) -> None:
     from azguard.cli.input import addresses
-    from azguard.cli.options import tree_plans
 
     open_store = partial(
         addresses.blob_tree,
@@ -283,7 +281,7 @@ def _put_tree(env: Environment, words: tuple[str, str | None], given: BlobPutOpt
         stamps=not given.no_lineage,
         any_type=given.blob_type is not None,
     )
-    tree_plans.put(env, words, given, tree, open_store)
+    tree.put(env, words, given, open_store)
 
 
 def _or_leave_alone(write: "Callable[[Upload], Any]") -> "Callable[[Upload], Any]":

@@ -143,9 +143,7 @@ def delete(
 
     addresses.refuse_snapshot_first(blob, given=snapshot_first)
     if tree.recursive:
-        from azguard.cli.options import tree_plans
-
-        tree_plans.delete(env, lambda: addresses.blob_tree(env, blob, snapshots=delete_snapshots), tree)
+        tree.delete(env, addresses.blob_tree(env, blob, snapshots=delete_snapshots))
         return
     target = env.locate(blob, Kind.BLOB)
     copy = None if version_of is None else resources.find_version_of(env, target, version_of)

@@ -99,9 +99,7 @@ def get(
 
     check_overwrite(folder or to, tree.if_exists, overwrite=overwrite)
     if tree.recursive:
-        from azguard.cli.options import tree_plans
-
-        tree_plans.get(env, lambda: addresses.file_tree(env, file, writable=False), folder, tree, overwrites=overwrite)
+        tree.get(env, addresses.file_tree(env, file, writable=False), folder, overwrites=overwrite)
         return
     refuse_second(env, folder)
     target = env.locate(file, Kind.FILE)
@@ -205,14 +203,13 @@ def put(
 
 
 def _put_tree(env: Environment, words: tuple[str, str | None], given: FilePutOptions, tree: FileTreePutOptions) -> None:
-    from azguard.cli.options import tree_plans
     from azguard.files.trees import FileSettings
 
     metadata = given.metadata or {}
     open_store = partial(
         addresses.file_tree, env, settings=lambda name: FileSettings(*given.build_properties(name), metadata)
     )
-    tree_plans.put(env, words, given, tree, open_store, keeps_folders=tree.keep_directories)
+    tree.put(env, words, given, open_store, keeps_folders=tree.keep_directories)
 
 
 def _write(upload: "FileUpload", write: "Callable[[], Any]", *, skip: bool) -> Any:

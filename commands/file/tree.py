@@ -122,9 +122,7 @@ def delete(
     Topics: files, trees
     """
     if tree.recursive:
-        from azguard.cli.options import tree_plans
-
-        tree_plans.delete(env, lambda: addresses.file_tree(env, file), tree, keeps_folders=tree.keep_directories)
+        tree.delete(env, addresses.file_tree(env, file), keeps_folders=tree.keep_directories)
         return
     target = env.locate(file, Kind.FILE, writable=True)
     copy = None if version_of is None else resources.find_version_of(env, target, version_of)

@@ -176,7 +176,7 @@ REFUSED: list[tuple[Any, int, str]] = [
     ([item("replace", "@/a", etag="0x1")], 2, 'line 1: "etag": \'0x1\' is not the ETag of an entity'),
     ([item("replace", "@/a", last_writer_wins="yes")], 2, 'line 1: "last_writer_wins" is true, or is left out'),
     ([item("replace", "@/a", last_writer_wins=True, etag=OLD)], 2,
-     'line 1: "last_writer_wins" and "etag" contradict each other'),
+     'line 1: "last_writer_wins" and "etag" do not go together: one asks for a guard, the other for none'),
     ([item("insert", "@/c", last_writer_wins=True)], 2, "line 1: an insert never overwrites"),
     ([item("upsert", "@/a")], 2, "line 1: nothing in the service can guard Insert Or Merge Entity, so it is never done "
      "by default"),

@@ -65,7 +65,7 @@ def test_a_blob_that_was_read_here_is_left_alone_too(cli: CliWorld) -> None:
 )  # fmt: skip
 def test_a_condition_on_what_exists_contradicts_it(cli: CliWorld, words: tuple[str, ...]) -> None:
     ran = cli.call("blob", "put", "site/a", *SKIP, *words, stdin=b"x")
-    assert (ran.code, f"--if-exists skip and {words[0]} contradict" in ran.err) == (2, True)
+    assert (ran.code, f"--if-exists and {words[0]} do not go together" in ran.err) == (2, True)
 
 
 def test_create_only_says_the_same(cli: CliWorld) -> None:
