@@ -103,6 +103,14 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
         gc.enable()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
+    """Leave out those cases of a table that other runs play."""
+    yield
+    if not is_hypothesis_test(metafunc.function):
+        thorough.choose_cases(metafunc)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep tests that share a fixture of their module, or a Files emulator, on one worker: each would make another.
@@ -112,9 +120,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if is_hypothesis_test(getattr(item, "obj", None)):
             item.add_marker(pytest.mark.thorough)
-    chosen = thorough.leave_out(items)
-    config.hook.pytest_deselected(items=[*set(items).difference(chosen)])
-    items[:] = chosen
     groups = {item: _find_group(item) for item in items}
     for item in items:
         group = groups[item]

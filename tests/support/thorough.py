@@ -36,22 +36,19 @@ def tell(worker: dict[str, object]) -> None:
     worker[_WHOLE] = _is_whole
 
 
-def leave_out(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Return the tests of this run, without those cases that other runs play; what is marked has chosen by itself."""
-    if _is_thorough or not _is_whole:
-        return items
-    tables: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        if hasattr(item, "callspec") and item.get_closest_marker("thorough") is None:
-            tables.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    left_out = {item for table in tables.values() for item in set(table).difference(_choose(table))}
-    return [item for item in items if item not in left_out]
+def choose_cases(metafunc: pytest.Metafunc) -> None:
+    """Leave out those cases of a table that other runs play, before pytest makes a test of each.
 
-
-def _choose(table: list[pytest.Item]) -> list[pytest.Item]:
-    """Return half of a short table and a quarter of a long one, in no order of theirs, but always the same cases."""
-    mixed = sorted(table, key=lambda item: zlib.crc32(item.nodeid.encode()))
-    return mixed[:: 4 if len(table) >= _LONG else 2]
+    Half of a short table is left, and a quarter of a long one, in no order of theirs, but always the same cases. A
+    marked test has chosen by itself.
+    """
+    table = metafunc._calls
+    if _is_thorough or not _is_whole or not table or metafunc.definition.get_closest_marker("thorough"):
+        return
+    test = metafunc.definition.nodeid
+    mixed = sorted(table, key=lambda case: zlib.crc32(f"{test}[{case.id}]".encode()))
+    chosen = mixed[:: 4 if len(table) >= _LONG else 2]
+    metafunc._calls = [case for case in table if case in chosen]
 
 
 def count(every: int, few: int = _FEW) -> int:
