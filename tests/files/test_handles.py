@@ -9,7 +9,6 @@ import pytest
 
 from azguard.faultproxy.faults import Fault
 from tests.support import files_world, scripted_service
-from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.scripted_service import Answer, Service
 
@@ -113,19 +112,3 @@ def test_each_kind_of_path_has_handles(files_cli: CliWorld, noun: str) -> None:
     file = files_world.make(files_cli)
     address = file.partition("/")[0] if noun == "share:" else file
     assert files_cli.call("file", "handle", "list", f"{noun}{address}").json == []
-
-
-@cases(
-    ("words", "said"),
-    [
-        ((), "one of --handle-id, --close-all is needed"),
-        (("--handle-id", "1", "--close-all"), "--handle-id and --close-all do not go together"),
-        (("--handle-id", "1", "--recursive"), "--recursive needs --close-all: it is about all handles"),
-        (("--handle-id", ""), "--handle-id"),
-        (("--handle-id", "*"), "--close-all"),
-    ],
-)
-def test_what_is_not_clear_is_refused_before_any_request(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
-    with scripted_service.running(_closed(9)) as service:
-        ran = _world(tmp_path, service).call("file", "handle", "close", "team/plan.txt", *words, "-o", "json")
-    assert (ran.code, said in str(ran.error), service.asked) == (2, True, [])

@@ -270,12 +270,6 @@ def test_an_error_tells_the_way_out(
     assert (ran.code, hint is None or ran.error["hint"] == hint.format(share=share)) == (code, True)
 
 
-def test_conditions_that_the_service_ignores_are_refused(files_cli: CliWorld) -> None:
-    file = files_world.make(files_cli)
-    for word in ("--if-match", "--if-unmodified-since", "--fence"):
-        assert files_cli.call("file", "delete", file, word, "1").code == 2
-
-
 def test_a_url_names_what_an_address_does(files_cli: CliWorld) -> None:
     file = files_world.make(files_cli, path="d.txt")
     url = files_world.client(files_cli, file).url

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from tests.support import files_world, forked
-from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, command
 from tests.support.forked_process import ForkedProcess
 
@@ -116,24 +115,6 @@ def test_a_share_is_held_for_the_steps_that_follow(files_cli: CliWorld, file: st
     assert (checked["pid"], checked["fence"], busy, quota, released) == (held["pid"], held["fence"], 75, 49, "released")
     assert files_cli.call("lock", "check", address).code == 77
     assert files_cli.call("lock", "show", address).json["held"] is False
-
-
-@cases(
-    ("words", "hint"),
-    [
-        (("run", "file:{file}", "--slots", "2", "--", "true"), "lock a name instead"),
-        (("run", "file:{file}", "--shared", "--", "true"), "lock a name instead"),
-        (("hold", "share:{share}", "--sticky", "--reason", "r"), "lock a name instead"),
-        (("hold", "file:{file}"), "azguard lock run file:{file} -- COMMAND, or lease it: "),
-        (("log", "share:{share}"), "lock a name instead"),
-    ],
-)
-def test_what_takes_blobs_beside_the_lock_is_refused(
-    files_cli: CliWorld, file: str, words: tuple[str, ...], hint: str
-) -> None:
-    names = {"file": file, "share": file.partition("/")[0]}
-    ran = files_cli.call("lock", *(word.format(**names) for word in words))
-    assert (ran.code, f"hint: {hint.format(**names)}" in ran.err) == (2, True)
 
 
 def test_a_lock_that_is_not_there_is_not_made(files_cli: CliWorld, file: str) -> None:

@@ -12,7 +12,6 @@ from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
 from azguard.leases.owners import OWNER
 from tests.support import files_world
-from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 
@@ -240,20 +239,3 @@ def test_a_run_whose_change_was_there_turns_nothing_back_and_a_key_names_one_cha
     after = files_world.client(files_cli, file).get_file_properties()
     assert (after.creation_time, after.metadata["kept"]) == (before.creation_time, "yes")
     assert is_clean(files_cli, file)
-
-
-@cases(
-    ("words", "hint"),
-    [
-        (("share:{share}", "--set", "a=1"), "--metadata"),
-        (("dir:{share}/d", "--set", "a=1"), "add --metadata"),
-        (("dir:{share}/d", "--set", "a=1", "--metadata"), "--allow-race"),
-        (("file:{share}/dir.json", "--set", "a=1", "--fence", "1"), "leave --fence out"),
-        (("file:{share}/dir.json", "--set", "a=1", "--guard", "lineage"), "leave --guard=lineage out"),
-        (("file:{share}/dir.json", "--set", "a=1", "--allow-race"), "leave --allow-race out"),
-    ],
-)
-def test_what_does_not_apply_is_refused(files_cli: CliWorld, file: str, words: tuple[str, ...], hint: str) -> None:
-    share = file.partition("/")[0]
-    ran = files_cli.call("safe-update", *(word.format(share=share) for word in words), "-o", "json")
-    assert (ran.code, hint in ran.error["hint"]) == (2, True)

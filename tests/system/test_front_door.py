@@ -64,14 +64,6 @@ def test_help_of_a_command_is_what_its_option_prints_and_the_notes(offline: CliW
     )  # fmt: skip
 
 
-def test_help_of_what_is_no_command_is_refused(offline: CliWorld) -> None:
-    below = offline.call("help", "blob", "put", "site")
-    assert (below.code, below.err) == (
-        2, "error: azguard blob put has no command 'site'\nhint: azguard help blob put\n",
-    )  # fmt: skip
-    assert (offline.call("help", "nosuch").code, offline.call("help", "blob", "").code) == (2, 2)
-
-
 @cases("words", [("version",), ("-V",), ("--version",), ("-q", "-V"), ("-V", "blob")])
 def test_the_version_however_it_is_asked_for(offline: CliWorld, words: tuple[str, ...]) -> None:
     ran = offline.call(*words)

@@ -150,15 +150,6 @@ def test_a_blob_of_uncommitted_blocks_is_listed_without_an_etag(cli: CliWorld, s
     assert [each.name for each in found] == ["a"]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [("--num-results", "0"), ("--num-results", "x"), ("--include", "all"), ("--delimiter", ""), ("--if-match", "0x1"),
-     ("--lease-id", LEASE), ("--etag", "0x1"), ("--last-writer-wins",)],
-)  # fmt: skip
-def test_a_listing_refuses_what_it_does_not_honour(cli: CliWorld, options: tuple[str, ...]) -> None:
-    assert cli.call("blob", "list", "site", *options).code == 2
-
-
 def test_a_listing_of_no_container_is_not_found_and_prints_nothing(cli: CliWorld) -> None:
     ran = cli.call("blob", "list", "nosuch", "-o", "json")
     assert (ran.code, ran.out, ran.error["hint"]) == (

@@ -288,12 +288,6 @@ def test_the_source_is_the_first_of_two_words_as_with_cp(cli: CliWorld, site: st
     assert (ran.code, ran.error["hint"]) == (2, "type the source first, then the destination")
 
 
-@pytest.mark.parametrize(("word", "ours"), [("start", "blob copy"), ("cancel", "blob abort-copy")])
-def test_a_word_of_az_is_answered_with_the_command(cli: CliWorld, word: str, ours: str) -> None:
-    ran = cli.call("blob", "copy", word, "--source-uri", "site/b", "-o", "json")
-    assert (ran.code, f"azguard {ours} " in ran.error["hint"]) == (2, True)
-
-
 @cases(
     "words",
     [

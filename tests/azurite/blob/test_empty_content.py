@@ -5,8 +5,6 @@ import threading
 
 import pytest
 
-from azguard.faultproxy import proxy
-from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 
@@ -17,14 +15,6 @@ def blob(cli: CliWorld) -> str:
 
 def content(cli: CliWorld, blob: str) -> bytes:
     return cli.call("blob", "get", blob, scope="reader").stdout
-
-
-@cases("words", [(), ("-f", "-"), ("-f", "/dev/stdin"), ("-f", "/dev/fd/0"), ("-f", "/dev/null")])
-def test_empty_input_is_refused_before_any_request(cli: CliWorld, blob: str, words: tuple[str, ...]) -> None:
-    with proxy.running(cli.port, lambda _: proxy.Fault.NONE) as between:
-        ran = cli.through(between.port).fork("blob", "put", blob, *words, "-o", "json")
-    told = ran.error
-    assert (ran.code, told["kind"], "--allow-empty" in told["hint"], between.log) == (2, "usage", True, [])
 
 
 def test_an_empty_file_behind_another_name_of_stdin_is_no_named_file(cli: CliWorld, blob: str) -> None:
@@ -93,33 +83,3 @@ def test_nothing_made_of_nothing_is_no_loss(cli: CliWorld, blob: str) -> None:
 def test_where_there_was_an_initial_content_nothing_is_refused(cli: CliWorld, blob: str) -> None:
     assert cli.call("safe-update", f"blob:{blob}", "--create", "{}", "--", "true").code == 65
     assert cli.call("blob", "exists", blob).code == 44
-
-
-@cases(
-    "words",
-    [
-        ("blob:site/a", "--set", "a=1", "--allow-empty"),
-        ("blob:site/a", "--append", "x", "--any-content"),
-        ("blob:site/a", "--metadata", "--any-content", "--", "cat"),
-        ("entity:Orders/eu/1", "--allow-empty", "--", "cat"),
-        ("table:Orders", "--where", "a eq 1", "--any-content", "--", "cat"),
-    ],
-)
-def test_where_they_change_nothing_the_options_are_refused(cli: CliWorld, words: tuple[str, ...]) -> None:
-    assert cli.call("safe-update", *words).code == 2
-
-
-@cases(
-    "words", [("entity", "insert", "Orders/eu/1"),
-              ("entity", "replace", "Orders/eu/1", "--last-writer-wins", "-f", "-"),
-              ("entity", "transaction", "-"), ("safe-update", "blob:site/a", "--merge-patch", "-"),
-              ("safe-update", "blob:site/a", "--json-patch", "/dev/null")],
-)  # fmt: skip
-def test_other_empty_input_is_refused_as_well(cli: CliWorld, words: tuple[str, ...]) -> None:
-    assert cli.call(*words).code == 2
-
-
-@cases("words", [("blob", "metadata", "set", "site/a"), ("blob", "tags", "set", "site/a")])
-def test_empty_json_is_told_as_empty(offline: CliWorld, words: tuple[str, ...]) -> None:
-    ran = offline.call(*words, "--emulator", "-o", "json")
-    assert (ran.code, ran.error["message"]) == (2, "stdin is empty, and it is to hold JSON")

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,31 +20,17 @@ from azguard.requests.deadline import Deadline
 from tests.faults.rules import operation
 from tests.support.blob_world import LARGE
 from tests.support.blob_world import client as sdk
-from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.no_records import NoRecords
 
 Steps = Mapping[str, Callable[[], object]]
 LEASE = "0f3c1111-2222-3333-4444-555566667777"
-# What a fence may not stand beside, with a value that would be taken alone.
-OTHERS = (
-    ("--if-match", "0x1"), ("--if-none-match", "0x1"), ("--if-modified-since", "2001-01-01"),
-    ("--if-unmodified-since", "2101-01-01"), ("--if-tags", "\"env\" = 'dev'"), ("--etag", "@last"),
-    ("--last-writer-wins",),
-)  # fmt: skip
 
 
 @pytest.fixture
 def blob(cli: CliWorld) -> str:
     """Return the name of a blob that is not there, in a container that is."""
     return f"{cli.container()}/a"
-
-
-@pytest.fixture
-def nowhere(tmp_path: Path) -> CliWorld:
-    """Return a folder to run command lines in, with an account at which nothing listens."""
-    account = f"AccountName={EMULATOR_NAME};AccountKey={EMULATOR_KEY}"
-    return CliWorld(tmp_path, f"{account};BlobEndpoint=http://127.0.0.1:9/{EMULATOR_NAME}")
 
 
 def put(cli: CliWorld, blob: str, fence: int, *words: str, size: int = 0) -> Ran:
@@ -393,37 +378,6 @@ def test_without_the_permission_to_read_the_hint_is_of_the_type_and_works(cli: C
 
 
 # Refused before any request
-
-
-@cases("command", [("blob", "put"), ("blob", "delete")])
-@cases("other", OTHERS)
-def test_no_other_condition_goes_along(nowhere: CliWorld, command: tuple[str, ...], other: tuple[str, ...]) -> None:
-    ran = nowhere.call(*command, "site/a", "--fence", "42", *other)
-    first = ran.err.splitlines()[0]
-    assert (ran.code, "--fence" in first, other[0] in first) == (2, True, True)
-
-
-@cases("command", [("blob", "put"), ("blob", "delete"), ("safe-update", "--append", "x")])
-@cases("fence", ["", " ", "-1", "4.2", "9223372036854775808", "3\n5"])
-def test_what_is_no_fence_is_refused(nowhere: CliWorld, command: tuple[str, ...], fence: str) -> None:
-    address = "blob:site/a" if command[0] == "safe-update" else "site/a"
-    ran = nowhere.call(*command, address, f"--fence={fence}")
-    assert (ran.code, ran.err.startswith("error: --fence")) == (2, True)
-
-
-@cases("tags", [("fence=43",), tuple(f"k{number}=v" for number in range(10))])
-def test_tags_that_leave_no_place_for_the_fence_are_refused(nowhere: CliWorld, tags: tuple[str, ...]) -> None:
-    ran = nowhere.call("blob", "put", "site/a", "--fence", "42", *(word for each in tags for word in ("--tags", each)))
-    first = ran.err.splitlines()[0]
-    assert (ran.code, "--fence" in first, "--tags" in first) == (2, True, True)
-
-
-@pytest.mark.parametrize(
-    "command", [("blob", "get"), ("blob", "show"), ("container", "create"), ("container", "delete")]
-)
-def test_a_fence_is_refused_where_it_could_not_be_kept(nowhere: CliWorld, command: tuple[str, ...]) -> None:
-    ran = nowhere.call(*command, "site/a" if command[0] == "blob" else "site", "--fence", "42")
-    assert (ran.code, ran.err.startswith("error: --fence is not enforced here")) == (2, True)
 
 
 def test_help_shows_the_fence_where_it_is_kept(offline: CliWorld) -> None:

@@ -168,38 +168,6 @@ def names(folder: Path) -> list[str]:
     return sorted(each.name for each in folder.iterdir() if not each.name.startswith((".cache", ".config")))
 
 
-@cases(
-    "options",
-    [("-f", "nosuch/a"), ("-f", "."), ("-f", ""), ("--result", "nosuch/r"), ("--result", ""), ("--result", ".")],
-)
-def test_a_file_that_cannot_be_written_is_refused_before_any_request(cli: CliWorld, options: tuple[str, ...]) -> None:
-    with proxy.running(cli.port, lambda _: proxy.Fault.NONE) as between:
-        ran = cli.through(between.port).call("blob", "get", "site/a", *options)
-    assert (ran.code, between.log, names(cli.root)) == (2, [], [])
-
-
-@cases("command", ["blob get", "file get"])
-@cases(
-    ("options", "words"),
-    [
-        (("--query", "etag"), "stdout has the content"),
-        (("-f", "-", "--query", "etag", "--result", "r"), "stdout has the content"),
-        (("--result", "-"), "not stdout"),
-        (("-f", "a", "--result", "./a"), "the same file"),
-    ],
-)
-def test_a_result_that_would_go_nowhere_is_refused(
-    offline: CliWorld, command: str, options: tuple[str, ...], words: str
-) -> None:
-    ran = offline.call(*command.split(), "site/a", *options, "--emulator")
-    assert (ran.code, words in ran.err) == (2, True), ran.err
-
-
-@cases("more", [(), ("-f", "-"), ("back", "-r", "--if-exists", "skip")])
-def test_an_overwrite_of_no_file_is_refused(cli: CliWorld, more: tuple[str, ...]) -> None:
-    assert cli.call("blob", "get", "site/a", "--overwrite", *more).code == 2
-
-
 def test_what_a_killed_get_left_is_deleted_by_the_next_one_into_the_file(cli: CliWorld, site: str) -> None:
     put(cli, f"{site}/a", b"new")
     (cli.root / "link").symlink_to("real")

@@ -7,7 +7,6 @@ import pytest
 
 from azguard.requests.lineage import KEY, Lineage
 from tests.support.blob_world import client, make
-from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 
@@ -173,31 +172,6 @@ def test_metadata_of_a_snapshot_are_read_and_not_written(cli: CliWorld, blob: st
     client(cli, blob).set_blob_metadata({"owner": "them"})
     assert cli.call("blob", "metadata", "get", snapshot).json["metadata"] == {"owner": "ops"}
     assert set_(cli, snapshot, "--metadata", "a=1", "--last-writer-wins") == 2
-
-
-@cases(
-    ("words", "stdin"),
-    [
-        ((), b"not json"),
-        ((), b""),
-        ((), b'["a"]'),
-        ((), b'{"a-b": "1"}'),
-        ((), b'{"a": " 1"}'),
-        ((), b'{"a": "1", "A": "2"}'),
-        ((), b'{"a": {"b": 1}}'),
-        ((), b'{"AzguardLineage": "x"}'),
-        (("--metadata", "azguardlineage=x"), b""),
-        (("--metadata", "a=1", "-f", "-"), b"{}"),
-        (("--metadata", "a"), b""),
-        (("--metadata", "a=1", "--fence", "3"), b""),
-        (("--metadata", "a=1", "--allow-race"), b""),
-    ],
-)
-def test_bad_input_is_refused_before_any_request(cli: CliWorld, words: tuple[str, ...], stdin: bytes) -> None:
-    ran = cli.call("blob", "metadata", "set", "site/a", *words, stdin=stdin, env={
-        "AZURE_STORAGE_CONNECTION_STRING": "AccountName=a;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:9/a",
-    })  # fmt: skip
-    assert (ran.code, "Traceback" in ran.err) == (2, False)
 
 
 def test_too_much_is_refused_and_nothing_is_written(cli: CliWorld, blob: str) -> None:

@@ -6,7 +6,6 @@ import pytest
 from azure.storage.blob import ContentSettings
 
 from tests.support.blob_world import client, inside_lock_run, make
-from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 SETTINGS = ContentSettings(
@@ -74,25 +73,6 @@ def test_last_writer_wins_still_keeps_the_other_headers(cli: CliWorld, blob: str
     assert headers_of(cli, blob) == {**before, "content_language": "en"}
 
 
-@cases(
-    "words",
-    [
-        (),
-        ("--content-type", ""),
-        ("--content-md5", "x"),
-        ("--content-type", "a/b", "--fence", "1"),
-        ("--content-type", "a/b", "--if-match", ""),
-    ],
-)
-def test_bad_input_is_refused_before_any_request(cli: CliWorld, words: tuple[str, ...]) -> None:
-    assert change(cli, "site/a", *words, "--last-writer-wins") == 2
-
-
-def test_properties_of_a_snapshot_are_not_written(cli: CliWorld, blob: str) -> None:
-    snapshot = f"{blob}?snapshot={client(cli, blob).create_snapshot()['snapshot']}"
-    assert change(cli, snapshot, "--content-type", "a/b", "--last-writer-wins") == 2
-
-
 def tier(cli: CliWorld, blob: str, *words: str) -> Any:
     return cli.call("blob", "tier", blob, "--tier", "cool", *words)
 
@@ -133,11 +113,6 @@ def test_inside_a_lock_run_its_lease_is_used(cli: CliWorld, blob: str) -> None:
     lease = client(cli, blob).acquire_lease(-1).id
     env = inside_lock_run(cli, blob, lease)
     assert cli.call("blob", "tier", blob, "--tier", "Cool", env=env).code == 0
-
-
-@cases("words", [(), ("--tier", ""), ("--tier", "warm"), ("--tier", "Hot", "--rehydrate-priority", "soon")])
-def test_an_unknown_tier_is_refused(cli: CliWorld, words: tuple[str, ...]) -> None:
-    assert cli.call("blob", "tier", "site/a", *words, "--last-writer-wins").code == 2
 
 
 def test_what_no_header_can_carry_is_refused_before_any_request(cli: CliWorld, blob: str) -> None:

@@ -12,7 +12,6 @@ import pytest
 
 from azguard.faultproxy import proxy
 from tests.support.blob_world import LARGE
-from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 MIB = 1024 * 1024
@@ -271,25 +270,6 @@ def test_the_content_type_is_guessed(cli: CliWorld, site: str, name: str, file: 
     assert cli.call("blob", "put", f"{site}/{name}", *options, stdin=b"x").json["content_type"] == guessed
 
 
-@cases(
-    "options",
-    [
-        ("--if-match", ""), ("--etag", ""), ("--lease-id", ""), ("--if-tags", ""), ("-f", ""), ("-f", "nosuch"),
-        ("-f", "."), ("--if-match", "*", "--if-none-match", "*"), ("--etag", "0x1", "--last-writer-wins"),
-        ("--etag", "0x1", "--if-match", "0x1"), ("--lease-id", "me"), ("--lease-id", "@held"), ("--tier", "Warm"),
-        ("--content-md5", "x"), ("--content-md5", ""), ("--content-type", ""), ("--content-encoding", ""),
-        ("--metadata", "a"), ("--metadata", "azguardLineage=x"), ("--metadata", "a-b=1"), ("--metadata", "a= "),
-        ("--metadata", "a=ä"),
-        ("--metadata", "a=1", "--metadata", "A=2"), ("--tags", "a"), ("--tags", "a=ä"), ("--timeout", ""),
-        ("--timeout", "soon"), ("--timeout", "0"), ("--scope", ""), ("--no-such",), ("--append-position", "3"),
-    ],
-)  # fmt: skip
-def test_bad_input_is_refused_before_any_request(cli: CliWorld, options: tuple[str, ...]) -> None:
-    with proxy.running(cli.port, lambda _: proxy.Fault.NONE) as between:
-        ran = cli.through(between.port).call("blob", "put", "site/a", *options, "-o", "json", stdin=b"x")
-    assert (ran.code, ran.error["exit_code"], ran.out, between.log) == (2, 2, "", [])
-
-
 def leased(cli: CliWorld, blob: str) -> Any:
     from azure.storage.blob import BlobClient, BlobLeaseClient
 
@@ -391,10 +371,6 @@ def test_a_container_that_is_not_there_is_not_found_with_the_command_that_makes_
         44, "there is no container nosuch",
         "check the name: azguard container list; to create it: azguard container create nosuch",
     )  # fmt: skip
-
-
-def test_a_snapshot_cannot_be_written(cli: CliWorld) -> None:
-    assert cli.call("blob", "put", "site/a?snapshot=2026-11-21T10:00:00Z", stdin=b"x").code == 2
 
 
 def test_without_lineage_no_metadata_is_written(cli: CliWorld, site: str) -> None:

@@ -178,10 +178,6 @@ def test_an_update_with_a_lost_answer_keeps_once(cli: CliWorld, blob: str, guard
     assert (ran.code, ran.json["doubts"], kept(cli, blob)) == (0, 1, [b'{"n": 1}'])
 
 
-def test_an_entity_has_no_snapshots(cli: CliWorld) -> None:
-    assert cli.call("safe-update", "entity:T/p/r", "--set", "n=1", "--snapshot-first").code == 2
-
-
 def test_a_delete_cannot_keep_a_snapshot_and_says_what_can(cli: CliWorld, blob: str) -> None:
     ran = cli.call("blob", "delete", blob, "--snapshot-first", "-o", "json")
     assert (ran.code, f"azguard blob copy {blob} " in ran.error["hint"], kept(cli, blob)) == (2, True, [])

@@ -58,23 +58,3 @@ def test_a_condition_on_the_source_is_asked_of_the_source(offline: CliWorld, wor
         ran = offline.call(*words, "--source-if-match", '"0x9"', "--connection-string", service.connection_string)
     assert (ran.code, ran.error["side"], service.asked[0][1]["if-match"]) == (42, "source", '"0x9"'), ran.err
     assert {method for method, _ in service.asked} == {"HEAD"}
-
-
-@cases(
-    "words",
-    [
-        ("blob", "append", "logs/a", "--source-if-match", '"0x9"'),
-        ("blob", "append", "logs/a", "--source-sas", "sig=x"),
-        (*APPEND, "-f", "x"),
-        (*APPEND, "--line", "x"),
-        (*APPEND, "--guard", "content"),
-        ("blob", "page", "put", "disks/a", "--source-if-match", '"0x9"', "--last-writer-wins"),
-        (*PUT, "-f", "x"),
-    ],
-)
-def test_what_a_source_does_not_go_with_is_refused_before_any_request(
-    offline: CliWorld, words: tuple[str, ...]
-) -> None:
-    with scripted_service.running(Answer(500)) as service:
-        ran = offline.call(*words, "--connection-string", service.connection_string)
-    assert (ran.code, service.asked) == (2, []), ran.err

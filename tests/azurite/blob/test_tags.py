@@ -8,7 +8,6 @@ from azure.core.exceptions import HttpResponseError
 
 from azguard.blobs import tags as blob_tags
 from tests.support.blob_world import client, inside_lock_run, make
-from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 FENCE = f"{7:019d}"
@@ -122,12 +121,6 @@ def test_a_tag_of_others_named_fence_does_not_stay(cli: CliWorld) -> None:
     assert (set_(cli, blob, "--tags", "a=1"), tags_of(cli, blob)) == (0, {"a": "1"})
 
 
-def test_a_tag_in_place_of_the_fence_is_refused(cli: CliWorld) -> None:
-    blob = make(cli, tags={"fence": FENCE})
-    ran = cli.call("blob", "tags", "set", blob, "--tags", "fence=9", "--fence", "9")
-    assert (ran.code, tags_of(cli, blob)) == (2, {"fence": FENCE})
-
-
 @pytest.mark.parametrize(("fence", "code"), [("6", 77), ("7", 0), ("8", 0)])
 def test_a_fence_guards_the_write_and_is_left(cli: CliWorld, fence: str, code: int) -> None:
     blob = make(cli, tags={"fence": FENCE})
@@ -163,39 +156,6 @@ def test_inside_a_lock_run_its_lease_is_used(cli: CliWorld, blob: str) -> None:
     env = inside_lock_run(cli, blob, lease)
     cli.call("blob", "tags", "get", blob)
     assert cli.call("blob", "tags", "set", blob, "--tags", "a=1", env=env).code == 0
-
-
-def test_tags_of_a_snapshot_are_not_written(cli: CliWorld, blob: str) -> None:
-    snapshot = f"{blob}?snapshot={client(cli, blob).create_snapshot()['snapshot']}"
-    assert set_(cli, snapshot, "--tags", "a=1", "--last-writer-wins") == 2
-
-
-def test_tags_of_a_version_are_written_only_if_that_is_said(cli: CliWorld) -> None:
-    version = "site/a?versionid=2026-11-21T10:00:00.0000000Z"
-    ran = cli.call("blob", "tags", "set", version, "--tags", "a=1", "--etag", "0x1", "-o", "json")
-    assert (ran.code, ran.error["hint"]) == (2, "to write the tags without a guard: --last-writer-wins")
-
-
-@cases(
-    ("words", "stdin"),
-    [
-        ((), b"not json"),
-        ((), b'{"a": 1}'),
-        ((), b'{"a": "(b)"}'),
-        ((), b'{"": "b"}'),
-        ((), json.dumps({"a": "x" * 257}).encode()),
-        ((), json.dumps({f"k{n}": "x" for n in range(11)}).encode()),
-        (("--tags", "a=1", "-f", "-"), b"{}"),
-        (("--tags", "a=1", "--tags", "a=2"), b""),
-        (("--tags", "a=1", "--if-match", "0x1"), b""),
-        (("--tags", "a=1", "--allow-race"), b""),
-    ],
-)
-def test_bad_input_is_refused_before_any_request(cli: CliWorld, words: tuple[str, ...], stdin: bytes) -> None:
-    ran = cli.call("blob", "tags", "set", "site/a", *words, stdin=stdin, env={
-        "AZURE_STORAGE_CONNECTION_STRING": "AccountName=a;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:9/a",
-    })  # fmt: skip
-    assert (ran.code, "Traceback" in ran.err) == (2, False)
 
 
 def test_tags_differ_in_case(cli: CliWorld, blob: str) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from azguard.requests.lineage import KEY, Lineage
-from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 READERS = {"start": "2026-01-01T00:00:00.0000000Z", "expiry": "2027-01-01T00:00:00.1234567Z", "permission": "rl"}
@@ -106,25 +105,6 @@ def test_policies_of_another_version_stay(cli: CliWorld, site: str) -> None:
     assert (ran.code, ran.error["hint"], sdk(cli, site).get_container_properties().public_access) == (
         42, f"look, then decide: azguard container acl get {site}", "container",
     )  # fmt: skip
-
-
-@cases(
-    ("policies", "words"),
-    [
-        ([], ()),
-        ({"readers": {"permission": "lr"}}, ()),
-        ({"readers": {"permission": "q"}}, ()),
-        ({"readers": {"start": "soon"}}, ()),
-        ({"readers": {"begin": "2026-01-01"}}, ()),
-        ({"x" * 65: {}}, ()),
-        ({f"p{n}": {} for n in range(6)}, ()),
-        ({}, ("--public-access", "everyone")),
-        ({}, ("--if-match", "0x1")),
-        ({}, ("--fence", "1")),
-    ],
-)
-def test_bad_input_is_refused_before_any_request(cli: CliWorld, policies: Any, words: tuple[str, ...]) -> None:
-    assert set_acl(cli, "nosuch", "--last-writer-wins", *words, stdin=policies).code == 2
 
 
 def test_a_missing_container_is_44(cli: CliWorld) -> None:

@@ -102,19 +102,6 @@ def test_without_the_lineage_an_entity_may_have_every_property(cli: CliWorld, or
     assert insert(cli, order, json.dumps({f"p{n}": n for n in range(252)}), "--no-lineage").code == 0
 
 
-@pytest.mark.parametrize(
-    "words", [("a=1", "-f", "order.json"), ("-f", "nosuch.json"), ("-f", ""), ("a",), ("a:int9=1",), ("a=1", "a=2")]
-)
-def test_words_and_files_that_cannot_be_read_are_refused(cli: CliWorld, order: str, words: tuple[str, ...]) -> None:
-    ran = cli.call("entity", "insert", order, *words, "-o", "json")
-    assert (ran.code, ran.error["kind"], properties(cli, order)) == (2, "usage", None)
-
-
-@cases("address", ["Orders", "Orders/eu", "Orders/eu/", "Or-ders/eu/1", "Orders/eu/1/2", "blob:a/b"])
-def test_what_is_no_entity_address_is_refused(cli: CliWorld, address: str) -> None:
-    assert cli.call("entity", "insert", address, "a=1").code == 2
-
-
 # The lock of a table around a write.
 
 

@@ -114,45 +114,6 @@ def test_held_is_of_the_scope_and_works_for_writes(cli: CliWorld, blob: str) -> 
     ] == [45, 0, 2, 49, 0, 0, 49]
 
 
-_WRONG = (
-        ("acquire", "{site}"), ("acquire", "queue:work"), ("acquire", "dir:docs/plans"),
-        ("acquire", "blob:{blob}?snapshot=2026-11-21T10:00:00.0000000Z"), ("show", "table:people"),
-        ("acquire", "blob:{blob}", "--lease-duration", "5s"), ("acquire", "blob:{blob}", "--lease-duration", "61s"),
-        ("acquire", "blob:{blob}", "--lease-duration", "15.5"), ("acquire", "blob:{blob}", "--lease-duration", "0"),
-        ("acquire", "blob:{blob}", "--lease-duration", "-1"), ("acquire", "blob:{blob}", "--lease-duration", ""),
-        ("acquire", "blob:{blob}", "--lease-duration", "60", "--infinite"),
-        ("acquire", "blob:{blob}", "--proposed-lease-id", ""), ("acquire", "blob:{blob}", "--proposed-lease-id", "x"),
-        ("acquire", "blob:{blob}", "--lease-id", A), ("acquire", "blob:{blob}", "--wait", "0"),
-        ("acquire", "blob:{blob}", "--wait", ""), ("acquire", "blob:{blob}", "--if-match", ""),
-        ("acquire", "blob:{blob}", "--if-match", "0x1", "--if-unmodified-since", "2026-01-01"),
-        ("acquire", "container:{site}", "--if-match", "0x1"), ("acquire", "container:{site}", "--if-tags", "a"),
-        ("acquire", "container:{site}", "--etag", "0x1"),
-        ("renew", "blob:{blob}"), ("renew", "blob:{blob}", "--lease-id", ""),
-        ("renew", "blob:{blob}", "--lease-id", "x"),
-        ("change", "blob:{blob}", "--lease-id", A, "--proposed-lease-id", "x"), ("release", "blob:{blob}"),
-        ("break", "blob:{blob}"), ("break", "blob:{blob}", "--yes", "--lease-break-period", "61"),
-        ("break", "blob:{blob}", "--yes", "--lease-break-period", "-1"), ("break", "blob:{blob}", "--if-owner", ""),
-        ("break", "blob:{blob}", "--if-older-than", "soon"), ("break", "blob:{blob}", "--yes", "--lease-id", A),
-        ("break", "blob:{blob}", "--if-match", "*"),
-        ("break", "blob:{blob}", "--if-owner", "a", "--if-unmodified-since", "2026-01-01"),
-        ("show", "blob:{blob}", "--lease-id", ""), ("wait", "blob:{blob}", "--timeout", ""),
-        ("list",), ("list", "{site}", "--state", "free"), ("list", "{site}", "--state", ""),
-        ("list", "{site}", "--mine"), ("list", "{site}", "--all-scopes"),
-        ("list", "{site}", "--num-results", "0"), ("list", "blob:{blob}"),
-        ("list", "{site}", "--if-match", "0x1"),
-)  # fmt: skip
-
-
-def test_what_is_wrong_is_refused_before_any_request(cli: CliWorld) -> None:
-    said = {}
-    with proxy.running(cli.port, lambda _: proxy.Fault.NONE) as between:
-        for words in _WRONG:
-            filled = [word.format(blob="site/a.json", site="site") for word in words]
-            ran = cli.through(between.port).call("lease", *filled, "-o", "json")
-            said[words] = (ran.code, ran.out, ran.error["kind"], len(between.log))
-    assert said == dict.fromkeys(_WRONG, (2, "", "usage", 0))
-
-
 def test_what_does_not_exist_is_said_to_be_missing(cli: CliWorld) -> None:
     site = cli.container()
     verbs = (

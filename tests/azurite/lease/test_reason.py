@@ -10,7 +10,6 @@ from azguard.faultproxy.faults import Decide, Fault, Request
 from azguard.leases.owners import OWNER
 from azguard.requests.lineage import KEY, Lineage
 from tests.faults.rules import operation
-from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 
 A, B = "aaaaaaaa-0000-4000-8000-000000000000", "bbbbbbbb-0000-4000-8000-000000000000"
@@ -89,14 +88,6 @@ def test_an_old_copy_does_not_move_along(cli: CliWorld, blob: str) -> None:
     assert cli.call(*put, "--lease-id", "@held", "--etag", "@last").code == 42
     cli.call("lease", "release", f"blob:{blob}")
     assert (cli.call(*put).code, cli.call("blob", "get", blob).stdout) == (42, b"theirs")
-
-
-@cases(("kind", "reason"), [("container", WHY), ("blob", ""), ("blob", " "), ("blob", "a\nb"), ("blob", "a" * 201)])
-def test_a_reason_that_cannot_be_left_is_refused_before_any_request(cli: CliWorld, kind: str, reason: str) -> None:
-    with proxy.running(cli.port, lambda _: Fault.NONE) as between:
-        address = "container:site" if kind == "container" else "blob:site/a"
-        ran = cli.through(between.port).call("lease", "acquire", address, "--reason", reason, "-o", "json")
-    assert (ran.code, "--reason" in ran.error["message"], between.log) == (2, True, [])
 
 
 def on_record(fault: Fault, times: int, after: int = 0) -> Decide:

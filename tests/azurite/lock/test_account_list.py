@@ -11,7 +11,6 @@ import pytest
 
 from azguard.cli.output import holdings, terminal
 from tests.support import places
-from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 SCHEMAS = json.loads((places.SCHEMAS / "results.json").read_text())
@@ -207,26 +206,3 @@ def test_a_watch_off_a_terminal_prints_a_line_for_each_change_alone(
     ran = cli.call("lock", "list", site, "--watch")
     changes = [(each["change"], each["address"].replace(site, "S")) for each in map(json.loads, ran.out.splitlines())]
     assert (ran.code, changes) == (130, [("taken", "blob:S/new"), ("freed", "blob:S/prod.tfstate")])
-
-
-@cases(
-    ("words", "said"),
-    [
-        (("lock", "list", "site", "--account"), "--account and CONTAINER do not go together: it lists all containers"),
-        (("lease", "list", "site", "--account"), "--account and CONTAINER do not go together: it lists all containers"),
-        (
-            ("lease", "list", "--mine", "--account"),
-            "--mine and --account do not go together",
-        ),
-        (("lease", "list", "--held"), "or the leases of this scope: azguard lease list --mine"),
-        (
-            ("lease", "list", "site", "--held", "--state", "leased"),
-            "--held and --state do not go together",
-        ),
-        (("lease", "list", "--account", "--all-scopes"), "--all-scopes needs --mine"),
-        (("lock", "list", "--account", "--older-than", ""), "--older-than is empty"),
-    ],
-)
-def test_options_that_contradict_each_other_are_refused(cli: CliWorld, words: tuple[str, ...], said: str) -> None:
-    ran = cli.call(*words)
-    assert (ran.code, said in ran.err) == (2, True), ran.err

@@ -16,14 +16,11 @@ from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault
 from tests.faults.rules import Rule, by_rules
 from tests.support import places
-from tests.support.cases import cases
-from tests.support.cli_world import CliWorld, Ran, command
+from tests.support.cli_world import Ran, command
 from tests.support.emulator_world import until
 from tests.support.lock_world import NOTHING, Locks, break_now, call, hold, is_gone, now
 
 ENDS_SECONDS = 20.0
-# An account where nothing answers: what is refused before any request is refused all the same.
-NOWHERE = "AccountName=acc;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:9/acc"
 SCHEMAS = json.loads((places.SCHEMAS / "results.json").read_text())
 
 
@@ -469,22 +466,6 @@ def test_a_command_under_lock_run_in_a_later_step_is_ended_when_the_lock_is_lost
     assert working.ended().code == 77
     # The process in the background looks on its own.
     until(lambda: world.processes() == [])
-
-
-@cases(
-    ("words", "message"),
-    [
-        (["--while-pid", "1x"], "--while-pid: '1x' is not a whole number from 1 to 2147483647"),
-        (["--while-pid", "2147483647"], "--while-pid 2147483647: no such process runs here"),
-        (["--for", "0"], "--for must be more than nothing"),
-        (["--env-file", ""], "--env-file is empty"),
-        (["-E", "0"], "--conflict-exit-code 0: the steps that follow would run without the lock"),
-        (["--wait", "1s", "--no-wait"], "--wait and --no-wait do not go together"),
-    ],
-)
-def test_what_makes_no_sense_is_refused_before_any_request(tmp_path: Path, words: list[str], message: str) -> None:
-    ran = CliWorld(tmp_path, NOWHERE).call("lock", "hold", "deploy", *words)
-    assert (ran.code, ran.err.splitlines()[0]) == (2, f"error: {message}")
 
 
 def test_a_busy_lock_ends_with_the_status_that_was_asked_for(world: Locks) -> None:

@@ -218,47 +218,6 @@ def test_the_lock_of_a_table_is_a_blob_and_that_is_said(world: Locks) -> None:
     assert (ran.code, ran.out, ran.err, world.fence(lock)) == (0, f"{lock}\n", said, 1)
 
 
-WRONG = [
-    (["{lock}"], "there is no command to run"),
-    (["{lock}", "--"], "there is no command to run"),
-    (["{lock}", "--", ""], "there is no command to run"),
-    (["{lock}", "true"], "there is no command to run"),
-    (["--", "true"], "there is no lock"),
-    (["", "--", "true"], "empty"),
-    (["container:site", "--", "true"], "a lock is a blob, a share, a file, or a table"),
-    (["queue:work", "--", "true"], "a lock is a blob, a share, a file, or a table"),
-    (["blob:site/b?snapshot=2024-01-01T00:00:00.0000000Z", "--", "true"], "snapshot"),
-    (["{lock}", "--wait", "1s", "--no-wait", "--", "true"], "--wait and --no-wait do not go together"),
-    (["{lock}", "--wait", "", "--", "true"], "--wait"),
-    (["{lock}", "--grace", "30s", "--", "true"], "more than a third"),
-    (["{lock}", "--grace", "6s", "--lease-duration", "15s", "--", "true"], "more than a third"),
-    (["{lock}", "--grace", "", "--", "true"], "--grace"),
-    (["{lock}", "--lease-duration", "5s", "--", "true"], "--lease-duration"),
-    (["{lock}", "--lease-duration", "61s", "--", "true"], "--lease-duration"),
-    (["{lock}", "--lease-duration", "", "--", "true"], "--lease-duration"),
-    (["{lock}", "--slots", "0", "--", "true"], "--slots"),
-    (["{lock}", "--slots", "", "--", "true"], "--slots"),
-    (["{lock}", "--on-lost", "maybe", "--", "true"], "--on-lost"),
-    (["{lock}", "--on-lost", "", "--", "true"], "--on-lost"),
-    (["{lock}", "-E", "256", "--", "true"], "--conflict-exit-code"),
-    (["{lock}", "-E", "", "--", "true"], "--conflict-exit-code"),
-    (["{lock}", "--lost-exit-code", "0", "--", "true"], "--lost-exit-code"),
-    (["{lock}", "--heartbeat-file", "", "--", "true"], "--heartbeat-file"),
-    (["table:Orders", "--lock-container", "", "--", "true"], "--lock-container"),
-    (["{lock}", "--reason", "", "--", "true"], "--reason"),
-    (["{lock}", "--reason", "a\nb", "--", "true"], "--reason"),
-    (["{lock}", "--reason", "a" * 201, "--", "true"], "--reason"),
-]
-
-
-@cases(("words", "part"), WRONG, ids=lambda value: " ".join(value) if isinstance(value, list) else "")
-def test_what_makes_no_sense_is_refused_before_any_request(offline: CliWorld, words: list[str], part: str) -> None:
-    # A request would wait here in vain, and end with 53.
-    ran = at(offline.root, 9).call("lock", "run", *(word.format(lock="blob:locks/a") for word in words))
-    error, *more = ran.err.splitlines()
-    assert (ran.code, ran.out, part in error, [line[:6] for line in more]) == (2, "", True, ["hint: "]), ran.err
-
-
 @pytest.fixture
 def busy(world: Locks) -> Iterator[str]:
     """Yield a lock that a run of azguard's has taken, and another's lease is on now."""

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cases import cases
 from tests.support.emulator_world import until
 from tests.support.lock_world import NOTHING, Locks
 
@@ -58,12 +57,6 @@ def test_a_waiter_is_superseded_by_the_one_that_was_served_before_it(world: Lock
     first.finish(0)
     assert (newer.ended().code, older.ended().code, (world.cli.root / "ran").exists()) == (0, 42, False)
     assert world.left(lock) == NOTHING
-
-
-@cases("words", [("--sequence", "x"), ("--sequence", ""), ("--sequence", "-1"), ("--sequence", "1", "--slots", "2")])
-def test_a_number_that_is_none_is_refused_before_any_request(world: Locks, words: tuple[str, ...]) -> None:
-    lock = world.new()
-    assert (world.run(lock, *words, "--", "true").code, world.state(lock)) == (2, "absent")
 
 
 def test_a_lock_that_is_held_for_later_steps_has_its_number_too(world: Locks) -> None:

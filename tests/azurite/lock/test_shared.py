@@ -4,7 +4,6 @@ import os
 import signal
 from typing import Any
 
-from tests.support.cases import cases
 from tests.support.cli_world import command
 from tests.support.emulator_world import until
 from tests.support.lock_world import NOTHING, Locks, break_now, is_gone
@@ -76,12 +75,6 @@ def test_slots_and_readers_do_not_mix(world: Locks) -> None:
     assert world.run(three, "--slots", "3", "--", "true").code == 0
     assert world.run(read, "--slots", "3", "--", "true").code == 2
     assert world.run(three, "--shared", "--", "true").code == 2
-
-
-@cases("words", [("--slots", "2"), ("--sequence", "1"), ("--no-fair",)])
-def test_what_says_nothing_about_readers_is_refused_before_any_request(world: Locks, words: tuple[str, ...]) -> None:
-    lock = world.new()
-    assert (world.run(lock, "--shared", *words, "--", "true").code, world.state(lock)) == (2, "absent")
 
 
 OTHER_JOB = {"AZGUARD_SCOPE": "other"}

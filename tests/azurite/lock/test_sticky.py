@@ -24,8 +24,6 @@ from azguard.requests.calls import ServiceClock
 from azguard.requests.deadline import Deadline
 from azguard.times import iso
 from tests.faults.rules import Rule, by_rules
-from tests.support.cases import cases
-from tests.support.cli_world import CliWorld
 from tests.support.lock_world import NOTHING, Locks, break_now, call
 
 REASON = ("--reason", "incident 4711")
@@ -273,19 +271,3 @@ def test_a_time_that_is_over_is_refused_and_nothing_is_held(world: Locks) -> Non
     lock = world.new()
     ran = call(world, "hold", lock, "--sticky", *REASON, "--until", str(GONE_BY))
     assert (ran.code, world.left(lock)) == (2, NOTHING)
-
-
-@cases(
-    ("words", "message"),
-    [
-        (("--sticky",), "--sticky needs --reason: waiters are told it"),
-        (("--sticky", *REASON, "--for", "1h"), "--sticky and --for do not go together: there is no process"),
-        (("--sticky", *REASON, "--slots", "2"), "--sticky and --slots do not go together: there is no process"),
-        (("--sticky", *REASON, "--until", "soon"), "--until: 'soon' is neither a duration nor a time"),
-        (("--sticky", *REASON, "--until", ""), "--until is empty"),
-        (("--until", "2h"), "--until needs --sticky"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(cli: CliWorld, words: tuple[str, ...], message: str) -> None:
-    ran = cli.call("lock", "hold", "deploy", *words)
-    assert (ran.code, ran.err.splitlines()[0]) == (2, f"error: {message}")

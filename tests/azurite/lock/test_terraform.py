@@ -16,7 +16,6 @@ from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.faultproxy import proxy
 from tests.faults.rules import operation
 from tests.support import stand_in_terraform
-from tests.support.cases import cases
 from tests.support.emulator_world import until
 from tests.support.lock_world import Locks
 
@@ -164,19 +163,6 @@ def test_a_state_is_beside_other_locks(world: Locks) -> None:
     state, lock = world.new(), world.new()
     ran = world.run(lock, *terraform(world, state, "die"))
     assert (ran.code, world.state(state), world.state(lock)) == (137, "available", "available")
-
-
-@cases(
-    "words",
-    [
-        ("--terraform", "", "--", "true"),
-        ("--terraform", "table:Orders", "--", "true"),
-        ("--terraform", "blob:site/a?snapshot=2026-11-21T10:00:00.0000000Z", "--", "true"),
-        ("--", "true"),
-    ],
-)
-def test_what_is_no_state_is_refused(world: Locks, words: tuple[str, ...]) -> None:
-    assert world.run(*words).code == 2
 
 
 def test_a_lost_answer_to_the_release_is_settled(world: Locks) -> None:

@@ -306,10 +306,6 @@ def test_every_shell_has_a_script_that_it_can_read(offline: CliWorld, shell: str
         assert (checked.returncode, checked.stderr) == (0, "")
 
 
-def test_an_unknown_shell_is_a_usage_error(offline: CliWorld) -> None:
-    assert offline.call("completion", "csh").code == 2
-
-
 def test_completing_is_only_imported_to_complete(offline: CliWorld) -> None:
     code = (
         "import sys; from azguard.cli.app import run; run(['blob', '--help']); "

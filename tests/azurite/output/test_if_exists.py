@@ -8,7 +8,6 @@ import pytest
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault
 from tests.support import scripted_service, table_world
-from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.scripted_service import Answer
 
@@ -55,27 +54,9 @@ def test_a_blob_that_was_read_here_is_left_alone_too(cli: CliWorld) -> None:
     assert cli.call("blob", "get", blob).out == "1"
 
 
-@cases(
-    "words",
-    [
-        ("--etag", "0x1"), ("--if-match", "0x1"), ("--if-match", "*"), ("--if-none-match", "0x1"),
-        ("--if-tags", "a = 1"), ("--if-modified-since", "2001-01-01"), ("--fence", "1"),
-        ("--lease-id", "@held"), ("--last-writer-wins",),
-    ],
-)  # fmt: skip
-def test_a_condition_on_what_exists_contradicts_it(cli: CliWorld, words: tuple[str, ...]) -> None:
-    ran = cli.call("blob", "put", "site/a", *SKIP, *words, stdin=b"x")
-    assert (ran.code, f"--if-exists and {words[0]} do not go together" in ran.err) == (2, True)
-
-
 def test_create_only_says_the_same(cli: CliWorld) -> None:
     put = ("blob", "put", f"{cli.container()}/a", *SKIP, "--if-none-match", "*")
     assert [cli.call(*put, stdin=b"1").json["outcome"] for _ in range(2)] == ["committed", "exists"]
-
-
-def test_there_is_no_other_way_to_treat_what_exists(cli: CliWorld) -> None:
-    codes = [cli.call("blob", "put", "site/a", "--if-exists", word, stdin=b"1").code for word in ("", "replace")]
-    assert codes == [2, 2]
 
 
 @pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_AFTER])

@@ -259,11 +259,6 @@ def test_a_body_of_no_message_leaves_the_file_and_is_not_found(cli: CliWorld, jo
     assert (cli.root / "body").read_text() == "that of the last message"
 
 
-def test_content_without_an_end_is_refused(cli: CliWorld, jobs: str) -> None:
-    ran = cli.call("message", "put", jobs, "-f", "/dev/zero")
-    assert (ran.code, "the content has more than 65,536 bytes" in ran.err) == (2, True)
-
-
 def test_a_body_that_has_no_place_costs_no_message(cli: CliWorld, jobs: str) -> None:
     put(cli, jobs, b"work")
     codes = [cli.call("message", "get", jobs, "-f", place).code for place in ("nosuch/body", ".")]

@@ -15,7 +15,6 @@ from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
 from tests.support import queue_world
-from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 
 if TYPE_CHECKING:
@@ -119,12 +118,6 @@ def test_a_dry_run_shows_the_messages_and_leaves_them(cli: CliWorld, jobs: str) 
     ran = move(cli, f"{jobs}-poison", "--dry-run")
     assert ([each["text"] for each in ran.json], "about 3 messages" in ran.err) == (["a", "b", "c"], True)
     assert (texts(cli, jobs), {each["dequeue_count"] for each in ran.json}) == ([], {0})
-
-
-@cases("words", [("{0}",), ("{0}", "{0}"), ("{0}-poison", "{0}-poison"), ("{0}-poison", ""), ("ab-poison",)])
-def test_a_queue_that_is_not_told_or_is_the_same_is_refused(cli: CliWorld, jobs: str, words: tuple[str, ...]) -> None:
-    assert move(cli, *(each.format(jobs) for each in words)).code == 2
-    assert texts(cli, f"{jobs}-poison") == ["a", "b", "c"]
 
 
 def test_a_missing_destination_is_told_before_anything_is_received(cli: CliWorld, jobs: str) -> None:

@@ -14,7 +14,6 @@ from azguard.requests.deadline import Deadline
 from azguard.worker.once import OnceClaim, OnceTable
 from azguard.worker.settings import MessageFacts
 from tests.support import queue_world, table_world
-from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
@@ -161,9 +160,3 @@ def test_a_poison_queue_of_another_account_is_not_looked_for_in_this_one(cli: Cl
     option = ("--poison-queue", f"https://other.queue.core.windows.net/{jobs}-poison")
     ran = [look(cli, jobs, *option), cli.call("queue", "work", jobs, "--drain", *option, "--", "true")]
     assert [each.code for each in ran] == [78, 78]
-
-
-@cases("words", [("q" * 60,), ("jobs", "--poison-queue", "A")])
-def test_what_is_no_name_of_a_queue_is_refused_before_any_request(cli: CliWorld, words: tuple[str, ...]) -> None:
-    ran = look(cli, *words)
-    assert (ran.code, "is not a queue name" in ran.error["message"]) == (2, True)

@@ -173,11 +173,6 @@ def test_access_policies_that_changed_are_not_replaced(cli: CliWorld, jobs: str)
     )  # fmt: skip
 
 
-def test_a_permission_that_no_queue_has_is_refused(cli: CliWorld, jobs: str) -> None:
-    ran = set_acl(cli, jobs, {"x": {"permission": "rw"}}, ANYHOW)
-    assert (ran.code, "of a queue" in ran.error["message"]) == (2, True)
-
-
 def test_a_set_of_access_policies_in_doubt_is_never_sent_again(cli: CliWorld, jobs: str) -> None:
     words = ("queue", "acl", "set", jobs, ANYHOW)
     ran, log = queue_world.spoilt(cli, "PUT", Fault.DROP, *words, stdin=b"{}")

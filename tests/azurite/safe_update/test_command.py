@@ -22,7 +22,6 @@ from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.cache.etag_cache import EtagCache
 from azguard.emulators.azurite_process import Azurite
 from azguard.faultproxy import proxy
-from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 
 PYTHON = sys.executable
@@ -206,34 +205,6 @@ def test_an_unconditional_put_is_no_beginning_of_history(cli: CliWorld, address:
     cli.call("safe-update", address, "--increment", "n", "--op-id", "done")
     cli.call("blob", "put", address.removeprefix("blob:"), "--last-writer-wins", stdin=b"{}", scope="other")
     assert cli.call("safe-update", address, "--status", "--op-id", "done").code == 74
-
-
-@cases(
-    "words",
-    [
-        ("--increment", "n", "--op-id", ""),
-        ("--increment", "n", "--op-id", "op:short"),
-        ("--increment", "n", "--op-id", "op:AAAAAAAAAAAAAAA,"),
-        ("--increment", "n", "--op-id", "key", "--no-lineage"),
-        ("--increment", "n", "--guard", "lease", "--lease-id", "0f3c1111-2222-3333-4444-555566667777"),
-        ("--increment", "n", "--guard", "lineage", "--no-lineage"),
-        ("--increment", "n", "--wait", "--lease-id", "0f3c1111-2222-3333-4444-555566667777"),
-        ("--increment", "n", "--guard", "hope"),
-        ("--increment", "n", "--max-attempts", "0"),
-        ("--increment", "n", "--timeout", "0"),
-        ("--increment", "n", "--timeout", ""),
-        ("--increment", "n", "--lease-id", ""),
-        ("--increment", "n", "--metadata", "--create"),
-        ("--increment", "n", "--status"),
-        ("--op-id", "k", "--status", "--timeout", "0"),
-        ("--increment", "n", "--", "cat"),
-        (),
-    ],
-)
-def test_what_makes_no_sense_is_refused_before_any_request(offline: CliWorld, words: tuple[str, ...]) -> None:
-    nowhere = {"AZURE_STORAGE_CONNECTION_STRING": "UseDevelopmentStorage=true;BlobEndpoint=http://127.0.0.1:9"}
-    ran = offline.call("safe-update", "blob:site/a", *words, env=nowhere)
-    assert (ran.code, ran.out) == (2, "")
 
 
 # Leases

@@ -12,7 +12,6 @@ import pytest
 from azure.storage.blob import BlobClient
 
 from tests.support import forked
-from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran, command
 from tests.support.emulator_world import until
 from tests.support.terminal_world import Shell, shell
@@ -256,23 +255,6 @@ def test_an_edit_that_failed_goes_on(cli: CliWorld, name: str) -> None:
 # Which editor
 
 
-@cases(
-    ("env", "words"),
-    [
-        ({"EDITOR": "nosuch --wait"}, "$EDITOR names nosuch, which is not there"),
-        ({"VISUAL": "./plain"}, "$VISUAL names ./plain, which is not executable"),
-        ({"EDITOR": "vi '"}, "$EDITOR cannot be read as a command: No closing quotation"),
-        ({"EDITOR": "", "PATH": "/nowhere"}, "no editor is known"),
-    ],
-)
-def test_an_editor_that_is_not_there_is_told_before_any_request(
-    offline: CliWorld, env: dict[str, str], words: str
-) -> None:
-    offline.file("plain")
-    ran = offline.call("edit", "blob:site/x", "-o", "json", env={"VISUAL": "", "EDITOR": "", **env})
-    assert (ran.code, ran.error["message"]) == (2, words)
-
-
 def test_an_editor_that_needs_a_terminal_is_refused_without_one(offline: CliWorld) -> None:
     path = offline.file("vi", "#!/bin/sh\n")
     path.chmod(0o755)
@@ -280,18 +262,6 @@ def test_an_editor_that_needs_a_terminal_is_refused_without_one(offline: CliWorl
     ran = offline.begin("edit", "blob:site/x", env=env, start_new_session=True)
     _, err = ran.communicate(timeout=60)
     assert (ran.returncode, f"error: there is no terminal, so {path} was not started" in err.decode()) == (2, True)
-
-
-@cases(
-    ("words", "message"),
-    [
-        (("--resume", "nothing"), "is not there"),
-        (("--etag", "x"), "--etag is not enforced here"),
-    ],
-)
-def test_options_that_do_not_fit_are_refused(offline: CliWorld, words: tuple[str, ...], message: str) -> None:
-    ran = offline.call("edit", "blob:site/x", "-o", "json", *words, env={"EDITOR": "true"})
-    assert (ran.code, message in ran.error["message"]) == (2, True)
 
 
 # On a terminal, and killed

@@ -12,7 +12,6 @@ from azguard.queues.queues import QueueMetadataUpdate
 from azguard.requests.lineage import KEY, Lineage
 from tests.support import forked, queue_world
 from tests.support.blob_world import client, make
-from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
 FENCE = f"{7:019d}"
@@ -118,17 +117,6 @@ def test_tags_that_the_service_would_refuse_are_not_sent(cli: CliWorld, blob: st
     assert update(cli, f"blob:{blob}", "--tags", "--set-string", edit).code == 65
 
 
-@cases(
-    "words",
-    [
-        ("--op-id", "k"), ("--metadata",), ("--create",), ("--no-lineage",), ("--guard", "lineage"),
-        ("--guard", "ledger"), ("--allow-race",),
-    ],
-)  # fmt: skip
-def test_what_does_not_apply_to_tags_is_refused(cli: CliWorld, words: tuple[str, ...]) -> None:
-    assert update(cli, "blob:site/a", "--tags", "--set-string", "a=1", *words).code == 2
-
-
 def test_metadata_of_a_container_change_and_the_others_stay(cli: CliWorld) -> None:
     site = f"t{uuid.uuid4().hex[:20]}"
     assert cli.call("container", "create", site).code == 0
@@ -164,15 +152,6 @@ def test_metadata_of_a_container_that_another_changes_meanwhile_are_kept(
         1,
         {"theirs": "1", "ours": "1"},
     )
-
-
-@cases(
-    "words", [("--set-string", "a=1", "--metadata"), ("--set-string", "a=1", "--allow-race"),
-              ("--set-string", "a=1", "--metadata", "--allow-race", "--fence", "1"),
-              ("--set-string", "a=1", "--metadata", "--allow-race", "--guard", "lease")],
-)  # fmt: skip
-def test_what_does_not_apply_to_a_container_is_refused(cli: CliWorld, words: tuple[str, ...]) -> None:
-    assert update(cli, "container:site", *words).code == 2
 
 
 def test_a_missing_container_is_44(cli: CliWorld) -> None:

@@ -109,14 +109,6 @@ def test_access_policies_are_set_and_read_to_the_tick(cli: CliWorld) -> None:
     assert empty["etag"] != found["etag"]
 
 
-@cases("etag", ["0x1", "W/\"datetime'2026-11-21T10%3A00%3A00.0000000Z'\""])
-def test_a_version_that_is_not_of_policies_is_refused_before_any_request(offline: CliWorld, etag: str) -> None:
-    text = "UseDevelopmentStorage=true;TableEndpoint=http://127.0.0.1:9/devstoreaccount1"
-    typed = ("table", "acl", "set", "Orders", "--allow-race", "--etag", etag)
-    ran = offline.call(*typed, stdin=b"{}", env={"AZURE_STORAGE_CONNECTION_STRING": text})
-    assert (ran.code, "is not the ETag of a table's policies" in ran.err) == (2, True), ran.err
-
-
 def test_what_acl_get_prints_can_be_set(cli: CliWorld) -> None:
     table = table_world.table(cli)
     acl(cli, table, {"readers": READERS}, "--last-writer-wins")
@@ -171,18 +163,3 @@ def test_access_policies_that_the_service_would_refuse_are_not_sent(cli: CliWorl
     file = str(cli.file("acl.json", json.dumps(policies)))
     ran, log = spoilt(cli, "GET", Fault.NONE, "table", "acl", "set", table, "-f", file, "--last-writer-wins")
     assert (ran.code, log, ran.error["message"]) == (2, [], words)
-
-
-@cases("verb", [("create",), ("delete", "--last-writer-wins"), ("acl", "get"), ("list",)])
-@cases("condition", ["--if-match", "--if-none-match", "--etag", "--lease-id"])
-def test_a_condition_that_tables_do_not_know_is_refused(
-    offline: CliWorld, verb: tuple[str, ...], condition: str
-) -> None:
-    words = ("table", *verb) if verb == ("list",) else ("table", *verb, "Orders")
-    assert offline.call(*words, condition, "*", "--emulator").code == 2
-
-
-@cases("bad", ["", "ab", "1abc", "a-b", "tables", "Orders/eu", "entity:Orders/eu/1", "ü" * 3])
-@cases("verb", ["create", "delete"])
-def test_a_name_that_is_none_is_a_usage_error(offline: CliWorld, verb: str, bad: str) -> None:
-    assert offline.call("table", verb, bad, "--last-writer-wins", "--emulator").code == 2

@@ -15,7 +15,6 @@ from azguard.faultproxy import proxy
 from azguard.requests import sources
 from azguard.trees import local_files, uploads
 from azguard.trees.local_files import LocalFile, PassedOver
-from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 
 
@@ -593,43 +592,6 @@ def test_a_delete_takes_what_was_read_here_in_that_version_only(cli: CliWorld, s
     assert content(cli, site) == {}
 
 
-@cases(
-    ("words", "part"),
-    [
-        (("put", "dist", "{}", "--mirror"), "--mirror needs --recursive"),
-        (("put", "dist", "{}/x"), "two arguments are one too many"),
-        (("put", "{}", "--recursive"), "--recursive needs "),
-        (("put", "dist", "{}", "-f", "dist", "--recursive"), "--recursive and --file do not go"),
-        (("get", "{}", "-f", "back", "--recursive"), "--recursive and --file do not go"),
-        (("put", "nothing", "{}", "--recursive"), "cannot be read"),
-        (("put", "dist", "{}", "--recursive", "--if-match", "0x1"), "--recursive and --if-match do not go"),
-        (("put", "dist", "{}", "--recursive", "--lease-id", "@held"), "--recursive and --lease-id do not go"),
-        (("put", "dist", "{}", "--recursive", "--include", ""), "no pattern"),
-        (("put", "dist", "{}", "--recursive", "--unchanged", "keep"), "not known"),
-        (("put", "dist", "{}", "--recursive", "--jobs", "0"), "--jobs"),
-        (("put", "dist", "{}", "--recursive", "--last", "nothing"), "has no file nothing"),
-        (("put", "dist", "", "--recursive"), "empty"),
-        (("put", "dist", "{}", "--recursive", "--metadata", "bad"), "--metadata"),
-        (("put", "dist", "{}", "--recursive", "--tier", "bogus"), "--tier"),
-        (("put", "dist", "{}", "--recursive", "--fence", "3", "--last-writer-wins"), "do not go together"),
-        (("get", "{}", "back", "--recursive", "--if-modified-since", "once"), "not a time"),
-        (
-            ("delete", "{}", "--recursive", "--last-writer-wins", "--if-modified-since", "2026-01-01"),
-            "do not go together",
-        ),
-        (("get", "{}", "--recursive"), "--recursive needs DIR"),
-        (("delete", "table:x", "--recursive"), "table"),
-        (("delete", "{}//", "--recursive"), "empty part"),
-    ],
-)
-def test_what_means_nothing_is_refused_before_any_request(
-    cli: CliWorld, site: str, words: tuple[str, ...], part: str
-) -> None:
-    write(cli.root / "dist", a="1")
-    ran = cli.call("blob", *(word.format(site) for word in words), "-o", "json")
-    assert (ran.code, part in str(ran.error["message"])) == (2, True), ran.err
-
-
 def test_a_folder_without_recursive_says_what_to_add(cli: CliWorld, site: str) -> None:
     write(cli.root / "dist", a="1")
     ran = cli.call("blob", "put", f"{site}/x", "-f", "dist", "-o", "json")
@@ -816,3 +778,9 @@ def test_a_get_of_nothing_is_not_found_unless_nothing_is_meant(cli: CliWorld, si
 
     assert (ran.code, ran.out, is_folder_made, meant.code) == (44, "", False, 0)
     assert "there is no file below" in ran.err
+
+
+def test_a_file_that_is_to_go_last_has_to_be_there(cli: CliWorld, site: str) -> None:
+    write(cli.root / "dist", a="1")
+    ran = cli.call("blob", "put", "dist", site, "--recursive", "--last", "nothing", "-o", "json")
+    assert (ran.code, ran.error["message"]) == (2, "dist has no file nothing that is meant")

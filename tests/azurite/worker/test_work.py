@@ -8,7 +8,6 @@ from contextlib import contextmanager
 import pytest
 
 from tests.support import queue_world
-from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
 from tests.support.forked_process import ForkedProcess
@@ -199,30 +198,6 @@ def test_a_command_that_cannot_run_is_said_before_a_message_is_taken(cli: CliWor
 
 def test_a_queue_that_is_not_there_is_said(cli: CliWorld) -> None:
     assert work(cli, "nowhere", "true").code == 44
-
-
-@cases(("words", "told"), [
-    (("queue", "work", "jobs"), "there is no command to run"),
-    (("queue", "work", "--", "true"), "there is no queue"),
-    (("queue", "work", "jobs", "mails", "--", "true"), "a worker has one queue"),
-    (("queue", "work", "jobs", "--jobs", "0", "--", "true"), "--jobs"),
-    (("queue", "work", "jobs", "--visibility-timeout", "8d", "--", "true"), "--visibility-timeout"),
-    (("queue", "work", "jobs", "--visibility-timeout", "0", "--", "true"), "--visibility-timeout"),
-    (("queue", "work", "jobs", "--max-time", "0", "--", "true"), "--max-time"),
-    (("queue", "work", "jobs", "--poison-queue", "jobs", "--", "true"), "the poison queue is the queue itself"),
-    (("queue", "work", "jobs", "--poison-queue", "A_b", "--", "true"), "is not a queue name"),
-    (("queue", "work", "j" * 60, "--", "true"), "too long for the name of a queue"),
-    (("queue", "work", "jobs", "--once-key", "id", "--", "true"), "--once-table"),
-    (("queue", "work", "jobs", "--once-table", "T", "--strict-key", "--", "true"), "--once-key"),
-    (("queue", "work", "jobs", "--max-poison", "-1", "--", "true"), "--max-poison"),
-    (("queue", "work", "jobs", "--poison-exit-code", "0", "--", "true"), "--poison-exit-code"),
-    (("queue", "work", "jobs", "--poison-exit-code", "75", "--", "true"), "contradicts the exit protocol"),
-    (("queue", "work", "jobs", "--events", "", "--", "true"), "--events"),
-    (("queue", "work", "jobs", "--if-match", "x", "--", "true"), "--if-match"),
-])  # fmt: skip
-def test_what_makes_no_sense_is_refused(cli: CliWorld, words: tuple[str, ...], told: str) -> None:
-    ran = cli.call(*words, "-o", "json") if "--" not in words else cli.call(*words)
-    assert (ran.code, told in ran.err) == (2, True)
 
 
 def test_a_file_that_cannot_be_written_is_said_before_a_message_is_taken(cli: CliWorld) -> None:
