@@ -265,9 +265,9 @@ def warn_of_end(target: Target, seconds: float, tell: Callable[[str], None]) -> 
     """
     until = time.time() + seconds
     if target.account.auth is Auth.SAS:
-        from azguard.accounts import credentials
+        from azguard.accounts.account import read_sas
 
-        ends = credentials.read_sas(target.account.secret or "").ends
+        ends = read_sas(target.account.secret or "").ends
         if ends is not None:
             _warn(tell, "the SAS", ends.timestamp(), until, "make one that is valid for longer")
     elif target.account.auth is Auth.LOGIN:

@@ -164,7 +164,7 @@ def run(
     Examples:
         azguard emulator run -- azguard container create site
     """
-    from azguard.accounts.credentials import from_connection_string
+    from azguard.accounts.account import from_connection_string
     from azguard.processes import child
 
     command_line.require_divider(command, env.argv)

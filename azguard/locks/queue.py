@@ -19,8 +19,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 
-from azguard.accounts import credentials
-from azguard.accounts.account import Auth, Target
+from azguard.accounts.account import Auth, Target, read_sas
 from azguard.address import Address, Kind
 from azguard.errors import NotFound
 from azguard.leases import owners
@@ -134,7 +133,7 @@ def find_obstacle(lock: Target) -> str | None:
         return "its name is too long"
     if lock.account.auth is not Auth.SAS:
         return None
-    known = credentials.read_sas(lock.account.secret or "")
+    known = read_sas(lock.account.secret or "")
     if known.resource == "b":
         return "the SAS is for this blob alone"
     allowed = known.permissions

@@ -10,9 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from azguard.accounts import credentials
-from azguard.accounts.account import Auth, Target
-from azguard.accounts.credentials import Sas
+from azguard.accounts.account import PERMISSIONS, RESOURCE_TYPES, SERVICE_LETTERS, Auth, Sas, Target, read_sas
 from azguard.requests import service_codes
 from azguard.times import find_http_date, iso, span
 
@@ -73,11 +71,7 @@ def _explain_credentials(error: Any, code: str | None, target: Target, now: date
     """Return the denial that the credentials explain; None where the code blames another cause."""
     account, request = target.account, error.response.request
     if account.auth is Auth.SAS:
-        return (
-            _explain_sas(credentials.read_sas(account.secret or ""), request, code, target, now)
-            if code in _OF_SAS
-            else None
-        )
+        return _explain_sas(read_sas(account.secret or ""), request, code, target, now) if code in _OF_SAS else None
     if account.auth is Auth.KEY:
         return _explain_key(request, code, target, now)
     if account.auth is Auth.ANONYMOUS:
@@ -138,9 +132,7 @@ def _check_place(token: Sas, request: Any, code: str | None, target: Target) -> 
     """Return the denial for a SAS of another service, kind of resource or protocol, or used from another address."""
     service = target.kind.service
     if token.services is not None and service[0] not in token.services:
-        names = " and ".join(
-            credentials.SERVICE_LETTERS[each] for each in token.services if each in credentials.SERVICE_LETTERS
-        )
+        names = " and ".join(SERVICE_LETTERS[each] for each in token.services if each in SERVICE_LETTERS)
         return Denial(
             f"the SAS is for the service {names} (ss={token.services}), not for {service}", reason="sas_unsuitable"
         )
@@ -150,8 +142,7 @@ def _check_place(token: Sas, request: Any, code: str | None, target: Target) -> 
     level = _find_level(request, service)
     if token.resource_types is not None and level not in token.resource_types:
         return Denial(
-            f"{_describe(target)} needs a SAS for {credentials.RESOURCE_TYPES[level]},"
-            f" and this has srt={token.resource_types}",
+            f"{_describe(target)} needs a SAS for {RESOURCE_TYPES[level]}, and this has srt={token.resource_types}",
             reason="sas_for_other_resource_types",
             values={"types": "".join(each for each in "sco" if each in token.resource_types + level)},
         )
@@ -192,7 +183,7 @@ def _check_permissions(token: Sas, request: Any, code: str | None, target: Targe
     has = token.permissions
     for needed in list_permissions(request, target.kind.service):
         if has is not None and not set(needed) & set(has):
-            words = " or ".join(f"{credentials.PERMISSIONS[each]} ({each})" for each in needed)
+            words = " or ".join(f"{PERMISSIONS[each]} ({each})" for each in needed)
             return Denial(
                 f"the SAS does not allow this to {_describe(target)}: it needs {words}, and has sp={has}",
                 reason="sas_without_permission",

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from azguard.accounts import credentials, endpoints
-from azguard.accounts.account import Account, Auth, emulator
+from azguard.accounts import endpoints
+from azguard.accounts.account import Account, Auth, emulator, from_connection_string, from_name, parse_key, parse_sas
 from azguard.accounts.endpoints import EMULATOR_NAME, SERVICES, VARIABLES, is_loopback
 from azguard.errors import ConfigError, UsageError
 from azguard.folders import Folders
@@ -54,7 +54,7 @@ def _choose(shared: Mapping[str, Any], environ: Mapping[str, str], file: Path, l
         return from_settings(_complete(given, environ), local)
     from_environment = _environment(environ)
     if "connection-string" in from_environment and not given:
-        return credentials.from_connection_string(secret(from_environment["connection-string"]))
+        return from_connection_string(secret(from_environment["connection-string"]))
     if "account-name" in from_environment:
         return from_settings(_merge_proof(given, from_environment), local)
     if given:
@@ -244,13 +244,13 @@ def from_settings(settings: Mapping[str, str], local: Callable[[], Account]) -> 
     if settings.get("emulator", "").lower() == "true":
         return local()
     if "connection-string" in settings:
-        return credentials.from_connection_string(secret(settings["connection-string"]))
+        return from_connection_string(secret(settings["connection-string"]))
     settings = _add_account_name(settings)
     if "account-name" not in settings:
         raise ConfigError("the profile names no account", hint="give it account-name or connection-string")
     given = {service: settings[f"{service}-endpoint"] for service in SERVICES if f"{service}-endpoint" in settings}
     auth, proof = _proof(settings)
-    return credentials.from_name(settings["account-name"], auth, proof, given, settings.get("endpoint-suffix"))
+    return from_name(settings["account-name"], auth, proof, given, settings.get("endpoint-suffix"))
 
 
 def _proof(settings: Mapping[str, str]) -> tuple[Auth, str | None]:
@@ -265,9 +265,9 @@ def _proof(settings: Mapping[str, str]) -> tuple[Auth, str | None]:
     if "account-key" in settings and "sas-token" in settings:
         raise UsageError("--account-key and --sas-token contradict each other", hint="leave one out")
     if "account-key" in settings:
-        return Auth.KEY, credentials.parse_key(secret(settings["account-key"]), "the account key")
+        return Auth.KEY, parse_key(secret(settings["account-key"]), "the account key")
     if "sas-token" in settings:
-        return Auth.SAS, credentials.parse_sas(secret(settings["sas-token"]), "the SAS token")
+        return Auth.SAS, parse_sas(secret(settings["sas-token"]), "the SAS token")
     raise ConfigError(
         f"nothing proves who you are to account {settings['account-name']!r}",
         hint="add --auth-mode login, or --account-key @FILE, or --sas-token @FILE",

@@ -118,7 +118,7 @@ def locate_source(env: Environment, target: Target, source: str, sas: str | None
     location = env.location(source, kind)
     own = target.account.endpoints.get(kind.service, "")
     if sas is not None:
-        from azguard.accounts.credentials import parse_sas
+        from azguard.accounts.account import parse_sas
         from azguard.cli.input.accounts import secret
 
         if location.sas is not None:

@@ -15,7 +15,7 @@ from azure.storage.blob import BlobServiceClient, ContainerClient
 from azure.storage.fileshare import ShareClient, ShareServiceClient
 from azure.storage.queue import QueueServiceClient
 
-from azguard.accounts.credentials import from_connection_string
+from azguard.accounts.account import from_connection_string
 from azguard.emulators import azurite_install, azurite_process, background
 from azguard.emulators.background import Stopped
 from azguard.processes import identity

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from azguard.accounts.credentials import from_connection_string
+from azguard.accounts.account import from_connection_string
 from azguard.emulators import background
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import World, until

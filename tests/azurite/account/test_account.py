@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from azguard.accounts import credentials
-from azguard.accounts.account import Account, Auth
+from azguard.accounts.account import Account, Auth, from_connection_string, from_name
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.address import Address, Kind, parse
 from azguard.cli.words.hints import in_words
@@ -25,12 +24,12 @@ def shown(account: Account) -> tuple[str, dict[str, str], Auth, str | None]:
 
 def test_a_whole_connection_string_gives_all_four_services() -> None:
     services = {service: f"https://acc.{service}.core.windows.net" for service in ("blob", "queue", "table", "file")}
-    assert shown(credentials.from_connection_string(WHOLE)) == ("acc", services, Auth.KEY, KEY)
+    assert shown(from_connection_string(WHOLE)) == ("acc", services, Auth.KEY, KEY)
 
 
 def test_parts_may_stand_in_any_order_and_case_with_blanks_around_them() -> None:
     text = f" accountkey = {KEY} ; ACCOUNTNAME = acc ; "
-    assert credentials.from_connection_string(text).endpoint("blob") == "https://acc.blob.core.windows.net"
+    assert from_connection_string(text).endpoint("blob") == "https://acc.blob.core.windows.net"
 
 
 def test_use_development_storage_works_for_all_four_services() -> None:
@@ -38,23 +37,23 @@ def test_use_development_storage_works_for_all_four_services() -> None:
         service: f"http://127.0.0.1:{port}/devstoreaccount1"
         for service, port in (("blob", 10000), ("queue", 10001), ("table", 10002), ("file", 10004))
     }
-    found = credentials.from_connection_string("UseDevelopmentStorage=true;")
+    found = from_connection_string("UseDevelopmentStorage=true;")
     assert shown(found) == (EMULATOR_NAME, endpoints, Auth.KEY, EMULATOR_KEY)
 
 
 def test_development_storage_may_be_on_another_host() -> None:
     text = "UseDevelopmentStorage=true;DevelopmentStorageProxyUri=http://azurite"
-    assert credentials.from_connection_string(text).endpoint("table") == "http://azurite:10002/devstoreaccount1"
+    assert from_connection_string(text).endpoint("table") == "http://azurite:10002/devstoreaccount1"
 
 
 def test_an_explicit_endpoint_with_a_sas_needs_no_name() -> None:
     text = f"BlobEndpoint=https://acc.blob.core.windows.net/;SharedAccessSignature={SAS}"
-    found = credentials.from_connection_string(text)
+    found = from_connection_string(text)
     assert shown(found) == ("acc", {"blob": "https://acc.blob.core.windows.net"}, Auth.SAS, SAS)
 
 
 def test_a_service_that_was_not_given_is_a_config_error() -> None:
-    account = credentials.from_connection_string(f"QueueEndpoint=http://127.0.0.1:1/acc;SharedAccessSignature={SAS}")
+    account = from_connection_string(f"QueueEndpoint=http://127.0.0.1:1/acc;SharedAccessSignature={SAS}")
     with pytest.raises(ConfigError) as caught:
         account.endpoint("blob")
     assert caught.value.exit_code == 78
@@ -96,7 +95,7 @@ def test_a_service_that_was_not_given_is_a_config_error() -> None:
 )
 def test_a_missing_or_malformed_part_is_named_and_the_secret_is_not(text: str, named: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        credentials.from_connection_string(text)
+        from_connection_string(text)
     told = f"{caught.value.message} {in_words(caught.value).hint}"
     assert (caught.value.exit_code, named in told, KEY[:20] in told) == (78, True, False)
 
@@ -104,21 +103,21 @@ def test_a_missing_or_malformed_part_is_named_and_the_secret_is_not(text: str, n
 @cases("name", ["", "ab", "UPPER", "with-dash", "a" * 25, "evil.com/"])
 def test_a_name_no_account_can_have_is_refused(name: str) -> None:
     with pytest.raises(ConfigError):
-        credentials.from_name(name, Auth.LOGIN, None)
+        from_name(name, Auth.LOGIN, None)
 
 
 def test_repr_shows_neither_key_nor_sas() -> None:
-    accounts = [credentials.from_connection_string(WHOLE), credentials.from_name("acc", Auth.SAS, SAS)]
+    accounts = [from_connection_string(WHOLE), from_name("acc", Auth.SAS, SAS)]
     assert not any(secret in repr(account) for account in accounts for secret in (KEY, SAS, "c2lnbmF0dXJl"))
 
 
 def test_a_url_of_the_same_endpoint_uses_the_credentials_at_hand() -> None:
-    account = credentials.from_connection_string(WHOLE)
+    account = from_connection_string(WHOLE)
     assert account.at(parse("https://ACC.blob.core.windows.net:443/site/a")) is account
 
 
 def test_localhost_and_the_loopback_address_are_one_emulator() -> None:
-    account = credentials.from_connection_string("UseDevelopmentStorage=true")
+    account = from_connection_string("UseDevelopmentStorage=true")
     assert account.at(parse("http://localhost:10000/devstoreaccount1/site/a")) is account
 
 
@@ -135,18 +134,18 @@ def test_localhost_and_the_loopback_address_are_one_emulator() -> None:
 )
 def test_credentials_are_never_sent_to_another_host(url: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        credentials.from_connection_string(WHOLE).at(parse(url, Kind.BLOB))
+        from_connection_string(WHOLE).at(parse(url, Kind.BLOB))
     assert (caught.value.exit_code, "add a SAS" in (in_words(caught.value).hint or "")) == (78, True)
 
 
 def test_a_url_with_a_sas_is_an_account_of_its_own() -> None:
-    account = credentials.from_connection_string(WHOLE).at(parse(f"https://other.blob.core.windows.net/site/a?{SAS}"))
+    account = from_connection_string(WHOLE).at(parse(f"https://other.blob.core.windows.net/site/a?{SAS}"))
     assert shown(account) == ("other", {"blob": "https://other.blob.core.windows.net"}, Auth.SAS, SAS)
 
 
 @cases("settings", [{}, {"snapshot": "2026-11-21T10:00:00Z"}])
 def test_clients_carry_our_user_agent_and_no_retries_of_the_sdk(settings: dict[str, str]) -> None:
-    client: Any = sdk.blob(credentials.from_connection_string(WHOLE), Address(Kind.BLOB, ("site", "a b?#"), **settings))
+    client: Any = sdk.blob(from_connection_string(WHOLE), Address(Kind.BLOB, ("site", "a b?#"), **settings))
     policies = {type(policy).__name__: policy for policy in client._pipeline._impl_policies if policy is not None}
     retry = policies["ExponentialRetry"]
     assert (retry.total_retries, retry.retry_to_secondary) == (0, False)

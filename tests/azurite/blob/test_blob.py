@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from azguard.accounts.account import Target
-from azguard.accounts.credentials import from_connection_string
+from azguard.accounts.account import Target, from_connection_string
 from azguard.address import parse
 from azguard.blobs.listing import list_blobs
 from azguard.faultproxy import proxy

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from azure.storage.blob import BlobBlock, BlobSasPermissions, generate_blob_sas
 
-from azguard.accounts.account import Target
-from azguard.accounts.credentials import from_connection_string
+from azguard.accounts.account import Target, from_connection_string
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.address import Address, Kind
 from azguard.blobs import tags

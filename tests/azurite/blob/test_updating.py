@@ -11,8 +11,7 @@ from uuid import uuid4
 import pytest
 from azure.storage.blob import BlobClient, ContentSettings, StandardBlobTier
 
-from azguard.accounts.account import Target
-from azguard.accounts.credentials import from_connection_string
+from azguard.accounts.account import Target, from_connection_string
 from azguard.address import Address, Kind
 from azguard.blobs.content.put_blob import put
 from azguard.blobs.content.upload import Settings, Upload

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from azure.storage.blob import BlobClient
 
-from azguard.accounts.account import Target
-from azguard.accounts.credentials import from_connection_string
+from azguard.accounts.account import Target, from_connection_string
 from azguard.address import Address, Kind
 from azguard.blobs.metadata import BlobMetadata
 from azguard.blobs.updates import BlobContent

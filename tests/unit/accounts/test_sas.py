@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from azguard.accounts import credentials
+from azguard.accounts.account import read_sas
 from tests.support.cases import cases
 
 NOW = datetime(2026, 11, 21, 10, tzinfo=UTC)
@@ -20,13 +20,13 @@ NOW = datetime(2026, 11, 21, 10, tzinfo=UTC)
     ],
 )
 def test_the_times_of_a_sas_have_many_forms(text: str, ends: datetime | None) -> None:
-    assert credentials.read_sas(f"?sv=2025&se={text}&sig=x").ends == ends
+    assert read_sas(f"?sv=2025&se={text}&sig=x").ends == ends
 
 
 def test_a_sas_ends_with_the_key_of_the_user_who_made_it() -> None:
-    found = credentials.read_sas("se=2026-11-23&ske=2026-11-21T10:00:00Z&st=2026-11-19&skt=2026-11-20&sig=x")
+    found = read_sas("se=2026-11-23&ske=2026-11-21T10:00:00Z&st=2026-11-19&skt=2026-11-20&sig=x")
     assert (found.starts, found.ends) == (NOW.replace(day=20, hour=0), NOW)
 
 
 def test_the_signature_is_not_among_what_is_read() -> None:
-    assert "c2VjcmV0" not in repr(credentials.read_sas("sp=r&sig=c2VjcmV0"))
+    assert "c2VjcmV0" not in repr(read_sas("sp=r&sig=c2VjcmV0"))

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from azguard.accounts.account import Account, Auth
-from azguard.accounts.credentials import from_connection_string
+from azguard.accounts.account import Account, Auth, from_connection_string
 from azguard.address import Address, Kind
 from azguard.errors import ConfigError
 from azguard.wire import sdk
