@@ -41,7 +41,7 @@ class AzguardError(Exception):
     facts: Mapping[str, object] = field(default_factory=dict)
     #: What only the words of the hint name; the JSON error object leaves it out.
     values: Mapping[str, object] = field(default_factory=dict)
-    #: The name of the cause, by which the command line finds the words and the way out: see ``cli/words/table.py``.
+    #: The name of the cause, by which the command line finds the words and the way out: see ``cli/words/hints.py``.
     reason: str | None = None
     #: The argument that is wrong, as the core names it, such as ``if_match``; the command line knows its option.
     argument: str | None = None

@@ -275,7 +275,7 @@ def warn_of_end(target: Target, seconds: float, tell: Callable[[str], None]) -> 
 
 
 def _warn_of_token(tell: Callable[[str], None], ends: float, until: float, reason: str) -> None:
-    from azguard.cli.words.table import HINTS  # hundreds of words, for errors and warnings alone
+    from azguard.cli.words.hints import HINTS  # hundreds of words, for errors and warnings alone
 
     _warn(tell, "the login's token", ends, until, str(HINTS[reason]))
 

@@ -13,7 +13,6 @@ from azguard.cli.input import streams
 from azguard.cli.options import common, resources
 from azguard.cli.options.entities import Entity, EntityOptions, Select, TableLock, around_write
 from azguard.cli.options.types import TEXT, choice
-from azguard.cli.output import delivery
 from azguard.cli.output.json_form import to_json_form
 from azguard.cli.output.results import Output
 from azguard.cli.parsing.rows import argument, flag, option
@@ -318,7 +317,7 @@ def deliver_one(env: Environment, target: Target, stored: Stored, select: Sequen
     row = _row(env.out, entities.as_printed(stored, select))
     env.out.show(row)
     env.out.flush()
-    if env.out.shows_whole(row) and delivery.to_stream(sys.stdout).is_kept:
+    if env.out.shows_whole(row) and streams.to_stream(sys.stdout).is_kept:
         _record_reads(env, target, [stored], select)
 
 
@@ -333,7 +332,7 @@ def deliver(env: Environment, table: Target, pages: Iterable[Sequence[Stored]], 
         _show(env.out, rows)
         env.out.flush()
         whole = _shows_whole(env.out, rows)
-        if delivery.to_stream(sys.stdout).is_kept:
+        if streams.to_stream(sys.stdout).is_kept:
             _record_reads(env, table, [each for each, is_whole in zip(page, whole, strict=True) if is_whole], select)
 
 

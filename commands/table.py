@@ -8,7 +8,6 @@ from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.cli.options import common, resources
 from azguard.cli.options.resources import Noun, declare_list
-from azguard.cli.output import delivery
 from azguard.cli.parsing.rows import option
 from azguard.cli.parsing.tree import Group
 from azguard.resources import existence
@@ -97,7 +96,7 @@ def get(env: Environment, table: common.Table) -> None:
     env.out.show(found)
     env.out.flush()
     # What was shown in part, or went to /dev/null, was not read.
-    if env.out.shows_whole(found) and delivery.to_stream(sys.stdout).is_kept:
+    if env.out.shows_whole(found) and streams.to_stream(sys.stdout).is_kept:
         env.reads.record(target, found)
 
 

@@ -13,8 +13,8 @@ from azguard.atomic_files import write_where_named
 from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
+from azguard.cli.input.streams import to_stream
 from azguard.cli.options.types import TEXT, ValueType, choice, seconds, whole
-from azguard.cli.output.delivery import to_stream
 from azguard.cli.parsing.rows import argument, option
 from azguard.cli.rules.engine import checked
 from azguard.errors import NotFound, OutputFailed, UsageError

@@ -299,10 +299,10 @@ def _read_seen(etag: str | None) -> "SeenVersion | None":
 
 def _deliver_part(env: Environment, target: Target, part: Part, found: Any, lineage: str | None = None) -> None:
     """Show a part, and remember its version if all of it was shown."""
-    from azguard.cli.output import delivery
+    from azguard.cli.input import streams
 
     env.out.show(found)
     env.out.flush()
     # What was shown in part, or went to /dev/null, was not read.
-    if env.out.shows_whole(found) and delivery.to_stream(sys.stdout).is_kept:
+    if env.out.shows_whole(found) and streams.to_stream(sys.stdout).is_kept:
         env.reads.record_part(target, part, found, lineage)

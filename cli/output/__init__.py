@@ -6,7 +6,6 @@
 ``terminal``   what a stream can show: width, colour, characters
 ``progress``   a progress bar, and the line it is drawn in
 ``stream``     stdout, and what if it cannot be written
-``delivery``   where content that a command delivers goes
 ``query``      ``--query`` of results that come line by line
 ``json_form``  results as what JSON knows
 ``trees``      what a run over a tree shows, and how far it is

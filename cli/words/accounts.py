@@ -1,4 +1,4 @@
-"""The words for requests, accounts and names: see ``table``."""
+"""The words for requests, accounts and names: see ``hints``."""
 
 from collections.abc import Mapping
 

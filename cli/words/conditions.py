@@ -1,4 +1,4 @@
-"""The words for conditions, what was read, updates and documents: see ``table``."""
+"""The words for conditions, what was read, updates and documents: see ``hints``."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""The words for files, SMB, trees and programs: see ``table``."""
+"""The words for files, SMB, trees and programs: see ``hints``."""
 
 from collections.abc import Mapping
 

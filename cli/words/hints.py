@@ -1,4 +1,10 @@
-"""What to type after a conflict, as command lines that run when they are copied."""
+"""What happened and what to type next, as command lines that run when they are copied.
+
+The words for what the core raises are found by the reason of an error. A template takes the facts of the error:
+``{address}`` with its prefix, ``{noun}``, ``{target}`` without it, ``{option}``, the option of the argument that is
+wrong, ``{code}``, the service's own code, ``{message}``, and its ``facts`` and ``values``. In what to type next,
+address and target are quoted for a shell. Where the words depend on the facts, a row is a function of them.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,10 +14,16 @@ from azguard.address import Kind, parse
 from azguard.cli.options.common import ACCOUNT_ROWS
 from azguard.cli.parsing import command_line
 from azguard.cli.registry import COMMANDS
-from azguard.cli.words.table import HINTS, WORDS
-from azguard.cli.words.templates import fill
+from azguard.cli.words import accounts, conditions, files, leases, services
+from azguard.cli.words.templates import Words, fill
 from azguard.errors import AzguardError, Changed, Gone, Locked, NotFound, OutcomeUnknown, UsageError
 
+#: The tables, by subject.
+PAGES = (accounts, conditions, files, leases, services)
+#: What to type next.
+HINTS: Mapping[str, Words] = {reason: words for page in PAGES for reason, words in page.HINTS.items()}
+#: What happened, where the core's own sentence would have to name an option.
+WORDS: Mapping[str, Words] = {reason: words for page in PAGES for reason, words in page.WORDS.items()}
 _READS = ("blob get", "blob show", "blob exists", "lease show")
 # A hint about a table may name it as the beginning of a name.
 _WITH_URL = [each for each in Kind if each is not Kind.TABLE]

@@ -1,4 +1,4 @@
-"""The words for leases and locks: see ``table``."""
+"""The words for leases and locks: see ``hints``."""
 
 from collections.abc import Mapping
 

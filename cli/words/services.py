@@ -1,4 +1,4 @@
-"""The words for blobs, tables and queues: see ``table``."""
+"""The words for blobs, tables and queues: see ``hints``."""
 
 import shlex
 from collections.abc import Mapping

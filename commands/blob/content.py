@@ -8,6 +8,7 @@ from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
+from azguard.cli.input.streams import Overwrite, check_overwrite, to_file, to_stream
 from azguard.cli.options import common
 from azguard.cli.options.content_headers import (
     WAIT_SECONDS,
@@ -20,7 +21,6 @@ from azguard.cli.options.content_headers import (
 )
 from azguard.cli.options.trees import Folder, TreeGetOptions, TreePutOptions, refuse_second
 from azguard.cli.options.types import TEXT, choice
-from azguard.cli.output.delivery import Overwrite, check_overwrite, to_file, to_stream
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import Rule, at_most_one, excludes, needs

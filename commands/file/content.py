@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.cli.input import addresses, streams
+from azguard.cli.input.streams import Overwrite, check_overwrite, to_file, to_stream
 from azguard.cli.options import common, resources
 from azguard.cli.options.content_headers import PutContentOptions, SmbPropertyOptions, SpanOptions
 from azguard.cli.options.trees import FileTreePutOptions, Folder, TreeGetOptions, refuse_second
 from azguard.cli.options.types import SIZE, size
-from azguard.cli.output.delivery import Overwrite, check_overwrite, to_file, to_stream
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import at_most_one, checked, needs, one_of

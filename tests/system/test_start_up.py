@@ -38,7 +38,7 @@ _SLOW = (
 # What a run that succeeds has no use for.
 _FOR_ERRORS = (
     "azguard.cli.words.refusals",
-    "azguard.cli.words.table",
+    "azguard.cli.words.hints",
     "azguard.requests.denials",
 )
 # What only help, completion or -v needs, a login or a profile, or a credential that ends.

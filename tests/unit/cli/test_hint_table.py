@@ -9,8 +9,7 @@ import pytest
 
 from azguard import errors
 from azguard.cli.words import hints
-from azguard.cli.words.hints import in_words
-from azguard.cli.words.table import HINTS, PAGES, WORDS
+from azguard.cli.words.hints import HINTS, PAGES, WORDS, in_words
 from azguard.errors import UsageError
 from tests.support.cases import cases
 from tests.unit.test_layers import MODULES, room
