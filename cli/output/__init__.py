@@ -6,8 +6,7 @@
 ``terminal``   what a stream can show: width, colour, characters
 ``progress``   a progress bar, and the line it is drawn in
 ``stream``     stdout, and what if it cannot be written
-``query``      ``--query`` of results that come line by line
-``json_form``  results as what JSON knows
+``json_form``  results as what JSON knows, and what ``--query`` picks of them
 ``trees``      what a run over a tree shows, and how far it is
 ``holdings``   who holds what: once, or again and again
 ``demo``       the demonstration as people see it

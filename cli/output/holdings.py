@@ -12,8 +12,8 @@ from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.cli.options.types import DURATION
-from azguard.cli.output import query, terminal
-from azguard.cli.output.json_form import to_json_form
+from azguard.cli.output import terminal
+from azguard.cli.output.json_form import pick_from_line, to_json_form
 from azguard.cli.parsing.rows import flag, option
 from azguard.cli.rules.engine import Rule, excludes
 from azguard.errors import AzguardError
@@ -87,7 +87,7 @@ class HoldingsView:
                 screen.draw(self._render(found))
             elif before is not None:
                 for each in holdings.compare(before, now):
-                    self.env.out.show_picked(query.pick(self.env.out, to_json_form(each)), each)
+                    self.env.out.show_picked(pick_from_line(self.env.out.query, to_json_form(each)), each)
             before = now
             sleep(max(_PAUSE_SECONDS, monotonic() - began))
 

@@ -1,16 +1,26 @@
-"""Results as what JSON knows: what all formats of the output are made from."""
+"""Results as what JSON knows, what all formats of the output are made from; and what ``--query`` picks of them.
 
-from collections.abc import Mapping
+Over results that come line by line a query picks from each line, or it picks lines. Lines are not kept, for there may
+be a million of them: a query that needs all of them at once is refused.
+"""
+
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from functools import cache
 from typing import Any
 
+from azguard.cli.output.stream import HINT
+from azguard.documents import json_text
+from azguard.errors import OutputFailed, UsageError
 from azguard.times import iso
 
 # What JSON knows already; not what is derived from it, such as an enum of text.
 _AS_IT_IS = (str, int, float, bool, type(None))
+# The nodes of JMESPath's tree that read a list, and of these the roots that treat each of its items alike.
+_READ_LISTS = ("projection", "filter_projection", "flatten", "index_expression")
+_PICK_LINES = ("projection", "filter_projection")
 
 
 def to_json_form(value: object) -> Any:
@@ -40,3 +50,93 @@ def _list_printed(kind: type) -> tuple[str, ...]:
     first = [name for name in getattr(kind, "FIRST", ()) if name in names]
     last = [name for name in getattr(kind, "LAST", ()) if name in names and name not in first]
     return (*first, *(name for name in names if name not in {*first, *last}), *last)
+
+
+def check_lines(query: str | None, sample: dict[str, Any]) -> None:
+    """Refuse a query that cannot be applied to one line after the other; ``sample`` is such a line."""
+    if query is None:
+        return
+    import jmespath
+    from jmespath.exceptions import JMESPathTypeError
+
+    is_possible = not _reads_list(query) or _picks_lines(query)
+    try:
+        jmespath.search(query, [sample] if _picks_lines(query) else sample)
+    except JMESPathTypeError:
+        is_possible = False
+    except json_text.JMESPATH_FAILURES:
+        pass  # of this line, or of a query that is refused below; each real line is tried by itself
+    if not is_possible:
+        raise UsageError(
+            f"--query {query!r} needs all lines at once, and each is printed as it comes",
+            hint="pick from a line, such as --query outcome, or pick lines, such as --query \"[?outcome=='failed']\"",
+        )
+
+
+def pick_from_line(query: str | None, line: dict[str, Any]) -> list[Any]:
+    """Return the values that a query picks from a line: one value, or each value of a query for a list."""
+    if query is None or not _picks_lines(query):
+        return [pick(query, line)]
+    picked: list[Any] = pick(query, [line])
+    return picked
+
+
+def pick(query: str | None, value: Any) -> Any:
+    """Return the value that a query picks from a plain value; without a query, the value itself."""
+    if query is None:
+        return value
+    import jmespath
+
+    try:
+        return jmespath.search(query, value)
+    except json_text.JMESPATH_FAILURES as error:
+        # Not a usage error: what was asked for has been done, and its exit status must not deny it.
+        raise OutputFailed(f"the operation is done, but --query failed on its result: {error}", hint=HINT) from None
+
+
+def find_unknown(query: str, value: Any) -> str | None:
+    """Return the first name in a query that no part of a plain value has; None if all are there."""
+    known = set(_list_keys(value))
+    return next((name for name in _list_names(_parse(query)) if name not in known), None)
+
+
+def _picks_lines(query: str) -> bool:
+    """Return whether a query is for a list, and picks the same from one line as from all of them."""
+    node = _parse(query)
+    return _reads_list(query) and node["type"] in _PICK_LINES and "index_expression" not in _list_spine(node)
+
+
+def _reads_list(query: str) -> bool:
+    return bool(set(_list_spine(_parse(query))) & set(_READ_LISTS))
+
+
+def _list_spine(node: Any) -> list[str]:
+    """Return the types of the nodes that lead to the whole input, where the lowest one reads it as a list."""
+    found = []
+    while node["children"]:
+        found.append(node["type"])
+        node = node["children"][0]
+    return found if node["type"] == "identity" and found and found[-1] in _READ_LISTS else []
+
+
+def _parse(query: str) -> Any:
+    import jmespath
+
+    # JMESPath keeps what it has compiled.
+    return jmespath.compile(query).parsed
+
+
+def _list_names(node: Any) -> Iterator[str]:
+    """Yield the names of members in a tree of JMESPath."""
+    if node["type"] == "field":
+        yield node["value"]
+    for child in node["children"]:
+        yield from _list_names(child)
+
+
+def _list_keys(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from value
+    if isinstance(value, (dict, list)):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _list_keys(each)

@@ -8,11 +8,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
-from azguard.cli.output import terminal
+from azguard.cli.output import json_form, terminal
 from azguard.cli.output.json_form import to_json_form
 from azguard.cli.output.progress import Progress
 from azguard.cli.output.stream import HINT, build_output_failed
-from azguard.documents import controls, json_text
+from azguard.documents import controls
 from azguard.errors import OutputFailed
 from azguard.wire import listeners
 
@@ -164,20 +164,12 @@ class Output:
 
     def pick(self, value: Any) -> Any:
         """Return the value that --query picks from a plain value; without a query, the value itself."""
-        if self.query is None:
-            return value
-        import jmespath
-
-        try:
-            return jmespath.search(self.query, value)
-        except json_text.JMESPATH_FAILURES as error:
-            # Not a usage error: what was asked for has been done, and its exit status must not deny it.
-            raise OutputFailed(f"the operation is done, but --query failed on its result: {error}", hint=HINT) from None
+        return json_form.pick(self.query, value)
 
     def _tell_if_unmatched(self, value: Any, picked: Any) -> None:
         """Tell a person that --query found nothing because of a name that the result does not have."""
         if self.query is not None and picked in (None, []) and value:
-            unknown = _find_unknown(self.query, value)
+            unknown = json_form.find_unknown(self.query, value)
             if unknown is not None:
                 self.info(f"--query matches nothing: the result has no {unknown}")
 
@@ -343,27 +335,3 @@ def trace_to(out: Output, shared: Mapping[str, Any], environ: Mapping[str, str])
         out.verbose(f"{time.monotonic() - began:7.3f} s  {redaction.redact(text, secrets)}")
 
     return listeners.listen_to_requests(tell)
-
-
-def _find_unknown(text: str, value: Any) -> str | None:
-    """Return the first name in a query that no part of a plain value has; None if all are there."""
-    import jmespath
-
-    known = set(_list_keys(value))
-    return next((name for name in _list_names(jmespath.compile(text).parsed) if name not in known), None)
-
-
-def _list_names(node: Any) -> Iterator[str]:
-    """Yield the names of members in a tree of JMESPath."""
-    if node["type"] == "field":
-        yield node["value"]
-    for child in node["children"]:
-        yield from _list_names(child)
-
-
-def _list_keys(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        yield from value
-    if isinstance(value, (dict, list)):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _list_keys(each)

@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from azguard.address import Kind
-from azguard.cli.output import progress, query, stream, terminal
-from azguard.cli.output.json_form import to_json_form
+from azguard.cli.output import progress, stream, terminal
+from azguard.cli.output.json_form import check_lines, pick_from_line, to_json_form
 from azguard.cli.output.progress import ERASE
 from azguard.cli.output.results import Output
 from azguard.errors import OutputFailed, Partial
@@ -68,7 +68,7 @@ class Lines:
         #: What to tell again at the end, and how much more there is.
         self._wrong: list[str] = []
         self._wrong_untold = 0
-        query.check(out.query, to_json_form(self._sample))
+        check_lines(out.query, to_json_form(self._sample))
 
     def print(self, done: Done) -> None:
         """Print how one file ended.
@@ -84,12 +84,12 @@ class Lines:
             # In one piece: the threads that draw the bar draw it between any two.
             self._out.print_line(f"{ERASE}{text}" if self._is_beside_bar else text)
         elif self._out.format == "table":
-            self._rows += query.pick(self._out, value) if self._out.query else [_shorten(value)]
+            self._rows += pick_from_line(self._out.query, value) if self._out.query else [_shorten(value)]
             self._lines_of_table += 1
             if self._lines_of_table >= _TABLE_LINES:
                 self.end()
         else:
-            self._show_picked(query.pick(self._out, value))
+            self._show_picked(pick_from_line(self._out.query, value))
 
     def show(self, done: Done) -> None:
         """Print how one file ended, if that is possible."""

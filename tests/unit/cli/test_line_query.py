@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from azguard.cli.output.query import check, pick
-from azguard.cli.output.results import Output
+from azguard.cli.output.json_form import check_lines, pick_from_line
 from azguard.errors import UsageError
 from tests.support.cases import cases
 
@@ -30,8 +29,8 @@ LINE = {"address": "blob:c/a", "outcome": "failed", "parts": ["x", "y"], "reason
     ],
 )
 def test_each_line_is_picked_from_by_itself(query: str | None, picked: list[Any]) -> None:
-    check(query, LINE)
-    assert pick(Output("json", query), LINE) == picked
+    check_lines(query, LINE)
+    assert pick_from_line(query, LINE) == picked
 
 
 @cases(
@@ -40,4 +39,4 @@ def test_each_line_is_picked_from_by_itself(query: str | None, picked: list[Any]
 )
 def test_what_needs_all_lines_is_refused(query: str) -> None:
     with pytest.raises(UsageError, match="needs all lines at once"):
-        check(query, LINE)
+        check_lines(query, LINE)
