@@ -183,11 +183,6 @@ def format_ticks(ticks: int) -> str:
     return f"{whole:%Y-%m-%dT%H:%M:%S}.{ticks % _TICKS_PER_SECOND:07d}Z"
 
 
-def version_headers(etag: str, modified: float) -> dict[str, str]:
-    """Return the headers that name a version."""
-    return {"ETag": etag, "Last-Modified": format_date(modified)}
-
-
 def metadata_headers(metadata: Mapping[str, str]) -> dict[str, str]:
     """Return the headers of metadata."""
     return {f"x-ms-meta-{name}": value for name, value in metadata.items()}

@@ -68,16 +68,8 @@ def copy(store: Store, request: FileRequest) -> FileAnswer:
     share = store.get_share(request)
     check_name(request.path)
     url = request.require("x-ms-copy-source")
-    parent = store.require_parent(share, request.path)
-    found = store.find(share, request.path)
-    if found is not None:
-        _check_replaced(store, request, found)
-    lease = leases.check_write(found.lease if found else leases.FREE, request.headers.get("x-ms-lease-id"), store.now())
+    node, _ = make_file(store, share, request, over_read_only=request.flag("x-ms-file-copy-ignore-readonly"))
     source = _find(store, request)
-    node = store.make_node(share, found.path if found else join(parent, request.path), FILE)
-    node.lease = lease
-    if found is not None:
-        node.id = found.id
     node.content, node.ranges = source.content, source.ranges
     node.metadata = check_metadata(request.metadata) or source.metadata
     apply_smb_properties(store, node, request, new=True, source=source)
@@ -89,14 +81,14 @@ def copy(store: Store, request: FileRequest) -> FileAnswer:
         store.disk.make_file(share.root, node.path, 0)
         begin(store, node, request.foreign)
     told = {name: node.copy[name] for name in ("x-ms-copy-id", "x-ms-copy-status")}
-    return FileAnswer(202, {**answers.version_headers(node.etag, node.modified), **told})
+    return FileAnswer(202, {**node.version_headers, **told})
 
 
 def abort(store: Store, request: FileRequest) -> FileAnswer:
     """Stop a copy that is pending."""
     share = store.get_share(request)
     node = store.get_file(share, request.path)
-    leases.check_write(node.lease, request.headers.get("x-ms-lease-id"), store.now())
+    leases.check_write(node.lease, request.lease_id, store.now())
     abort_copy(store, node, request.query.get("copyid", ""))
     return FileAnswer(204)
 
@@ -124,11 +116,26 @@ def _find_source_range(request: FileRequest) -> tuple[int, int]:
     return (start, end) if value else (0, end - start)
 
 
-def _check_replaced(store: Store, request: FileRequest, found: Node) -> None:
+def make_file(
+    store: Store, share: ShareRecord, request: FileRequest, *, over_read_only: bool = False
+) -> tuple[Node, bool]:
+    """Return the node of a file that is made, and whether it takes the place of another, whose lease and id stay."""
+    parent = store.require_parent(share, request.path)
+    found = store.find(share, request.path)
+    if found is not None:
+        _check_replaced(store, found, over_read_only=over_read_only)
+    lease = leases.check_write(found.lease if found else leases.FREE, request.lease_id, store.now())
+    node = store.make_node(share, found.path if found else join(parent, request.path), FILE)
+    node.lease = lease
+    node.id = found.id if found else node.id
+    return node, found is not None
+
+
+def _check_replaced(store: Store, found: Node, *, over_read_only: bool) -> None:
     if found.kind != FILE:
         raise ServiceError("ResourceTypeMismatch")
     refuse(store, found)
-    if found.is_read_only and not request.flag("x-ms-file-copy-ignore-readonly"):
+    if found.is_read_only and not over_read_only:
         raise ServiceError("ReadOnlyAttribute")
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from azguard.emulators.files import answers
 from azguard.emulators.files.leases import FREE, EmulatedLease
 
 DIRECTORY = "directory"
@@ -32,8 +33,24 @@ CREATE TABLE IF NOT EXISTS document (name TEXT PRIMARY KEY, text TEXT NOT NULL);
 """
 
 
+class _Record:
+    """What a share, a directory and a file have in common."""
+
+    etag: str
+    modified: float
+    lease: EmulatedLease
+
+    @property
+    def version_headers(self) -> dict[str, str]:
+        """Return the headers that name its version."""
+        return {"ETag": self.etag, "Last-Modified": answers.format_date(self.modified)}
+
+    def to_json(self) -> str:
+        return json.dumps({**vars(self), "lease": vars(self.lease)})
+
+
 @dataclass
-class ShareRecord:
+class ShareRecord(_Record):
     """A share, a snapshot of one, or one that was deleted and can be restored."""
 
     name: str
@@ -55,9 +72,6 @@ class ShareRecord:
     policies: str = ""
     lease: EmulatedLease = FREE
 
-    def to_json(self) -> str:
-        return json.dumps({**vars(self), "lease": vars(self.lease)})
-
     @classmethod
     def from_json(cls, text: str) -> Self:
         found = json.loads(text)
@@ -65,7 +79,7 @@ class ShareRecord:
 
 
 @dataclass
-class Node:
+class Node(_Record):
     """A directory or a file of a share."""
 
     root: int
@@ -107,9 +121,6 @@ class Node:
     @property
     def is_read_only(self) -> bool:
         return "readonly" in self.attributes.lower()
-
-    def to_json(self) -> str:
-        return json.dumps({**vars(self), "lease": vars(self.lease)})
 
     @classmethod
     def from_json(cls, text: str) -> Self:

@@ -80,7 +80,7 @@ def set_metadata(store: Store, request: FileRequest) -> FileAnswer:
     node = store.get_directory(share, request.path)
     node.metadata = check_metadata(request.metadata)
     store.save_changed(node)
-    return FileAnswer(200, answers.version_headers(node.etag, node.modified))
+    return FileAnswer(200, node.version_headers)
 
 
 def set_properties(store: Store, request: FileRequest) -> FileAnswer:
@@ -107,7 +107,7 @@ def describe_written(store: Store, share: ShareRecord, node: Node) -> dict[str, 
 
 def _describe(store: Store, share: ShareRecord, node: Node) -> dict[str, str]:
     return {
-        **answers.version_headers(node.etag, node.modified),
+        **node.version_headers,
         **smb_headers(node, find_parent_id(store, share, node)),
     }
 

@@ -202,17 +202,15 @@ class Disk:
 
     def count_bytes(self, root: int) -> int:
         """Return how many bytes the files of a share have."""
-        return sum(
-            (Path(folder) / name).lstat().st_size for folder, _, names in os.walk(self.locate(root)) for name in names
-        )
+        return sum(each.st_size for each in self._measure_all(root))
 
     def count_written(self, root: int) -> int:
         """Return how many bytes the files of a share take on the disk, where holes take none."""
-        return sum(
-            (Path(folder) / name).lstat().st_blocks * _BLOCK_BYTES
-            for folder, _, names in os.walk(self.locate(root))
-            for name in names
-        )
+        return sum(each.st_blocks * _BLOCK_BYTES for each in self._measure_all(root))
+
+    def _measure_all(self, root: int) -> Iterator[os.stat_result]:
+        for folder, _, names in os.walk(self.locate(root)):
+            yield from (os.lstat(os.path.join(folder, name)) for name in names)
 
 
 def check_name(path: str) -> None:

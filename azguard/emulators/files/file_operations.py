@@ -34,24 +34,15 @@ def create(store: Store, request: FileRequest) -> FileAnswer:
     share = store.get_share(request)
     check_name(request.path)
     size = _read_size(request.require("x-ms-content-length"))
-    parent = store.require_parent(share, request.path)
-    found = store.find(share, request.path)
-    path = found.path if found else join(parent, request.path)
-    node = store.make_node(share, path, FILE)
-    if found is not None:
-        _check_replaced(store, found)
-        node.id = found.id
-        node.lease = leases.check_write(found.lease, request.headers.get("x-ms-lease-id"), store.now())
-    else:
-        leases.check_write(leases.FREE, request.headers.get("x-ms-lease-id"), store.now())
+    node, is_over_another = copies.make_file(store, share, request)
     node.metadata = check_metadata(request.metadata)
     node.content = read_content(request)
     apply_smb_properties(store, node, request, new=True)
     check_body_md5(request)
-    store.disk.make_file(share.root, path, max(size, len(request.body)) if request.body else size)
-    node.changes = [] if found is None else None
+    store.disk.make_file(share.root, node.path, max(size, len(request.body)) if request.body else size)
+    node.changes = None if is_over_another else []
     if request.body:
-        store.disk.write(share.root, path, 0, request.body)
+        store.disk.write(share.root, node.path, 0, request.body)
         node.ranges = [(0, len(request.body))]
         store.note_change(node, 0, len(request.body))
     store.save(node)
@@ -61,8 +52,7 @@ def create(store: Store, request: FileRequest) -> FileAnswer:
 def get(store: Store, request: FileRequest) -> FileAnswer:
     """Return the content of a file, or a range of it."""
     share = store.get_share(request)
-    node = store.get_file(share, request.path)
-    leases.check_read(node.lease, request.headers.get("x-ms-lease-id"), store.now())
+    node = get_for_read(store, share, request)
     asked = read_range(request)
     headers = {**_describe(store, share, node), **read_overrides(request)}
     if asked is None:
@@ -85,8 +75,7 @@ def get(store: Store, request: FileRequest) -> FileAnswer:
 def show(store: Store, request: FileRequest) -> FileAnswer:
     """Return the properties and metadata of a file."""
     share = store.get_share(request)
-    node = store.get_file(share, request.path)
-    leases.check_read(node.lease, request.headers.get("x-ms-lease-id"), store.now())
+    node = get_for_read(store, share, request)
     return FileAnswer(
         200, {**_describe(store, share, node), **read_overrides(request), "Content-Length": str(node.size)}
     )
@@ -96,17 +85,15 @@ def show_metadata(store: Store, request: FileRequest) -> FileAnswer:
     """Return the metadata of a file or a directory."""
     share = store.get_share(request)
     node = store.get(share, request.path)
-    leases.check_read(node.lease, request.headers.get("x-ms-lease-id"), store.now())
-    return FileAnswer(
-        200, {**answers.version_headers(node.etag, node.modified), **answers.metadata_headers(node.metadata)}
-    )
+    leases.check_read(node.lease, request.lease_id, store.now())
+    return FileAnswer(200, {**node.version_headers, **answers.metadata_headers(node.metadata)})
 
 
 def delete(store: Store, request: FileRequest) -> FileAnswer:
     """Delete a file."""
     share = store.get_share(request)
     node = store.get_file(share, request.path)
-    leases.check_write(node.lease, request.headers.get("x-ms-lease-id"), store.now())
+    leases.check_write(node.lease, request.lease_id, store.now())
     copies.refuse(store, node)
     store.disk.remove(share.root, node.path)
     store.database.remove_node(share.root, node.path)
@@ -119,9 +106,7 @@ def set_metadata(store: Store, request: FileRequest) -> FileAnswer:
     node = get_for_write(store, share, request)
     node.metadata = check_metadata(request.metadata)
     store.save_changed(node)
-    return FileAnswer(
-        200, {**answers.version_headers(node.etag, node.modified), "x-ms-request-server-encrypted": "true"}
-    )
+    return FileAnswer(200, {**node.version_headers, "x-ms-request-server-encrypted": "true"})
 
 
 def set_properties(store: Store, request: FileRequest) -> FileAnswer:
@@ -149,14 +134,14 @@ def lease(store: Store, request: FileRequest) -> FileAnswer:
     node = store.get_file(share, request.path)
     node.lease, status, headers = leases.act(node.lease, request.headers, store.now(), timed=False)
     store.save(node)
-    return FileAnswer(status, {**answers.version_headers(node.etag, node.modified), **headers})
+    return FileAnswer(status, {**node.version_headers, **headers})
 
 
 def _describe(store: Store, share: ShareRecord, node: Node) -> dict[str, str]:
     """Return the headers that tell all of a file but its length."""
     return {
         "Content-Type": _TYPE,
-        **answers.version_headers(node.etag, node.modified),
+        **node.version_headers,
         **node.content,
         **answers.metadata_headers(node.metadata),
         **smb_headers(node, find_parent_id(store, share, node)),
@@ -168,10 +153,17 @@ def _describe(store: Store, share: ShareRecord, node: Node) -> dict[str, str]:
     }
 
 
+def get_for_read(store: Store, share: ShareRecord, request: FileRequest) -> Node:
+    """Return the file that a request reads, if the lease id that it sends, if any, is that of the file."""
+    node = store.get_file(share, request.path)
+    leases.check_read(node.lease, request.lease_id, store.now())
+    return node
+
+
 def get_for_write(store: Store, share: ShareRecord, request: FileRequest, *, keeps_content: bool = False) -> Node:
     """Return the file that a request writes, if its lease allows that."""
     node = store.get_file(share, request.path)
-    node.lease = leases.check_write(node.lease, request.headers.get("x-ms-lease-id"), store.now())
+    node.lease = leases.check_write(node.lease, request.lease_id, store.now())
     copies.refuse(store, node)
     if node.is_read_only and not keeps_content:
         raise ServiceError("ReadOnlyAttribute")
@@ -188,14 +180,6 @@ def check_body_md5(request: FileRequest) -> None:
     given = request.headers.get("content-md5")
     if given and given != compute_md5(request.body):
         raise ServiceError("Md5Mismatch")
-
-
-def _check_replaced(store: Store, found: Node) -> None:
-    if found.kind != FILE:
-        raise ServiceError("ResourceTypeMismatch")
-    copies.refuse(store, found)
-    if found.is_read_only:
-        raise ServiceError("ReadOnlyAttribute")
 
 
 def _read_size(text: str) -> int:

@@ -49,6 +49,8 @@ class EmulatedLease:
 
 
 FREE = EmulatedLease()
+# The lease after an action, the status and the headers of the answer.
+_Done = tuple[EmulatedLease, int, dict[str, str]]
 
 
 def check_read(lease: EmulatedLease, given: str | None, now: float, noun: str = _FILE) -> None:
@@ -77,9 +79,7 @@ def check_write(lease: EmulatedLease, given: str | None, now: float, noun: str =
     return FREE
 
 
-def act(
-    lease: EmulatedLease, headers: Mapping[str, str], now: float, *, timed: bool
-) -> tuple[EmulatedLease, int, dict[str, str]]:
+def act(lease: EmulatedLease, headers: Mapping[str, str], now: float, *, timed: bool) -> _Done:
     """Do what ``x-ms-lease-action`` says; return the lease after it, the status and the headers of the answer.
 
     ``timed`` says whether leases with an end, renewals and break periods exist here: on shares, not on files.
@@ -101,9 +101,7 @@ def act(
     raise ServiceError("InvalidHeaderValue")
 
 
-def _acquire(
-    lease: EmulatedLease, headers: Mapping[str, str], now: float, *, timed: bool
-) -> tuple[EmulatedLease, int, dict[str, str]]:
+def _acquire(lease: EmulatedLease, headers: Mapping[str, str], now: float, *, timed: bool) -> _Done:
     seconds = _read_seconds(headers, timed=timed)
     proposed = _read_id(headers, "x-ms-proposed-lease-id") if "x-ms-proposed-lease-id" in headers else ""
     state = lease.state(now)
@@ -116,7 +114,7 @@ def _acquire(
     return new, 201, {"x-ms-lease-id": new.id}
 
 
-def _renew(lease: EmulatedLease, given: str, now: float) -> tuple[EmulatedLease, int, dict[str, str]]:
+def _renew(lease: EmulatedLease, given: str, now: float) -> _Done:
     if given != lease.id:
         raise ServiceError("LeaseIdMismatchWithLeaseOperation")
     if lease.state(now) in ("breaking", "broken"):
@@ -125,7 +123,7 @@ def _renew(lease: EmulatedLease, given: str, now: float) -> tuple[EmulatedLease,
     return replace(lease, ends=ends), 200, {"x-ms-lease-id": lease.id}
 
 
-def _change(lease: EmulatedLease, given: str, proposed: str, now: float) -> tuple[EmulatedLease, int, dict[str, str]]:
+def _change(lease: EmulatedLease, given: str, proposed: str, now: float) -> _Done:
     state = lease.state(now)
     if state == "breaking" and given == lease.id:
         raise ServiceError("LeaseIsBreakingAndCannotBeChanged")
@@ -138,9 +136,7 @@ def _change(lease: EmulatedLease, given: str, proposed: str, now: float) -> tupl
     return replace(lease, id=proposed), 200, {"x-ms-lease-id": proposed}
 
 
-def _break(
-    lease: EmulatedLease, headers: Mapping[str, str], now: float, *, timed: bool
-) -> tuple[EmulatedLease, int, dict[str, str]]:
+def _break(lease: EmulatedLease, headers: Mapping[str, str], now: float, *, timed: bool) -> _Done:
     state = lease.state(now)
     if state == "available":
         raise ServiceError("LeaseNotPresentWithLeaseOperation")

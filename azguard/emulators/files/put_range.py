@@ -4,11 +4,11 @@ Sources: https://learn.microsoft.com/rest/api/storageservices/put-range
 https://learn.microsoft.com/rest/api/storageservices/list-ranges
 """
 
-from azguard.emulators.files import answers, leases
+from azguard.emulators.files import answers
 from azguard.emulators.files.answers import FileAnswer, ServiceError
 from azguard.emulators.files.copies import read_source
 from azguard.emulators.files.database import Node, ShareRecord
-from azguard.emulators.files.file_operations import check_body_md5, compute_md5, get_for_write
+from azguard.emulators.files.file_operations import check_body_md5, compute_md5, get_for_read, get_for_write
 from azguard.emulators.files.headers import read_range
 from azguard.emulators.files.request import FileRequest
 from azguard.emulators.files.store import Store
@@ -46,15 +46,14 @@ def put(store: Store, request: FileRequest) -> FileAnswer:
     if request.headers.get("x-ms-file-last-write-time", "").lower() != "preserve":
         node.written = node.changed = answers.format_time(store.now())
     store.save_changed(node)
-    headers = {**answers.version_headers(node.etag, node.modified), "x-ms-request-server-encrypted": "true"}
+    headers = {**node.version_headers, "x-ms-request-server-encrypted": "true"}
     return FileAnswer(201, {**headers, **({"Content-MD5": compute_md5(data)} if data else {})})
 
 
 def show(store: Store, request: FileRequest) -> FileAnswer:
     """List the ranges of a file that have data, or that differ from an older snapshot."""
     share = store.get_share(request)
-    node = store.get_file(share, request.path)
-    leases.check_read(node.lease, request.headers.get("x-ms-lease-id"), store.now())
+    node = get_for_read(store, share, request)
     asked = read_range(request) or (0, None)
     start, end = asked[0], min(node.size, asked[1] or node.size)
     previous = request.query.get("prevsharesnapshot")
@@ -67,7 +66,7 @@ def show(store: Store, request: FileRequest) -> FileAnswer:
     pages.sort(key=lambda page: page[1])
     shown, marker = _take_page(request, pages)
     items = [answers.element(tag, answers.texts({"Start": s, "End": e - 1})) for tag, (s, e) in shown]
-    headers = {**answers.version_headers(node.etag, node.modified), "x-ms-content-length": str(node.size)}
+    headers = {**node.version_headers, "x-ms-content-length": str(node.size)}
     ending = answers.text("NextMarker", marker) if "maxresults" in request.query else ""
     return answers.respond_xml(answers.element("Ranges", *items, ending), headers)
 

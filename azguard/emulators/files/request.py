@@ -136,6 +136,10 @@ class FileRequest:
         """Return the query; the first of equal names counts."""
         return {name.lower(): value for name, value in reversed(self.raw_query)}
 
+    @property
+    def lease_id(self) -> str | None:
+        return self.headers.get("x-ms-lease-id")
+
     def flag(self, name: str) -> bool:
         return self.headers.get(name, "").lower() == "true"
 

@@ -56,14 +56,14 @@ def create(store: Store, request: FileRequest) -> FileAnswer:
     store.disk.make_directory(share.root)
     root = store.make_node(share, "", DIRECTORY)
     store.save(root)
-    return FileAnswer(201, answers.version_headers(etag, modified))
+    return FileAnswer(201, share.version_headers)
 
 
 def show(store: Store, request: FileRequest) -> FileAnswer:
     """Return the properties and metadata of a share or snapshot."""
     share = _get_for_read(store, request)
     headers = {
-        **answers.version_headers(share.etag, share.modified),
+        **share.version_headers,
         **answers.metadata_headers(share.metadata),
         **share.settings,
         **share.lease.headers(store.now()),
@@ -78,7 +78,7 @@ def show_metadata(store: Store, request: FileRequest) -> FileAnswer:
     share = _get_for_read(store, request)
     return FileAnswer(
         200,
-        {**answers.version_headers(share.etag, share.modified), **answers.metadata_headers(share.metadata)},
+        {**share.version_headers, **answers.metadata_headers(share.metadata)},
     )
 
 
@@ -99,7 +99,7 @@ def set_properties(store: Store, request: FileRequest) -> FileAnswer:
 def delete(store: Store, request: FileRequest) -> FileAnswer:
     """Delete a share, with its snapshots if that is said, or one snapshot."""
     share = store.get_share(request)
-    leases.check_write(share.lease, request.headers.get("x-ms-lease-id"), store.now(), _NOUN)
+    leases.check_write(share.lease, request.lease_id, store.now(), _NOUN)
     if share.snapshot:
         _remove(store, share)
         return FileAnswer(202)
@@ -133,7 +133,7 @@ def restore(store: Store, request: FileRequest) -> FileAnswer:
     share.name, share.deleted, share.version = request.share, None, ""
     share.etag, share.modified = store.next_version()
     store.database.save_share(share)
-    return FileAnswer(201, answers.version_headers(share.etag, share.modified))
+    return FileAnswer(201, share.version_headers)
 
 
 def snapshot(store: Store, request: FileRequest) -> FileAnswer:
@@ -154,22 +154,20 @@ def snapshot(store: Store, request: FileRequest) -> FileAnswer:
         known.root = new.root
         known.lease = leases.FREE
         store.save(known)
-    return FileAnswer(201, {**answers.version_headers(share.etag, share.modified), "x-ms-snapshot": time_of_it})
+    return FileAnswer(201, {**share.version_headers, "x-ms-snapshot": time_of_it})
 
 
 def show_stats(store: Store, request: FileRequest) -> FileAnswer:
     """Return how many bytes are in a share."""
     share = _get_for_read(store, request)
     body = answers.element("ShareStats", answers.text("ShareUsageBytes", store.disk.count_bytes(share.root)))
-    return answers.respond_xml(body, answers.version_headers(share.etag, share.modified))
+    return answers.respond_xml(body, share.version_headers)
 
 
 def show_policies(store: Store, request: FileRequest) -> FileAnswer:
     """Return the access policies of a share."""
     share = _get_for_read(store, request)
-    return answers.respond_xml(
-        share.policies or "<SignedIdentifiers />", answers.version_headers(share.etag, share.modified)
-    )
+    return answers.respond_xml(share.policies or "<SignedIdentifiers />", share.version_headers)
 
 
 def set_policies(store: Store, request: FileRequest) -> FileAnswer:
@@ -184,7 +182,7 @@ def lease(store: Store, request: FileRequest) -> FileAnswer:
     share = store.get_share(request)
     share.lease, status, headers = leases.act(share.lease, request.headers, store.now(), timed=True)
     store.database.save_share(share)
-    return FileAnswer(status, {**answers.version_headers(share.etag, share.modified), **headers})
+    return FileAnswer(status, {**share.version_headers, **headers})
 
 
 def show_service(store: Store, _: FileRequest) -> FileAnswer:
@@ -215,20 +213,20 @@ def forget_expired(store: Store) -> None:
 
 def _get_for_read(store: Store, request: FileRequest) -> ShareRecord:
     share = store.get_share(request)
-    leases.check_read(share.lease, request.headers.get("x-ms-lease-id"), store.now(), _NOUN)
+    leases.check_read(share.lease, request.lease_id, store.now(), _NOUN)
     return share
 
 
 def _get_for_write(store: Store, request: FileRequest) -> ShareRecord:
     share = store.get_share(request)
-    share.lease = leases.check_write(share.lease, request.headers.get("x-ms-lease-id"), store.now(), _NOUN)
+    share.lease = leases.check_write(share.lease, request.lease_id, store.now(), _NOUN)
     return share
 
 
 def _save(store: Store, share: ShareRecord) -> FileAnswer:
     share.etag, share.modified = store.next_version()
     store.database.save_share(share)
-    return FileAnswer(200, answers.version_headers(share.etag, share.modified))
+    return FileAnswer(200, share.version_headers)
 
 
 def _remove(store: Store, share: ShareRecord) -> None:
