@@ -18,9 +18,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Fault, Request
 from benchmarks.speed import AZGUARD, HERE, world
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Fault, Request
 
 RUNS, HAND_OVERS, WAITERS, WAITING_SECONDS = 30, 20, (1, 4, 8), 60.0
 LOCK = ("lock", "run", "blob:speed/lock", "--wait", "1h")

@@ -25,9 +25,9 @@ from typing import Any
 
 from azguard.emulators import background
 from azguard.emulators.azurite_process import Azurite
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Fault, Request
 from azguard.folders import Folders
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Fault, Request
 
 HERE = Path(__file__).parent
 WAYS = {"az": HERE / "same_job_az.sh", "azguard": HERE / "same_job_azguard.sh"}

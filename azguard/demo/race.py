@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from subprocess import PIPE, Popen
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from azguard.demo import worker
 from azguard.demo.worker import READY, IncrementOutcome, Strategy, WriterJob
@@ -24,10 +24,6 @@ from azguard.emulators import background
 from azguard.errors import AzguardError
 from azguard.processes import signals
 from azguard.processes.signals import hold_back_interruptions
-
-if TYPE_CHECKING:
-    from azguard.faultproxy.proxy import ProxiedAnswer
-
 
 # The longest wait for output, so that the display shows the time go by.
 _TICK_SECONDS = 0.1
@@ -215,13 +211,13 @@ def _race(
     port: int,
     watch: Callable[[StrategyProgress | StrategyResult], None],
 ) -> StrategyResult:
-    from azguard.faultproxy import proxy
+    from azguard.demo import proxy
 
     # Not through the proxy: neither this write nor the last read is part of the race.
     blob = worker.open_blob(strategy, port)
     blob.upload_blob(worker.START)
     # Every strategy gets the same sequence of losses; which requests they hit depends on timing.
-    with proxy.running(port, proxy.losing(LOST_SHARE, random.Random(plan.seed))) as between:
+    with proxy.lose_answers(port, LOST_SHARE, random.Random(plan.seed)) as between:
         began = time.monotonic()
         for counts in running.run(WriterJob(strategy, between.port, plan.increments)):
             seconds = time.monotonic() - began
@@ -230,8 +226,8 @@ def _race(
                     name=strategy,
                     ended=counts.total(),
                     seconds=seconds,
-                    requests=len(between.log),
-                    dropped=_count_lost(between.log),
+                    requests=len(between.lost),
+                    dropped=sum(between.lost),
                 )
             )
     found = json.loads(blob.download_blob().readall())["count"]
@@ -243,15 +239,11 @@ def _race(
         unknown=counts[IncrementOutcome.UNKNOWN],
         failed=counts[IncrementOutcome.FAILED],
         seconds=round(seconds, 1),
-        requests=len(between.log),
-        dropped=_count_lost(between.log),
+        requests=len(between.lost),
+        dropped=sum(between.lost),
     )
     watch(ended)
     return ended
-
-
-def _count_lost(log: "list[ProxiedAnswer]") -> int:
-    return sum(answer.dropped for answer in log)
 
 
 @contextmanager

@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
-from azguard.faultproxy.faults import Fault
+from tests.support.faultproxy.faults import Fault
 
 
 class Column(Enum):

@@ -12,10 +12,10 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Decide, Fault
 from tests.faults import truth
 from tests.faults.rules import EVERY_FAULT, Rule, at_random, by_rules
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Decide, Fault
 
 _FAULTS = ", ".join(fault.value for fault in Fault)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from azguard.faultproxy.faults import Chosen, Decide, Fault, Request
+from tests.support.faultproxy.faults import Chosen, Decide, Fault, Request
 
 # The paths of the Table service. Only an insert looks like the name of a container.
 _TABLE = re.compile(

@@ -23,8 +23,6 @@ from azguard.address import Kind
 from azguard.blobs.content import put_blob
 from azguard.blobs.content.upload import Settings, Upload
 from azguard.cli.parsing import command_line
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Chosen, Fault, ProxiedAnswer, Request
 from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
@@ -40,6 +38,8 @@ from tests.faults.stage import LEASE, ScopeStage, open_reads
 from tests.support.answering_client import ask
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Chosen, Fault, ProxiedAnswer, Request
 from tests.traces import records, rules
 
 CONTAINER = "matrix"

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import pytest
 
 from azguard.emulators.azurite_process import Azurite
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Chosen
-from azguard.faultproxy.proxy import Proxy
 from tests.faults import machines
 from tests.faults.ages import AGES, Age, Clock
 from tests.faults.machines import Machine
 from tests.support import files_world
 from tests.support.cli_world import CliWorld, Ran
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Chosen
+from tests.support.faultproxy.proxy import Proxy
 
 pytestmark = pytest.mark.xdist_group("fault gateways")
 _AT_A_TIME = 4

@@ -12,12 +12,12 @@ from azure.storage.blob import BlobClient
 from azguard.accounts import account
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.emulators.azurite_process import Azurite
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Chosen, Fault, Request
 from azguard.wire import sdk
 from tests.faults.rules import Rule, by_rules, operation
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Chosen, Fault, Request
 
 
 def _sas() -> str:

@@ -18,12 +18,12 @@ import pytest
 
 from azguard.accounts import account
 from azguard.emulators.azurite_process import Azurite
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Chosen, Fault, ProxiedAnswer, Request
 from azguard.wire import sdk
 from tests.faults.rules import Rule, after, at_random, by_rules, operation
 from tests.support.cases import cases
 from tests.support.emulator_world import until
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Chosen, Fault, ProxiedAnswer, Request
 from tests.support.places import REPOSITORY
 
 

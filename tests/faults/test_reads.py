@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from azguard.emulators.azurite_process import Azurite
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Chosen, Fault, ProxiedAnswer, Request
 from tests.faults import machines
 from tests.faults.reads import READS, Read
 from tests.faults.rules import operation
 from tests.support import files_world
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Chosen, Fault, ProxiedAnswer, Request
 
 # Beside the ages, on one worker, which needs one emulator of files for all of them.
 pytestmark = pytest.mark.xdist_group("fault gateways")

@@ -5,13 +5,13 @@ What the requests of an operation look like is said by the evidence.
 
 from typing import Any
 
-from azguard.faultproxy.faults import Request
 from tests.faults import table
 from tests.faults.matrix import ROWS, Column
 from tests.faults.rules import operation
 from tests.support.cases import cases
 from tests.support.command_tree import COMMANDS, find_command
 from tests.support.evidence import EXPECTED, find_form
+from tests.support.faultproxy.faults import Request
 from tests.support.scenarios import SCENARIOS
 
 # Commands whose specification does not say that they read, or whose faults are tried elsewhere.

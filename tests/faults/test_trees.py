@@ -18,8 +18,6 @@ from azguard.accounts import account
 from azguard.accounts.account import Account
 from azguard.address import Address, Kind
 from azguard.emulators.azurite_process import Azurite
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Chosen, Fault, Request
 from azguard.requests import sources
 from azguard.requests.lineage import KEY, Lineage
 from azguard.wire import sdk
@@ -27,6 +25,8 @@ from tests.faults.rules import Rule, at_random, by_rules
 from tests.support.answering_client import ask
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Chosen, Fault, Request
 
 FILES = 24
 PATIENT = {"AZGUARD_WRITE_TIMEOUT": "1"}

@@ -8,9 +8,9 @@ import json
 from collections.abc import Callable
 from typing import Any, TextIO
 
-from azguard.faultproxy.faults import ProxiedAnswer
 from azguard.requests.lineage import KEY
 from tests.faults.rules import operation
+from tests.support.faultproxy.faults import ProxiedAnswer
 
 _ASKED = {
     "client_request_id": "x-ms-client-request-id",

@@ -5,14 +5,14 @@ import socket
 
 import pytest
 
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Chosen, Fault
 from azguard.files.temporary import PREFIX
 from azguard.leases.owners import OWNER
 from azguard.processes import identity, locked_file
 from tests.support import files_world
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Chosen, Fault
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the kernel tells who was killed by its lock")
 #: The words of each write under a lease, and the request at which it is killed.

@@ -8,12 +8,12 @@ import random
 import pytest
 from azure.storage.fileshare import ShareLeaseClient
 
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Chosen, Fault, Request
 from azguard.requests.lineage import KEY, Lineage
 from tests.support import files_world
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Chosen, Fault, Request
 
 ANYHOW = "--last-writer-wins"
 LARGE = random.Random(7).randbytes(9 * 1024**2 + 5)

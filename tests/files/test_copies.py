@@ -12,13 +12,13 @@ from azure.storage.fileshare import AccountSasPermissions, ResourceTypes, genera
 from jsonschema import Draft202012Validator
 
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Chosen, Fault, Request
 from tests.files.test_content import content_of, leftovers
 from tests.files.test_output import SCHEMAS
 from tests.support import files_world
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Chosen, Fault, Request
 
 ANYHOW = "--last-writer-wins"
 CONTENT = b"what is copied"

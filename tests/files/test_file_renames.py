@@ -3,9 +3,9 @@
 import pytest
 from azure.storage.fileshare import ShareLeaseClient
 
-from azguard.faultproxy.faults import Fault
 from tests.support import files_world
 from tests.support.cli_world import CliWorld
+from tests.support.faultproxy.faults import Fault
 
 ANYHOW = "--last-writer-wins"
 

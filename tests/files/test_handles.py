@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from azguard.faultproxy.faults import Fault
 from tests.support import files_world, scripted_service
 from tests.support.cli_world import CliWorld
+from tests.support.faultproxy.faults import Fault
 from tests.support.scripted_service import Answer, Service
 
 _NO_FILE = Answer(404, "ResourceNotFound")

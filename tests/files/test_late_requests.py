@@ -9,12 +9,12 @@ import pytest
 from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
 from azure.storage.fileshare import ShareLeaseClient
 
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Fault, Request
 from azguard.requests.lineage import KEY, Lineage, fresh_op
 from tests.support import files_world
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Fault, Request
 
 _META = "x-ms-meta-"
 _PIECE = 4 * 1024**2

@@ -4,9 +4,9 @@ import uuid
 
 import pytest
 
-from azguard.faultproxy.faults import Fault
 from tests.support import files_world
 from tests.support.cli_world import CliWorld
+from tests.support.faultproxy.faults import Fault
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ import json
 import pytest
 
 from azguard.address import Address, Kind
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Chosen, Fault, Request
 from azguard.requests.lineage import KEY, Lineage
 from tests.support import files_world
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Chosen, Fault, Request
 
 ANYHOW = "--last-writer-wins"
 RACE = "--allow-race"

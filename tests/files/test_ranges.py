@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from azure.storage.fileshare import ShareLeaseClient
 
-from azguard.faultproxy.faults import Fault
 from azguard.files import writes
 from azguard.wire.failures import Broken, BrokenAnswer
 from tests.support import files_world
 from tests.support.cli_world import CliWorld
+from tests.support.faultproxy.faults import Fault
 
 ANYHOW = "--last-writer-wins"
 #: What is written, by the command: its words, its input, and what is in the file of eight times ``a`` then.

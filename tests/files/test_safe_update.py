@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Fault, Request
 from azguard.leases.owners import OWNER
 from tests.support import files_world
 from tests.support.cli_world import CliWorld
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Fault, Request
 
 
 @pytest.fixture

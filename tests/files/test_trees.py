@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Fault, Request
 from tests.support import files_world
 from tests.support.cli_world import CliWorld, Ran
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Fault, Request
 
 ANYHOW = "--last-writer-wins"
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from subprocess import DEVNULL
 
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
-from azguard.faultproxy.proxy import ProxiedAnswer, Request
 from azguard.requests.trace import VARIABLE
 from tests.faults.rules import operation
 from tests.races import lock_section
 from tests.races.lock_history import Ran
 from tests.races.log import run_of
+from tests.support.faultproxy.proxy import ProxiedAnswer, Request
 from tests.support.forked_process import ForkedProcess
 from tests.support.places import REPOSITORY
 

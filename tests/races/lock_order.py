@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from azguard.faultproxy.proxy import ProxiedAnswer
 from tests.faults.rules import operation
 from tests.races.lock_history import Ran, Violation
 from tests.races.lock_section import READER
 from tests.races.log import blob_of, run_of
+from tests.support.faultproxy.proxy import ProxiedAnswer
 
 # The blobs beside a lock: the tickets of its waiters, and one for each reader inside.
 _TICKET = re.compile(r".+![0-9]{10}")

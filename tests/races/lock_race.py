@@ -13,8 +13,6 @@ from pathlib import Path
 from azguard.accounts import account
 from azguard.accounts.endpoints import EMULATOR_KEY
 from azguard.emulators.azurite_process import Azurite
-from azguard.faultproxy import proxy
-from azguard.faultproxy.proxy import Chosen, ProxiedAnswer, Request
 from tests.faults.rules import operation
 from tests.races import lock_history, lock_order, lock_section
 from tests.races.lock_contenders import CONTAINER, Contender, Ground, Killer, Sections
@@ -22,6 +20,8 @@ from tests.races.lock_history import Event, Findings, History, Lease, Ran, Viola
 from tests.races.log import blob_of, run_of
 from tests.races.weather import Weather
 from tests.support import forked
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.proxy import Chosen, ProxiedAnswer, Request
 from tests.traces import records, rules
 
 # Until a lock that has come free is asked for again, and the command is started on a busy machine.

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from azguard.faultproxy.proxy import ProxiedAnswer, Request
 from azguard.requests.lineage import ABSENT, KEY, Lineage, bare
 from tests.races.chain import Kind, Write
+from tests.support.faultproxy.proxy import ProxiedAnswer, Request
 
 # Every process of a race adds ``race/NAME`` to its user agent; those that are not azguard begin with this.
 FOREIGN = "foreign"

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from azguard.emulators.azurite_process import Azurite
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Chosen, Fault, Request
 from azguard.requests.trace import VARIABLE
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Chosen, Fault, Request
 from tests.support.forked_process import ForkedProcess
 from tests.support.lock_world import processes
 from tests.traces import records, rules

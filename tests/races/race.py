@@ -12,7 +12,6 @@ from pathlib import Path
 from azguard.accounts import account
 from azguard.accounts.endpoints import EMULATOR_KEY
 from azguard.emulators.azurite_process import Azurite
-from azguard.faultproxy import proxy
 from azguard.requests.lineage import bare
 from tests.races import calls, history, log
 from tests.races.chain import Final, Violation
@@ -24,6 +23,7 @@ from tests.races.slots import Board, Command, Place, Slot, Worker, queues_in
 from tests.races.trouble import Trouble
 from tests.races.weather import Weather
 from tests.support import forked
+from tests.support.faultproxy import proxy
 from tests.traces import records, rules
 
 # The emulator's garbage collector freezes it, quadratically in the writes it has seen.

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from azure.storage.blob import BlobClient
 
-from azguard.faultproxy import proxy
 from tests.faults.rules import at_random
 from tests.support import thorough
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
+from tests.support.faultproxy import proxy
 from tests.support.forked_process import ForkedProcess
 from tests.support.places import REPOSITORY
 

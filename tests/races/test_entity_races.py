@@ -17,10 +17,10 @@ import pytest
 from azguard.accounts import account
 from azguard.address import Address, Kind
 from azguard.emulators.azurite_process import Azurite
-from azguard.faultproxy import proxy
 from tests.faults.rules import operation
 from tests.races.weather import Weather
 from tests.support import sdk_clients, thorough
+from tests.support.faultproxy import proxy
 from tests.support.forked_process import ForkedProcess
 
 # Many processes that contend: one such race at a time.

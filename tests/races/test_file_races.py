@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from azguard.errors import OutcomeUnknown
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Fault, Request
 from tests.support import files_world, thorough
 from tests.support.cli_world import CliWorld
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Fault, Request
 from tests.support.forked_process import ForkedProcess
 
 pytestmark = [

@@ -3,12 +3,12 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from azguard.faultproxy.proxy import Fault, ProxiedAnswer, Request
 from azguard.requests.lineage import ABSENT, Lineage
 from tests.races import log
 from tests.races.chain import Final, Kind, Violation, Write
 from tests.races.history import End, Findings, History, Told, check
 from tests.support.cases import cases
+from tests.support.faultproxy.proxy import Fault, ProxiedAnswer, Request
 
 A, B, C = "aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb", "cccccccccccccccc"
 

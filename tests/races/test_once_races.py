@@ -26,13 +26,13 @@ from typing import Any
 
 import pytest
 
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Fault
 from tests.faults.rules import at_random
 from tests.support import queue_world, table_world, thorough
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Fault
 from tests.support.forked_process import ForkedProcess
 
 pytestmark = [

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
-from azguard.faultproxy.proxy import Chosen, Fault, ProxiedAnswer, Request
 from tests.faults.rules import operation
 from tests.races.log import FOREIGN, makes_version, run_of
+from tests.support.faultproxy.proxy import Chosen, Fault, ProxiedAnswer, Request
 
 # Half of the faults of writes leave them committed, and unheard of.
 _OF_WRITES = (Fault.DROP, Fault.FAIL_AFTER, Fault.LATE, Fault.HALF, Fault.ZOMBIE, Fault.ZOMBIE, Fault.RESET,

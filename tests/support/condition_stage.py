@@ -19,7 +19,6 @@ from jsonschema import Draft202012Validator
 from azguard.accounts import account
 from azguard.address import Kind, parse
 from azguard.blobs.content import put_blob
-from azguard.faultproxy import proxy
 from azguard.wire import sdk
 from azguard.wire.answers import Answer
 from azguard.wire.client import Limits, NetworkClient
@@ -29,6 +28,7 @@ from tests.support import places
 from tests.support.answering_client import ask
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.evidence import find_operation, find_service
+from tests.support.faultproxy import proxy
 from tests.support.scenarios import Scenario
 
 LEASE = "6dd2b9e3-5c17-4a0e-a2f1-8f4c1b7d9e01"

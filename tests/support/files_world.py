@@ -16,9 +16,9 @@ from typing import Any
 
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.emulators import azurite_process, files_process
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Chosen, Fault, ProxiedAnswer, Request
 from tests.support.cli_world import CliWorld, Ran
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Chosen, Fault, ProxiedAnswer, Request
 from tests.support.forked_process import ForkedProcess
 
 #: Faults that leave something different behind each. FAIL_AFTER leaves what DROP does, and RESET what FAIL_BEFORE does:

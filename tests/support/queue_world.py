@@ -5,9 +5,9 @@ import uuid
 from dataclasses import replace
 from typing import Any
 
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Fault, Request
 from tests.support.cli_world import CliWorld, Ran
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Fault, Request
 
 
 def queue(cli: CliWorld, *messages: str) -> str:

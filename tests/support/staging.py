@@ -6,11 +6,11 @@ from functools import lru_cache
 
 from azguard.accounts import account
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Fault
 from tests.support.cli_world import CliWorld
 from tests.support.condition_stage import Stage
 from tests.support.evidence import find_service
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Fault
 from tests.support.queue_stage import QueueStage
 from tests.support.scenarios import Scenario
 

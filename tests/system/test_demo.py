@@ -14,10 +14,10 @@ from azguard.demo import race, worker
 from azguard.demo.race import CountVerdict
 from azguard.demo.worker import IncrementOutcome, Strategy
 from azguard.emulators.azurite_process import Azurite
-from azguard.faultproxy import proxy
-from azguard.faultproxy.proxy import Fault, Request
 from tests.support.cases import cases
 from tests.support.emulator_world import World, until
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.proxy import Fault, Request
 
 _SHORT = ("--writers", "2", "--increments", "5", "--seed", "1")
 _KEYS = {"name", "expected", "found", "verdict", "unknown", "failed", "seconds", "requests", "dropped"}

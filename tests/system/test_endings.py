@@ -210,7 +210,7 @@ def test_a_signal_while_stdin_is_read_ends_the_run_and_writes_nothing(
 def test_a_signal_while_blocks_are_staged_ends_the_run_at_once_and_commits_nothing(
     cli: CliWorld, number: signal.Signals, code: int
 ) -> None:
-    from azguard.faultproxy import proxy
+    from tests.support.faultproxy import proxy
 
     site, staging, go_on = cli.container(), threading.Event(), threading.Event()
 

@@ -11,9 +11,9 @@ from azure.storage.fileshare import ShareClient
 
 from azguard.emulators.files.__main__ import ACCOUNT, KEY
 from azguard.emulators.files.server import serve
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Chosen, Fault, Request
 from tests.support.emulator_world import until
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Chosen, Fault, Request
 from tests.support.files_emulator import SECRET, FilesEmulator, Reply
 
 _CONTENT = b"what is copied" * 100

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from azguard.emulators.azurite_process import Azurite
-from azguard.faultproxy import proxy
-from azguard.faultproxy.proxy import Fault, Proxy, Request
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.proxy import Fault, Proxy, Request
 
 _LARGE = bytes(range(256)) * 20_000  # 5 MB: more than any buffer on the way
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import IO, Any
 
 from azguard.emulators.azurite_process import Azurite
-from azguard.faultproxy import proxy
 from azguard.requests.deadline import Deadline
 from azguard.updates.local_runs import LocalQueue
 from tests.azurite.safe_update.test_command import address, first_write, through
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.fake_resource import Fault, Store
+from tests.support.faultproxy import proxy
 from tests.support.update_case import Case, others_update, stored
 
 __all__ = ["address"]

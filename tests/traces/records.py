@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from azguard.faultproxy.faults import ProxiedAnswer, Request
 from azguard.requests.lineage import ABSENT, KEY, UNSEEN, Lineage, bare
 from azguard.requests.trace import digest
 from tests.faults.rules import operation
+from tests.support.faultproxy.faults import ProxiedAnswer, Request
 
 _ENTITY = re.compile(r"(\w+)\(PartitionKey='(.*)',RowKey='(.*)'\)")
 _LOOKS = ("HEAD blob", "GET blob", "HEAD container", "GET container")

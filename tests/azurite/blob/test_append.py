@@ -11,8 +11,6 @@ from unittest.mock import patch
 import pytest
 
 from azguard.blobs.content import append_request
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Fault, Request
 from tests.faults.rules import Rule, by_rules
 from tests.support import scripted_service
 from tests.support.blob_world import client as sdk
@@ -20,6 +18,8 @@ from tests.support.blob_world import content
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Fault, Request
 from tests.support.scripted_service import Answer
 
 LOG = {"x-ms-blob-type": "AppendBlob", "ETag": '"0x1"', "Content-Length": "4", "Last-Modified": "Sun, 21 Nov 2026 "

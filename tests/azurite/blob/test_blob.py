@@ -9,11 +9,11 @@ import pytest
 from azguard.accounts.account import Target, from_connection_string
 from azguard.address import parse
 from azguard.blobs.listing import list_blobs
-from azguard.faultproxy import proxy
 from azguard.requests.calls import pages
 from azguard.requests.deadline import Deadline
 from azguard.wire import sdk as clients
 from tests.support.cli_world import CliWorld
+from tests.support.faultproxy import proxy
 
 MD5 = base64.b64encode(hashlib.md5(b"old").digest()).decode()
 LEASE = "0f3c1111-2222-3333-4444-555566667777"

@@ -2,11 +2,11 @@
 
 import pytest
 
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Fault, Request
 from tests.faults.rules import operation
 from tests.support.blob_world import client
 from tests.support.cli_world import CliWorld
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Fault, Request
 
 _ANYHOW = "--last-writer-wins"
 

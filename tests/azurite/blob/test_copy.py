@@ -11,13 +11,13 @@ import pytest
 from azure.storage.blob import BlobSasPermissions, generate_blob_sas
 
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Fault, ProxiedAnswer, Request
 from azguard.requests.lineage import KEY, Lineage
 from tests.faults.rules import operation
 from tests.support.blob_world import client as sdk
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Fault, ProxiedAnswer, Request
 
 PAST, FUTURE = "2001-01-01", "2101-01-01"
 OTHER = "0x8DC1234567890AB"

@@ -12,13 +12,13 @@ from azguard.address import Address, Kind
 from azguard.blobs.updates import BlobContent
 from azguard.documents import edits
 from azguard.emulators.azurite_process import Azurite
-from azguard.faultproxy import proxy
-from azguard.faultproxy.proxy import Fault, Request
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import new_op
 from azguard.updates.plan import UpdatePlan
 from azguard.updates.update import update
 from tests.support.cli_world import CliWorld
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.proxy import Fault, Request
 
 CONTAINER = "empty-when-read"
 

@@ -11,8 +11,6 @@ from azguard.accounts.account import Target, from_connection_string
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.address import Address, Kind
 from azguard.blobs import tags
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Fault, Request
 from azguard.guards import fences
 from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
@@ -20,6 +18,8 @@ from tests.faults.rules import operation
 from tests.support.blob_world import LARGE
 from tests.support.blob_world import client as sdk
 from tests.support.cli_world import CliWorld, Ran
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Fault, Request
 from tests.support.no_records import NoRecords
 
 Steps = Mapping[str, Callable[[], object]]

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from azguard.faultproxy import proxy
 from tests.support import forked
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
+from tests.support.faultproxy import proxy
 
 MIB = 1024 * 1024
 BINARY = bytes(range(256)) * 300 + b"\r\n\x00\xff"

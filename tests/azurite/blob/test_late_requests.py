@@ -10,11 +10,11 @@ from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import BlobClient, BlobServiceClient, ContentSettings
 
 from azguard.blobs.content import page_write
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Fault, Request
 from tests.support import scripted_service
 from tests.support.blob_world import client, make
 from tests.support.cli_world import CliWorld, Ran
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Fault, Request
 from tests.support.scripted_service import Answer
 
 PAGE = 512

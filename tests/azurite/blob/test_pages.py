@@ -7,14 +7,14 @@ from azure.core.exceptions import HttpResponseError
 
 from azguard.blobs.content import page_write
 from azguard.errors import Changed
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Fault, Request
 from azguard.resources import ranges
 from tests.faults.rules import Rule, by_rules
 from tests.support.blob_world import client as sdk
 from tests.support.blob_world import content
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Fault, Request
 
 PAGE = b"p" * 512
 

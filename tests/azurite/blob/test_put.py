@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from azguard.faultproxy import proxy
 from tests.support.blob_world import LARGE
 from tests.support.cli_world import CliWorld
+from tests.support.faultproxy import proxy
 
 MIB = 1024 * 1024
 LEASE = "0f3c1111-2222-3333-4444-555566667777"

@@ -8,11 +8,11 @@ from collections.abc import Callable
 import pytest
 from azure.storage.blob import ContainerClient
 
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Fault, Request
 from tests.faults.rules import operation
 from tests.support.blob_world import client as sdk
 from tests.support.cli_world import CliWorld
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Fault, Request
 
 FUTURE = "2101-01-01"
 OTHER = "0x8DC1234567890AB"

@@ -5,12 +5,12 @@ from collections.abc import Callable
 import pytest
 from azure.storage.blob import ContainerClient
 
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Fault, Request
 from tests.faults.rules import operation
 from tests.support.blob_world import client as sdk
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Fault, Request
 
 INCREMENT = ("--increment", "n", "--snapshot-first")
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from azguard.faultproxy import proxy
 from tests.support.blob_world import LARGE
 from tests.support.blob_world import client as sdk
 from tests.support.cli_world import CliWorld
+from tests.support.faultproxy import proxy
 
 
 @pytest.fixture(params=["AppendBlob", "PageBlob"])

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from azure.storage.blob import BlobClient
 
-from azguard.faultproxy import proxy
 from tests.support.cli_world import CliWorld, Ran
+from tests.support.faultproxy import proxy
 
 
 @pytest.fixture

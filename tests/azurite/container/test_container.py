@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from azguard.faultproxy import proxy
 from tests.support.cli_world import CliWorld
+from tests.support.faultproxy import proxy
 
 LEASE = "0f3c1111-2222-3333-4444-555566667777"
 

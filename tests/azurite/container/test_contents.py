@@ -4,9 +4,9 @@ import uuid
 
 import pytest
 
-from azguard.faultproxy import proxy
 from tests.support import table_world, terminal_world
 from tests.support.cli_world import CliWorld
+from tests.support.faultproxy import proxy
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from azguard.faultproxy import proxy
 from tests.support import table_world
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
+from tests.support.faultproxy import proxy
 
 OLD = "W/\"datetime'2001-01-01T00%3A00%3A00.0000000Z'\""
 

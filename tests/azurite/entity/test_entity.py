@@ -11,7 +11,6 @@ from azguard.accounts import account
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import LockLost
-from azguard.faultproxy import proxy
 from azguard.leases import state
 from azguard.leases.owners import Owner
 from azguard.locks import environment
@@ -25,6 +24,7 @@ from tests.support import forked, table_world
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
+from tests.support.faultproxy import proxy
 from tests.support.table_world import properties
 
 

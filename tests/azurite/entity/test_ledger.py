@@ -8,12 +8,12 @@ from urllib.parse import unquote
 import pytest
 from azure.data.tables import TableClient, UpdateMode
 
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Chosen, Decide, Fault, Request
 from azguard.tables.updates import PREFIX
 from tests.faults.rules import Rule, by_rules, operation
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Chosen, Decide, Fault, Request
 from tests.support.table_world import port, properties, stored, table, through
 
 SILENCE = {"AZGUARD_WRITE_TIMEOUT": "1s"}

@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 from azguard.accounts.account import Target, emulator
 from azguard.address import Address, Kind
-from azguard.faultproxy import proxy
-from azguard.faultproxy.proxy import Fault, Request
 from azguard.requests.deadline import Deadline
 from azguard.tables.entities import (
     Stored,
@@ -28,6 +26,8 @@ from azguard.tables.entities import (
 from tests.support import table_world, thorough
 from tests.support.cli_world import CliWorld
 from tests.support.entity_strategies import entities, keys
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.proxy import Fault, Request
 
 WHOLE: dict[str, Any] = {
     "s": "0152", "empty": "", "ok": True, "i": -(2**31),

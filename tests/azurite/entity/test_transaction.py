@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Fault, Request
 from azguard.requests.lineage import KEY, Lineage
 from tests.support import table_world
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Fault, Request
 from tests.support.table_world import properties, stored
 
 OLD = "W/\"datetime'2020-01-01T00%3A00%3A00.0000000Z'\""

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Decide, Fault, Request
 from azguard.leases.owners import OWNER, SERVICE_CLOCK, Owner
 from tests.support import terminal_world
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Decide, Fault, Request
 
 A, B = "aaaaaaaa-0000-4000-8000-000000000000", "bbbbbbbb-0000-4000-8000-000000000000"
 LONG_AGO = datetime.now(UTC) - timedelta(hours=3)

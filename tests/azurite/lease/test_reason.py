@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Decide, Fault, Request
 from azguard.leases.owners import OWNER
 from azguard.requests.lineage import KEY, Lineage
 from tests.faults.rules import operation
 from tests.support.cli_world import CliWorld, Ran
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Decide, Fault, Request
 
 A, B = "aaaaaaaa-0000-4000-8000-000000000000", "bbbbbbbb-0000-4000-8000-000000000000"
 WHY = "migration of the schema"

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Decide, Fault, Request
 from tests.faults.rules import Rule, by_rules, operation
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Decide, Fault, Request
 from tests.support.lock_world import Locks
 
 

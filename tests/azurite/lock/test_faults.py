@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from azure.storage.blob import BlobLeaseClient
 
-from azguard.faultproxy import proxy
-from azguard.faultproxy.proxy import Chosen, Fault, Request
 from tests.faults.rules import operation
 from tests.support.cli_world import CliWorld, Ran, command
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.proxy import Chosen, Fault, Request
 from tests.support.lock_world import Locks, locks
 
 # The requests of a run, in their order; the renewal is the one that a short lease needs while its command runs.

@@ -10,11 +10,11 @@ import pytest
 from azure.storage.blob import ContainerSasPermissions, generate_container_sas
 
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Chosen
 from azguard.leases.owners import OWNER, TICKET
 from azguard.locks.queue import DEAD_SECONDS
 from azguard.times import iso
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Chosen
 from tests.support.lock_world import Locks
 
 HOURS = 7200

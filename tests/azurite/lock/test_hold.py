@@ -12,12 +12,12 @@ from typing import Any
 import jsonschema
 import pytest
 
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Fault
 from tests.faults.rules import Rule, by_rules
 from tests.support import places
 from tests.support.cli_world import Ran, command
 from tests.support.emulator_world import until
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Fault
 from tests.support.lock_world import NOTHING, Locks, break_now, call, hold, is_gone, now
 
 ENDS_SECONDS = 20.0

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Chosen, Fault, Request
 from tests.faults.rules import operation
 from tests.support.emulator_world import until
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Chosen, Fault, Request
 from tests.support.lock_world import Locks
 
 MINE, OTHER = {"AZGUARD_SCOPE": "mine"}, {"AZGUARD_SCOPE": "other"}

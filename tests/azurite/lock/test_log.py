@@ -14,8 +14,6 @@ from azure.core.exceptions import HttpResponseError
 from azguard.accounts import account
 from azguard.accounts.account import Target
 from azguard.address import parse
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Fault, Request
 from azguard.leases.owners import Owner
 from azguard.locks import log
 from azguard.locks.log import LogLine
@@ -23,6 +21,8 @@ from azguard.requests.calls import CallOutcome, CallResult
 from tests.faults.rules import operation
 from tests.support import places
 from tests.support.emulator_world import until
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Fault, Request
 from tests.support.lock_world import Locks, break_now, is_gone
 
 SCHEMAS = json.loads((places.SCHEMAS / "results.json").read_text())

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 from azure.storage.blob import BlobLeaseClient
 
-from azguard.faultproxy import proxy
-from azguard.faultproxy.proxy import Chosen, Fault, Request
 from tests.faults.rules import operation
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.proxy import Chosen, Fault, Request
 from tests.support.lock_world import Contender, Locks, Working, is_gone, locks, now
 from tests.support.pages import Page
 from tests.support.places import REPOSITORY

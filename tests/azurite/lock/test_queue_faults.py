@@ -16,8 +16,6 @@ import pytest
 from azguard.accounts import account
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
-from azguard.faultproxy import proxy
-from azguard.faultproxy.proxy import Chosen, Fault, Request
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions
 from azguard.leases.owner_records import Moved
@@ -31,6 +29,8 @@ from azguard.wire import sdk
 from tests.faults.rules import operation
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.proxy import Chosen, Fault, Request
 from tests.support.no_records import NoRecords
 
 MAKE, SIGN, DELETE = "PUT blob", "PUT properties", "DELETE blob"

@@ -8,13 +8,13 @@ import threading
 
 import pytest
 
-from azguard.faultproxy import proxy
 from azguard.processes import forked
 from azguard.processes.forked import Forked
 from azguard.processes.guardian import Ended, Guardian
 from tests.faults.rules import operation
 from tests.support.cli_world import command
 from tests.support.emulator_world import until
+from tests.support.faultproxy import proxy
 from tests.support.lock_world import NOTHING, Locks, is_gone, worker
 
 

@@ -16,14 +16,14 @@ from azguard import address
 from azguard.accounts import account
 from azguard.accounts.account import Target
 from azguard.address import Kind
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Fault, Request
 from azguard.leases import state as lease_state
 from azguard.locks.held_lock import OverdueLock
 from azguard.requests.calls import ServiceClock
 from azguard.requests.deadline import Deadline
 from azguard.times import iso
 from tests.faults.rules import Rule, by_rules
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Fault, Request
 from tests.support.lock_world import NOTHING, Locks, break_now, call
 
 REASON = ("--reason", "incident 4711")

@@ -13,10 +13,10 @@ import pytest
 from azure.storage.blob import BlobLeaseClient, ContainerSasPermissions, generate_container_sas
 
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
-from azguard.faultproxy import proxy
 from tests.faults.rules import operation
 from tests.support import stand_in_terraform
 from tests.support.emulator_world import until
+from tests.support.faultproxy import proxy
 from tests.support.lock_world import Locks
 
 # Another Terraform on this machine keeps a lock from being released, one of another test too.

@@ -5,9 +5,9 @@ import uuid
 
 import pytest
 
-from azguard.faultproxy import proxy
 from tests.support import forked
 from tests.support.cli_world import CliWorld, Ran
+from tests.support.faultproxy import proxy
 
 LEASE = "0f3c1111-2222-3333-4444-555566667777"
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Fault
 from tests.support import scripted_service, table_world
 from tests.support.cli_world import CliWorld, Ran
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Fault
 from tests.support.scripted_service import Answer
 
 SKIP = ("--if-exists", "skip")

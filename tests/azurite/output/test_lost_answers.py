@@ -5,10 +5,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from azguard.faultproxy import proxy
-from azguard.faultproxy.proxy import Fault, Request
 from tests.support.blob_world import LARGE, client
 from tests.support.cli_world import CliWorld
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.proxy import Fault, Request
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from azguard.faultproxy.faults import Fault
 from tests.support import queue_world
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
+from tests.support.faultproxy.faults import Fault
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from azure.core.exceptions import ResourceNotFoundError
 from azure.storage.queue import QueueSasPermissions, generate_queue_sas
 
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Fault, Request
 from tests.support import queue_world
 from tests.support.cli_world import CliWorld, Ran
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Fault, Request
 
 if TYPE_CHECKING:
     from tests.support.forked_process import ForkedProcess

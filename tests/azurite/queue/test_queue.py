@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from azguard.faultproxy.faults import Fault
 from azguard.requests.lineage import KEY, Lineage
 from tests.support import queue_world
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
+from tests.support.faultproxy.faults import Fault
 
 WRITTEN = {"etag": None, "last_modified": None, "attempts": 1, "conflicts": 0, "outcome": "committed"}
 READERS = {"start": "2026-01-01T00:00:00.0000000Z", "expiry": "2027-01-01T00:00:00.1234567Z", "permission": "rp"}

@@ -21,8 +21,8 @@ from azure.storage.blob import BlobClient, BlobSasPermissions, generate_blob_sas
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.cache.etag_cache import EtagCache
 from azguard.emulators.azurite_process import Azurite
-from azguard.faultproxy import proxy
 from tests.support.cli_world import CliWorld, Ran
+from tests.support.faultproxy import proxy
 
 PYTHON = sys.executable
 INCREMENT = (PYTHON, "-c", "import json, sys; c = json.load(sys.stdin); c['n'] += 1; json.dump(c, sys.stdout)")

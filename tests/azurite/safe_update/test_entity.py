@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Fault, Request
 from tests.faults.rules import Rule, by_rules, operation
 from tests.support.cli_world import CliWorld
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Fault, Request
 from tests.support.table_world import etag, port, properties, stored, table, through
 
 PYTHON = sys.executable

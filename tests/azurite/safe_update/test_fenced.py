@@ -12,8 +12,6 @@ from azguard.address import Address, Kind
 from azguard.blobs.metadata import BlobMetadata
 from azguard.blobs.updates import BlobContent
 from azguard.errors import BadRequest, LockLost, NotFound
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Fault, Request
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import new_op
 from azguard.updates.plan import UpdatePlan, UpdateResult
@@ -22,6 +20,8 @@ from azguard.wire import sdk
 from tests.faults.rules import operation
 from tests.support.blob_world import LARGE
 from tests.support.cli_world import CliWorld, Ran
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Fault, Request
 
 OP = new_op(b"ours ours ours")
 

@@ -13,11 +13,11 @@ import pytest
 from azure.data.tables import TableClient, UpdateMode
 
 from azguard.cli.output.results import Output
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Chosen, Fault, Request
 from tests.faults.rules import operation
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Chosen, Fault, Request
 from tests.support.table_world import port, table, through
 
 NEW = "PartitionKey eq 'eu' and status eq 'new'"

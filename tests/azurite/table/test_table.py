@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from azguard.faultproxy import proxy
-from azguard.faultproxy.proxy import Fault, Request
 from tests.support import table_world
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.proxy import Fault, Request
 
 WRITTEN = {"etag": None, "last_modified": None, "attempts": 1, "conflicts": 0, "outcome": "committed"}
 READERS = {"start": "2026-01-01T00:00:00.0000000Z", "expiry": "2027-01-01T00:00:00.1234567Z", "permission": "r"}

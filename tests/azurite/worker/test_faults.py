@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Fault, Request
-from azguard.faultproxy.proxy import Chosen
 from tests.support import queue_world
 from tests.support.cli_world import CliWorld, Ran
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Fault, Request
+from tests.support.faultproxy.proxy import Chosen
 
 RECEIVE, HIDE, DELETE, POISON, CREATE = "receive", "hide", "delete", "poison", "create"
 FAULTS = [Fault.DROP, Fault.FAIL_AFTER, Fault.RESET, Fault.HALF, Fault.FAIL_BEFORE, Fault.REPLAYED, Fault.LATE]

@@ -13,14 +13,14 @@ import pytest
 from azguard.accounts.account import Target, emulator
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, Changed, ConfigError, NotFound, OutcomeUnknown
-from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Chosen, Fault, Request
 from azguard.requests.deadline import Deadline
 from azguard.worker.once import OnceClaim, OnceTable
 from azguard.worker.settings import DoneBefore, HeldByAnother, MessageFacts
 from tests.faults.rules import operation
 from tests.support import table_world
 from tests.support.cli_world import CliWorld
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Chosen, Fault, Request
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 MESSAGE = MessageFacts("jobs", "message-1", 1, NOW, NOW)

@@ -1,6 +1,0 @@
-"""A proxy that loses, delays, cuts and repeats what passes through it. Imports nothing of azguard.
-
-``proxy``          the proxy
-``connection``     one connection through it
-``faults``         the faults, and what is known about a request afterwards
-"""
