@@ -328,7 +328,7 @@ def build_headers(operation: Operation, given: Mapping[str, Any]) -> tuple[dict[
 
 def _name_header(operation: Operation, header: str) -> str:
     """Return a header by its name for files, which is that for blobs without the word."""
-    return header.replace("x-ms-blob-", "x-ms-") if operation.name.startswith("file.") else header
+    return header.replace("x-ms-blob-", "x-ms-") if operation.noun == "file" else header
 
 
 def _spell(value: object) -> str:

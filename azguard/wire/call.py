@@ -29,7 +29,8 @@ SERVICE_HEADERS = {
         "Accept": "application/json;odata=minimalmetadata",
     },
 }
-_RESTYPES = {Kind.CONTAINER: "container", Kind.SHARE: "share", Kind.DIR: "directory"}
+# What the service is told of, where its URL could be that of something else.
+_RESTYPES = ("container", "share", "directory")
 _READS = ("GET", "HEAD")
 
 
@@ -57,8 +58,9 @@ def call(
     if http is None:
         raise TypeError(f"{operation.name} has no form of its own")
     sent, query = build_headers(operation, given)
-    url = build_url(target, http, query)
-    response = _exchange(target, http.method, url, {**dict(http.headers), **sent, **(headers or {})}, body, timeouts)
+    url = build_url(target, operation, query)
+    every = {**_speak_of_files(target, operation), **dict(http.headers), **sent, **(headers or {})}
+    response = _exchange(target, http.method, url, every, body, timeouts)
     if hear is not None:
         hear(response)
     if response.status_code not in http.ok:
@@ -77,15 +79,15 @@ def locate(endpoint: str, address: Address) -> str:
     return "/".join([endpoint, *parts])
 
 
-def build_url(target: Target, http: Http, query: list[tuple[str, str]]) -> str:
+def build_url(target: Target, operation: Operation, query: list[tuple[str, str]]) -> str:
     """Return the URL of a request without what proves the caller's identity."""
-    address = target.address
+    address, http = target.address, operation.http or Http("")
     asked = [*http.query, *query]
     if http.path is not None:
         url = f"{target.endpoint}/{http.path.format(name=quote(address.container, safe='$'))}"
     else:
         url = locate(target.endpoint, address)
-        asked += [("restype", _RESTYPES[address.kind])] if address.kind in _RESTYPES else []
+        asked += [("restype", operation.noun)] if operation.noun in _RESTYPES else []
     if address.snapshot is not None:
         asked.append(("sharesnapshot" if target.kind.service == "file" else "snapshot", address.snapshot))
     if address.version is not None:
@@ -102,7 +104,6 @@ def _exchange(
     sender, limits = client.find_client(account), client.choose_limits(timeouts)
     sent = {
         **SERVICE_HEADERS[service],
-        **_speak_of_files(target),
         REQUEST_ID: str(uuid.uuid4()),
         "User-Agent": f"azguard/{__version__}",
         **headers,
@@ -118,12 +119,12 @@ def _exchange(
     return Response(SentRequest(method, url, sent), *reply)
 
 
-def _speak_of_files(target: Target) -> dict[str, str]:
+def _speak_of_files(target: Target, operation: Operation) -> dict[str, str]:
     """Return what the service of files is told beyond others: how names are meant, and by which right of a login."""
     if target.kind.service != "file":
         return {}
     # The service drops a dot at the end of a name, and so takes the name for another one, unless it is told.
-    dots = {"x-ms-allow-trailing-dot": "true"} if target.kind in (Kind.FILE, Kind.DIR) else {}
+    dots = {} if operation.noun == "share" else {"x-ms-allow-trailing-dot": "true"}
     return dots | ({"x-ms-file-request-intent": "backup"} if target.account.auth is Auth.LOGIN else {})
 
 

@@ -69,10 +69,9 @@ def _contradict(operation: Operation) -> Iterator[Contradiction]:
 
 def why_not(operation: Operation, condition: Condition) -> str:
     """Return, in one sentence without its full stop, why the operation does not honour the condition."""
-    service = operation.name.partition(".")[0]
-    if service in ("share", "directory", "file"):
+    if operation.noun in ("share", "directory", "file"):
         return "Azure Files evaluates no conditions, neither on reads nor on writes"
-    if service == "queue":
+    if operation.noun == "queue":
         return _with_remark(operation, "the Queue service has no ETags and evaluates no conditions")
     if operation.write is Write.CREATES and condition is Condition.IF_NONE_MATCH:
         return f"{operation.title} never replaces anything, so it needs no create-only condition"

@@ -130,6 +130,11 @@ class Operation(NamedTuple):
     http: Http | None = None
 
     @property
+    def noun(self) -> str:
+        """Return the kind of resource that it is on."""
+        return self.name.partition(".")[0]
+
+    @property
     def writes(self) -> bool:
         """Return whether it changes the state of the service, so that it must never be repeated blindly."""
         return self.write is not Write.NO

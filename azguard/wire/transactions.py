@@ -67,7 +67,7 @@ def _build(boundary: str, number: int, part: TransactionPart) -> bytes:
         "Content-Transfer-Encoding: binary",
         f"Content-ID: {number}",
         "",
-        f"{http.method} {build_url(part.target, http, query)} HTTP/1.1",
+        f"{http.method} {build_url(part.target, part.operation, query)} HTTP/1.1",
         *(f"{name}: {value}" for name, value in headers.items()),
         "",
         "",

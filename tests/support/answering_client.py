@@ -61,4 +61,5 @@ def ask(
         Refusal: the service refused it.
     """
     http = Http(method, tuple((query or {}).items()), ok=frozenset(range(200, 400)))
-    return call(Operation(Write.FREE, "test", "", http=http), Target(account, address), {}, headers=headers, body=body)
+    operation = Operation(Write.FREE, f"{address.kind.noun}.test", "", http=http)
+    return call(operation, Target(account, address), {}, headers=headers, body=body)
