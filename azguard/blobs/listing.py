@@ -85,7 +85,7 @@ def _describe_blob(address: Address, found: Any, *, deleted: bool = False) -> Bl
         created=found.creation_time,
         **describe_content(found),
         blob_type=type_of(found),
-        tier=found.blob_tier,
+        tier=found.access_tier,
         tag_count=found.tag_count,
         snapshot=address.snapshot,
         version_id=found.version_id,

@@ -28,6 +28,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, verdict_from_lineage, with_lineage
 from azguard.requests.results import MetadataShown
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
+from azguard.resources import parts
 from azguard.resources.properties import ContentHeaders
 from azguard.updates.compared import ComparedMetadata, StampedMetadata
 from azguard.updates.resource import CommittedVersion, CurrentVersion
@@ -73,7 +74,7 @@ def replace_all(
         stamped = _add_own_keys(metadata, found.metadata or {}, op, found.etag)
         request = WriteRequest[Mapping[str, Any]](
             target=target,
-            send=lambda: properties.set_metadata(target, stamped, under, deadline),
+            send=lambda: parts.send_metadata(target, stamped, under, deadline),
             look=lambda patience: _find_outcome(target, op, found, stamped, patience),
             expected_etag=under.expected_etag,
             op=op,
@@ -136,7 +137,7 @@ def replace_container_metadata(
     stamped = _add_own_keys(wanted, found.metadata or {}, op, found.etag)
     request = WriteRequest[Mapping[str, Any]](
         target=target,
-        send=lambda: properties.set_metadata(target, stamped, conditions, deadline),
+        send=lambda: parts.send_metadata(target, stamped, conditions, deadline),
         look=lambda patience: find_outcome(target, op, stamped, patience),
         # Nothing keeps a copy that comes late from undoing what another writes meanwhile.
         resend=False,
@@ -219,6 +220,4 @@ class ContainerMetadata(ComparedMetadata):
 
     def send(self, stamped: Mapping[str, str], lease_id: str | None, deadline: Deadline) -> CommittedVersion:
         """Send Set Container Metadata once."""
-        return CommittedVersion.of(
-            properties.set_metadata(self.target, stamped, Conditions(lease_id=lease_id), deadline)
-        )
+        return CommittedVersion.of(parts.send_metadata(self.target, stamped, Conditions(lease_id=lease_id), deadline))

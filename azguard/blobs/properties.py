@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from azguard.accounts.account import Target
-from azguard.address import Kind
 from azguard.errors import AzguardError, Changed, Gone, NotFound
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import read, write_timeouts
@@ -15,8 +14,7 @@ from azguard.wire import xml
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
 from azguard.wire.failures import Unreadable
-from azguard.wire.operations.blobs import BLOB_GET_PROPERTIES, BLOB_GET_TAGS, BLOB_SET_METADATA, BLOB_SET_TAGS
-from azguard.wire.operations.containers import CONTAINER_SET_METADATA
+from azguard.wire.operations.blobs import BLOB_GET_PROPERTIES, BLOB_GET_TAGS, BLOB_SET_TAGS
 from azguard.wire.rows import Condition
 
 
@@ -73,12 +71,6 @@ def _parse_tags(answer: Answer) -> dict[str, str]:
     if tags is None:
         raise Unreadable("the answer is no list of tags")
     return {each.findtext("Key") or "": each.findtext("Value") or "" for each in tags}
-
-
-def set_metadata(target: Target, stamped: Mapping[str, str], under: Conditions, deadline: Deadline) -> Answer:
-    """Replace the metadata of a blob or a container by one request, and return its answer."""
-    operation = CONTAINER_SET_METADATA if target.kind is Kind.CONTAINER else BLOB_SET_METADATA
-    return call(operation, target, write_timeouts(deadline), headers=under.request_headers, metadata=stamped)
 
 
 def describe_conflict(error: Changed, target: Target, deadline: Deadline) -> Changed:
@@ -166,4 +158,4 @@ def has_metadata(found: Any, wanted: Mapping[str, str]) -> bool:
 
 def find_chosen_tier(found: Any) -> str | None:
     """Return a blob's tier, or None where it is the account's default."""
-    return None if found.blob_tier_inferred else name_of(found.blob_tier)
+    return None if found.blob_tier_inferred else name_of(found.access_tier)

@@ -17,6 +17,7 @@ from azguard.guards.versions import quote_etag
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage
+from azguard.resources import parts
 from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion, Leasable
 from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_LEASE_ACQUIRE, BLOB_LEASE_RELEASE
@@ -109,9 +110,7 @@ class LeasableBlob(ABC):
         deadline: Deadline,
     ) -> CommittedVersion:
         stamped = add_lineage(metadata, state, lineage)
-        return CommittedVersion.of(
-            properties.set_metadata(self.target, stamped, _condition_on(state, lease_id), deadline)
-        )
+        return CommittedVersion.of(parts.send_metadata(self.target, stamped, _condition_on(state, lease_id), deadline))
 
 
 class _Preserved(NamedTuple):

@@ -1,4 +1,4 @@
-"""Directories: thin calls into the SDK, frozen values out. They have versions, and no leases to keep them."""
+"""Directories: requests in, frozen values out. They have versions, and no leases to keep them."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,7 +21,8 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.results import WOULD_RENAME, Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.wire import sdk
+from azguard.wire.call import call
+from azguard.wire.operations.shares import DIRECTORY_CREATE, DIRECTORY_DELETE
 
 # Bounded: the refusal is known already.
 _ASK_SECONDS = 3.0
@@ -35,11 +36,10 @@ def create(target: Target, metadata: Mapping[str, str], deadline: Deadline, op: 
         NotFound: there is no share or directory that it could be in.
     Source: https://learn.microsoft.com/rest/api/storageservices/create-directory
     """
-    client = sdk.directory(target.account, target.address)
     stamped = {**metadata, KEY: str(Lineage().after(op, None))}
     request = WriteRequest[Any](
         target=target,
-        send=lambda: client.create_directory(metadata=stamped, **write_timeouts(deadline)),
+        send=lambda: call(DIRECTORY_CREATE, target, write_timeouts(deadline), metadata=stamped),
         look=lambda patience: shares.find_create_outcome(target, op, patience),
     )
     settled = send_until_settled(request, deadline)
@@ -66,11 +66,10 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Writte
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-directory
     """
     before = require_version(target, conditions, deadline)
-    client = sdk.directory(target.account, target.address)
     write = FileWrite(
         target=target,
         conditions=conditions,
-        send=lambda _, patience: client.delete_directory(**write_timeouts(patience)),
+        operation=DIRECTORY_DELETE,
         is_delete=True,
         before=before,
     )

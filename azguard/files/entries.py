@@ -11,16 +11,17 @@ from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.guards.versions import quote_etag
 from azguard.leases.owners import OWNER
-from azguard.requests.calls import page_timeouts, pages
+from azguard.requests.calls import walk_pages
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
 from azguard.requests.results import MetadataShown, Shown
 from azguard.resources.properties import ContentShown, CopyShown, LeaseShown, describe_content
-from azguard.wire import sdk
+from azguard.wire.items import Listed
+from azguard.wire.operations.shares import DIRECTORY_LIST
 
 _OWN = (KEY, OWNER)
 _PAGE = 5000
-_INCLUDED = ["timestamps", "Etag", "Attributes", "PermissionKey"]
+_INCLUDED = "timestamps,Etag,Attributes,PermissionKey"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +93,6 @@ def describe_file(address: Address, found: Any) -> FileShown:
 def _describe_one(address: Address, found: Any) -> dict[str, Any]:
     return {
         **_describe(address, found),
-        **{name: found[name] for name in ("attributes", "created", "written", "changed")},
         "name": address.path.rpartition("/")[2],
         "share": address.container,
         "parent_id": found.parent_id,
@@ -100,17 +100,12 @@ def _describe_one(address: Address, found: Any) -> dict[str, Any]:
     }
 
 
-def _describe_entry(address: Address, found: Any) -> EntryListed:
-    """Return one item of the SDK's listing as a plain value."""
+def _describe_entry(address: Address, found: Listed) -> EntryListed:
     return EntryListed(
         **_describe(address, found),
-        attributes=found.file_attributes,
-        created=found.creation_time,
-        written=found.last_write_time,
-        changed=found.change_time,
         name=found.name,
         type=address.kind.value,
-        content_length=None if found.is_directory else found.size,
+        content_length=None if address.kind is Kind.DIR else found.size,
     )
 
 
@@ -119,6 +114,10 @@ def _describe(address: Address, found: Any) -> dict[str, Any]:
         "address": str(address),
         "etag": quote_etag(found.etag) if found.etag else None,
         "last_modified": found.last_modified,
+        "attributes": found.attributes,
+        "created": found.created,
+        "written": found.written,
+        "changed": found.changed,
         "permission_key": found.permission_key,
         "file_id": found.file_id,
     }
@@ -139,23 +138,29 @@ def list_entries(
     Source: https://learn.microsoft.com/rest/api/storageservices/list-directories-and-files
     """
     address = target.address
-    found = sdk.directory(target.account, address).list_directories_and_files(
-        name_starts_with=prefix,
+    most = _PAGE if limit is None or kind is not None else min(limit, _PAGE)
+    pages = walk_pages(
+        DIRECTORY_LIST,
+        target,
+        deadline,
+        "Entries",
+        "Directory",
+        "File",
+        prefix=prefix,
         include=_INCLUDED,
-        include_extended_info=True,
-        results_per_page=_PAGE if limit is None or kind is not None else min(limit, _PAGE),
-        **page_timeouts(deadline),
+        maxresults=most,
     )
     start = f"{address.path}/" if address.path else ""
     every = (
         _describe_entry(
             Address(
-                Kind.DIR if item.is_directory else Kind.FILE,
+                Kind.DIR if item.tag == "Directory" else Kind.FILE,
                 (address.container, start + item.name),
                 address.snapshot,
             ),
             item,
         )
-        for item in pages(found, target, deadline)
+        for page in pages
+        for item in page.items
     )
     yield from islice((each for each in every if kind is None or each.type == kind), limit)

@@ -20,12 +20,10 @@ from azguard.files.writes import FileWrite, Held
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write
 from azguard.leases import actions
-from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.wire.call import call
 from azguard.wire.operations.shares import FILE_DELETE
 
 
@@ -52,7 +50,7 @@ def delete(target: Target, conditions: Conditions, guarding_by: Guarding, deadli
     write = FileWrite(
         target=target,
         conditions=conditions,
-        send=lambda headers, patience: call(FILE_DELETE, target, write_timeouts(patience), headers=headers),
+        operation=FILE_DELETE,
         is_delete=True,
     )
     return guarding.perform(write, guarding_by, deadline)

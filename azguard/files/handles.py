@@ -3,24 +3,26 @@
 No request goes before these, because a path in delete pending answers no other.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.errors import AzguardError, Locked, NotFound
-from azguard.requests.calls import page_timeouts, pages, write_timeouts
+from azguard.requests.calls import walk_pages, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import translate
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.times import iso
-from azguard.wire import sdk
+from azguard.wire.call import call
+from azguard.wire.items import Listed
+from azguard.wire.operations.shares import FILE_FORCE_CLOSE_HANDLES, FILE_LIST_HANDLES
 
 E = TypeVar("E", bound=AzguardError)
 _REASONS = ("file_is_open", "file_delete_pending")
@@ -29,6 +31,8 @@ _ASKED = "handles_not_listed"
 # Bounded: the refusal is known already.
 _ASK_SECONDS = 3.0
 _SHOWN = 5
+# The id that names all handles.
+_EVERY = "*"
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,13 @@ class HandlesClosed:
     conflicts: int = 0
 
 
+class _Closed(NamedTuple):
+    """How many handles were closed, and how many could not be."""
+
+    closed: int
+    failed: int
+
+
 def list_handles(target: Target, deadline: Deadline, *, recursive: bool = False, limit: int | None) -> Iterator[Handle]:
     """Yield the handles on a file, a directory or the root of a share; ``recursive`` those on all below it, too.
 
@@ -84,11 +95,10 @@ def list_handles(target: Target, deadline: Deadline, *, recursive: bool = False,
         NotFound: there is nothing at that path.
     Source: https://learn.microsoft.com/rest/api/storageservices/list-handles
     """
-    settings = {"results_per_page": limit, **page_timeouts(deadline)}
-    found = _client(target).list_handles(recursive=recursive or None, **settings)
-    share = target.address.container
-    for item in islice(pages(found, target, deadline), limit):
-        yield _describe(share, item)
+    asked = {"recursive": _flag(on=recursive), "maxresults": limit}
+    pages = walk_pages(FILE_LIST_HANDLES, target, deadline, "Entries", "Handle", **asked)
+    for item in islice((item for page in pages for item in page.items), limit):
+        yield _describe(target.address.container, item)
 
 
 def close(target: Target, handle_id: str | None, deadline: Deadline, *, recursive: bool = False) -> HandlesClosed:
@@ -103,23 +113,16 @@ def close(target: Target, handle_id: str | None, deadline: Deadline, *, recursiv
         OutcomeUnknown: no answer came until the deadline.
     Source: https://learn.microsoft.com/rest/api/storageservices/force-close-handles
     """
-    client = _client(target)
-
-    def send() -> Mapping[str, int]:
-        timeouts = write_timeouts(deadline)
-        if handle_id is not None:
-            return dict(client.close_handle(handle_id, **timeouts))
-        return dict(client.close_all_handles(recursive=recursive or None, **timeouts))
-
-    request = WriteRequest[Mapping[str, int]](
+    asked = {"handle_id": handle_id or _EVERY, "recursive": _flag(on=recursive and handle_id is None)}
+    request = WriteRequest[_Closed](
         target=target,
-        send=send,
+        send=lambda: _send_close(target, asked, deadline),
         look=lambda _: Finding(Verdict.NOT_YET),
         is_idempotent=True,
         judge_refusal=_judge_refusal,
     )
     settled = send_until_settled(request, deadline)
-    closed, failed = settled.answer["closed_handles_count"], settled.answer["failed_handles_count"]
+    closed, failed = settled.answer
     is_known = not settled.doubts
     return HandlesClosed(
         address=str(target.address),
@@ -131,27 +134,38 @@ def close(target: Target, handle_id: str | None, deadline: Deadline, *, recursiv
     )
 
 
-def _judge_refusal(refusal: AzguardError, found: Finding[Mapping[str, int]]) -> Finding[Mapping[str, int]]:
+def _send_close(target: Target, asked: dict[str, Any], deadline: Deadline) -> _Closed:
+    """Close handles, by as many requests as the service takes for them: its answer says where the next one begins."""
+    closed, failed, marker = 0, 0, None
+    while True:
+        answer = call(FILE_FORCE_CLOSE_HANDLES, target, write_timeouts(deadline), **asked, marker=marker)
+        closed += answer.handles_closed or 0
+        failed += answer.handles_failed or 0
+        marker = answer.next_marker
+        if not marker:
+            return _Closed(closed, failed)
+
+
+def _judge_refusal(refusal: AzguardError, found: Finding[_Closed]) -> Finding[_Closed]:
     """Return that it is done if the path is gone after a lost answer: a file in delete pending goes with its handle."""
     if isinstance(refusal, NotFound):
-        return Finding(Verdict.COMMITTED, {"closed_handles_count": 0, "failed_handles_count": 0})
+        return Finding(Verdict.COMMITTED, _Closed(0, 0))
     return found
 
 
-def _client(target: Target) -> Any:
-    # The service takes the same requests for files and directories; the client of directories can ask for all below.
-    return sdk.directory(target.account, target.address)
+def _flag(*, on: bool) -> str | None:
+    return "true" if on else None
 
 
-def _describe(share: str, found: Any) -> Handle:
+def _describe(share: str, found: Listed) -> Handle:
     return Handle(
-        handle_id=found.id,
-        path=f"{share}/{found.path}" if found.path else share,
-        client=found.client_ip,
-        client_name=found.client_name or None,
-        access=tuple(found.access_rights or ()),
-        opened=found.open_time,
-        reconnected=found.last_reconnect_time,
+        handle_id=found.handle_id,
+        path=f"{share}/{found.name}" if found.name else share,
+        client=found.client,
+        client_name=found.client_name,
+        access=found.access,
+        opened=found.opened,
+        reconnected=found.reconnected,
         session_id=found.session_id,
         file_id=found.file_id,
         parent_id=found.parent_id,

@@ -14,13 +14,21 @@ from azguard.files.writes import FileWrite, Held
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
 from azguard.leases.owners import OF_LOCK, OWNER
-from azguard.requests.calls import read, write_timeouts
+from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op, with_lineage
 from azguard.requests.results import MetadataShown, Written
 from azguard.requests.service_errors import build_unreadable
+from azguard.resources import parts
 from azguard.resources.properties import ContentHeaders
-from azguard.wire import sdk
+from azguard.wire import xml
+from azguard.wire.call import call
+from azguard.wire.operations.shares import (
+    DIRECTORY_SET_PROPERTIES,
+    FILE_SET_PROPERTIES,
+    SHARE_GET_STATS,
+    SHARE_SET_PROPERTIES,
+)
 
 
 @dataclass(frozen=True)
@@ -32,23 +40,6 @@ class SmbProperties:
     written: str | None = None
     changed: str | None = None
     permission_key: str | None = None
-
-    def for_sdk(self) -> Mapping[str, Any]:
-        """Return the arguments of the SDK's."""
-        return {
-            "file_attributes": self.attributes,
-            "file_creation_time": self.created,
-            "file_last_write_time": self.written,
-            "permission_key": self.permission_key,
-            "file_change_time": self.changed,
-        }
-
-
-def to_content_settings(headers: ContentHeaders) -> Any:
-    """Return the SDK's value of content headers."""
-    from azure.storage.fileshare import ContentSettings
-
-    return headers.for_sdk(ContentSettings)
 
 
 def change_file(
@@ -67,18 +58,13 @@ def change_file(
     Source: https://learn.microsoft.com/rest/api/storageservices/set-file-properties
     """
     headers, smb = wanted
-    client = sdk.file(target.account, target.address)
     if "readonly" in (smb.attributes or "").lower():
         # The record of the lease's holder could not be removed from a file that is read-only.
         guarding_by = replace(guarding_by, owner=None)
     # The service clears each content header that is not sent.
     found = writes.fetch(target, conditions.lease_id, deadline)
-    settings = to_content_settings(headers.over(found))
-
-    def send(under: Mapping[str, str], patience: Deadline) -> Any:
-        return client.set_http_headers(settings, headers=dict(under), **smb.for_sdk(), **write_timeouts(patience))
-
-    write = FileWrite(target=target, conditions=conditions, send=send)
+    settings = {**vars(smb), **headers.over(found).given}
+    write = FileWrite(target=target, conditions=conditions, operation=FILE_SET_PROPERTIES, given=settings)
     return guarding.perform(write, guarding_by, deadline)
 
 
@@ -91,12 +77,8 @@ def change_directory(target: Target, smb: SmbProperties, conditions: Conditions,
     Source: https://learn.microsoft.com/rest/api/storageservices/set-directory-properties
     """
     directories.require_version(target, conditions, deadline)
-    client = sdk.directory(target.account, target.address)
-
-    def send(_: Mapping[str, str], patience: Deadline) -> Any:
-        return client.set_http_headers(**smb.for_sdk(), **write_timeouts(patience))
-
-    return writes.send(FileWrite(target=target, conditions=conditions, send=send), None, deadline)
+    write = FileWrite(target=target, conditions=conditions, operation=DIRECTORY_SET_PROPERTIES, given=vars(smb))
+    return writes.send(write, None, deadline)
 
 
 def change_quota(
@@ -109,12 +91,13 @@ def change_quota(
         OutcomeUnknown: the answer was lost, and no lease tells whose the quota is.
     Source: https://learn.microsoft.com/rest/api/storageservices/set-share-properties
     """
-    client = sdk.share(target.account, target.address)
-
-    def send(headers: Mapping[str, str], patience: Deadline) -> Any:
-        return client.set_share_properties(quota=gibibytes, headers=dict(headers), **write_timeouts(patience))
-
-    return guarding.perform(FileWrite(target=target, conditions=conditions, send=send), guarding_by, deadline)
+    write = FileWrite(
+        target=target,
+        conditions=conditions,
+        operation=SHARE_SET_PROPERTIES,
+        given={"quota": gibibytes},
+    )
+    return guarding.perform(write, guarding_by, deadline)
 
 
 @dataclass(frozen=True)
@@ -132,10 +115,10 @@ def count_bytes(target: Target, conditions: Conditions, deadline: Deadline) -> S
         Unavailable: the answer does not tell.
     Source: https://learn.microsoft.com/rest/api/storageservices/get-share-stats
     """
-    client = sdk.share(target.account, target.address)
     headers = conditions.request_headers
-    used = read(lambda timeouts: client.get_share_stats(headers=dict(headers), **timeouts), target, deadline)
-    if used is None:
+    answer = read(lambda timeouts: call(SHARE_GET_STATS, target, timeouts, headers=headers), target, deadline)
+    used = xml.parse(answer, "statistics").findtext("ShareUsageBytes") or ""
+    if not used.isdecimal():
         raise build_unreadable(target, "it says no number of bytes")
     return ShareStats(str(target.address), int(used))
 
@@ -199,19 +182,12 @@ def _replace_file_metadata(
     kept = {key: value for key, value in before.items() if key.lower() in own and key.lower() not in given}
     stamped = with_lineage({**kept, **wanted}, Lineage.find(before).after(op, found.etag))
     rules.check_size(stamped, own=(*kept, KEY))
-
-    def send(headers: Mapping[str, str], patience: Deadline) -> Any:
-        return find_setter(target)(dict(stamped), headers=dict(headers), **write_timeouts(patience))
-
-    write = FileWrite(target=target, conditions=conditions, send=send, op=op)
+    write = FileWrite(
+        target=target,
+        conditions=conditions,
+        operation=parts.find_setter(target),
+        given={"metadata": stamped},
+        op=op,
+    )
     written = writes.send(write, held, deadline)
     return MetadataWritten(written, conditions.expected_etag, stamped[KEY])
-
-
-def find_setter(target: Target) -> Any:
-    """Return the SDK's function that replaces the metadata of a share, a directory or a file."""
-    if target.kind is Kind.SHARE:
-        return sdk.share(target.account, target.address).set_share_metadata
-    if target.kind is Kind.DIR:
-        return sdk.directory(target.account, target.address).set_directory_metadata
-    return sdk.file(target.account, target.address).set_file_metadata

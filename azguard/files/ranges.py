@@ -18,7 +18,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.results import ContentWritten, Written
 from azguard.requests.sources import read_up_to
 from azguard.resources.ranges import DataRange, name_range, walk_ranges
-from azguard.wire.operations.shares import FILE_LIST_RANGES
+from azguard.wire.operations.shares import FILE_LIST_RANGES, FILE_PUT_RANGE, FILE_SET_PROPERTIES
 
 # The most that one Put Range takes.
 _PIECE_BYTES = 4 * 1024 * 1024
@@ -170,7 +170,8 @@ def resize_file(
     write = FileWrite(
         target=target,
         conditions=conditions,
-        send=lambda headers, patience: writes.resize(target, size, patience, headers),
+        operation=FILE_SET_PROPERTIES,
+        given=writes.describe_size(size),
     )
     done = guarding.perform(write, guarding_by, deadline)
     return ContentWritten(**vars(done), content_length=size)
@@ -234,7 +235,8 @@ class _RangeRun:
         write = FileWrite(
             target=given.target,
             conditions=given.conditions,
-            send=lambda headers, patience: writes.put_range(given.target, start, length, piece, patience, headers),
+            operation=FILE_PUT_RANGE,
+            given=writes.describe_range(start, length, piece),
         )
         if self.held is not None and self.held.may_move:
             self.held = guarding.exclude_late(given.target, self.held, given.guarding, deadline)

@@ -1,4 +1,4 @@
-"""Shares: thin calls into the SDK, frozen values out.
+"""Shares: requests in, frozen values out.
 
 Unlike that of a container, the lease of a share keeps out everything that changes the share itself: its metadata,
 properties and policies. It does not keep out writers of the files in it.
@@ -20,7 +20,7 @@ from azguard.files.guarding import Guarding
 from azguard.files.writes import FileWrite
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write, quote_etag
-from azguard.requests.calls import page_timeouts, pages, write_timeouts
+from azguard.requests.calls import walk_pages, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op, with_lineage
@@ -29,10 +29,19 @@ from azguard.requests.service_codes import TYPE_MISMATCH
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import access_policies
 from azguard.resources.access_policies import AccessPolicies, Policies, PolicyRules
-from azguard.resources.existence import Contents, count_first_page
+from azguard.resources.existence import Contents, count_first
 from azguard.resources.properties import LeaseShown, describe_lease
-from azguard.wire import sdk
-from azguard.wire.operations.shares import SHARE_GET_ACL, SHARE_SET_ACL
+from azguard.wire.call import call
+from azguard.wire.items import Listed
+from azguard.wire.operations.shares import (
+    DIRECTORY_LIST,
+    SHARE_CREATE,
+    SHARE_DELETE,
+    SHARE_GET_ACL,
+    SHARE_LIST,
+    SHARE_SET_ACL,
+    SHARE_SNAPSHOT,
+)
 
 _PAGE = 5000
 POLICY_RULES = PolicyRules(
@@ -80,13 +89,10 @@ def create(target: Target, settings: ShareSettings, deadline: Deadline, op: str)
         Locked: a share of that name is still being deleted.
     Source: https://learn.microsoft.com/rest/api/storageservices/create-share
     """
-    client = sdk.share(target.account, target.address)
-    stamped = {**settings.metadata, KEY: str(Lineage().after(op, None))}
+    stamped = {**vars(settings), "metadata": {**settings.metadata, KEY: str(Lineage().after(op, None))}}
     request = WriteRequest[Any](
         target=target,
-        send=lambda: client.create_share(
-            metadata=stamped, quota=settings.quota, access_tier=settings.access_tier, **write_timeouts(deadline)
-        ),
+        send=lambda: call(SHARE_CREATE, target, write_timeouts(deadline), **stamped),
         look=lambda patience: find_create_outcome(target, op, patience),
     )
     settled = send_until_settled(request, deadline)
@@ -111,16 +117,15 @@ def list_shares(
 
     Source: https://learn.microsoft.com/rest/api/storageservices/list-shares
     """
-    everything = Target(account, Address(Kind.SHARE, ("",)))
-    found = sdk.share_service(account).list_shares(
-        name_starts_with=prefix,
-        include_metadata=True,
-        include_snapshots=snapshots,
-        results_per_page=None if limit is None else min(limit, _PAGE),
-        **page_timeouts(deadline),
-    )
-    for item in islice(pages(found, everything, deadline), limit):
-        yield _describe(Address(Kind.SHARE, (item.name,), item.snapshot or None), item)
+    most = None if limit is None else min(limit, _PAGE)
+    for item in islice(_walk(account, deadline, prefix=prefix, snapshots=snapshots, maxresults=most), limit):
+        yield _describe(Address(Kind.SHARE, (item.name,), item.snapshot), item)
+
+
+def _walk(account: Account, deadline: Deadline, *, snapshots: bool, **asked: Any) -> Iterator[Listed]:
+    everything, include = Target(account, Address(Kind.SHARE, ("",))), "metadata,snapshots" if snapshots else "metadata"
+    pages = walk_pages(SHARE_LIST, everything, deadline, "Shares", "Share", include=include, **asked)
+    return (item for page in pages for item in page.items)
 
 
 def delete(
@@ -134,13 +139,11 @@ def delete(
         OutcomeUnknown: the answer was lost, and the share is gone: by us or by another.
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-share
     """
-    client = sdk.share(target.account, target.address)
     write = FileWrite(
         target=target,
         conditions=conditions,
-        send=lambda headers, patience: client.delete_share(
-            delete_snapshots=snapshots or None, headers=dict(headers), **write_timeouts(patience)
-        ),
+        operation=SHARE_DELETE,
+        given={"delete_snapshots": "include" if snapshots else None},
         is_delete=True,
     )
     return guarding.perform(write, guarding_by, deadline)
@@ -192,10 +195,9 @@ def take_snapshot(target: Target, metadata: Mapping[str, str], deadline: Deadlin
     kept: Mapping[str, str] = found.metadata or {}
     lineage = Lineage.parse(kept.get(KEY)).after(op, found.etag)
     stamped = with_lineage(metadata or kept, lineage)
-    client = sdk.share(target.account, target.address)
     request = WriteRequest[Any](
         target=target,
-        send=lambda: client.create_snapshot(metadata=stamped, **write_timeouts(deadline)),
+        send=lambda: call(SHARE_SNAPSHOT, target, write_timeouts(deadline), metadata=stamped),
         look=lambda patience: _find_snapshot(target, op, patience),
         # A second copy would make a second snapshot.
         resend=False,
@@ -211,10 +213,7 @@ def take_snapshot(target: Target, metadata: Mapping[str, str], deadline: Deadlin
 
 def _find_snapshot(target: Target, op: str, patience: Deadline) -> Finding[Any]:
     name = target.address.container
-    every = sdk.share_service(target.account).list_shares(
-        name_starts_with=name, include_metadata=True, include_snapshots=True, **page_timeouts(patience)
-    )
-    for item in pages(every, target, patience):
+    for item in _walk(target.account, patience, prefix=name, snapshots=True):
         if item.name == name and item.snapshot and op in Lineage.find(item.metadata):
             return Finding(Verdict.COMMITTED, {"snapshot": item.snapshot})
     return Finding(Verdict.UNKNOWN)
@@ -240,11 +239,8 @@ def replace_policies(
         OutcomeUnknown: the answer was lost, and no lease tells whose the policies are.
     Source: https://learn.microsoft.com/rest/api/storageservices/set-share-acl
     """
-
-    def send(headers: Mapping[str, str], patience: Deadline) -> Any:
-        return access_policies.send(SHARE_SET_ACL, target, policies, headers, patience)
-
-    write = FileWrite(target=target, conditions=conditions, send=send)
+    body = access_policies.build_body(policies)
+    write = FileWrite(target=target, conditions=conditions, operation=SHARE_SET_ACL, given={"body": body})
     return guarding.perform(write, guarding_by, deadline)
 
 
@@ -255,6 +251,6 @@ def count_entries(target: Target, deadline: Deadline) -> Contents:
         Forbidden: it may not be listed.
         NotFound: it is not there.
     """
-    client = sdk.directory(target.account, target.address)
-    found = client.list_directories_and_files(results_per_page=_PAGE, **page_timeouts(deadline))
-    return count_first_page(found.by_page(), target, deadline, "file or directory", "files and directories")
+    pages = walk_pages(DIRECTORY_LIST, target, deadline, "Entries", "Directory", "File", maxresults=_PAGE)
+    counted = ((len(page.items), page.marker is not None) for page in pages)
+    return count_first(counted, target, "file or directory", "files and directories")

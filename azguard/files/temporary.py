@@ -30,8 +30,16 @@ from azguard.requests.service_errors import is_lease_problem, service_code, stat
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.requests.sources import read_up_to
 from azguard.resources.copies import PENDING
+from azguard.wire.answers import Answer
 from azguard.wire.call import call
-from azguard.wire.operations.shares import FILE_ABORT_COPY, FILE_CREATE, FILE_DELETE
+from azguard.wire.operations.shares import (
+    FILE_ABORT_COPY,
+    FILE_CREATE,
+    FILE_DELETE,
+    FILE_PUT_RANGE,
+    FILE_SET_PROPERTIES,
+)
+from azguard.wire.rows import Operation
 
 # While the service copies into it, it cannot be deleted.
 _IS_PENDING = "PendingCopyOperation"
@@ -212,18 +220,21 @@ class TemporaryFile:
         patience = self._begin_step()
         request = WriteRequest[Any](
             target=self.target,
-            send=lambda: writes.put_range(self.target, offset, len(piece), piece, patience),
+            send=lambda: self._call(FILE_PUT_RANGE, writes.describe_range(offset, len(piece), piece), patience),
             look=lambda _: Finding(Verdict.UNKNOWN),
             # The same bytes at the same place.
             is_idempotent=True,
         )
         self._settle(request, patience)
 
+    def _call(self, operation: Operation, given: Mapping[str, Any], patience: Deadline) -> Answer:
+        return call(operation, self.target, write_timeouts(patience), **given)
+
     def _resize(self, size: int) -> None:
         patience = self._begin_step()
         request = WriteRequest[Any](
             target=self.target,
-            send=lambda: writes.resize(self.target, size, patience),
+            send=lambda: self._call(FILE_SET_PROPERTIES, writes.describe_size(size), patience),
             look=lambda left: self._find_size(size, left),
             # One that came late would undo a later one.
             resend=False,

@@ -18,7 +18,6 @@ from azguard.errors import AzguardError
 from azguard.files import guarding
 from azguard.files.entries import drop_own
 from azguard.files.guarding import Guarding
-from azguard.files.properties import find_setter
 from azguard.files.writes import Held
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
@@ -26,9 +25,9 @@ from azguard.leases import state as lease_state
 from azguard.leases.guard import Term
 from azguard.leases.owners import OWNER
 from azguard.requests import commits
-from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage
+from azguard.resources import parts
 from azguard.updates.compared import RefusedHere, SingleWrite, fence_by_release
 from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion, Leasable
 
@@ -152,14 +151,13 @@ class LeasedUpdate(ABC):
         self, state: CurrentVersion, stamped: Mapping[str, str], deadline: Deadline
     ) -> Callable[[str | None], CommittedVersion]:
         """Return the request that replaces all metadata of the version read."""
-        send = find_setter(self.target)
 
         def commit(held: str | None) -> CommittedVersion:
             self.check_under_callers_lease(state, deadline)
-            headers = Conditions(lease_id=self._in_use(held)).request_headers
+            under = Conditions(lease_id=self._in_use(held))
 
             def send_metadata() -> CommittedVersion:
-                return CommittedVersion.of(send(dict(stamped), headers=dict(headers), **write_timeouts(deadline)))
+                return CommittedVersion.of(parts.send_metadata(self.target, stamped, under, deadline))
 
             done = send_metadata() if self.lease_id is None else self._single.send(send_metadata)
             self.note_written()

@@ -22,17 +22,17 @@ from azguard.files.properties import SmbProperties
 from azguard.files.replacing import choose_smb, give_lease
 from azguard.files.temporary import PIECE_BYTES, TemporaryFile
 from azguard.files.update_lease import LeasedUpdate
+from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
 from azguard.leases import state as lease_state
-from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.delivery import WHOLE
 from azguard.requests.lineage import KEY, Lineage, with_lineage
 from azguard.requests.service_errors import service_code
+from azguard.resources import parts
 from azguard.resources.properties import ContentHeaders, encode_md5
 from azguard.updates.compared import ComparedMetadata, RefusedHere, StampedMetadata
 from azguard.updates.resource import CommittedVersion, CurrentVersion
-from azguard.wire import sdk
 
 # Where a file or a share is to be, there is nothing that could hold it.
 _NOWHERE = ("ShareNotFound", "ParentNotFound")
@@ -232,8 +232,7 @@ class DirectoryMetadata(ComparedMetadata):
 
     def send(self, stamped: Mapping[str, str], lease_id: str | None, deadline: Deadline) -> CommittedVersion:
         """Send Set Directory Metadata once."""
-        client = sdk.directory(self.target.account, self.target.address)
-        return CommittedVersion.of(client.set_directory_metadata(dict(stamped), **write_timeouts(deadline)))
+        return CommittedVersion.of(parts.send_metadata(self.target, stamped, Conditions(), deadline))
 
 
 def _choose_settings(like: Kept | None, metadata: Mapping[str, str], content: bytes) -> dict[str, Any]:

@@ -4,10 +4,9 @@ What a lost answer means is told by the lineage in the metadata, or by our own l
 write, changed by us.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any
 
 from azguard.accounts.account import Target
@@ -31,11 +30,10 @@ from azguard.wire.operations.shares import (
     DIRECTORY_GET_PROPERTIES,
     DIRECTORY_RENAME,
     FILE_GET_PROPERTIES,
-    FILE_PUT_RANGE,
     FILE_RENAME,
-    FILE_SET_PROPERTIES,
     SHARE_GET_PROPERTIES,
 )
+from azguard.wire.rows import Operation
 
 # Why a path cannot be looked at, whatever was written to it.
 _TELL_NOTHING = ("path_of_other_type", "file_delete_pending")
@@ -72,8 +70,9 @@ class FileWrite:
 
     target: Target
     conditions: Conditions
-    #: Sends it once, with these headers, and returns its answer.
-    send: Callable[[Mapping[str, str], Deadline], Any]
+    operation: Operation
+    #: What it sends, besides the lease id; see ``call``.
+    given: Mapping[str, Any] = field(default_factory=dict)
     #: The op in the lineage that it leaves in the metadata, if it leaves one.
     op: str | None = None
     is_delete: bool = False
@@ -101,32 +100,20 @@ def rename_once(
     return call(operation, target, timeouts, rename_source=from_url, replace_if_exists=replaces, **settings)
 
 
-def put_range(
-    target: Target,
-    start: int,
-    length: int,
-    content: bytes | None,
-    deadline: Deadline,
-    headers: Mapping[str, str] = MappingProxyType({}),
-) -> Answer:
-    """Write content over a range of a file once; None clears it."""
+def describe_range(start: int, length: int, content: bytes | None) -> Mapping[str, Any]:
+    """Return what ``FILE_PUT_RANGE`` sends to write content over a range; None clears it."""
     is_clear = content is None
-    return call(
-        FILE_PUT_RANGE,
-        target,
-        write_timeouts(deadline),
-        headers=headers,
-        body=content,
-        range=f"bytes={start}-{start + length - 1}",
-        write="clear" if is_clear else "update",
-        body_type=None if is_clear else "application/octet-stream",
-    )
+    return {
+        "body": content,
+        "range": f"bytes={start}-{start + length - 1}",
+        "write": "clear" if is_clear else "update",
+        "body_type": None if is_clear else "application/octet-stream",
+    }
 
 
-def resize(target: Target, size: int, deadline: Deadline, headers: Mapping[str, str] = MappingProxyType({})) -> Answer:
-    """Set the length of a file once."""
-    timeouts = write_timeouts(deadline)
-    return call(FILE_SET_PROPERTIES, target, timeouts, headers=headers, size=size, permission="preserve")
+def describe_size(size: int) -> Mapping[str, Any]:
+    """Return what ``FILE_SET_PROPERTIES`` sends to set the length of a file."""
+    return {"size": size, "permission": "preserve"}
 
 
 def send(write: FileWrite, held: Held | None, deadline: Deadline) -> Written:
@@ -137,7 +124,7 @@ def send(write: FileWrite, held: Held | None, deadline: Deadline) -> Written:
         before = _look_before(write, held, deadline) if write.is_delete else None
         request = WriteRequest[Any](
             target=write.target,
-            send=lambda: write.send(dict(headers), deadline),
+            send=lambda: call(write.operation, write.target, write_timeouts(deadline), headers=headers, **write.given),
             look=lambda patience: _find_outcome(write, held, before, patience),
             expected_etag=write.conditions.expected_etag,
             # Under our own lease, a copy that comes late is refused once the lease is given back.

@@ -25,7 +25,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage
 from azguard.requests.results import MetadataShown, Written, without_time
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
-from azguard.resources import existence
+from azguard.resources import existence, parts
 from azguard.resources.access_policies import PolicyRules, UnversionedPolicies
 from azguard.resources.existence import Contents
 from azguard.updates.compared import ComparedMetadata, StampedMetadata
@@ -38,7 +38,6 @@ from azguard.wire.operations.queues import (
     QUEUE_GET_METADATA,
     QUEUE_LIST,
     QUEUE_SET_ACL,
-    QUEUE_SET_METADATA,
 )
 
 _PAGE = 5000
@@ -185,7 +184,7 @@ def replace_metadata(target: Target, wanted: Mapping[str, str], conditions: Cond
     rules.check_size(stamped, own=(KEY,))
     request = WriteRequest[object](
         target=target,
-        send=lambda: set_metadata(target, stamped, deadline),
+        send=lambda: parts.send_metadata(target, stamped, Conditions(), deadline),
         look=lambda patience: _find_metadata_outcome(target, op, patience),
         # Nothing keeps a copy that comes late from undoing what another writes meanwhile.
         resend=False,
@@ -196,11 +195,6 @@ def replace_metadata(target: Target, wanted: Mapping[str, str], conditions: Cond
 
 def _fetch_metadata(target: Target, deadline: Deadline) -> dict[str, str]:
     return dict(fetch(target, deadline).metadata or {})
-
-
-def set_metadata(target: Target, stamped: Mapping[str, str], deadline: Deadline) -> None:
-    """Send the metadata of a queue once."""
-    call(QUEUE_SET_METADATA, target, write_timeouts(deadline), metadata=stamped)
 
 
 def _compute_etag(stamped: Mapping[str, str]) -> str:
@@ -229,7 +223,7 @@ class QueueMetadataUpdate(ComparedMetadata):
 
     def send(self, stamped: Mapping[str, str], lease_id: str | None, deadline: Deadline) -> CommittedVersion:
         """Send Set Queue Metadata once; no lease of a queue exists."""
-        set_metadata(self.target, stamped, deadline)
+        parts.send_metadata(self.target, stamped, Conditions(), deadline)
         return CommittedVersion(_compute_etag(stamped))
 
 

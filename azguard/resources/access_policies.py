@@ -146,13 +146,13 @@ def send(
     **given: Any,
 ) -> Answer:
     """Set all access policies of a resource, once."""
-    body = xml.build_document(build_policies(policies))
-    return call(operation, target, write_timeouts(deadline), headers=headers, body=body, **given)
+    return call(operation, target, write_timeouts(deadline), headers=headers, body=build_body(policies), **given)
 
 
-def build_policies(policies: Policies) -> str:
+def build_body(policies: Policies) -> bytes:
     """Return the body that sets access policies."""
-    return f"<SignedIdentifiers>{''.join(_build_policy(name, policies[name]) for name in policies)}</SignedIdentifiers>"
+    listed = "".join(_build_policy(name, policies[name]) for name in policies)
+    return xml.build_document(f"<SignedIdentifiers>{listed}</SignedIdentifiers>")
 
 
 def _build_policy(name: str, policy: Any) -> str:

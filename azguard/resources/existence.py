@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 from azguard.accounts.account import Target
 from azguard.errors import Changed, Exists, Forbidden, Locked, NotFound, OutcomeUnknown
 from azguard.guards.versions import quote_etag
-from azguard.requests.calls import walk
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage
@@ -195,30 +194,6 @@ def require_empty(
             facts={"contents": found.number, "contents_counted": not found.more},
         )
     confirm(found)
-
-
-def count_first_page(pages: Any, target: Target, deadline: Deadline, one: str, many: str) -> Contents:
-    """Count the items of a listing up to the end of the first page that has any; ``one`` and ``many`` name them.
-
-    Raises:
-        Forbidden: it may not be listed.
-        NotFound: it is not there.
-    """
-    try:
-        # A page may be empty, and still another may follow it.
-        found = next(filter(None, walk(pages, _count, target, deadline)), 0)
-    except Forbidden as error:
-        raise error.but(
-            message=f"{error.message}: so it is not known whether {target} is empty",
-            reason="contents_not_listed",
-        ) from error
-    if not found:
-        return Contents(0, many)
-    return Contents(found, one if found == 1 else many, more=bool(pages.continuation_token))
-
-
-def _count(page: Any) -> int:
-    return sum(1 for _ in page)
 
 
 def count_first(pages: Iterator[tuple[int, bool]], target: Target, one: str, many: str) -> Contents:

@@ -1,6 +1,5 @@
 """Properties that resources of several services have: content headers, the lease, the copy that wrote the content."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
@@ -42,11 +41,6 @@ class ContentHeaders:
         """Return these, and those of the SDK's properties that are not set here: what is not sent is cleared."""
         return ContentHeaders(**{**ContentHeaders.of(found).given, **self.given})
 
-    def for_sdk(self, kind: Callable[..., Any]) -> Any:
-        """Return the ``ContentSettings`` of an SDK, each of which has a ``kind`` of its own."""
-        texts = {each.name: getattr(self, each.name) for each in fields(ContentHeaders)}
-        return kind(**{**texts, "content_md5": decode_md5(self.content_md5)})
-
 
 def encode_md5(digest: bytes | bytearray | None) -> str | None:
     """Return a digest as the service writes it."""
@@ -55,13 +49,6 @@ def encode_md5(digest: bytes | bytearray | None) -> str | None:
     import base64
 
     return base64.b64encode(bytes(digest)).decode()
-
-
-def decode_md5(md5: str | None) -> bytearray | None:
-    """Return the digest as the SDK takes it."""
-    import base64
-
-    return None if md5 is None else bytearray(base64.b64decode(md5))
 
 
 @dataclass(frozen=True, kw_only=True)

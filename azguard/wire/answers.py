@@ -155,7 +155,6 @@ FIELDS = {
     "version_id": Field("x-ms-version-id"),
     "is_current_version": Field("x-ms-is-current-version", read_flag),
     "snapshot": Field("x-ms-snapshot"),
-    "blob_tier": Field("x-ms-access-tier"),
     "blob_tier_inferred": Field("x-ms-access-tier-inferred", read_flag),
     "archive_status": Field("x-ms-archive-status"),
     "rehydrate_priority": Field("x-ms-rehydrate-priority"),

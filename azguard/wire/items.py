@@ -1,4 +1,4 @@
-"""What a listing tells of a blob or a container, by the names that the fields of an answer have."""
+"""What a listing tells of a resource, by the names that the fields of an answer have."""
 
 from base64 import b64decode
 from collections.abc import Callable
@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 from azguard.wire import xml
-from azguard.wire.answers import Answer, ContentFields, CopyFields, LeaseFields, parse_date, read_flag
+from azguard.wire.answers import (
+    Answer,
+    ContentFields,
+    CopyFields,
+    LeaseFields,
+    parse_date,
+    parse_moment,
+    read_flag,
+    read_list,
+)
 from azguard.wire.failures import Unreadable
 
 if TYPE_CHECKING:
@@ -29,7 +38,7 @@ _ELEMENTS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "Cache-Control": ("cache_control", str),
     "Content-MD5": ("content_md5", b64decode),
     "BlobType": ("blob_type", str),
-    "AccessTier": ("blob_tier", str),
+    "AccessTier": ("access_tier", str),
     "TagCount": ("tag_count", int),
     "ResourceType": ("resource_type", str),
     "LeaseStatus": ("lease_status", str),
@@ -44,6 +53,22 @@ _ELEMENTS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "PublicAccess": ("public_access", str),
     "HasImmutabilityPolicy": ("has_immutability_policy", read_flag),
     "HasLegalHold": ("has_legal_hold", read_flag),
+    "Quota": ("quota", int),
+    "EnabledProtocols": ("protocols", read_list),
+    "RootSquash": ("root_squash", str),
+    "Attributes": ("attributes", str),
+    "CreationTime": ("created", parse_moment),
+    "LastWriteTime": ("written", parse_moment),
+    "ChangeTime": ("changed", parse_moment),
+    "PermissionKey": ("permission_key", str),
+    "FileId": ("file_id", str),
+    "ParentId": ("parent_id", str),
+    "HandleId": ("handle_id", str),
+    "SessionId": ("session_id", str),
+    "ClientIp": ("client", str),
+    "ClientName": ("client_name", str),
+    "OpenTime": ("opened", parse_date),
+    "LastReconnectTime": ("reconnected", parse_date),
 }
 
 
@@ -57,7 +82,7 @@ def _gather(kind: Callable[..., Any], names: tuple[str, ...], prefix: str = "") 
 
 
 class Listed:
-    """One line of a listing; what it does not tell is None.
+    """One item of a listing; what it does not tell is None. The name of a handle is its path, empty in a root.
 
     Raises:
         ValueError: it has no name, or tells something in a form that is none.
@@ -71,16 +96,20 @@ class Listed:
         self.tag = element.tag
         self.name = ""
         self.metadata: dict[str, str] = {}
+        #: Of a handle: for what it is open.
+        self.access: tuple[str, ...] = ()
         for each in element:
-            if each.tag == "Name":
+            if each.tag in ("Name", "Path"):
                 # What XML cannot hold is encoded as in a URL.
                 self.name = unquote(each.text or "") if each.get("Encoded") == "true" else each.text or ""
             elif each.tag == "Metadata":
                 self.metadata = {entry.tag: entry.text or "" for entry in each}
             elif each.tag == "Properties":
                 self._read(each)
+            elif each.tag == "AccessRightList":
+                self.access = tuple(right.text or "" for right in each)
         self._read(element)
-        if not self.name:
+        if not self.name and self.handle_id is None:
             raise ValueError("an item has no name")
 
     def _read(self, element: "Element") -> None:

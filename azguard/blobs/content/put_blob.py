@@ -22,7 +22,7 @@ from azguard.guards.versions import describe_write
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
 from azguard.requests.sources import read_up_to
-from azguard.resources.properties import decode_md5, encode_md5
+from azguard.resources.properties import encode_md5
 from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_PUT_BLOCK
 
@@ -233,7 +233,7 @@ def _extend_deadline(upload: Upload) -> Deadline:
 
 
 def _check_md5(settings: Settings, digest: bytes) -> None:
-    if settings.content_md5 is not None and bytes(decode_md5(settings.content_md5) or b"") != digest:
+    if settings.content_md5 is not None and base64.b64decode(settings.content_md5) != digest:
         raise UsageError(
             f"the content's MD5 is {encode_md5(digest)}, not {settings.content_md5}; nothing was written",
             reason="content_md5_differs",

@@ -32,7 +32,7 @@ from azguard.wire.rows import (
 # kept for other reads.
 _SETTINGS = "content_type content_encoding content_language content_disposition cache_control content_md5"
 _PROPERTIES = (
-    f"{VERSION} content_settings lease copy size metadata blob_type creation_time is_current_version blob_tier "
+    f"{VERSION} content_settings lease copy size metadata blob_type creation_time is_current_version access_tier "
     "blob_tier_inferred archive_status rehydrate_priority tag_count is_append_blob_sealed page_blob_sequence_number "
     "append_blob_committed_block_count"
 )

@@ -61,8 +61,8 @@ def test_a_listing_is_read_page_after_page_with_the_prefix_and_the_marker_of_eac
         ListedItem("\ufffe\x01", '"0x2"', None, 0, None),
         ListedItem("a & b.txt", '"0x1"', datetime(2026, 11, 22, 10, tzinfo=UTC), 5, "XUFAKrxLKna5cZ2REBfFkg=="),
     ]
-    asked, restype = "comp=list&prefix=a%20b%2F", "&restype=container"
-    assert pages.asked == [f"{asked}{restype}", f"{asked}&marker=2%21more{restype}"]
+    asked = "comp=list&restype=container&prefix=a%20b%2F"
+    assert pages.asked == [asked, f"{asked}&marker=2%21more"]
 
 
 def test_a_directory_of_a_hierarchical_namespace_is_no_blob() -> None:
@@ -106,7 +106,7 @@ def test_a_line_of_a_listing_tells_all_that_a_blob_shows() -> None:
         "deleted": True,
         "metadata": {"k": "v"},
     }
-    assert pages.asked == ["comp=list&delimiter=%2F&include=deleted&restype=container"]
+    assert pages.asked == ["comp=list&restype=container&delimiter=%2F&include=deleted"]
 
 
 @cases(
