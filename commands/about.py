@@ -73,9 +73,9 @@ def help_(
     env: Environment,
     command: Annotated[
         list[str] | None,
-        argument("[COMMAND|TOPIC]", "A command or a topic; by default, azguard itself.", completer=_offer),
+        argument("[COMMAND|TOPIC]", "A command or a topic.", completer=_offer, otherwise="azguard itself"),
     ] = None,
-    json: Annotated[bool, flag("--json", "Show as data what the command takes and answers; by default, all.")] = False,
+    json: Annotated[bool, flag("--json", "Show as data what the command takes and answers, or all commands.")] = False,
 ) -> None:
     """Show the help of a command with its notes, or explain a topic.
 

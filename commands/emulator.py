@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated
 
 from azguard.cli.context import Environment
-from azguard.cli.options.types import DURATION, PORT, TEXT
+from azguard.cli.options.types import DURATION, PORT, TEXT, choice
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import CommandSpec, argument, flag, option
 from azguard.cli.parsing.tree import Group
@@ -47,11 +47,11 @@ def start(
     env: Environment,
     data: Annotated[
         str | None,
-        option("--data", "DIR", "Keep the data here; by default, in memory.", TEXT),
+        option("--data", "DIR", "Keep the data here.", TEXT, otherwise="in memory"),
     ] = None,
     blob_port: Annotated[
         int | None,
-        option("--blob-port", "N", "The port for blobs; by default, as the last time.", PORT),
+        option("--blob-port", "N", "The port for blobs.", PORT, otherwise="as the last time"),
     ] = None,
     queue_port: Annotated[int | None, option("--queue-port", "N", "The port for queues.", PORT)] = None,
     table_port: Annotated[int | None, option("--table-port", "N", "The port for tables.", PORT)] = None,
@@ -124,7 +124,7 @@ def env_(
     env: Environment,
     shell: Annotated[
         str | None,
-        option("--shell", "sh|fish|powershell", "The syntax; by default, that of your shell."),
+        option("--shell", "sh|fish|powershell", "The syntax.", choice, otherwise="that of your shell"),
     ] = None,
     unset: Annotated[bool, flag("--unset", "Print the line that unsets the variable, after a stop.")] = False,
 ) -> None:

@@ -190,7 +190,7 @@ def delete(
     lock: TableLock,
     version_of: Annotated[
         str | None,
-        option("--version-of", "FILE|-", "Delete only the version of this copy."),
+        option("--version-of", "FILE|-", "Delete only the version of this copy.", TEXT),
     ] = None,
     dry_run: resources.DryRun = False,
 ) -> None:
@@ -219,7 +219,7 @@ def delete(
 @app.command(spec=common.operation(TABLE_BATCH))
 def transaction(
     env: Environment,
-    file: Annotated[str, argument("FILE|-", "The file: JSON lines, one write on each.")],
+    file: Annotated[str, argument("FILE|-", "The file: JSON lines, one write on each.", TEXT)],
     lock: TableLock,
     dry_run: Annotated[bool, flag("--dry-run", "Check everything; send nothing.")] = False,
     no_lineage: common.NoLineage = False,

@@ -13,13 +13,12 @@ from azguard.cli.input import values
 from azguard.cli.options import common, leases
 from azguard.cli.options.guarded_runs import WAIT_SECONDS, NoTimeout, NoWait, Wait
 from azguard.cli.options.leases import BreakOptions
-from azguard.cli.options.types import DURATION
+from azguard.cli.options.types import DURATION, GUID, ValueType
 from azguard.cli.output import holdings
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import at_most_one, checked, excludes, needs, one_of
 from azguard.errors import UsageError
-from azguard.guards.requested import parse_guid
 from azguard.leases import own as held_leases
 from azguard.leases import shown
 from azguard.leases import state as lease_state
@@ -48,7 +47,9 @@ _Leasable = Annotated[
     ),
 ]
 _HeldLease = Annotated[str, option("--lease-id", "ID|@held", "The id of the lease; @held is the one this scope holds.")]
-_ProposedLeaseId = Annotated[str | None, option("--proposed-lease-id", "GUID", "Use this id; by default, a new one.")]
+_ProposedLeaseId = Annotated[
+    str | None, option("--proposed-lease-id", "GUID", "Use this id.", GUID, otherwise="a new one")
+]
 _Container = Annotated[
     str | None,
     argument("[CONTAINER]", "The container whose leased blobs to list, or its URL.", completer=completers.containers),
@@ -63,15 +64,22 @@ _HOW_ENDED = {
 }
 
 
+def _read_states(text: str, name: str) -> frozenset[str]:
+    return frozenset(values.choice(each.strip(), name, STATES) or "" for each in text.split(","))
+
+
+_LEASE_STATES = ValueType("states", _read_states, lambda states: ",".join(each for each in STATES if each in states))
+
+
 @dataclass(frozen=True)
 class _ListOptions:
     """The options of lease list as typed."""
 
     account: holdings.WholeAccount = False
     state: Annotated[
-        str | None,
-        option("--state", "LIST", "Choose from available, leased, breaking, broken, expired."),
-    ] = None
+        frozenset[str],
+        option("--state", "LIST", "Choose from available, leased, breaking, broken, expired.", _LEASE_STATES),
+    ] = LOCKED
     prefix: common.Prefix = None
     num_results: common.Limit = None
     older_than: holdings.OlderThan = None
@@ -122,19 +130,6 @@ def term(seconds: int, *, infinite: bool) -> int | None:
     return None if infinite else seconds
 
 
-def read_states(text: str | None) -> frozenset[str]:
-    """Return the states of --state; those in which it is held by default."""
-    if text is None:
-        return LOCKED
-    chosen = [each.strip() for each in text.split(",")]
-    return frozenset(values.choice(each, "--state", STATES) or "" for each in chosen)
-
-
-def new_id(proposed: str | None) -> str:
-    """Return the id to ask for: the one proposed, or a fresh one."""
-    return str(uuid.uuid4()) if proposed is None else parse_guid(proposed, "proposed_lease_id")
-
-
 @app.command(
     spec=common.operation(BLOB_LEASE_ACQUIRE),
     rules=(excludes("--infinite", "--lease-duration"), at_most_one("--wait --no-wait")),
@@ -176,7 +171,7 @@ def acquire(
     """
     target = locate(env, address)
     seconds = term(lease_duration, infinite=infinite)
-    lease_id = new_id(proposed_lease_id)
+    lease_id = proposed_lease_id or str(uuid.uuid4())
     patience = leases.patience(env, wait)
     owner = leases.owner(env, target, reason)
     lease = leases.build_kept_lease(env, target)
@@ -212,7 +207,7 @@ def change(
         azguard lease change blob:site/config.json
     """
     target = locate(env, address)
-    proposed = new_id(proposed_lease_id)
+    proposed = proposed_lease_id or str(uuid.uuid4())
     conditions = leases.conditions(env, target, Action.CHANGE, lease_id)
     env.out.show(leases.build_kept_lease(env, target).change(conditions, proposed), alone="lease_id")
 
@@ -303,13 +298,12 @@ def list_(env: Environment, container: _Container = None, *, given: _ListOptions
         env.out.show_each(_list_own(env, None if given.all_scopes else env.scope))
         return
     target = None if given.account else env.locate(str(container), Kind.CONTAINER)
-    states = read_states(given.state)
     limit = given.num_results
     if target is not None:
         env.conditions(target)
     from azguard.leases.holdings import Selection
 
-    selection = Selection(prefix=given.prefix or "", states=states, stale_seconds=given.older_than)
+    selection = Selection(prefix=given.prefix or "", states=given.state, stale_seconds=given.older_than)
     view = holdings.HoldingsView(env, selection, target, limit)
     view.watch() if given.watch else view.show()
 

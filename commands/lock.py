@@ -10,7 +10,7 @@ from azguard.cli.options import common, guarded_runs, holds, leases, locks
 from azguard.cli.options.holds import HoldOptions
 from azguard.cli.options.leases import BreakOptions
 from azguard.cli.options.locks import RunOptions
-from azguard.cli.options.types import COUNT, TEXT
+from azguard.cli.options.types import COUNT, GUID
 from azguard.cli.output import holdings
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
@@ -20,7 +20,7 @@ from azguard.wire.operations.blobs import BLOB_LEASE_BREAK
 
 _OwnLock = Annotated[
     str | None,
-    argument("[ADDRESS]", "The lock; by default, all that this job holds.", completer=completers.locks),
+    argument("[ADDRESS]", "The lock.", completer=completers.locks, otherwise="all that this job holds"),
 ]
 # More lines than the service takes.
 _MOST = 1_000_000
@@ -164,7 +164,7 @@ def release(
     address: _OwnLock = None,
     lease_id: Annotated[
         str | None,
-        option("--lease-id", "ID", "Release the lock with this lease, wherever it was taken.", TEXT),
+        option("--lease-id", "ID", "Release the lock with this lease, wherever it was taken.", GUID),
     ] = None,
     env_file: holds.EnvFile = None,
     lock_container: common.LockContainer = None,
@@ -191,7 +191,7 @@ def log(
     env: Environment,
     address: Lock,
     num_results: Annotated[
-        int | None, option("--num-results", "N", "Show the newest N holders; by default, all.", COUNT)
+        int | None, option("--num-results", "N", "Show the newest N holders.", COUNT, otherwise="all")
     ] = None,
     lock_container: common.LockContainer = None,
 ) -> None:
@@ -254,7 +254,7 @@ def list_(
     env: Environment,
     container: Annotated[
         str | None,
-        argument("CONTAINER", "The container of the locks; by default, locks.", completer=completers.containers),
+        argument("CONTAINER", "The container of the locks.", completer=completers.containers, otherwise="locks"),
     ] = None,
     account: holdings.WholeAccount = False,
     prefix: common.Prefix = None,

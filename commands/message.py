@@ -25,6 +25,7 @@ from azguard.cli.options.messages import (
     note_changing,
     record_written,
 )
+from azguard.cli.options.types import TEXT
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import at_most_one, checked, needs, one_of
@@ -42,7 +43,9 @@ from azguard.wire.operations.queues import (
 
 app = Group("Messages of queues: put, get, peek, update, delete, clear.")
 Content = Annotated[str | None, option("--content", "TEXT", "The content itself.")]
-ContentFile = Annotated[str | None, option("--file, -f", "FILE|-", "Read the content from this file; - is stdin.")]
+ContentFile = Annotated[
+    str | None, option("--file, -f", "FILE|-", "Read the content from this file; - is stdin.", TEXT)
+]
 AllowEmpty = Annotated[bool, flag("--allow-empty", "Let the content be empty.")]
 _CONTENT_RULES = (checked("--content --file", "some content, and no more than a message holds", "message._read_text"),)
 
@@ -53,7 +56,7 @@ class MessagePutOptions:
 
     text: Annotated[str | None, argument("[TEXT]", "The content itself.")] = None
     content: Content = None
-    file: Annotated[str | None, option("--file, -f", "FILE|-", "Read this file; by default, stdin.")] = None
+    file: common.InputFile = None
     encoding: Encoding = message_format.TEXT
     time_to_live: Annotated[int, option("--time-to-live", "DURATION|-1", "Keep it this long; -1: for ever.", LIFE)] = (
         _LONGEST_SECONDS

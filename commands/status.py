@@ -22,7 +22,7 @@ def status(
     env: Environment,
     addresses: Annotated[
         list[str] | None,
-        argument("[ADDRESS...]", "The resources; by default, all that you read.", completer=completers.addresses),
+        argument("[ADDRESS...]", "The resources.", completer=completers.addresses, otherwise="all that you read"),
     ] = None,
 ) -> int:
     """Compare what you read with the service: exit 0 if all is the same, 42 if not, or if a lease is in the way.

@@ -1,14 +1,12 @@
 """``azguard table``: create, list, delete, and acl get, set."""
 
 import sys
-from typing import Annotated
 
 from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.cli.options import common, resources
 from azguard.cli.options.resources import Noun, declare_list
-from azguard.cli.parsing.rows import option
 from azguard.cli.parsing.tree import Group
 from azguard.resources import existence
 from azguard.resources.access_policies import parse as parse_policies
@@ -104,7 +102,7 @@ def get(env: Environment, table: common.Table) -> None:
 def set_(
     env: Environment,
     table: common.Table,
-    file: Annotated[str | None, option("--file, -f", "FILE|-", "Read this file; by default, stdin.")] = None,
+    file: common.InputFile = None,
 ) -> None:
     """Replace all access policies of a table by those of a JSON file, as acl get prints them.
 

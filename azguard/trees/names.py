@@ -35,19 +35,6 @@ class Patterns:
     include: Sequence[str] = ()
     exclude: Sequence[str] = ()
 
-    def check(self) -> None:
-        """Refuse what is no pattern.
-
-        Raises:
-            UsageError: one is empty, malformed, or can mean no file.
-        """
-        for argument, patterns in (("include", self.include), ("exclude", self.exclude)):
-            for each in patterns:
-                if not _is_pattern(each):
-                    raise UsageError(
-                        f"{argument}: {each!r} is no pattern", argument=argument, reason="tree_pattern_malformed"
-                    )
-
     def selects(self, name: str) -> bool:
         """Return whether a name is meant, relative to the root of the tree."""
         if not self.include and not self.exclude:
@@ -62,6 +49,16 @@ class Patterns:
     @cached_property
     def _excluded(self) -> "PathSpec[Any]":
         return _parse_pattern(self.exclude)
+
+
+def check_pattern(text: str, argument: str) -> None:
+    """Refuse what is no pattern.
+
+    Raises:
+        UsageError: it is empty, malformed, or can mean no file.
+    """
+    if not _is_pattern(text):
+        raise UsageError(f"{argument}: {text!r} is no pattern", argument=argument, reason="tree_pattern_malformed")
 
 
 def _is_pattern(text: str) -> bool:

@@ -125,6 +125,7 @@ def _describe_argument(row: Row) -> dict[str, Any]:
     return {
         "metavar": row.metavar,
         "type": _describe_type(row),
+        "otherwise": row.otherwise or None,
         "required": row.is_required,
         "repeatable": row.is_many,
         "help": row.help,
@@ -139,6 +140,7 @@ def _describe_option(row: Row) -> dict[str, Any]:
         "type": _describe_type(row),
         "bare": row.bare,
         "default": row.default if row.is_flag else row.written_default or None,
+        "otherwise": row.otherwise or None,
         "required": row.is_required,
         "repeatable": row.is_many,
         "variable": row.variable or None,

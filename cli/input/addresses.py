@@ -9,7 +9,6 @@ from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.cli import completers
 from azguard.cli.context import Environment
-from azguard.cli.input import values
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import argument
 from azguard.errors import ConfigError, UsageError
@@ -295,7 +294,7 @@ def choose_container(named: str | None, environ: Mapping[str, str]) -> str:
     variable = lock_blobs.CONTAINER_VARIABLE
     if named is None and not environ.get(variable, lock_blobs.CONTAINER).strip():
         raise ConfigError(f"{variable} is set but empty", hint=f"set it, or remove it: unset {variable}")
-    return lock_blobs.choose_container(values.not_empty(named, "--lock-container"), environ)
+    return lock_blobs.choose_container(named, environ)
 
 
 def _expand_name(env: Environment, text: str, container: str | None) -> str:

@@ -18,7 +18,6 @@ from azguard.atomic_files import find_descriptor, open_in_place, remove_left
 from azguard.cache import copies
 from azguard.cache.copies import Copy
 from azguard.cli import signals
-from azguard.cli.input.values import not_empty
 from azguard.cli.output import terminal
 from azguard.cli.parsing.rows import flag
 from azguard.cli.rules.engine import checked
@@ -46,7 +45,7 @@ def source(
     Raises:
         UsageError: the file cannot be read, or stdin is a terminal where there is no telling what to type.
     """
-    if not_empty(file, "--file") in (None, "-"):
+    if file in (None, "-"):
         if file is None and sys.stdin is not None and sys.stdin.isatty():
             files = "name a file with -f FILE, or pipe the content in"
             hint = files if typed is None else f"write {typed}; or {files}"
@@ -113,7 +112,7 @@ def copy(stream: BinaryIO) -> Copy | None:
 
 def output(file: str | None) -> Path | None:
     """Return where to write, or None for stdout (no file, or ``-``)."""
-    return None if not_empty(file, "--file") in (None, "-") else Path(str(file))
+    return None if file in (None, "-") else Path(str(file))
 
 
 def keeps_content(file: str | None) -> bool:
@@ -145,7 +144,7 @@ def choose_places(file: str | None, result: str | None, query: str | None) -> tu
 
 def _check_result_file(file: str | None) -> Path | None:
     """Return where a result is written beside the content, once it is known that it can be."""
-    if not_empty(file, "--result") is None:
+    if file is None:
         return None
     if file == "-" or find_descriptor(Path(str(file))) == _STDOUT:
         raise UsageError("--result names a file, not stdout", hint="with -f FILE stdout has the result")

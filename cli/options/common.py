@@ -48,6 +48,7 @@ Container = Annotated[str, argument("CONTAINER", "The container, or its URL.", c
 Table = Annotated[str, argument("TABLE", "The table, or its URL.", completer=completers.tables)]
 Queue = Annotated[str, argument("QUEUE", "The queue, or its URL.", completer=completers.queues)]
 AllScopes = Annotated[bool, flag("--all-scopes", "Include all scopes, not only this one.")]
+InputFile = Annotated[str | None, option("--file, -f", "FILE|-", "Read this file.", TEXT, otherwise="stdin")]
 Content = Annotated[str | None, option("--content, --data", "TEXT", "Write this text.")]
 Metadata = Annotated[
     dict[str, str] | None,
@@ -84,14 +85,16 @@ PreviousSnapshot = Annotated[
 ]
 ListedOffset = Annotated[int | None, option("--offset", "SIZE", "Begin at this byte.", SIZE)]
 ListedLength = Annotated[int | None, option("--length", "SIZE", "List this many bytes.", size(1))]
-Limit = Annotated[int | None, option("--num-results", "N", "Show at most N; by default, all.", COUNT)]
+Limit = Annotated[int | None, option("--num-results", "N", "Show at most N.", COUNT, otherwise="all")]
 LockContainer = Annotated[
     str | None,
     option(
         "--lock-container",
         "CONTAINER",
-        "The container of locks with a bare name, and of tables; by default, locks.",
+        "The container of locks with a bare name, and of tables.",
+        TEXT,
         rules=(checked("--lock-container", "a lock with a bare name, or a table", "addresses.locks"),),
+        otherwise="locks",
     ),
 ]
 Yes = Annotated[bool, flag("--yes, -y", "Do not ask.")]
@@ -236,9 +239,10 @@ GENERAL_ROWS = in_panel(
         option(
             "--scope",
             "NAME",
-            "Whose reads guard your writes; by default, this session's.",
+            "Whose reads guard your writes.",
             SCOPE,
             variable=scope.VARIABLE,
+            otherwise="this session's",
         ),
         flag("--quiet, -q", "Show no hints, warnings or progress.", rules=(excludes("--quiet", "--verbose"),)),
         flag("--verbose, -v", "Show what azguard does."),

@@ -1,8 +1,9 @@
 """The options of content: its headers and SMB properties, which bytes of it, and the wait for a change of it."""
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar
 
 from azguard.accounts.account import Target
 from azguard.cli import context
@@ -101,27 +102,36 @@ class HeaderOptions:
 
 
 @dataclass(frozen=True)
-class _SourceOptions:
-    file: Annotated[str | None, option("--file, -f", "FILE|-", "Read this file; by default, stdin.", TEXT)] = None
+class ContentOptions:
+    """What is written: a file, stdin or a text."""
+
+    file: common.InputFile = None
     content: common.Content = None
 
-    RULES: ClassVar[tuple[Rule, ...]] = (
-        at_most_one("--file --content"),
-        excludes("--recursive", "--content --content-md5", "each file has content of its own", "leave it out"),
-    )
+    RULES: ClassVar[tuple[Rule, ...]] = (at_most_one("--file --content"),)
+
+    def open(self, *, takes_folders: bool = False) -> AbstractContextManager[BinaryIO]:
+        """Return the content to read; see ``streams.content``."""
+        from azguard.cli.input import streams
+
+        return streams.content(self.file, takes_folders=takes_folders, text=self.content)
 
 
 @dataclass(frozen=True)
-class PutContentOptions(HeaderOptions, _SourceOptions):
+class PutContentOptions(HeaderOptions, ContentOptions):
     """What a put writes, and its content headers, as typed; in help the file is the first."""
 
     content_type: Annotated[
-        str | None, option("--content-type", "TYPE", "Set Content-Type; by default, from the name.", HEADER)
+        str | None, option("--content-type", "TYPE", "Set Content-Type.", HEADER, otherwise="from the name")
     ] = None
     content_md5: Annotated[
         str | None,
         option("--content-md5", "BASE64", "Refuse content with another MD5.", MD5),
     ] = None
+
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        excludes("--recursive", "--content --content-md5", "each file has content of its own", "leave it out"),
+    )
 
     def read_headers_of(self, name: str) -> dict[str, str | None]:
         """Return the content headers of what is put under a name; see ``read_headers``."""

@@ -36,7 +36,7 @@ _OF_AZ = {
 # How long file copy waits for a byte.
 WAIT_SECONDS = 3600.0
 
-CopyId = Annotated[str | None, option("--copy-id", "ID", "Stop this copy; by default, the pending one.", TEXT)]
+CopyId = Annotated[str | None, option("--copy-id", "ID", "Stop this copy.", TEXT, otherwise="the pending one")]
 _LAST = "@last"
 _ENDS = (
     any_of("DESTINATION --source", "where to copy it to is missing", "type the source first, then the destination"),
@@ -178,9 +178,10 @@ class FileCopyOptions:
         option(
             "--wait",
             "[DURATION]",
-            "Stop the copy if it has not ended by then (exit 75); by default, wait as long as it goes on.",
+            "Stop the copy if it has not ended by then (exit 75).",
             DURATION,
             bare=DURATION.write(60),
+            otherwise="wait as long as it goes on",
         ),
     ] = None
     no_wait: Annotated[bool, flag("--no-wait", "Stop the copy if it does not end at once.")] = False

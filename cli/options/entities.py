@@ -11,7 +11,7 @@ from azguard.cli import completers, context
 from azguard.cli.context import Environment
 from azguard.cli.input.addresses import locate_designated
 from azguard.cli.options import common, guarded_runs, leases, locks
-from azguard.cli.options.types import NAMES
+from azguard.cli.options.types import NAMES, TEXT
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.rules.engine import at_most_one, checked, excludes, needs
 from azguard.leases.actions import DEFAULT_SECONDS
@@ -56,7 +56,7 @@ class EntityOptions:
     ] = None
     file: Annotated[
         str | None,
-        option("--file, -f", "FILE|-", "Read JSON from this file; by default, stdin."),
+        option("--file, -f", "FILE|-", "Read JSON from this file.", TEXT, otherwise="stdin"),
     ] = None
     no_lineage: common.NoLineage = False
     lock: TableLock = field(default_factory=TableLock)

@@ -17,7 +17,6 @@ from azguard.cli.output import stream
 from azguard.cli.parsing.rows import flag, option
 from azguard.cli.rules.engine import at_most_one, checked, excludes, needs, only_for
 from azguard.errors import GaveUp, UsageError
-from azguard.guards.requested import parse_guid
 from azguard.locks import job_locks
 from azguard.locks.background_holder import HoldPlan
 from azguard.locks.hold_records import JobScope
@@ -70,7 +69,7 @@ class HoldOptions:
         int, option("--conflict-exit-code, -E", "N", "Exit with N if others hold it.", BUSY_STATUS)
     ] = GaveUp.exit_code
     for_: Annotated[
-        float | None, option("--for", "DURATION", "Release it after this time; by default, never.", DURATION)
+        float | None, option("--for", "DURATION", "Release it after this time.", DURATION, otherwise="never")
     ] = None
     while_pid: Annotated[
         int | None, option("--while-pid", "PID", "Release it when this process has ended.", whole(1, _LARGEST_PID))
@@ -146,7 +145,6 @@ def find_known(
     """
     holds, own = env.holds, JobScope(env.scope, env.job)
     if lease_id is not None:
-        parse_guid(lease_id, "lease_id")
         target = addresses.lock(env, str(name), lock_container, also=addresses.FILES)
         return [job_locks.of_lease(target, lease_id, None, holds)]
     names = [name] if name is not None else job_locks.list_addresses(env.environ, holds, own)

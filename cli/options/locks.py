@@ -14,7 +14,7 @@ from azguard.cli.context import Environment
 from azguard.cli.input.addresses import FILES, locks
 from azguard.cli.options import common, leases
 from azguard.cli.options.guarded_runs import GuardedRunOptions
-from azguard.cli.options.types import whole
+from azguard.cli.options.types import TEXT, whole
 from azguard.cli.parsing.rows import flag, option
 from azguard.cli.rules.engine import excludes, only_for
 from azguard.leases.actions import DEFAULT_SECONDS
@@ -89,6 +89,7 @@ class RunOptions:
             "--terraform",
             "ADDRESS",
             "Wait for this Terraform state; unlock it if the run dies.",
+            TEXT,
             completer=completers.blobs,
         ),
     ] = None

@@ -51,10 +51,11 @@ PopReceipt = Annotated[
     option(
         "--pop-receipt",
         "R|@last|@FILE",
-        "The receipt, or the JSON of message get; by default, the last that you got here.",
+        "The receipt, or the JSON of message get.",
         TEXT,
         completer=completers.etags,
         rules=(checked("--pop-receipt", "a @FILE with the receipt of this message", "messages._find_in_file"),),
+        otherwise="the last that you got here",
     ),
 ]
 MovedLife = Annotated[
@@ -62,8 +63,9 @@ MovedLife = Annotated[
     option(
         "--time-to-live",
         "DURATION|-1",
-        "Keep them this long from now; -1: for ever; by default, 7d, or the time left if that is longer.",
+        "Keep them this long from now; -1: for ever.",
         LIFE,
+        otherwise="7d, or the time left if that is longer",
     ),
 ]
 BodyFile = Annotated[
@@ -77,7 +79,7 @@ BodyFile = Annotated[
     ),
 ]
 PoisonQueue = Annotated[
-    str | None, option("--poison-queue", "QUEUE", "The poison queue; by default, QUEUE-poison.", TEXT)
+    str | None, option("--poison-queue", "QUEUE", "The poison queue.", TEXT, otherwise="QUEUE-poison")
 ]
 # What comes of a message that is not base64.
 POISONED = "Azure Functions, unless it is told otherwise, would move it to its poison queue"

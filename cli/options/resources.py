@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 #: Asks the service for a resource.
 Look = Callable[[Target, "Conditions", Deadline], Any]
-_FILE = option("--file, -f", "FILE|-", "Read this JSON file, as get prints it; by default, stdin.")
+_FILE = option("--file, -f", "FILE|-", "Read this JSON file, as get prints it.", TEXT, otherwise="stdin")
 File = Annotated[str | None, _FILE]
 MetadataFile = Annotated[str | None, replace(_FILE, rules=(excludes("--file", "--metadata"),))]
 TagsFile = Annotated[str | None, replace(_FILE, rules=(excludes("--file", "--tags"),))]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 
 from azguard.cli.input import values
-from azguard.cli.options.types import TEXT, choice, whole
+from azguard.cli.options.types import TEXT, ValueType, choice, whole
 from azguard.cli.parsing.rows import TREES, argument, flag, option
 from azguard.cli.rules.engine import Rule, checked, excludes, needs
 from azguard.errors import Changed, UsageError
@@ -24,6 +24,16 @@ if TYPE_CHECKING:
 
 # Options of a put that say nothing of what a file is to be besides its content.
 _OF_NO_PROPERTY = ("file", "content", "if_exists", "allow_empty", "no_lineage")
+
+
+def _read_pattern(text: str, name: str) -> str:
+    from azguard.trees import names
+
+    names.check_pattern(text, name.removeprefix("--"))
+    return text
+
+
+_PATTERN = ValueType("pattern", _read_pattern)
 _KeepDirectories = Annotated[
     bool,
     flag("--keep-directories", "Keep directories that the deletes made empty.", panel=TREES),
@@ -44,11 +54,19 @@ class TreeOptions:
     ] = False
     include: Annotated[
         list[str] | None,
-        option("--include", "PATTERN", "Only files that match, as in .gitignore; repeat it for more.", panel=TREES),
+        option(
+            "--include",
+            "PATTERN",
+            "Only files that match, as in .gitignore; repeat it for more.",
+            _PATTERN,
+            panel=TREES,
+        ),
     ] = None
     exclude: Annotated[
         list[str] | None,
-        option("--exclude", "PATTERN", "No files that match, as in .gitignore; repeat it for more.", panel=TREES),
+        option(
+            "--exclude", "PATTERN", "No files that match, as in .gitignore; repeat it for more.", _PATTERN, panel=TREES
+        ),
     ] = None
     dry_run: Annotated[bool, flag("--dry-run", "Show what would be done; write nothing.", panel=TREES)] = False
     jobs: Annotated[int, option("--jobs", "N", "Work on N files at a time.", whole(1, pool.MOST_JOBS), panel=TREES)] = (
@@ -63,16 +81,13 @@ class TreeOptions:
             "each file has a version of its own",
             "leave the version out: each file is guarded by what was read of it here",
         ),
-        checked("--include --exclude", "patterns as in .gitignore", "trees.read_patterns"),
     )
 
     def read_patterns(self) -> "Patterns":
         """Return which names are meant."""
         from azguard.trees.names import Patterns
 
-        found = Patterns(tuple(self.include or ()), tuple(self.exclude or ()))
-        found.check()
-        return found
+        return Patterns(tuple(self.include or ()), tuple(self.exclude or ()))
 
     def delete(self, env: "Environment", store: "TreeStore", *, keeps_folders: bool = False) -> None:
         """Delete what is under an address.

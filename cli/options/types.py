@@ -125,6 +125,12 @@ def _read_fence(text: str, _: str) -> int:
     return fences.parse(text)
 
 
+def _read_guid(text: str, name: str) -> str:
+    from azguard.guards import requested  # it knows the operations
+
+    return requested.parse_guid(text, name.removeprefix("--").replace("-", "_"))
+
+
 def _write_seconds(value: float) -> str:
     for unit, length in (("d", 86_400), ("h", 3600), ("m", 60)):
         if value > length and value % length == 0:
@@ -178,5 +184,7 @@ SCOPE = ValueType("scope", lambda text, _: scope.find_named(text, {}))
 PORT = whole(1, 65_535)
 #: A whole number above zero; ``*`` of az is None: no limit.
 COUNT = ValueType("integer", values.count)
+#: The id of a lease.
+GUID = ValueType("guid", _read_guid)
 #: The number of a lock's holder.
 FENCE = ValueType("integer", _read_fence)

@@ -49,6 +49,8 @@ class Row:
     #: The name of the parameter.
     name: str = ""
     default: Any = None
+    #: What holds without it, in words; of one that has no value then.
+    otherwise: str = ""
     is_required: bool = False
     #: Whether it can be given several times.
     is_many: bool = False
@@ -99,7 +101,7 @@ class Row:
 
     def explain(self, goes_with: str) -> str:
         """Return its help: its purpose, the options that it excludes or needs, and its default."""
-        default = self.written_default
+        default = self.written_default or self.otherwise
         return f"{self.help}{goes_with}  [default: {default}]" if default else f"{self.help}{goes_with}"
 
     @property

@@ -11,8 +11,9 @@ from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
 from azguard.cli.options import common
+from azguard.cli.options.content_headers import ContentOptions
 from azguard.cli.options.copies import OF_CREATED, OF_SOURCE, SourceUrl, read_source
-from azguard.cli.options.types import HEADER, TEXT, ValueType, choice
+from azguard.cli.options.types import HEADER, ValueType, choice
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import at_most_one, excludes
@@ -45,11 +46,9 @@ _LINE = ValueType("text", _read_line)
 
 
 @dataclass(frozen=True)
-class AppendOptions:
+class AppendOptions(ContentOptions):
     """The options of blob append."""
 
-    file: Annotated[str | None, option("--file, -f", "FILE|-", "Append this file; by default, stdin.", TEXT)] = None
-    content: common.Content = None
     line: Annotated[
         list[str] | None,
         option("--line", "TEXT", "Append this line; repeat it for more, which stay together.", _LINE),
@@ -72,7 +71,7 @@ class AppendOptions:
     create: Annotated[bool, flag("--create", "Create the append blob if it is missing.")] = False
     content_type: Annotated[
         str | None,
-        option("--content-type", "TYPE", "Set it on a created blob; by default, from the name.", HEADER),
+        option("--content-type", "TYPE", "Set it on a created blob.", HEADER, otherwise="from the name"),
     ] = None
     metadata: common.Metadata = None
     allow_empty: Annotated[bool, flag("--allow-empty", "Do nothing if the input is empty.")] = False
@@ -117,7 +116,7 @@ class AppendOptions:
             return Proof.LEASE
         return Proof(self.guard or Proof.NONE)
 
-    def open(self) -> AbstractContextManager[BinaryIO | None]:
+    def open_here(self) -> AbstractContextManager[BinaryIO | None]:
         """Return the content that is to be read; None where it is a text or a source."""
         if self.content is not None:
             return streams.open_text(self.content)
@@ -202,7 +201,7 @@ def append(env: Environment, blob: _AppendBlob, given: AppendOptions) -> None:
 
     target = env.locate(blob, Kind.BLOB, writable=True)
     plan = given.plan(env, target)
-    with given.open() as source, env.out.progress_bar(f"append {target}", given.find_size(source)) as progress:
+    with given.open_here() as source, env.out.progress_bar(f"append {target}", given.find_size(source)) as progress:
         done = append_write.append(
             plan, given.read(env, plan, source), env.lease_records, progress.at, allow_empty=given.takes_empty
         )

@@ -9,10 +9,11 @@ from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
 from azguard.cli.options import common
+from azguard.cli.options.content_headers import ContentOptions
 from azguard.cli.options.types import HEADER, METADATA, TEXT, ValueType, choice
 from azguard.cli.parsing.rows import flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import any_of, at_most_one, checked, excludes
+from azguard.cli.rules.engine import any_of, checked, excludes
 from azguard.errors import UsageError
 from azguard.wire.operations.blobs import BLOB_GET_BLOCK_LIST, BLOB_PUT_BLOCK, BLOB_PUT_BLOCK_LIST
 
@@ -49,11 +50,11 @@ class CommitOptions:
         option("--file, -f", "FILE|-", "Read the block ids from this file, one per line.", TEXT),
     ] = None
     content_type: Annotated[
-        str | None, option("--content-type", "TYPE", "Set Content-Type; by default, it stays.", HEADER)
+        str | None, option("--content-type", "TYPE", "Set Content-Type.", HEADER, otherwise="it stays")
     ] = None
     metadata: Annotated[
         dict[str, str] | None,
-        option("--metadata", "KEY=VALUE", "Replace the metadata; by default, they stay.", METADATA),
+        option("--metadata", "KEY=VALUE", "Replace the metadata.", METADATA, otherwise="they stay"),
     ] = None
     allow_empty: Annotated[bool, flag("--allow-empty", "Make an empty blob of no blocks.")] = False
 
@@ -95,12 +96,11 @@ class CommitOptions:
         )
 
 
-@block_app.command("stage", spec=common.operation(BLOB_PUT_BLOCK), rules=(at_most_one("--file --content"),))
+@block_app.command("stage", spec=common.operation(BLOB_PUT_BLOCK))
 def stage_blocks(
     env: Environment,
     blob: common.Blob,
-    file: Annotated[str | None, option("--file, -f", "FILE|-", "Stage this file; by default, stdin.", TEXT)] = None,
-    content: common.Content = None,
+    given: ContentOptions,
     block_id: Annotated[str | None, option("--block-id", "BASE64", "Stage one block under this id.", BLOCK_ID)] = None,
 ) -> None:
     """Stage blocks of a blob, which no reader sees until they are committed.
@@ -120,7 +120,7 @@ def stage_blocks(
     target = env.locate(blob, Kind.BLOB, writable=True)
     lease_id = env.conditions(target).lease_id
     with (
-        streams.content(file, text=content) as source,
+        given.open() as source,
         env.out.progress_bar(f"stage {target}", streams.size(source)) as progress,
     ):
         staged = list(blocks.stage(target, source, block_id, lease_id, env.deadline, progress.at))

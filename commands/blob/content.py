@@ -132,7 +132,7 @@ def get(
     blob: common.Blob,
     folder: Folder = None,
     file: Annotated[
-        str | None, option("--file, -f", "FILE|-", "Write to this file; by default, to stdout.", TEXT)
+        str | None, option("--file, -f", "FILE|-", "Write to this file.", TEXT, otherwise="to stdout")
     ] = None,
     result: Annotated[str | None, option("--result", "FILE", "Write the result here as JSON.", TEXT)] = None,
     *,
@@ -251,7 +251,7 @@ def put(
     refuse_second(env, to)
     target = env.locate(blob, Kind.BLOB, writable=True)
     skip = given.if_exists is not None
-    with streams.content(given.file, takes_folders=True, text=given.content) as stream:
+    with given.open(takes_folders=True) as stream:
         copy, size = streams.copy(stream), streams.size(stream)
         upload = Upload(
             target=target,

@@ -9,6 +9,7 @@ from azguard.cli.context import Environment
 from azguard.cli.input import addresses
 from azguard.cli.options import common, resources
 from azguard.cli.options.copies import CopyId, CopyOptions, find_ends, locate_source, record_copy, say_waiting
+from azguard.cli.options.types import TEXT
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import one_of
@@ -164,6 +165,7 @@ def restore(
             "--from",
             "ID|snapshot|version",
             "Restore the kept version with this id, or the newest one; always needed.",
+            TEXT,
             completer=completers.kept_versions,
         ),
     ] = None,

@@ -180,8 +180,9 @@ def wait_for_blob(
         option(
             "--if-none-match",
             "ETAG|@last",
-            "With --until changed: from this version; by default, from what you last read.",
+            "With --until changed: from this version.",
             completer=completers.etags,
+            otherwise="from what you last read",
         ),
     ] = None,
     wait: Wait = WAIT_SECONDS,

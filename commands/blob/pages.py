@@ -12,8 +12,9 @@ from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
 from azguard.cli.options import common, resources
+from azguard.cli.options.content_headers import ContentOptions
 from azguard.cli.options.copies import OF_CREATED, OF_SOURCE, SourceUrl, read_source
-from azguard.cli.options.types import HEADER, SIZE, TEXT, size
+from azguard.cli.options.types import HEADER, SIZE, size
 from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import at_most_one, checked, one_of
@@ -48,11 +49,9 @@ _LEAST_BYTES = 512
 
 
 @dataclass(frozen=True)
-class PagePutOptions:
+class PagePutOptions(ContentOptions):
     """The options of blob page put."""
 
-    file: Annotated[str | None, option("--file, -f", "FILE|-", "Write this file; by default, stdin.", TEXT)] = None
-    content: common.Content = None
     offset: _Offset = 0
     source_url: SourceUrl = None
     source_sas: common.SourceSas = None
@@ -62,7 +61,7 @@ class PagePutOptions:
     ] = None
     content_type: Annotated[
         str | None,
-        option("--content-type", "TYPE", "Set it on a created blob; by default, from the name.", HEADER),
+        option("--content-type", "TYPE", "Set it on a created blob.", HEADER, otherwise="from the name"),
     ] = None
     metadata: common.Metadata = None
 
@@ -73,9 +72,9 @@ class PagePutOptions:
         checked("--create", "whole pages, and room for the content", "pages.build_write"),
     )
 
-    def open(self) -> AbstractContextManager[BinaryIO | None]:
+    def open_here(self) -> AbstractContextManager[BinaryIO | None]:
         """Return the content that is to be read; None where the service reads it."""
-        return nullcontext() if self.source_url is not None else streams.content(self.file, text=self.content)
+        return nullcontext() if self.source_url is not None else self.open()
 
     def read(self, env: Environment, write: "PageWrite", stream: BinaryIO | None) -> "BinaryIO | Iterator[SourcePiece]":
         """Return the content, or the ranges of the source."""
@@ -168,7 +167,7 @@ def put_pages(env: Environment, blob: _PageBlob, given: PagePutOptions) -> None:
     from azguard.blobs.content import page_write
 
     target = env.locate(blob, Kind.BLOB, writable=True)
-    with given.open() as stream:
+    with given.open_here() as stream:
         size = None if stream is None else streams.size(stream)
         write = given.build_write(env, target, size)
         with env.out.progress_bar(f"put {target}", size) as progress:

@@ -10,12 +10,12 @@ from azguard.cli.context import Environment
 from azguard.cli.input import addresses, streams
 from azguard.cli.input.streams import Overwrite, check_overwrite, to_file, to_stream
 from azguard.cli.options import common, resources
-from azguard.cli.options.content_headers import PutContentOptions, SmbPropertyOptions, SpanOptions
+from azguard.cli.options.content_headers import ContentOptions, PutContentOptions, SmbPropertyOptions, SpanOptions
 from azguard.cli.options.trees import FileTreePutOptions, Folder, TreeGetOptions, refuse_second
-from azguard.cli.options.types import SIZE, size
+from azguard.cli.options.types import SIZE, TEXT, size
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import at_most_one, checked, needs, one_of
+from azguard.cli.rules.engine import checked, needs, one_of
 from azguard.requests.results import WOULD_CLEAR
 from azguard.wire.operations.shares import FILE_GET, FILE_LIST_RANGES, FILE_PUT_RANGE, FILE_RENAME
 
@@ -65,9 +65,9 @@ def get(
     folder: Folder = None,
     to: Annotated[
         str | None,
-        option("--file, -f", "FILE|-", "Write to this file; by default, to stdout."),
+        option("--file, -f", "FILE|-", "Write to this file.", TEXT, otherwise="to stdout"),
     ] = None,
-    result: Annotated[str | None, option("--result", "FILE", "Write the result here as JSON.")] = None,
+    result: Annotated[str | None, option("--result", "FILE", "Write the result here as JSON.", TEXT)] = None,
     *,
     overwrite: Overwrite = False,
     given: SpanOptions,
@@ -176,7 +176,7 @@ def put(
     target = env.locate(path, Kind.FILE, writable=True)
     skip = given.if_exists is not None
     headers, smb = given.build_properties(target.address.name)
-    with streams.content(given.file, takes_folders=True, text=given.content) as stream:
+    with given.open(takes_folders=True) as stream:
         copy, size = streams.copy(stream), streams.size(stream)
         upload = replacing.FileUpload(
             target=target,
@@ -220,12 +220,11 @@ def _write(upload: "FileUpload", write: "Callable[[], Any]", *, skip: bool) -> A
     return existence.create(write, lambda: writes.find_existing(upload.target, upload.op, upload.deadline), skip=skip)
 
 
-@range_app.command("put", spec=common.operation(FILE_PUT_RANGE), rules=(at_most_one("--file --content"),))
+@range_app.command("put", spec=common.operation(FILE_PUT_RANGE))
 def put_range(
     env: Environment,
     path: addresses.File,
-    file: Annotated[str | None, option("--file, -f", "FILE|-", "Write this file; by default, stdin.")] = None,
-    content: common.Content = None,
+    given: ContentOptions,
     offset: _Offset = 0,
 ) -> None:
     """Write content over a range of a file, if it is still the version that you read.
@@ -245,7 +244,7 @@ def put_range(
 
     write = _plan(env, path, offset)
     with (
-        streams.content(file, text=content) as stream,
+        given.open() as stream,
         env.out.progress_bar(f"put {write.target}", streams.size(stream)) as progress,
     ):
         done = ranges.put_range(write, stream, progress.at)

@@ -11,7 +11,7 @@ from azguard.cli.context import Environment
 from azguard.cli.input import addresses, streams, values
 from azguard.cli.options import common, guarded_runs
 from azguard.cli.options.guarded_runs import GuardedRunOptions
-from azguard.cli.options.types import DURATION, ValueType, choice, whole
+from azguard.cli.options.types import TEXT, ValueType, choice, lasting, whole
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import checked, excludes, needs, one_of
@@ -69,7 +69,7 @@ def _read_range(text: str, name: str) -> ByteRange:
 RANGE = ValueType("range", _read_range)
 SmbPort = Annotated[
     int | None,
-    option("--smb-port", "PORT", "The port of SMB; by default, AZGUARD_SMB_PORT, else 445.", whole(1, 65_535)),
+    option("--smb-port", "PORT", "The port of SMB.", whole(1, 65_535), otherwise="AZGUARD_SMB_PORT, else 445"),
 ]
 
 
@@ -87,7 +87,12 @@ class FileLockOptions:
     ] = None
     lost_after: Annotated[
         float,
-        option("--lost-after", "DURATION", "Count the lock as lost after this long without an answer.", DURATION),
+        option(
+            "--lost-after",
+            "DURATION",
+            "Count the lock as lost after this long without an answer.",
+            lasting(_LEAST_LOST_AFTER_SECONDS),
+        ),
     ] = _LOST_AFTER_SECONDS
     no_create: Annotated[bool, flag("--no-create", "Do not create a file that is missing.")] = False
     smb_port: SmbPort = None
@@ -95,22 +100,8 @@ class FileLockOptions:
     RULES: ClassVar = (
         excludes("--share", "--range", "others may read and write what is outside the range"),
         excludes("--share", "--shared", "readers let others read, and none write"),
-        checked("--lost-after", "at least 6s", "handles.check"),
         checked("SHARE/PATH --", "one file", "handles.plan_file_lock"),
     )
-
-    def check(self) -> None:
-        """Refuse times that leave none for an answer that is late.
-
-        Raises:
-            UsageError: names the option, and how long it may be.
-        """
-        if self.lost_after < _LEAST_LOST_AFTER_SECONDS:
-            raise UsageError(
-                f"--lost-after {self.lost_after:g}s is too short: one lost packet would end the command",
-                hint=f"at least --lost-after {_LEAST_LOST_AFTER_SECONDS:g}s",
-            )
-        self.run.check_grace(self.lost_after, "--lost-after", "and the rest is for answers that are late")
 
 
 def plan_file_lock(env: Environment, words: Sequence[str], given: FileLockOptions) -> FileLockPlan:
@@ -127,8 +118,8 @@ def plan_file_lock(env: Environment, words: Sequence[str], given: FileLockOption
             f"one run locks one file, and {len(addresses)} are named",
             hint="nest them: azguard file lock run A -- azguard file lock run B -- CMD",
         )
-    given.check()
     run = given.run
+    run.check_grace(given.lost_after, "--lost-after", "and the rest is for answers that are late")
     target = env.locate(addresses[0], Kind.FILE, writable=True)
     server = file_lock.find_place(target.account, given.smb_port, env.environ)
     child.check(command, env.environ)
@@ -155,7 +146,7 @@ def plan_file_lock(env: Environment, words: Sequence[str], given: FileLockOption
 def to_break(env: Environment, file: str, machine: str | None, *, yes: bool) -> BreakFileLock:
     """Return which lock to break, and what says that it is meant."""
     target = env.locate(file, Kind.FILE, writable=True)
-    return BreakFileLock(target, values.not_empty(machine, "--if-owner"), assume_yes=yes)
+    return BreakFileLock(target, machine, assume_yes=yes)
 
 
 def choose_confirmation() -> Callable[[], None] | None:
@@ -324,7 +315,7 @@ def break_lock(
     yes: common.Yes = False,
     if_owner: Annotated[
         str | None,
-        option("--if-owner", "CLIENT", "Only if this machine, by name or IP, alone has it open."),
+        option("--if-owner", "CLIENT", "Only if this machine, by name or IP, alone has it open.", TEXT),
     ] = None,
     dry_run: _DryRun = False,
 ) -> int:

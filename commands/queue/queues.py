@@ -148,7 +148,7 @@ def move(
     queue: Annotated[str, argument("FROM", "The queue that has them, or its URL.", completer=completers.queues)],
     destination: Destination = None,
     max_messages: Annotated[
-        int | None, option("--max-messages", "N", "Move at most N; by default, all.", COUNT)
+        int | None, option("--max-messages", "N", "Move at most N.", COUNT, otherwise="all")
     ] = None,
     time_to_live: MovedLife = None,
     dry_run: Annotated[bool, flag("--dry-run", "Show what is to be moved, and move nothing.")] = False,

@@ -164,7 +164,7 @@ class WorkOptions:
     ] = 5.0
     once_table: Annotated[
         str | None,
-        option("--once-table", "TABLE", "Claim each message in this table, so that it is done once only."),
+        option("--once-table", "TABLE", "Claim each message in this table, so that it is done once only.", TEXT),
     ] = None
     once_key: Annotated[
         str | None,

@@ -148,9 +148,9 @@ class _EditOptions:
         list[str] | None, option("--set-string", "PATH=TEXT", "Set a text; it needs no JSON quotes.")
     ] = None
     unset: Annotated[list[str] | None, option("--unset", "PATH", "Remove a value.")] = None
-    increment: Annotated[list[str] | None, option("--increment", "PATH[=N]", "Add N to a number; by default, 1.")] = (
-        None
-    )
+    increment: Annotated[
+        list[str] | None, option("--increment", "PATH[=N]", "Add N to a number; PATH alone adds 1.")
+    ] = None
     merge_patch: Annotated[
         list[str] | None, option("--merge-patch", "FILE|-", "Apply a JSON merge patch (RFC 7396).")
     ] = None

@@ -67,6 +67,11 @@ def test_every_value_of_a_shared_option_has_a_type() -> None:
     assert [name for name, kind in shared.items() if kind is None] == []
 
 
+def test_no_help_says_a_default_by_hand() -> None:
+    told = {(name, row.help) for name, command in root.walk() for row in command.rows}
+    assert [each for each in told if "by default" in each[1]] == []
+
+
 def test_every_refusal_stands_in_a_rule_or_a_type() -> None:
     assert list_unlisted() == []
 

@@ -3,7 +3,7 @@
 import pytest
 
 from azguard.errors import UsageError
-from azguard.trees.names import Patterns
+from azguard.trees.names import Patterns, check_pattern
 from tests.support.cases import cases
 
 NAMES = ("index.html", "css/a.css", "css/a.map", "drafts/x.html", "a/drafts/y.html")
@@ -11,7 +11,6 @@ NAMES = ("index.html", "css/a.css", "css/a.map", "drafts/x.html", "a/drafts/y.ht
 
 def selected(include: tuple[str, ...], exclude: tuple[str, ...]) -> list[str]:
     found = Patterns(include, exclude)
-    found.check()
     return [name for name in NAMES if found.selects(name)]
 
 
@@ -35,4 +34,4 @@ def test_what_is_included_less_what_is_excluded(
 @cases("pattern", ["", " ", "!*.css", "#*", "./a", "../a", "a\\"])
 def test_what_is_no_pattern_is_refused(pattern: str) -> None:
     with pytest.raises(UsageError):
-        Patterns(exclude=(pattern,)).check()
+        check_pattern(pattern, "exclude")
