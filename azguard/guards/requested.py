@@ -4,7 +4,7 @@ Then lease ids and the values of conditions, from as they were typed to as they 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -86,8 +86,10 @@ def check(operation: Operation, asked: RequestedConditions) -> None:
             )
 
 
-def refuse_ignored(operation: Operation, asked: RequestedConditions) -> None:
+def refuse_ignored(operation: Operation, asked: RequestedConditions, others: Collection[str] = ()) -> None:
     """Refuse each condition by itself that is empty, or that means nothing to the operation.
+
+    ``others`` are those that another form of it asks for.
 
     Raises:
         UsageError: says why.
@@ -97,7 +99,7 @@ def refuse_ignored(operation: Operation, asked: RequestedConditions) -> None:
         if isinstance(value, str) and not value.strip():
             raise UsageError(f"{name} is empty", argument=name, reason="condition_empty")
     for name in asked.given:
-        if name not in operation.asks:
+        if name not in operation.asks and name not in others:
             raise _explain_ignored(operation, name)
 
 

@@ -153,7 +153,7 @@ class ParsedCommand(_Reader, TyperCommand):
         facts.operation = spec.operation
         facts.command, facts.params = " ".join(ctx.command_path.split()[1:]), dict(ctx.params)
         env = Environment.of(facts)
-        self._refuse_ignored(facts)
+        self._refuse_ignored(facts, has_source=ctx.params.get("source_url") is not None)
         rules.check(self.node.rules, typed, lambda: _find_kind(env, self.node, ctx.params))
         for row in self.node.own:
             ctx.params[row.name] = row.read(ctx.params[row.name])
@@ -163,13 +163,15 @@ class ParsedCommand(_Reader, TyperCommand):
         if status:
             ctx.exit(status)
 
-    def _refuse_ignored(self, facts: Facts) -> None:
+    def _refuse_ignored(self, facts: Facts, *, has_source: bool) -> None:
         """Refuse a condition that the service ignores here, before anything that is missing is told."""
-        if self.node.spec.operation is not None:
+        spec = self.node.spec
+        if spec.operation is not None:
             from azguard.guards import requested
             from azguard.guards.requested import RequestedConditions
 
-            requested.refuse_ignored(self.node.spec.operation, RequestedConditions.of(facts.shared))
+            told = spec.operation if spec.plain is None or has_source else spec.plain
+            requested.refuse_ignored(told, RequestedConditions.of(facts.shared), spec.operation.asks)
 
     def _take_before(self, facts: Facts, params: dict[str, Any]) -> None:
         """Take the values from before the command's name of options that the command declares anew, as --timeout."""

@@ -54,7 +54,7 @@ def test_content_of_a_named_file_must_not_change_while_it_is_read(tmp_path: Path
 def test_a_log_that_grows_is_appended_as_far_as_it_goes(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"one\n")
-    with AppendOptions(file=str(path)).open() as stream, path.open("ab") as log:
+    with AppendOptions(file=str(path)).open_here() as stream, path.open("ab") as log:
         assert stream is not None
         assert stream.read(4) == b"one\n"
         log.write(b"two\n")

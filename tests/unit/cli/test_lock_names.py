@@ -64,7 +64,6 @@ def test_a_container_is_taken_where_one_of_several_locks_is_in_it(text: str) -> 
         ("tabel:Orders", None, "'tabel:Orders' does not say what kind of resource it is"),
         ("queue:jobs", None, "a lock is a blob, a share, a file, or a table that a blob stands for; not a queue"),
         ("deploy?sig=x", None, "a SAS stands behind 'blob:locks/deploy', and a plain address takes none"),
-        ("deploy", "", "--lock-container is empty"),
         ("deploy", "a/b", "'a/b' is not a container name"),
         ("deploy", "table:Orders", "'table:Orders' names a table, and this command takes a container"),
     ],
