@@ -51,14 +51,14 @@ class Patterns:
         return _parse_pattern(self.exclude)
 
 
-def check_pattern(text: str, argument: str) -> None:
+def check_pattern(text: str, name: str) -> None:
     """Refuse what is no pattern.
 
     Raises:
         UsageError: it is empty, malformed, or can mean no file.
     """
     if not _is_pattern(text):
-        raise UsageError(f"{argument}: {text!r} is no pattern", argument=argument, reason="tree_pattern_malformed")
+        raise UsageError(f"{name}: {text!r} is no pattern", reason="tree_pattern_malformed")
 
 
 def _is_pattern(text: str) -> bool:

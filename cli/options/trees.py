@@ -29,7 +29,7 @@ _OF_NO_PROPERTY = ("file", "content", "if_exists", "allow_empty", "no_lineage")
 def _read_pattern(text: str, name: str) -> str:
     from azguard.trees import names
 
-    names.check_pattern(text, name.removeprefix("--"))
+    names.check_pattern(text, name)
     return text
 
 
