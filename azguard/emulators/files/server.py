@@ -322,9 +322,7 @@ def _of_item(run: Callable[[Store, FileRequest], FileAnswer], letters: str, open
     return Route(run, Needs(letters, "o", letters), opens)
 
 
-_LIST = Route(directories.list_directory, Needs("l", "c", "l"))
-
-# Operations by methods, kind of resource and ``comp``.
+# By methods, kind of resource and ``comp``.
 _ROUTES: Mapping[tuple[str, str, str], Route] = {
     ("GET", _SERVICE, "list"): Route(directories.list_shares, Needs("l", "s")),
     ("GET", _SERVICE, "properties"): Route(shares.show_service, Needs("r", "s")),
@@ -346,7 +344,7 @@ _ROUTES: Mapping[tuple[str, str, str], Route] = {
     ("PUT", _DIRECTORY, ""): _of_item(directories.create, "cw"),
     ("GET HEAD", _DIRECTORY, ""): _of_item(directories.show, "r"),
     ("DELETE", _DIRECTORY, ""): _of_item(directories.delete, "d", Opens.DELETE),
-    ("GET", _DIRECTORY, "list"): _LIST,
+    ("GET", _DIRECTORY, "list"): Route(directories.list_directory, Needs("l", "c", "l")),
     ("GET HEAD", _DIRECTORY, "metadata"): _of_item(file_operations.show_metadata, "r", Opens.LOOK),
     ("PUT", _DIRECTORY, "metadata"): _of_item(directories.set_metadata, "w"),
     ("PUT", _DIRECTORY, "properties"): _of_item(directories.set_properties, "w"),
@@ -366,7 +364,8 @@ _ROUTES: Mapping[tuple[str, str, str], Route] = {
     ("GET", _FILE, "listhandles"): Route(handles.show, Needs("l", "o", "l")),
     ("PUT", _FILE, "forceclosehandles"): _of_item(handles.close, "wd"),
 }
-_OPERATIONS = {
+#: What is served, by method, kind of resource and ``comp``.
+OPERATIONS = {
     (method, kind, comp): route for (methods, kind, comp), route in _ROUTES.items() for method in methods.split()
 }
 _COPY = _of_item(copies.copy, "cw", Opens.REPLACE)
@@ -379,10 +378,10 @@ def _find_operation(request: FileRequest) -> Route:
     if request.method == "PUT" and kind == _FILE and not comp and "x-ms-copy-source" in request.headers:
         return _COPY
     try:
-        return _OPERATIONS[request.method, kind, comp]
+        return OPERATIONS[request.method, kind, comp]
     except KeyError:
         pass
-    if any(found[1:] == (kind, comp) for found in _OPERATIONS):
+    if any(found[1:] == (kind, comp) for found in OPERATIONS):
         raise ServiceError("UnsupportedHttpVerb")
     raise ServiceError("InvalidQueryParameterValue")
 
