@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import FrameType
@@ -40,98 +41,6 @@ class TypedLine:
 
 #: Asks an account for what begins with the unfinished word.
 Listing = Callable[[Any, str, TypedLine], Iterator[Candidate]]
-
-
-def blobs(line: TypedLine, incomplete: str) -> list[Candidate]:
-    """Return containers, then the folders and blobs in one of them."""
-    return _in_time(_list_blobs, line, incomplete)
-
-
-def containers(line: TypedLine, incomplete: str) -> list[Candidate]:
-    """Return containers."""
-    return _in_time(_list_containers, line, incomplete)
-
-
-def tables(line: TypedLine, incomplete: str) -> list[Candidate]:
-    """Return tables."""
-    return _in_time(_list_tables, line, incomplete)
-
-
-def queues(line: TypedLine, incomplete: str) -> list[Candidate]:
-    """Return queues."""
-    return _in_time(_list_queues, line, incomplete)
-
-
-def shares(line: TypedLine, incomplete: str) -> list[Candidate]:
-    """Return shares."""
-    return _in_time(_list_shares, line, incomplete)
-
-
-def files(line: TypedLine, incomplete: str) -> list[Candidate]:
-    """Return shares, then the directories and files in one of them."""
-    return _in_time(_list_files, line, incomplete)
-
-
-def file_sources(line: TypedLine, incomplete: str) -> list[Candidate]:
-    """Return the sources that a file can be copied from: files, and blobs with their prefix."""
-    if incomplete.startswith("blob:"):
-        return _complete_prefixed(_NAMED, line, incomplete)
-    found = files(line, incomplete)
-    return found if "/" in incomplete else [*found, ("blob:", "a blob of the same account")]
-
-
-def entities(line: TypedLine, incomplete: str) -> list[Candidate]:
-    """Return tables, as the beginning of an entity."""
-    return [(f"{name}/", meaning) for name, meaning in tables(line, incomplete)]
-
-
-def messages(line: TypedLine, incomplete: str) -> list[Candidate]:
-    """Return queues, as the beginning of a message."""
-    return [(f"{name}/", meaning) for name, meaning in queues(line, incomplete)]
-
-
-def addresses(line: TypedLine, incomplete: str) -> list[Candidate]:
-    """Return addresses of whatever kind."""
-    return _complete_prefixed(_NAMED, line, incomplete)
-
-
-def locks(line: TypedLine, incomplete: str) -> list[Candidate]:
-    """Return addresses of whatever kind, and the bare names of the locks in the container of locks."""
-    found = addresses(line, incomplete)
-    return found if ":" in incomplete or "/" in incomplete else [*found, *_in_time(_list_locks, line, incomplete)]
-
-
-def etags(line: TypedLine, _incomplete: str) -> list[Candidate]:
-    """Return the ETag that this scope last read of the resource on the line, and the name for it."""
-    return [("@last", "what this scope last read"), *_in_time(_list_etags, line, "")]
-
-
-def kept_versions(line: TypedLine, _incomplete: str) -> list[Candidate]:
-    """Return the snapshots and earlier versions of the blob on the line."""
-    return _in_time(_list_kept, line, "")
-
-
-def leasable_addresses(line: TypedLine, incomplete: str) -> list[Candidate]:
-    """Return addresses of what can be leased."""
-    return _complete_prefixed(_LEASABLE, line, incomplete)
-
-
-def profiles(line: TypedLine, _incomplete: str) -> list[Candidate]:
-    """Return the profiles of the configuration file."""
-    from azguard.accounts.profiles import load
-    from azguard.errors import AzguardError
-    from azguard.folders import Folders
-
-    try:
-        return [(name, "") for name in load(Folders.of(line.environ).profiles)]
-    except AzguardError:
-        return []
-
-
-_BY_KIND = {
-    "blob": blobs, "container": containers, "table": tables, "entity": entities, "queue": queues, "share": shares,
-    "dir": files, "file": files,
-}  # fmt: skip
 
 
 def _complete_prefixed(kinds: Mapping[str, str], line: TypedLine, incomplete: str) -> list[Candidate]:
@@ -292,3 +201,75 @@ def _at_most(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+#: Containers, then the folders and blobs in one of them.
+blobs = partial(_in_time, _list_blobs)
+containers = partial(_in_time, _list_containers)
+tables = partial(_in_time, _list_tables)
+queues = partial(_in_time, _list_queues)
+shares = partial(_in_time, _list_shares)
+#: Shares, then the directories and files in one of them.
+files = partial(_in_time, _list_files)
+
+
+def file_sources(line: TypedLine, incomplete: str) -> list[Candidate]:
+    """Return the sources that a file can be copied from: files, and blobs with their prefix."""
+    if incomplete.startswith("blob:"):
+        return _complete_prefixed(_NAMED, line, incomplete)
+    found = files(line, incomplete)
+    return found if "/" in incomplete else [*found, ("blob:", "a blob of the same account")]
+
+
+def entities(line: TypedLine, incomplete: str) -> list[Candidate]:
+    """Return tables, as the beginning of an entity."""
+    return [(f"{name}/", meaning) for name, meaning in tables(line, incomplete)]
+
+
+def messages(line: TypedLine, incomplete: str) -> list[Candidate]:
+    """Return queues, as the beginning of a message."""
+    return [(f"{name}/", meaning) for name, meaning in queues(line, incomplete)]
+
+
+def addresses(line: TypedLine, incomplete: str) -> list[Candidate]:
+    """Return addresses of whatever kind."""
+    return _complete_prefixed(_NAMED, line, incomplete)
+
+
+def locks(line: TypedLine, incomplete: str) -> list[Candidate]:
+    """Return addresses of whatever kind, and the bare names of the locks in the container of locks."""
+    found = addresses(line, incomplete)
+    return found if ":" in incomplete or "/" in incomplete else [*found, *_in_time(_list_locks, line, incomplete)]
+
+
+def etags(line: TypedLine, _incomplete: str) -> list[Candidate]:
+    """Return the ETag that this scope last read of the resource on the line, and the name for it."""
+    return [("@last", "what this scope last read"), *_in_time(_list_etags, line, "")]
+
+
+def kept_versions(line: TypedLine, _incomplete: str) -> list[Candidate]:
+    """Return the snapshots and earlier versions of the blob on the line."""
+    return _in_time(_list_kept, line, "")
+
+
+def leasable_addresses(line: TypedLine, incomplete: str) -> list[Candidate]:
+    """Return addresses of what can be leased."""
+    return _complete_prefixed(_LEASABLE, line, incomplete)
+
+
+def profiles(line: TypedLine, _incomplete: str) -> list[Candidate]:
+    """Return the profiles of the configuration file."""
+    from azguard.accounts.profiles import load
+    from azguard.errors import AzguardError
+    from azguard.folders import Folders
+
+    try:
+        return [(name, "") for name in load(Folders.of(line.environ).profiles)]
+    except AzguardError:
+        return []
+
+
+_BY_KIND: Mapping[str, Callable[[TypedLine, str], list[Candidate]]] = {
+    "blob": blobs, "container": containers, "table": tables, "entity": entities, "queue": queues, "share": shares,
+    "dir": files, "file": files,
+}  # fmt: skip

@@ -12,16 +12,18 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from io import BytesIO
 from pathlib import Path
-from typing import IO, Annotated, Any, BinaryIO, NamedTuple
+from typing import IO, TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple
 
 from azguard.atomic_files import find_descriptor, open_in_place, remove_left
-from azguard.cache import copies
-from azguard.cache.copies import Copy
 from azguard.cli import signals
 from azguard.cli.output import terminal
 from azguard.cli.parsing.rows import flag
 from azguard.cli.rules.engine import checked
 from azguard.errors import Interrupted, UsageError
+
+if TYPE_CHECKING:
+    from azguard.cache.copies import Copy
+
 
 _STDOUT = 1
 # What is held in memory: patches, policies and the like are far shorter, and a device or a pipe may never end.
@@ -103,10 +105,12 @@ def _may_wait(stream: BinaryIO) -> bool:
         return False  # in memory
 
 
-def copy(stream: BinaryIO) -> Copy | None:
+def copy(stream: BinaryIO) -> "Copy | None":
     """Return the file that is read, which carries a version; a pipe or a device carries none."""
     if size(stream) is None:
         return None
+    from azguard.cache import copies
+
     return copies.find_behind(stream.fileno(), None if stream is sys.stdin.buffer else Path(stream.name))
 
 
@@ -305,7 +309,7 @@ class Delivery(NamedTuple):
     """Where content was delivered. ``copy`` is the file that holds it and nothing else."""
 
     is_kept: bool
-    copy: Copy | None = None
+    copy: "Copy | None" = None
 
 
 def check_overwrite(file: str | None, if_exists: str | None = None, *, overwrite: bool) -> None:
@@ -330,6 +334,8 @@ def to_file(path: Path, inode: tuple[int, int] | None) -> Delivery:
     if stat.S_ISREG(mode) and find_descriptor(path) is None:
         real = Path(os.path.realpath(path))
         remove_left(real.parent, real.name)
+        from azguard.cache import copies
+
         return Delivery(True, copies.find_written(path, inode))
     return Delivery(not stat.S_ISCHR(mode) or _is_terminal(path))
 
@@ -346,6 +352,8 @@ def to_stream(stream: IO[Any], length: int | None = None) -> Delivery:
     except (OSError, ValueError):
         return Delivery(True)  # in memory
     if stat.S_ISREG(found.st_mode):
+        from azguard.cache import copies
+
         is_copy = length is not None and found.st_size == length == os.lseek(descriptor, 0, os.SEEK_CUR)
         return Delivery(True, copies.find_behind(descriptor) if is_copy else None)
     if stat.S_ISCHR(found.st_mode):

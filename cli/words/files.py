@@ -22,10 +22,6 @@ _EMULATOR = "in the clone of azguard: pipx install --force '.[emulator]', or pip
 NEED_OF_FILES = f"for file shares install it again, {_EMULATOR}"
 
 
-def _show_again(facts: Mapping[str, object]) -> str:
-    return f"look, then decide: azguard {facts['noun']} show {facts['target']}"
-
-
 def _close_handles(facts: Mapping[str, object]) -> str:
     """Return how to see who has a file open, and how to close a handle that is known."""
     target, found = facts["target"], facts.get("handles")
@@ -36,10 +32,6 @@ def _close_handles(facts: Mapping[str, object]) -> str:
         "close it there and try again\n      "
         f"or by force, and what that program has not written yet is lost: azguard file handle close {target} {close}"
     )
-
-
-def _how_to_read_alone(facts: Mapping[str, object]) -> str:
-    return f"read it alone, under another name: azguard {facts['noun']} get {facts['target']} -f FILE"
 
 
 #: What to type next.
@@ -63,7 +55,7 @@ HINTS: Mapping[str, Words] = {
     "share_being_deleted": "wait 30 seconds or more, then try again",
     "share_is_full": "delete what is not needed, or let it hold more: azguard share quota {container} GIB",
     "share_has_snapshots": "--delete-snapshots include deletes them too",
-    "share_or_file_changed": _show_again,
+    "share_or_file_changed": "look, then decide: azguard {noun} show {target}",
     "share_not_found": "check the name: azguard share list; to create it: azguard share create {container}",
     "share_snapshot_not_found": "see what there is: azguard share list --include snapshots --prefix {container}",
     # Smb.
@@ -155,7 +147,7 @@ HINTS: Mapping[str, Words] = {
         "name it as it is below the folder, such as css/site.css; links and excluded files do not count"
     ),
     "tree_mirror_is_empty": "check that it is the right one, and complete; to delete all: --allow-empty",
-    "tree_name_refused": _how_to_read_alone,
+    "tree_name_refused": "read it alone, under another name: azguard {noun} get {target} -f FILE",
     "tree_name_twice": "give one of them another name, or leave it out: --exclude",
     "tree_pattern_malformed": (
         "a pattern is like '*.css' or 'drafts/', below the folder; to leave files out, use --exclude; "

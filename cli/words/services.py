@@ -5,6 +5,8 @@ from collections.abc import Mapping
 
 from azguard.cli.words.templates import Words
 
+_SHOW = "azguard {noun} show {target}"
+
 
 def _how_to_go_on(facts: Mapping[str, object]) -> str:
     """Return the command that appends the rest of a content, of which a part was appended."""
@@ -12,20 +14,8 @@ def _how_to_go_on(facts: Mapping[str, object]) -> str:
     return f"{rest} | azguard blob append {facts['target']} --append-position {facts['next_position']}"
 
 
-def _show(facts: Mapping[str, object]) -> str:
-    return f"azguard {facts['noun']} show {facts['target']}"
-
-
-def _show_ended(facts: Mapping[str, object]) -> str:
-    return f"there is nothing left to stop: {_show(facts)}"
-
-
-def _stop_copy(facts: Mapping[str, object]) -> str:
-    return f"see how far it is: {_show(facts)}; or stop it: azguard {facts['noun']} abort-copy {facts['target']}"
-
-
 def _show_source(facts: Mapping[str, object]) -> str:
-    shown = f"see what the source is now: {_show(facts)}"
+    shown = f"see what the source is now: {_SHOW.format_map(facts)}"
     target = "".join(shlex.split(str(facts["target"])))
     if facts["noun"] != "file" or "://" in target:
         return shown
@@ -43,14 +33,6 @@ def _name_source(facts: Mapping[str, object]) -> str:
 
 def _begin_copy(facts: Mapping[str, object]) -> str:
     return f"azguard {facts['noun']} copy {_name_form(facts)} {facts['target']} begins one"
-
-
-def _how_to_see_acl(facts: Mapping[str, object]) -> str:
-    return f"look, then decide: azguard {facts['noun']} acl get {facts['target']}"
-
-
-def _how_to_look_at_acl(facts: Mapping[str, object]) -> str:
-    return f"look before you try again: azguard {facts['noun']} acl get {facts['target']}"
 
 
 #: What to type next.
@@ -121,10 +103,10 @@ HINTS: Mapping[str, Words] = {
     "source_is_empty": "name another source",
     "too_many_blocks": "begin another blob",
     # Copies.
-    "copy_ended": _show_ended,
+    "copy_ended": f"there is nothing left to stop: {_SHOW}",
     "copy_failed": "see what is there now: azguard blob show {target}; to copy again, add --etag with its ETag",
     "copy_is_another": "leave --copy-id out to stop the copy that is pending",
-    "copy_not_ended": _stop_copy,
+    "copy_not_ended": f"see how far it is: {_SHOW}; or stop it: azguard {{noun}} abort-copy {{target}}",
     "copy_pending": ("wait longer with --timeout; or stop it: azguard blob abort-copy {target} --copy-id {copy_id}"),
     "copy_replaced": "see what is there now: azguard blob show {target}",
     "copy_source_changed": _show_source,
@@ -150,12 +132,12 @@ HINTS: Mapping[str, Words] = {
         "then azguard blob restore {target} --from versionid=ID"
     ),
     # Tables.
-    "acl_changed": _how_to_see_acl,
+    "acl_changed": "look, then decide: azguard {noun} acl get {target}",
     "acl_field_unknown": "its fields are {known}",
     "acl_not_object": (
         '{{"readers": {{"start": "2026-01-01T00:00:00Z", "expiry": "2027-01-01T00:00:00Z", "permission": "r"}}}}'
     ),
-    "acl_outcome_unknown": _how_to_look_at_acl,
+    "acl_outcome_unknown": "look before you try again: azguard {noun} acl get {target}",
     "acl_permission_malformed": "use letters of {letters}, in this order",
     "acl_time_malformed": "write for example 2027-01-01T00:00:00Z",
     "annotation_without_property": "add {property}, or leave it out",
