@@ -27,8 +27,9 @@ from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import existence
 from azguard.resources.properties import ContentHeaders
 from azguard.resources.tree_store import ListedItem, TreeGet, TreePut, TreeStore
-from azguard.wire import sdk
-from azguard.wire.operations.shares import FILE_DELETE, FILE_GET, FILE_RENAME
+from azguard.wire.call import call
+from azguard.wire.operations.shares import DIRECTORY_CREATE, DIRECTORY_DELETE, FILE_DELETE, FILE_GET, FILE_RENAME
+from azguard.wire.rows import Operation
 
 # So many directories are remembered as made: a tree may have more of them than fit the memory.
 _MOST_FOLDERS = 10_000
@@ -122,21 +123,19 @@ class _FileFolders:
         Raises:
             BadRequest: it is not empty.
         """
-        client = sdk.directory(target.account, target.address)
         try:
-            self._settle(target, lambda: client.delete_directory(**write_timeouts(deadline)), deadline, is_there=False)
+            self._settle(DIRECTORY_DELETE, target, deadline, is_there=False)
         except NotFound:
             return False
         return True
 
     def _create(self, name: str, deadline: Deadline) -> None:
         target = self.locate(name)
-        client = sdk.directory(target.account, target.address)
         # That one is there already is all that was wanted.
         with suppress(Exists):
-            self._settle(target, lambda: client.create_directory(**write_timeouts(deadline)), deadline, is_there=True)
+            self._settle(DIRECTORY_CREATE, target, deadline, is_there=True)
 
-    def _settle(self, target: Target, send: Callable[[], Any], deadline: Deadline, *, is_there: bool) -> None:
+    def _settle(self, operation: Operation, target: Target, deadline: Deadline, *, is_there: bool) -> None:
         """Send what may be done twice, because a directory without content has no version that could be lost.
 
         ``is_there`` says whether a directory is there once it is done.
@@ -151,7 +150,7 @@ class _FileFolders:
 
         request = WriteRequest[Any](
             target=target,
-            send=send,
+            send=lambda: call(operation, target, write_timeouts(deadline)),
             look=look,
             # What a refusal says is enough, even if it is of a second copy of the request.
             look_after_refusal=lambda _: Finding(Verdict.UNKNOWN),

@@ -18,5 +18,6 @@
 ``unreachable``  why there is no answer, in words
 ``throttling``   how long a service wants to be left alone
 ``sdk``          the SDK's clients, for what has no row of our own
-``sdk_transport``  what these clients and logins send with
+``sdk_transport``  what these clients send with
+``login_network``  how a login asks for tokens
 """

@@ -17,7 +17,6 @@ from azguard.requests import service_errors
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op
 from azguard.tables import entities, updates
-from azguard.wire import sdk
 from azguard.wire.failures import ServiceRefusal
 from tests.explorer import wire
 from tests.explorer.blob_service import BlobService
@@ -199,7 +198,7 @@ def test_files_are_as_those_of_the_emulator(files_connection_string: str) -> Non
     assert endpoint is not None
     emulator = accounts.emulator({"file": int(endpoint[1])})
     name = f"s{uuid.uuid4().hex[:12]}"
-    sdk.share(emulator, Address(Kind.SHARE, (name,))).create_share()
+    sdk_clients.share(emulator, Address(Kind.SHARE, (name,))).create_share()
     assert tell_of_files(_Memory(FileService()).account, name) == tell_of_files(emulator, name)
 
 
@@ -207,7 +206,7 @@ def tell_of_files(account: Account, share: str) -> list[object]:
     """Create, write, read, lease, rename and delete files; return what was answered, without versions and times."""
 
     def at(name: str) -> Any:
-        return sdk.file(account, Address(Kind.FILE, (share, name)))
+        return sdk_clients.file(account, Address(Kind.FILE, (share, name)))
 
     def under(lease_id: str) -> dict[str, Any]:
         return {"headers": {"x-ms-lease-id": lease_id}}
@@ -230,7 +229,9 @@ def tell_of_files(account: Account, share: str) -> list[object]:
         return bytes(at("a").download_file(offset=0, length=100).readall())
 
     def list_files() -> list[str]:
-        found = sdk.directory(account, Address(Kind.DIR, (share, ""))).list_directories_and_files(name_starts_with="a")
+        found = sdk_clients.directory(account, Address(Kind.DIR, (share, ""))).list_directories_and_files(
+            name_starts_with="a"
+        )
         return [each.name for each in found]
 
     def replace_under(given: str) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from azguard.accounts.account import Account
 from azguard.address import Address, Kind
-from azguard.wire import sdk
+from tests.support import sdk_clients
 
 if TYPE_CHECKING:
     from tests.faults.machines import Step
@@ -67,18 +67,18 @@ class Age:
 
 def _wait_in_line(account: Account, name: str) -> None:
     """Leave a ticket beside the lock, as a waiter does."""
-    blob = sdk.blob(account, Address(Kind.BLOB, (name, "lock!0000000001")))
+    blob = sdk_clients.blob(account, Address(Kind.BLOB, (name, "lock!0000000001")))
     blob.upload_blob(b"", metadata={_TICKET: "6dd2b9e35c174a0ea2f18f4c1b7d9e01"})
 
 
 def _give_a_sign(account: Account, name: str) -> None:
     """Give a sign of life, as a waiter does."""
-    sdk.blob(account, Address(Kind.BLOB, (name, "lock!0000000001"))).set_http_headers()
+    sdk_clients.blob(account, Address(Kind.BLOB, (name, "lock!0000000001"))).set_http_headers()
 
 
 def _leave_upload(account: Account, name: str) -> None:
     """Leave a temporary file, as an upload from another machine does that was killed."""
-    share = sdk.share(account, Address(Kind.SHARE, (name,)))
+    share = sdk_clients.share(account, Address(Kind.SHARE, (name,)))
     share.create_share()
     share.get_file_client(".azguard-0123456789abcdef.tmp").upload_file(b"half")
 

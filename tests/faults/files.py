@@ -4,13 +4,13 @@ from azure.core.exceptions import ResourceNotFoundError
 
 from azguard.accounts.account import Account
 from azguard.address import Address, Kind
-from azguard.wire import sdk
+from tests.support import sdk_clients
 
 
 def content(direct: Account, name: str) -> bytes | None:
     """Return the content of the file ``f`` of a share, nothing for a share or a directory; None if it is gone."""
     share, _, path = name.partition("/")
-    client = sdk.share(direct, Address(Kind.SHARE, (share,)))
+    client = sdk_clients.share(direct, Address(Kind.SHARE, (share,)))
     try:
         if not path:
             client.get_share_properties()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from azguard.accounts.account import Account
 from azguard.address import Address, Kind
-from azguard.wire import sdk
+from tests.support import sdk_clients
 
 if TYPE_CHECKING:
     from tests.faults.machines import Step
@@ -31,11 +31,11 @@ class Read:
 
 
 def _put(account: Account, at: str, content: bytes) -> None:
-    sdk.blob(account, Address(Kind.BLOB, (at, "x"))).upload_blob(content, overwrite=True)
+    sdk_clients.blob(account, Address(Kind.BLOB, (at, "x"))).upload_blob(content, overwrite=True)
 
 
 def _old(account: Account, at: str) -> None:
-    sdk.container(account, Address(Kind.CONTAINER, (at,))).create_container()
+    sdk_clients.container(account, Address(Kind.CONTAINER, (at,))).create_container()
     _put(account, at, b"old")
 
 
@@ -44,17 +44,17 @@ def _new(account: Account, at: str) -> None:
 
 
 def _gone(account: Account, at: str) -> None:
-    sdk.blob(account, Address(Kind.BLOB, (at, "x"))).delete_blob()
+    sdk_clients.blob(account, Address(Kind.BLOB, (at, "x"))).delete_blob()
 
 
 def _old_file(account: Account, at: str) -> None:
-    share = sdk.share(account, Address(Kind.SHARE, (at,)))
+    share = sdk_clients.share(account, Address(Kind.SHARE, (at,)))
     share.create_share()
     share.get_file_client("x").upload_file(b"old")
 
 
 def _new_file(account: Account, at: str) -> None:
-    sdk.share(account, Address(Kind.SHARE, (at,))).get_file_client("x").upload_file(b"newer")
+    sdk_clients.share(account, Address(Kind.SHARE, (at,))).get_file_client("x").upload_file(b"newer")
 
 
 _BREAK = ("lease break blob:{at}/x --yes",)

@@ -27,7 +27,7 @@ from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
 from azguard.requests.trace import VARIABLE
-from azguard.wire import client, sdk
+from azguard.wire import client
 from azguard.wire.client import Client, Limits
 from azguard.wire.connections import Reply
 from azguard.wire.failures import ServiceRefusal
@@ -35,6 +35,7 @@ from tests.faults import entities, files, queues, truth
 from tests.faults.matrix import Column, Rival, Row
 from tests.faults.rules import operation
 from tests.faults.stage import LEASE, ScopeStage, open_reads
+from tests.support import sdk_clients
 from tests.support.answering_client import ask
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
@@ -299,7 +300,7 @@ class Scene:
         if self.row.service == "queue":
             queues.compete(self.direct, self.queue, rival)
             return
-        client = sdk.blob(self.direct, self._target.address)
+        client = sdk_clients.blob(self.direct, self._target.address)
         if rival in (Rival.APPENDER, Rival.TWIN):
             client.append_block(b"new\n" if rival is Rival.TWIN else b"theirs\n")
             return
@@ -323,7 +324,7 @@ class Scene:
         return Target(self.direct, address.parse(self.blob, Kind.BLOB).address)
 
     def _container(self) -> Any:
-        return sdk.container(self.direct, address.parse(self.container, Kind.CONTAINER).address)
+        return sdk_clients.container(self.direct, address.parse(self.container, Kind.CONTAINER).address)
 
 
 @contextmanager
@@ -350,7 +351,7 @@ def _prepare(service: str, ports: tuple[tuple[str, int], ...]) -> account.Accoun
         entities.prepare(direct)
     elif service == "blob":
         try:
-            sdk.container(direct, address.parse(CONTAINER, Kind.CONTAINER).address).create_container()
+            sdk_clients.container(direct, address.parse(CONTAINER, Kind.CONTAINER).address).create_container()
         except ResourceExistsError:
             pass  # by another process
     return direct

@@ -31,9 +31,9 @@ from azguard.requests.lineage import fresh_op
 from azguard.tables.updates import VersionedEntity
 from azguard.updates import update
 from azguard.updates.plan import UpdatePlan
-from azguard.wire import sdk
 from azguard.wire.operations.blobs import BLOB_PUT_BLOCK_BLOB
 from azguard.wire.rows import Part
+from tests.support import sdk_clients
 from tests.support.no_records import NoRecords
 
 _HIDDEN_SECONDS = 30
@@ -73,7 +73,7 @@ class ScopeStage:
         snapshots.take_snapshot(given)
 
     def stage_block(self, content: bytes = b"new") -> None:
-        sdk.blob(self.direct, self._blob.address).stage_block("part", content)
+        sdk_clients.blob(self.direct, self._blob.address).stage_block("part", content)
 
     def make_pages(self) -> None:
         given = PageWrite(
@@ -88,7 +88,7 @@ class ScopeStage:
         self.reads.record(self._behind_proxy(self._blob), written)
 
     def lease_blob(self, seconds: int = -1) -> None:
-        sdk.blob(self.direct, self._blob.address).acquire_lease(seconds, LEASE)
+        sdk_clients.blob(self.direct, self._blob.address).acquire_lease(seconds, LEASE)
 
     def read_tags(self) -> None:
         found = tags.get(self._blob, Conditions(), Deadline())
@@ -99,7 +99,7 @@ class ScopeStage:
         made = containers.create(target, {}, None, Deadline(), fresh_op())
         self.reads.record(self._behind_proxy(target), made)
         if leased:
-            sdk.container(self.direct, target.address).acquire_lease(-1, LEASE)
+            sdk_clients.container(self.direct, target.address).acquire_lease(-1, LEASE)
 
     def make_queue(self) -> None:
         target = self._make_queue(self.queue)

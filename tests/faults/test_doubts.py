@@ -12,8 +12,8 @@ from azure.storage.blob import BlobClient
 from azguard.accounts import account
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.emulators.azurite_process import Azurite
-from azguard.wire import sdk
 from tests.faults.rules import Rule, by_rules, operation
+from tests.support import sdk_clients
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
 from tests.support.faultproxy import proxy
@@ -34,7 +34,7 @@ def _sas() -> str:
 
 
 def test_who_may_not_look_is_told_that_the_outcome_is_unknown(azurite: Azurite, tmp_path: Path) -> None:
-    sdk.blob_service(account.emulator({"blob": azurite.ports["blob"]})).create_container("unseen")
+    sdk_clients.blob_service(account.emulator({"blob": azurite.ports["blob"]})).create_container("unseen")
     with proxy.running(azurite.ports["blob"], by_rules([Rule.parse("PUT blob 1 drop")])) as running:
         endpoint = f"http://127.0.0.1:{running.port}/{EMULATOR_NAME}"
         cli = CliWorld(tmp_path, f"BlobEndpoint={endpoint};SharedAccessSignature={_sas()}")
@@ -45,7 +45,7 @@ def test_who_may_not_look_is_told_that_the_outcome_is_unknown(azurite: Azurite, 
 @pytest.fixture
 def blob(azurite: Azurite) -> BlobClient:
     """Return the SDK's client of a blob that is there, to look at it without faults."""
-    service = sdk.blob_service(account.emulator({"blob": azurite.ports["blob"]}))
+    service = sdk_clients.blob_service(account.emulator({"blob": azurite.ports["blob"]}))
     client = service.create_container(f"late{uuid.uuid4().hex[:12]}").get_blob_client("x")
     client.upload_blob(b"content")
     return client

@@ -18,8 +18,8 @@ import pytest
 
 from azguard.accounts import account
 from azguard.emulators.azurite_process import Azurite
-from azguard.wire import sdk
 from tests.faults.rules import Rule, after, at_random, by_rules, operation
+from tests.support import sdk_clients
 from tests.support.cases import cases
 from tests.support.emulator_world import until
 from tests.support.faultproxy import proxy
@@ -299,7 +299,7 @@ def test_the_command_logs_what_azurite_really_did(azurite: Azurite, tmp_path: Pa
     log = tmp_path / "truth.jsonl"
     rules = ("--rule", "PUT blob 2 drop", "--rule", "PUT blob 3 503-after")
     with _command("--upstream", str(azurite.ports["blob"]), *rules, "--log", str(log)) as (port, _):
-        service = sdk.blob_service(account.emulator({"blob": port}))
+        service = sdk_clients.blob_service(account.emulator({"blob": port}))
         container = service.get_container_client(f"truth{random.randrange(10**9)}")
         container.create_container()
         blob = container.get_blob_client("x")
@@ -339,7 +339,7 @@ def test_a_conditional_zombie_is_refused_by_azurite(azurite: Azurite) -> None:
         return Chosen(Fault.ZOMBIE, landed.is_set) if spoil(request) is Fault.ZOMBIE else Fault.NONE
 
     with proxy.running(azurite.ports["blob"], decide) as running:
-        service = sdk.blob_service(account.emulator({"blob": running.port}))
+        service = sdk_clients.blob_service(account.emulator({"blob": running.port}))
         container = service.get_container_client(f"zombie{random.randrange(10**9)}")
         container.create_container()
         blob = container.get_blob_client("x")

@@ -20,8 +20,8 @@ from azguard.address import Address, Kind
 from azguard.emulators.azurite_process import Azurite
 from azguard.requests import sources
 from azguard.requests.lineage import KEY, Lineage
-from azguard.wire import sdk
 from tests.faults.rules import Rule, at_random, by_rules
+from tests.support import sdk_clients
 from tests.support.answering_client import ask
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
@@ -78,7 +78,7 @@ def tree(tmp_path: Path, azurite: Azurite) -> Tree:
     (tmp_path / "tree").mkdir()
     cli = CliWorld(tmp_path, azurite.connection_string).with_cache()
     beside = _account(azurite.ports["blob"])
-    made = Tree(cli, beside, sdk.blob_service(beside).get_container_client(cli.container()))
+    made = Tree(cli, beside, sdk_clients.blob_service(beside).get_container_client(cli.container()))
     made.write("first")
     return made
 

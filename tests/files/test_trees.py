@@ -283,7 +283,7 @@ def shared(files_connection_string: str, tmp_path_factory: pytest.TempPathFactor
 @pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_BEFORE, Fault.REPLAYED])
 @pytest.mark.parametrize(
     "which",
-    ["PUT /d%2Fsub?restype=directory", "comp=rename", "DELETE /d?restype=directory"],
+    ["PUT /d/sub?restype=directory", "comp=rename", "DELETE /d?restype=directory"],
     ids=["make", "put", "end"],
 )
 def test_an_answer_that_is_lost_in_the_middle_of_a_tree_is_settled(

@@ -19,12 +19,11 @@ from jsonschema import Draft202012Validator
 from azguard.accounts import account
 from azguard.address import Kind, parse
 from azguard.blobs.content import put_blob
-from azguard.wire import sdk
 from azguard.wire.answers import Answer
 from azguard.wire.client import Limits, NetworkClient
 from azguard.wire.connections import Headers, Reply
 from azguard.wire.failures import ServiceRefusal
-from tests.support import places
+from tests.support import places, sdk_clients
 from tests.support.answering_client import ask
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.evidence import find_operation, find_service
@@ -129,12 +128,12 @@ class Stage:
     @cached_property
     def container(self) -> Any:
         """Return the SDK's client of the container, past the proxy."""
-        return sdk.container(self.direct, parse(self.facts["container"], Kind.CONTAINER).address)
+        return sdk_clients.container(self.direct, parse(self.facts["container"], Kind.CONTAINER).address)
 
     @cached_property
     def blob(self) -> Any:
         """Return the SDK's client of the blob, past the proxy."""
-        return sdk.blob(self.direct, parse(self.facts["blob"], Kind.BLOB).address)
+        return sdk_clients.blob(self.direct, parse(self.facts["blob"], Kind.BLOB).address)
 
     def run(self, *options: str) -> Ran:
         """Run the scenario's command with options."""

@@ -17,8 +17,7 @@ from azure.storage.blob import BlobClient, BlobLeaseClient
 from azguard import address, times
 from azguard.accounts import account
 from azguard.address import Kind
-from azguard.wire import sdk
-from tests.support import locked_command
+from tests.support import locked_command, sdk_clients
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
 
@@ -60,7 +59,9 @@ class Locks:
 
     def blob(self, lock: str) -> BlobClient:
         """Return a client of the lock's blob, past whatever proxy the runs go through."""
-        found: BlobClient = sdk.blob(account.emulator({"blob": self.cli.port}), address.parse(lock, Kind.BLOB).address)
+        found: BlobClient = sdk_clients.blob(
+            account.emulator({"blob": self.cli.port}), address.parse(lock, Kind.BLOB).address
+        )
         return found
 
     def state(self, lock: str) -> str:

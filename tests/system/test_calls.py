@@ -15,7 +15,8 @@ from azguard.address import Address, Kind
 from azguard.errors import Unavailable
 from azguard.requests.calls import CallOutcome, read, send_once, write_timeouts
 from azguard.requests.deadline import ANSWER_SECONDS, Deadline
-from azguard.wire import sdk
+from azguard.wire.call import call
+from azguard.wire.operations.blobs import BLOB_GET_TAGS, BLOB_PUT_BLOCK_BLOB
 from tests.support.cases import cases
 from tests.support.fake_resource import Clock, Refusal
 from tests.unit.requests.test_calls import SAY_NO
@@ -32,8 +33,8 @@ def target(port: int, scheme: str = "http", host: str = HOST) -> Target:
 
 
 def put(where: Target, timeouts: Any = None) -> Any:
-    client = sdk.blob(where.account, where.address)
-    return client.upload_blob(b"content", overwrite=True, **(timeouts or {"connection_timeout": 2, "read_timeout": 2}))
+    given = timeouts or {"connection_timeout": 2, "read_timeout": 2}
+    return call(BLOB_PUT_BLOCK_BLOB, where, given, body=b"content")
 
 
 def fate_at(where: Target, **timeouts: float) -> CallOutcome:
@@ -275,13 +276,12 @@ def test_a_read_ends_with_the_deadline() -> None:
     assert 8 < clock.now - 1000 <= 10
 
 
-def test_a_read_that_the_sdk_gives_no_time_to_ends_with_the_deadline_all_the_same() -> None:
+def test_a_read_that_is_given_no_time_ends_with_the_deadline_all_the_same() -> None:
     with serving(never_answers, never_answers) as port:
         where = target(port)
-        client = sdk.blob(where.account, where.address)
         with pytest.raises(Unavailable):
             # Without a timeout of its own the request would wait for 300 s, and this test would be ended.
-            read(lambda timeouts: client.get_blob_tags(**timeouts), where, Deadline(0.5))
+            read(lambda _: call(BLOB_GET_TAGS, where, {}), where, Deadline(0.5))
 
 
 def test_a_read_that_is_refused_is_not_made_again() -> None:

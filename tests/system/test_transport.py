@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,7 +22,9 @@ from azguard.errors import Unavailable
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import CallOutcome, send_once
 from azguard.requests.deadline import Deadline
-from azguard.wire import client, sdk
+from azguard.wire import client
+from azguard.wire.call import call
+from azguard.wire.operations.blobs import BLOB_DELETE, BLOB_PUT_BLOCK_BLOB
 from tests.support import scripted_service
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
@@ -69,8 +70,7 @@ def _serving(*answers: Answer) -> Iterator[Target]:
 
 
 def _fate(target: Target, **timeouts: float) -> CallOutcome:
-    blob: Any = sdk.blob(target.account, target.address)
-    return send_once(lambda: blob.upload_blob(b"content", overwrite=True, **timeouts)).outcome
+    return send_once(lambda: call(BLOB_PUT_BLOCK_BLOB, target, timeouts, body=b"content")).outcome
 
 
 # Heads
@@ -100,7 +100,7 @@ def test_a_write_is_committed_or_refused_only_by_a_whole_answer_of_the_service(s
 
 def test_a_delete_is_not_done_by_its_status_alone() -> None:
     with _serving(_say(b"HTTP/1.1 202 Accepted\r\n" + _SERVICE + b"x-ms-req")) as target:
-        assert send_once(sdk.blob(target.account, target.address).delete_blob).outcome is CallOutcome.IN_DOUBT
+        assert send_once(lambda: call(BLOB_DELETE, target, {})).outcome is CallOutcome.IN_DOUBT
 
 
 _METADATA = _FOUND + _DATE + b"Content-Length: 4\r\nx-ms-meta-a: 1\r\nx-ms-meta-b: 2\r\n"
@@ -387,10 +387,9 @@ def test_a_peer_that_reads_nothing_ends_an_upload() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         endpoint = f"http://127.0.0.1:{listening.getsockname()[1]}/{EMULATOR_NAME}"
         account = Account(EMULATOR_NAME, {"blob": endpoint}, Auth.KEY, EMULATOR_KEY)
-        blob: Any = sdk.blob(account, Address(Kind.BLOB, ("site", "config.json")))
-        sent = send_once(
-            lambda: blob.upload_blob(bytes(8_000_000), overwrite=True, connection_timeout=1, read_timeout=0.5)
-        )
+        target = Target(account, Address(Kind.BLOB, ("site", "config.json")))
+        timeouts = {"connection_timeout": 1, "read_timeout": 0.5}
+        sent = send_once(lambda: call(BLOB_PUT_BLOCK_BLOB, target, timeouts, body=bytes(8_000_000)))
         assert sent.outcome is CallOutcome.IN_DOUBT
 
 

@@ -1,16 +1,14 @@
 """Credentials and endpoints → an account, and what it gives to the SDK."""
 
 import base64
-from typing import Any
 
 import pytest
 
 from azguard.accounts.account import Account, Auth, from_connection_string, from_name
 from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
-from azguard.address import Address, Kind, parse
+from azguard.address import Kind, parse
 from azguard.cli.words.hints import in_words
 from azguard.errors import ConfigError
-from azguard.wire import sdk
 from tests.support.cases import cases
 
 KEY = base64.b64encode(b"k" * 64).decode()
@@ -141,12 +139,3 @@ def test_credentials_are_never_sent_to_another_host(url: str) -> None:
 def test_a_url_with_a_sas_is_an_account_of_its_own() -> None:
     account = from_connection_string(WHOLE).at(parse(f"https://other.blob.core.windows.net/site/a?{SAS}"))
     assert shown(account) == ("other", {"blob": "https://other.blob.core.windows.net"}, Auth.SAS, SAS)
-
-
-@cases("settings", [{}, {"snapshot": "2026-11-21T10:00:00Z"}])
-def test_clients_carry_our_user_agent_and_no_retries_of_the_sdk(settings: dict[str, str]) -> None:
-    client: Any = sdk.blob(from_connection_string(WHOLE), Address(Kind.BLOB, ("site", "a b?#"), **settings))
-    policies = {type(policy).__name__: policy for policy in client._pipeline._impl_policies if policy is not None}
-    retry = policies["ExponentialRetry"]
-    assert (retry.total_retries, retry.retry_to_secondary) == (0, False)
-    assert client.url.startswith("https://acc.blob.core.windows.net/site/a%20b%3F%23")

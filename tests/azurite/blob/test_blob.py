@@ -11,7 +11,7 @@ from azguard.address import parse
 from azguard.blobs.listing import list_blobs
 from azguard.requests.calls import pages
 from azguard.requests.deadline import Deadline
-from azguard.wire import sdk as clients
+from tests.support import sdk_clients
 from tests.support.cli_world import CliWorld
 from tests.support.faultproxy import proxy
 
@@ -136,7 +136,7 @@ def test_a_listing_takes_pages_one_by_one_and_misses_nothing_when_one_fails(cli:
     with proxy.running(cli.port, decide) as between:
         account = from_connection_string(cli.through(between.port).connection_string or "")
         target = Target(account, parse(f"container:{site}").address)
-        found = clients.container(account, target.address).list_blobs(results_per_page=3)
+        found = sdk_clients.container(account, target.address).list_blobs(results_per_page=3)
         names = [each.name for each in pages(found, target, Deadline())]
     assert (names, len(failed)) == ([str(number) for number in range(7)], 1)
 

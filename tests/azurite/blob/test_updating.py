@@ -25,10 +25,10 @@ from azguard.updates.plan import UpdatePlan, UpdateResult
 from azguard.updates.resource import CommittedVersion, CurrentVersion
 from azguard.updates.update import update
 from azguard.wire import client as client_module
-from azguard.wire import sdk
 from azguard.wire.client import Client
 from azguard.wire.connections import Reply
 from azguard.wire.failures import Broken, BrokenAnswer
+from tests.support import sdk_clients
 from tests.support.blob_world import LARGE
 
 MIB = 1 << 20
@@ -42,7 +42,7 @@ ONLY_NEW = Conditions({"If-None-Match": "*"}, "if-none-match")
 def target(connection_string: str) -> Target:
     """Return a blob of its own, in a container that is there."""
     found = Target(from_connection_string(connection_string), Address(Kind.BLOB, ("versioned", f"{uuid4()}/a.json")))
-    container = sdk.container(found.account, found.address)
+    container = sdk_clients.container(found.account, found.address)
     if not container.exists():
         container.create_container()
     return found
@@ -50,7 +50,7 @@ def target(connection_string: str) -> Target:
 
 @pytest.fixture
 def client(target: Target) -> BlobClient:
-    return sdk.blob(target.account, target.address)
+    return sdk_clients.blob(target.account, target.address)
 
 
 @pytest.fixture

@@ -18,9 +18,8 @@ from azguard.locks.held_lock import HeldLock
 from azguard.locks.lock_blobs import AcquireSettings
 from azguard.locks.run import CriticalSection, hold_lock
 from azguard.requests.deadline import Deadline
-from azguard.wire import sdk
 from tests.faults.rules import operation
-from tests.support import forked, table_world
+from tests.support import forked, sdk_clients, table_world
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
@@ -259,7 +258,7 @@ def test_a_lock_that_could_not_be_renewed_in_time_stops_the_write(cli: CliWorld)
 
 def test_a_lock_that_another_took_meanwhile_is_told_of_and_left_alone(cli: CliWorld) -> None:
     target, said = lock(cli), list[str]()
-    client = sdk.blob(target.account, target.address)
+    client = sdk_clients.blob(target.account, target.address)
     with hold_lock(target, settings_of(said), 0.0, {}) as held:
         assert held is not None
         held.check()
@@ -272,7 +271,7 @@ def test_a_lock_that_another_took_meanwhile_is_told_of_and_left_alone(cli: CliWo
 
 def test_a_lock_around_us_that_is_lost_stops_the_write(cli: CliWorld) -> None:
     target = lock(cli)
-    sdk.blob(target.account, target.address).upload_blob(b"")
+    sdk_clients.blob(target.account, target.address).upload_blob(b"")
     around = environment.export_locks([(target, "0e6e2a5b-3f0d-4a53-9f6e-2f1d8a7c6b02", 3)])
     with pytest.raises(LockLost), hold_lock(target, settings_of([]), 0.0, around):
         pytest.fail("it ran")

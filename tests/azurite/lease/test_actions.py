@@ -27,8 +27,7 @@ from azguard.leases import actions as lease_actions
 from azguard.leases.kinds import Action, operation_of
 from azguard.leases.state import look
 from azguard.requests.deadline import Deadline
-from azguard.wire import sdk
-from tests.support import evidence
+from tests.support import evidence, sdk_clients
 from tests.support.cases import cases
 from tests.support.lease_script import Answer, now_is, scripted
 from tests.support.no_records import NoRecords
@@ -89,7 +88,7 @@ class Stage:
     def __init__(self, azurite: Azurite) -> None:
         self.account = emulator({"blob": azurite.ports["blob"]})
         self._home = f"leases{uuid.uuid4().hex[:12]}"
-        sdk.container(self.account, Address(Kind.CONTAINER, (self._home,))).create_container()
+        sdk_clients.container(self.account, Address(Kind.CONTAINER, (self._home,))).create_container()
         self._targets = {cell: self._made(cell) for cell in CELLS if cell.state == "expired"}
         self._written = self._made(Cell(Kind.BLOB, "expired", "renew_A"))
         self._expired = time.monotonic() + TERM + 1
@@ -104,7 +103,7 @@ class Stage:
     def written_since(self) -> Target:
         """Return a blob whose lease has expired, and which was written after that."""
         time.sleep(max(0.0, self._expired - time.monotonic()))
-        sdk.blob(self.account, self._written.address).upload_blob(b"y", overwrite=True)
+        sdk_clients.blob(self.account, self._written.address).upload_blob(b"y", overwrite=True)
         return self._written
 
     def resource(self, kind: Kind) -> Target:
@@ -112,10 +111,10 @@ class Stage:
         name = f"c{uuid.uuid4().hex}"
         if kind is Kind.BLOB:
             target = Target(self.account, Address(Kind.BLOB, (self._home, name)))
-            sdk.blob(self.account, target.address).upload_blob(b"x")
+            sdk_clients.blob(self.account, target.address).upload_blob(b"x")
             return target
         target = Target(self.account, Address(Kind.CONTAINER, (name,)))
-        sdk.container(self.account, target.address).create_container()
+        sdk_clients.container(self.account, target.address).create_container()
         return target
 
     def _made(self, cell: Cell) -> Target:

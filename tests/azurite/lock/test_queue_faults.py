@@ -25,8 +25,8 @@ from azguard.locks.acquire import LockAcquisition
 from azguard.locks.lock_blobs import AcquireSettings, LockRecord, LockRequest
 from azguard.locks.log import RELEASED
 from azguard.requests.deadline import Deadline
-from azguard.wire import sdk
 from tests.faults.rules import operation
+from tests.support import sdk_clients
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
 from tests.support.faultproxy import proxy
@@ -205,7 +205,7 @@ def test_the_history_has_each_holder_once_whatever_is_lost(ground: Ground, what:
     name = f"history-{name_case(what, fault)}"
     through, direct = ground.lock(name, is_spoilt=True), ground.lock(name)
     if what == "PUT appendblock":
-        sdk.blob(log.find_log(direct).account, log.find_log(direct).address).create_append_blob()
+        sdk_clients.blob(log.find_log(direct).account, log.find_log(direct).address).create_append_blob()
     ground.network.planned[f"{name}!log", what] = fault
     log.append(through, log.build_line(through, RECORD, 1.0, None), lambda text: None)
     assert (f"{name}!log", what) in ground.network.met

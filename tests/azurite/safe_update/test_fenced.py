@@ -16,8 +16,8 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import new_op
 from azguard.updates.plan import UpdatePlan, UpdateResult
 from azguard.updates.update import preview, update
-from azguard.wire import sdk
 from tests.faults.rules import operation
+from tests.support import sdk_clients
 from tests.support.blob_world import LARGE
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.faultproxy import proxy
@@ -42,7 +42,7 @@ def target(cli: CliWorld, blob: str) -> Target:
 
 @pytest.fixture
 def client(target: Target) -> BlobClient:
-    return sdk.blob(target.account, target.address)
+    return sdk_clients.blob(target.account, target.address)
 
 
 def increment(cli: CliWorld, blob: str, fence: int, *words: str) -> Ran:

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from azguard.accounts.account import Account, Auth, Target
 from azguard.address import Address, Kind
-from azguard.wire import sdk_transport
 from azguard.wire.answers import Answer
 from azguard.wire.call import API_VERSIONS, call
 from azguard.wire.connections import Reply
 from azguard.wire.failures import ServiceRefusal
 from azguard.wire.identity import sign
 from azguard.wire.operations.blobs import BLOB_GET
+from tests.support import sdk_transport
 from tests.support.answering_client import AnsweringClient, Asked, reply
 from tests.support.cases import cases
 
