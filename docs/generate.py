@@ -19,7 +19,7 @@ from azguard.cli.parsing.rows import ACCOUNT, ARGUMENTS, CONDITIONS, GENERAL, OP
 from azguard.cli.parsing.tree import Command, root
 from azguard.cli.registry import COMMANDS
 from azguard.folders import KEPT, Keeping
-from azguard.wire.rows import FULL, Condition, Guard, Lease, Operation, Write
+from azguard.wire.rows import FULL, SOURCE_FULL, Condition, Guard, Lease, Operation, Write
 from docs import manual
 from tests.faults import table as fault_table
 from tests.traces.rules import RULES
@@ -67,9 +67,12 @@ def conditions() -> str:
 
 
 def _conditions_of(name: str, operation: Operation) -> tuple[str, ...]:
-    taken = [f"`--{each}`" for each in Condition if each in operation.honours]
-    if operation.honours >= FULL:
-        taken = ["all five"]
+    has_five = operation.honours >= FULL
+    named = operation.honours - (FULL if has_five else frozenset()) - SOURCE_FULL
+    taken = ["all five"] if has_five else []
+    taken += [f"`--{each}`" for each in Condition if each in named]
+    if operation.honours & SOURCE_FULL:
+        taken.append("`--source-if-…`")
     if operation.fences:
         taken.append("`--fence`")
     is_unguarded = operation.write is Write.CHANGES and operation.guard is Guard.NONE
