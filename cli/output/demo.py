@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from azguard.cli.context import Environment
-from azguard.cli.output import rendering, terminal
+from azguard.cli.output import terminal
 from azguard.cli.words.files import USE_OF_EXPORT
 from azguard.demo.race import CountVerdict, DemoPlan, DemoResult, StrategyProgress, StrategyResult
 from azguard.demo.worker import RETRY_WAIT_SECONDS, Strategy
@@ -30,6 +30,8 @@ _WHOLE_WIDTH = 78
 _NARROW = (0, 2, _VERDICT)
 # Lines are no longer than this.
 _LONGEST_LINE = 79
+# A line below the headings and none elsewhere, as rich's own box SIMPLE in ASCII.
+_ASCII_LINES = "    \n    \n -- \n    \n    \n    \n    \n    \n"
 _STYLES = {CountVerdict.EXACT: "green", CountVerdict.TOO_FEW: "bold red", CountVerdict.TOO_MANY: "bold red"}
 
 
@@ -97,13 +99,13 @@ class Live(AbstractContextManager["Live"]):
             self._console.print(line, markup=False, soft_wrap=True)
 
     def _table(self) -> "Table":
+        from rich import box
         from rich.table import Table
         from rich.text import Text
 
+        lines = box.Box(_ASCII_LINES, ascii=True) if terminal.is_ascii(sys.stdout) else box.SIMPLE
         # Two columns between the cells, so that it fits a terminal of 80.
-        table = Table(
-            box=rendering.choose_box(), show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold"
-        )
+        table = Table(box=lines, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
         shown = range(len(_COLUMNS)) if self._console.width >= _WHOLE_WIDTH else _NARROW
         for name in (_COLUMNS[place] for place in shown):
             table.add_column(name, justify="left" if name in ("way", "") else "right", overflow="fold")

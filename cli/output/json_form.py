@@ -59,9 +59,9 @@ def check_lines(query: str | None, sample: dict[str, Any]) -> None:
     import jmespath
     from jmespath.exceptions import JMESPathTypeError
 
-    is_possible = not _reads_list(query) or _picks_lines(query)
+    is_possible = not _reads_list(query) or picks_lines(query)
     try:
-        jmespath.search(query, [sample] if _picks_lines(query) else sample)
+        jmespath.search(query, [sample] if picks_lines(query) else sample)
     except JMESPathTypeError:
         is_possible = False
     except json_text.JMESPATH_FAILURES:
@@ -75,7 +75,7 @@ def check_lines(query: str | None, sample: dict[str, Any]) -> None:
 
 def pick_from_line(query: str | None, line: dict[str, Any]) -> list[Any]:
     """Return the values that a query picks from a line: one value, or each value of a query for a list."""
-    if query is None or not _picks_lines(query):
+    if query is None or not picks_lines(query):
         return [pick(query, line)]
     picked: list[Any] = pick(query, [line])
     return picked
@@ -100,7 +100,7 @@ def find_unknown(query: str, value: Any) -> str | None:
     return next((name for name in _list_names(_parse(query)) if name not in known), None)
 
 
-def _picks_lines(query: str) -> bool:
+def picks_lines(query: str) -> bool:
     """Return whether a query is for a list, and picks the same from one line as from all of them."""
     node = _parse(query)
     return _reads_list(query) and node["type"] in _PICK_LINES and "index_expression" not in _list_spine(node)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 from azguard.cli.output import terminal
@@ -23,15 +24,12 @@ _NARROWEST = 20
 _SHORTEST_TEXT = 16
 _GAP = 3
 _PANEL_GAP = 2
-# Where no width is the limit.
-_ANY_WIDTH = 1_000_000
+_PLAIN = Column("")
 _MARKED_STYLE = "bold magenta"
 # PartitionKey and RowKey.
 _KEYS_OF_AN_ENTITY = 2
 # The fraction of a second in a time. One of seven digits is part of the id of a snapshot or version.
 _FRACTION = re.compile(r"(?<=^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d{1,6}(?=(Z|\+00:00)$)")
-# A line below the headings and none elsewhere, as rich's own box SIMPLE in ASCII.
-_ASCII_LINES = "    \n    \n -- \n    \n    \n    \n    \n    \n"
 
 
 @dataclass(frozen=True)
@@ -48,9 +46,12 @@ class Layout:
     verbatim: frozenset[str] = frozenset()
 
     @cached_property
-    def by_name(self) -> Mapping[str, Column]:
-        """Return each column by its name."""
+    def _by_name(self) -> Mapping[str, Column]:
         return {each.name: each for each in (*self.inner, *self.columns)}
+
+    def find(self, name: str) -> Column:
+        """Return the column of this name; one without anything of its own, if there is none."""
+        return self._by_name.get(name, _PLAIN)
 
 
 def of(result: object) -> Layout:
@@ -113,36 +114,52 @@ def render(value: Any, layout: Layout, *, color: bool) -> list[str]:
     if isinstance(value, dict):
         lines = _panel(list(_rows(value, layout, layout.is_verbatim)), width)
     elif isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
-        lines = _list(value, layout, width)
+        lines = list(_list(iter([value]), layout, width))
     elif isinstance(value, list):
         lines = [[StyledText(_text(row, layout))] for row in value] or [[StyledText("(none)", "dim")]]
     else:
         lines = [] if value is None else [[StyledText(_text(value, layout))]]
+    return [_paint(line, color=color) for line in lines]
+
+
+def show_chunks(chunks: Iterator[list[dict[str, Any]]], layout: Layout, *, color: bool) -> None:
+    """Print a table of many rows, chunk by chunk."""
+    for line in _list(chunks, layout, terminal.width(sys.stdout)):
+        sys.stdout.write(f"{_paint(line, color=color)}\n")
+
+
+def _paint(line: Line, *, color: bool) -> str:
     # Without the blanks that fill each line: they get in the way of copying.
-    return ["".join(piece.paint(color=color) for piece in line).rstrip() for line in lines]
+    return "".join(piece.paint(color=color) for piece in line).rstrip()
 
 
-def _list(rows: list[dict[str, Any]], layout: Layout, width: int) -> list[Line]:
-    """Return a table; where not even its fewest columns fit, the fields of each row below each other."""
-    keys = fitting(rows, layout, width)
-    if _measure_width(rows, keys, layout) > width:
-        return _stack(rows, layout, width)
-    lines = _table(rows, keys, layout, width)
-    if layout.is_verbatim and (left_out := len(_said(rows, layout)) - len(keys)):
-        lines.append([StyledText(f"{terminal.count(left_out, 'more column')}: -o yaml shows all", "dim")])
-    return lines
+def _list(chunks: Iterator[list[dict[str, Any]]], layout: Layout, width: int) -> Iterator[Line]:
+    """Yield a table; where not even its fewest columns fit, the fields of each row below each other.
 
-
-def _stack(rows: list[dict[str, Any]], layout: Layout, width: int) -> list[Line]:
-    keys = fitting(rows, layout, _ANY_WIDTH)
-    lines: list[Line] = []
+    The rows of the first chunk say which columns there are.
+    """
+    first = next(chunks)
+    keys = fitting(first, layout, width)
+    rows = chain(first, chain.from_iterable(chunks))
+    if _measure_width(first, keys, layout) > width:
+        for row in rows:
+            yield from _stack(row, fitting(first, layout, sys.maxsize), layout, width)
+        return
+    table = _Table(first, keys, layout, width)
+    yield from table.head()
     for row in rows:
-        said = [key for key in keys if _says(key, row.get(key), layout)]
-        shown = [
-            (_title(key, layout), _shorten(key, row[key], layout, width), _style(key, row[key], layout)) for key in said
-        ]
-        lines += [*_panel(shown, width), []]
-    return lines
+        yield from table.lines_of(row)
+    yield []
+    if layout.is_verbatim and (left_out := len(_said(first, layout)) - len(keys)):
+        yield [StyledText(f"{terminal.count(left_out, 'more column')}: -o yaml shows all", "dim")]
+
+
+def _stack(row: dict[str, Any], keys: list[str], layout: Layout, width: int) -> list[Line]:
+    said = [key for key in keys if _says(key, row.get(key), layout)]
+    cells = [
+        (_title(key, layout), _shorten(key, row[key], layout, width), _style(key, row[key], layout)) for key in said
+    ]
+    return [*_panel(cells, width), []]
 
 
 def shows_all(rows: list[dict[str, Any]], layout: Layout) -> bool:
@@ -215,37 +232,36 @@ def _rows(value: dict[str, Any], layout: Layout, is_verbatim: bool, indent: str 
             yield label, _with_unit(key, each, layout), _style(key, each, layout)
 
 
-def choose_box() -> Any:
-    """Return the lines of a table: one below the headings, in characters that stdout can show."""
-    from rich import box
+class _Table:
+    """A table whose columns are as wide as some rows of it need; a cell that needs more moves the rest of its line."""
 
-    return box.Box(_ASCII_LINES, ascii=True) if terminal.is_ascii(sys.stdout) else box.SIMPLE
+    def __init__(self, rows: list[dict[str, Any]], keys: list[str], layout: Layout, width: int) -> None:
+        self._keys, self._layout = keys, layout
+        self._room = _measure_room(rows, keys, layout, width)
+        self._titles = [_title(key, layout) for key in keys]
+        columns = list(zip(self._titles, *map(self._cells, rows), strict=True))
+        self._widths = [max(map(terminal.measure, column)) for column in columns]
+        self._folding = min(_folding(layout), len(keys))
+        most = _narrow(self._widths[: self._folding], width - _margin(keys) - sum(self._widths[self._folding :]))
+        # As narrow as what fits into it: a name that does not stands in a line of its own.
+        self._widths[: self._folding] = [
+            max([terminal.measure(cell) for cell in column if terminal.measure(cell) <= limit], default=limit)
+            for column, limit in zip(columns, most, strict=False)
+        ]
+        self._rights = [_unit(key, layout) is not None for key in keys]
 
+    def head(self) -> list[Line]:
+        rule = ("-" if terminal.is_ascii(sys.stdout) else "\u2500") * (sum(self._widths) + _margin(self._keys) - 1)
+        titles = [StyledText(each, "bold") for each in self._titles]
+        return [[], _row(titles, self._widths, self._rights), [StyledText(f" {rule}")]]
 
-def _table(rows: list[dict[str, Any]], keys: list[str], layout: Layout, width: int) -> list[Line]:
-    room = _measure_room(rows, keys, layout, width)
-    cells = [[_shorten(key, row.get(key), layout, room) for key in keys] for row in rows]
-    titles = [_title(key, layout) for key in keys]
-    columns = list(zip(titles, *cells, strict=True))
-    widths = [max(map(terminal.measure, column)) for column in columns]
-    folding = min(_folding(layout), len(keys))
-    most = _narrow(widths[:folding], width - _margin(keys) - sum(widths[folding:]))
-    # As narrow as what fits into it: a name that does not stands in a line of its own.
-    widths[:folding] = [
-        max([terminal.measure(cell) for cell in column if terminal.measure(cell) <= limit], default=limit)
-        for column, limit in zip(columns, most, strict=False)
-    ]
-    rights = [_unit(key, layout) is not None for key in keys]
-    rule = ("-" if terminal.is_ascii(sys.stdout) else "\u2500") * (sum(widths) + _margin(keys) - 1)
-    lines: list[Line] = [
-        [],
-        _row([StyledText(each, "bold") for each in titles], widths, rights),
-        [StyledText(f" {rule}")],
-    ]
-    for row, shown in zip(rows, cells, strict=True):
-        styles = [_style(key, row.get(key), layout) or ("" if index else "bold") for index, key in enumerate(keys)]
-        lines += _rows_of(list(map(StyledText, shown, styles)), widths, rights, folding)
-    return [*lines, []]
+    def lines_of(self, row: dict[str, Any]) -> list[Line]:
+        styles = [_style(key, row.get(key), self._layout) for key in self._keys]
+        styles[0] = styles[0] or "bold"
+        return _rows_of(list(map(StyledText, self._cells(row), styles)), self._widths, self._rights, self._folding)
+
+    def _cells(self, row: dict[str, Any]) -> list[str]:
+        return [_shorten(key, row.get(key), self._layout, self._room) for key in self._keys]
 
 
 def _narrow(widths: list[int], room: int) -> list[int]:
@@ -313,31 +329,24 @@ def _measure_room(rows: list[dict[str, Any]], keys: list[str], layout: Layout, w
 
 
 def _says(key: str, value: Any, layout: Layout) -> bool:
-    column = layout.by_name.get(key)
-    return value not in (None, {}, []) and (column is None or column.usual is None or value != column.usual)
+    usual = layout.find(key).usual
+    return value not in (None, {}, []) and (usual is None or value != usual)
 
 
 def _title(key: str, layout: Layout) -> str:
-    if layout.is_verbatim:
-        return key
-    column = layout.by_name.get(key)
-    title = None if column is None else column.title
-    return (title or key).replace("_", " ")
+    return key if layout.is_verbatim else (layout.find(key).title or key).replace("_", " ")
 
 
 def _unit(key: str, layout: Layout) -> Unit | None:
-    column = layout.by_name.get(key)
-    return None if column is None else column.unit
+    return layout.find(key).unit
 
 
 def _is_cut(key: str, layout: Layout) -> bool:
-    column = layout.by_name.get(key)
-    return column is not None and column.is_cut
+    return layout.find(key).is_cut
 
 
 def _style(key: str, value: Any, layout: Layout) -> str:
-    column = layout.by_name.get(key)
-    return _MARKED_STYLE if column is not None and value in column.marked else ""
+    return _MARKED_STYLE if value in layout.find(key).marked else ""
 
 
 def _shorten(key: str, value: Any, layout: Layout, room: int) -> str:

@@ -1,25 +1,24 @@
 """The one place that turns results into text: the result on stdout, all else on stderr."""
 
-import json
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import Any, TextIO
 
-from azguard.cli.output import json_form, terminal
+from azguard.cli.output import formats, json_form, terminal
 from azguard.cli.output.json_form import to_json_form
 from azguard.cli.output.progress import Progress
 from azguard.cli.output.stream import HINT, build_output_failed
-from azguard.documents import controls
 from azguard.errors import OutputFailed
 from azguard.wire import listeners
 
+# So many results are kept at once, and so many say how wide the columns of a table are.
+_CHUNK = 1000
 # Of the second line of a message.
 _INDENT = 2
-# json.dumps makes another one for each line.
-_to_json_line = json.JSONEncoder(ensure_ascii=False).encode
 
 
 @dataclass(frozen=True)
@@ -91,25 +90,20 @@ class Output:
         if self.format != "none":
             value = to_json_form(result)
             alone = alone if self.format == "tsv" and not self.query else None
-            try:
+            with _refuse_too_deep():
                 picked = value[alone] if alone else self.pick(value)
                 self._tell_if_unmatched(value, picked)
                 self._print(picked, result)
-            except RecursionError:
-                raise OutputFailed(
-                    "the operation is done, but --query makes of its result what is nested too deeply to be printed",
-                    hint=HINT,
-                ) from None
 
     def _print(self, value: Any, result: object) -> None:
         """Print what was picked from a result."""
         if self.format == "json":
-            _line(_to_json(value, indent=None if self.in_stream else 2))
+            _line(formats.to_json(value, margin=None if self.in_stream else "\n"))
         elif self.format == "yaml":
-            sys.stdout.write(_to_yaml([value] if self.in_stream else value))
+            sys.stdout.write(formats.to_yaml([value] if self.in_stream else value))
         elif self.format == "tsv":
             for row in value if isinstance(value, list) else [value]:
-                _line(_tsv(row))
+                _line(formats.to_tsv(row))
         elif not self._summarize(value, result):
             from azguard.cli.output import rendering
 
@@ -127,17 +121,53 @@ class Output:
         return line is not None
 
     def show_each(self, results: Iterable[object]) -> None:
-        """Print many results; JSON and TSV as they come, so that memory stays constant."""
+        """Print many results as they come, so that memory stays constant.
+
+        A table is as wide as its first results need. YAML, and a query that needs all results, wait for the last one.
+        """
         if self.format == "none":
             for _ in results:
                 pass
         elif self.query is not None or self.format in ("yaml", "table"):
-            self.show(list(results))
+            self._show_chunks(iter(results))
         elif self.format == "tsv":
             for result in results:
-                _line(_tsv(to_json_form(result)))
+                _line(formats.to_tsv(to_json_form(result)))
         else:
-            _json_array(to_json_form(result) for result in results)
+            formats.write_json_array(to_json_form(result) for result in results)
+
+    def _show_chunks(self, results: Iterator[object]) -> None:
+        first = list(islice(results, _CHUNK))
+        if len(first) < _CHUNK or not self._streams():
+            self.show([*first, *results])
+            return
+        with _refuse_too_deep():
+            chunks = self._pick_chunks(chain([first], iter(lambda: list(islice(results, _CHUNK)), [])))
+            if self.format == "table":
+                from azguard.cli.output import rendering
+
+                rendering.show_chunks(chunks, rendering.of(first), color=self.color)
+            elif self.format == "json":
+                formats.write_json_array(chain.from_iterable(chunks))
+            else:
+                for row in chain.from_iterable(chunks):
+                    _line(formats.to_tsv(row))
+
+    def _streams(self) -> bool:
+        """Return whether each result can be printed as it comes: a query may make of it what is no row of a table."""
+        if self.query is None:
+            return self.format == "table"
+        return self.format in ("json", "tsv") and json_form.picks_lines(self.query)
+
+    def _pick_chunks(self, chunks: Iterable[list[object]]) -> Iterator[list[Any]]:
+        """Yield the values that are picked from each chunk of results."""
+        is_found, value = False, None
+        for chunk in chunks:
+            value = to_json_form(chunk)
+            picked = self.pick(value)
+            is_found = is_found or bool(picked)
+            yield picked
+        self._tell_if_unmatched(value, is_found or None)
 
     def show_picked(self, values: list[Any], sample: object) -> None:
         """Print some of many results as they come, each picked already: JSON in a line each, and a table of them.
@@ -149,7 +179,7 @@ class Output:
                 self._print(values, [sample])
         elif self.format != "none":
             for each in values:
-                _line(_to_json(each) if self.format == "json" else _tsv(each))
+                _line(formats.to_json(each) if self.format == "json" else formats.to_tsv(each))
         self.flush()
 
     def print_line(self, text: str) -> None:
@@ -180,7 +210,7 @@ class Output:
     def json_lines(self, records: Iterable[Mapping[str, object]]) -> None:
         """Print one JSON object per line, whatever the format: what another program reads back."""
         for record in records:
-            _line(_to_json(record))
+            _line(formats.to_json(record))
 
     def pass_on(self, chunk: bytes) -> None:
         """Print on stderr what a command printed that is not the result."""
@@ -252,61 +282,19 @@ class Output:
             _to(sys.stderr, text, color=self.colors_messages)
 
 
+@contextmanager
+def _refuse_too_deep() -> Iterator[None]:
+    try:
+        yield
+    except RecursionError:
+        raise OutputFailed(
+            "the operation is done, but --query makes of its result what is nested too deeply to be printed", hint=HINT
+        ) from None
+
+
 def _is_of_write(result: object) -> bool:
     """Return whether a result, or the first of several, tells the outcome of a write."""
     return hasattr(result[0] if isinstance(result, list) and result else result, "outcome")
-
-
-def _json_array(values: Iterator[Any]) -> None:
-    separator = "[\n"
-    for value in values:
-        text = _to_json(value, indent=2).replace("\n", "\n  ")
-        sys.stdout.write(f"{separator}  {text}")
-        separator = ",\n"
-    sys.stdout.write("[]\n" if separator == "[\n" else "\n]\n")
-
-
-def _is_watched() -> bool:
-    """Return whether a terminal gets the result: names and values must not be able to drive it."""
-    return terminal.is_terminal(sys.stdout)
-
-
-def _to_json(value: Any, indent: int | None = None) -> str:
-    text = _to_json_line(value) if indent is None else json.dumps(value, indent=indent, ensure_ascii=False)
-    return controls.escape_json(text) if _is_watched() else text
-
-
-def _to_yaml(value: Any) -> str:
-    import yaml
-
-    class Dumper(yaml.SafeDumper):
-        """A dumper that quotes what would drive a terminal, so that it can be spelled out."""
-
-        def represent_text(self, text: str) -> Any:
-            style = '"' if controls.are_in(text) else None
-            return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-    if not _is_watched():
-        return yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
-    Dumper.add_representer(str, Dumper.represent_text)
-    return controls.escape(yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=True))
-
-
-def _tsv(row: Any) -> str:
-    if isinstance(row, dict):
-        row = list(row.values())
-    line = "\t".join(_cell(value) for value in (row if isinstance(row, list) else [row]))
-    return controls.escape(line) if _is_watched() else line
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, (dict, list)):
-        return json.dumps(value, ensure_ascii=False)
-    return str(value).replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
 
 
 def _line(text: str) -> None:

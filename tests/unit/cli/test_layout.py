@@ -56,7 +56,7 @@ def test_a_list_of_two_types_has_the_columns_of_the_one_that_has_more() -> None:
 
 def test_a_result_within_a_result_is_shown_by_its_own_columns() -> None:
     found = rendering.of(Outer("blob:site/a", Inner(60)))
-    assert (found.columns, found.by_name["age"]) == (Outer.COLUMNS, columns.AGE)
+    assert (found.columns, found.find("age")) == (Outer.COLUMNS, columns.AGE)
 
 
 def test_a_plain_mapping_has_no_columns() -> None:
