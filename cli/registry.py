@@ -52,7 +52,9 @@ COMMANDS = {
         "lock.",
         files=(
             ("content", "get, put"),
-            ("tree", "show, exists, list, delete, prune, copy, abort-copy, rename, resize, set-properties, metadata"),
+            ("tree", "show, exists, list, delete, prune"),
+            ("copies", "copy, abort-copy, rename"),
+            ("tree", "resize, set-properties, metadata"),
             ("content", "range"),
             ("handles", "handle, lock"),
         ),

@@ -11,13 +11,13 @@ from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import values
 from azguard.cli.options import common, leases
-from azguard.cli.options.guarded_runs import WAIT_SECONDS, NoTimeout, NoWait, Wait
+from azguard.cli.options.guarded_runs import NoTimeout
 from azguard.cli.options.leases import BreakOptions
-from azguard.cli.options.types import DURATION, GUID, ValueType
+from azguard.cli.options.types import GUID, ValueType
 from azguard.cli.output import holdings
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import at_most_one, checked, excludes, needs, one_of
+from azguard.cli.rules.engine import checked, excludes, needs, one_of
 from azguard.errors import UsageError
 from azguard.leases import own as held_leases
 from azguard.leases import shown
@@ -132,7 +132,7 @@ def term(seconds: int, *, infinite: bool) -> int | None:
 
 @app.command(
     spec=common.operation(BLOB_LEASE_ACQUIRE),
-    rules=(excludes("--infinite", "--lease-duration"), at_most_one("--wait --no-wait")),
+    rules=(excludes("--infinite", "--lease-duration"),),
 )
 def acquire(
     env: Environment,
@@ -140,11 +140,8 @@ def acquire(
     lease_duration: leases.LeaseDuration = DEFAULT_SECONDS,
     infinite: Annotated[bool, flag("--infinite", "Keep it until it is released or broken.")] = False,
     proposed_lease_id: _ProposedLeaseId = None,
-    wait: Annotated[
-        float | None,
-        option("--wait", "[DURATION]", "Wait this long for the lease; then exit 75.", DURATION, bare="60s"),
-    ] = None,
-    no_wait: Annotated[bool, flag("--no-wait", "Do not wait: exit 49 if it is leased; the default.")] = False,
+    *,
+    given: common.OptionalWaitOptions,
     reason: common.Reason = None,
 ) -> None:
     """Acquire a lease, which keeps others from writing or deleting.
@@ -172,7 +169,7 @@ def acquire(
     target = locate(env, address)
     seconds = term(lease_duration, infinite=infinite)
     lease_id = proposed_lease_id or str(uuid.uuid4())
-    patience = leases.patience(env, wait)
+    patience = leases.patience(env, given.wait)
     owner = leases.owner(env, target, reason)
     lease = leases.build_kept_lease(env, target)
     conditions = leases.conditions(env, target, Action.ACQUIRE)
@@ -311,13 +308,11 @@ def list_(env: Environment, container: _Container = None, *, given: _ListOptions
 @app.command(
     name="wait",
     spec=common.remote("lease wait only looks, until the lease is free"),
-    rules=(at_most_one("--wait --no-wait"),),
 )
 def wait_(
     env: Environment,
     address: _Leasable,
-    wait: Wait = WAIT_SECONDS,
-    no_wait: NoWait = False,
+    given: common.WaitOptions,
     timeout: NoTimeout = None,  # it is refused
 ) -> None:
     """Wait until a lease is free to be acquired.
@@ -329,7 +324,7 @@ def wait_(
         azguard lease wait blob:site/config.json --wait 10m && echo free
     """
     target = locate(env, address)
-    env.out.show(shown.summarize(leases.wait_free(env, target, env.patience(None, 0.0 if no_wait else wait))))
+    env.out.show(shown.summarize(leases.wait_free(env, target, env.patience(None, given.wait_seconds))))
 
 
 def _list_own(env: Environment, scope: str | None) -> Iterator[OwnLeaseStatus]:

@@ -4,9 +4,9 @@ A command names its own arguments; what every command takes (output), what every
 and what every operation takes (conditions) is added by ``parsing.tree``.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from azguard.accounts import endpoints
 from azguard.cache import scope
@@ -109,6 +109,34 @@ NoLineage = Annotated[
     bool,
     flag("--no-lineage", "Write no lineage; see azguard help updates."),
 ]
+
+
+@dataclass(frozen=True)
+class WaitOptions:
+    """How long a command waits that waits unless it is told not to."""
+
+    wait: Annotated[float, option("--wait", "[DURATION]", "Wait this long; then exit 75.", DURATION, bare="60s")] = 60.0
+    no_wait: Annotated[bool, flag("--no-wait", "Do not wait.")] = False
+
+    RULES: ClassVar[tuple[Rule, ...]] = (at_most_one("--wait --no-wait"),)
+
+    @property
+    def wait_seconds(self) -> float:
+        """Return how many seconds to wait."""
+        return 0.0 if self.no_wait else self.wait
+
+
+@dataclass(frozen=True)
+class OptionalWaitOptions:
+    """How long a command waits that waits only if it is told to."""
+
+    wait: Annotated[
+        float | None,
+        option("--wait", "[DURATION]", "Wait this long; then exit 75.", DURATION, bare="60s", otherwise="do not wait"),
+    ] = None
+    no_wait: Annotated[bool, flag("--no-wait", "Do not wait.")] = False
+
+    RULES: ClassVar[tuple[Rule, ...]] = (at_most_one("--wait --no-wait"),)
 
 
 def operation(which: "Operation", plain: "Operation | None" = None) -> CommandSpec:

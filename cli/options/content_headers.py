@@ -9,8 +9,8 @@ from azguard.accounts.account import Target
 from azguard.cli import context
 from azguard.cli.input import values
 from azguard.cli.options import common
-from azguard.cli.options.types import DURATION, HEADER, MD5, SIZE, TEXT, ValueType, size, whole
-from azguard.cli.parsing.rows import flag, option
+from azguard.cli.options.types import HEADER, MD5, SIZE, TEXT, ValueType, size, whole
+from azguard.cli.parsing.rows import option
 from azguard.cli.rules.engine import Rule, any_of, at_most_one, checked, excludes
 from azguard.errors import UsageError
 from azguard.guards.requested import RequestedConditions
@@ -29,8 +29,6 @@ _KNOWN = (
     "ReadOnly", "Hidden", "System", "None", "Directory", "Archive", "Temporary", "Offline", "NotContentIndexed",
     "NoScrubData",
 )  # fmt: skip
-# How long a wait lasts by default.
-WAIT_SECONDS = 60.0
 _LAST = "@last"
 _NOW = {
     "exists": "does not exist yet",
@@ -65,13 +63,6 @@ HEADERS = "--content-type --content-encoding --content-language --content-dispos
 SMB = "--attributes --created --written --changed --permission-key"
 NOTHING_TO_SET = "nothing to set"
 NAME_HEADER = "name a header: --content-type text/html"
-
-
-#: How long a change of a blob is waited for.
-Wait = Annotated[
-    float, option("--wait", "[DURATION]", "Wait this long (exit 75).", DURATION, bare=DURATION.write(WAIT_SECONDS))
-]
-NoWait = Annotated[bool, flag("--no-wait", "Look once.")]
 
 
 @dataclass(frozen=True)

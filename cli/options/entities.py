@@ -10,10 +10,10 @@ from azguard.address import Address, Kind
 from azguard.cli import completers, context
 from azguard.cli.context import Environment
 from azguard.cli.input.addresses import locate_designated
-from azguard.cli.options import common, guarded_runs, leases, locks
+from azguard.cli.options import common, leases, locks
 from azguard.cli.options.types import NAMES, TEXT
 from azguard.cli.parsing.rows import argument, flag, option
-from azguard.cli.rules.engine import at_most_one, checked, excludes, needs
+from azguard.cli.rules.engine import checked, excludes, needs
 from azguard.leases.actions import DEFAULT_SECONDS
 from azguard.locks.run import hold_lock
 
@@ -35,13 +35,11 @@ class TableLock:
         bool,
         flag("--with-table-lock", "Hold the lock of the table during the write."),
     ] = False
-    wait: guarded_runs.Wait = guarded_runs.WAIT_SECONDS
-    no_wait: guarded_runs.NoWait = False
+    waiting: common.WaitOptions = field(default_factory=common.WaitOptions)
     lock_container: common.LockContainer = None
 
     RULES: ClassVar = (
         needs("--wait --no-wait --lock-container", "--with-table-lock"),
-        at_most_one("--wait --no-wait"),
         checked("--lock-container", "the name of a container", "addresses.locate_designated"),
     )
 
@@ -76,7 +74,7 @@ def around_write(env: Environment, target: Target, asked: TableLock) -> Iterator
         return
     table = Target(target.account, Address(Kind.TABLE, target.address.parts[:1]))
     blob = locate_designated(env, table, asked.lock_container)
-    wait = 0.0 if asked.no_wait else asked.wait
+    wait = asked.waiting.wait_seconds
     settings = locks.acquire_settings(
         env, leases.this_process(env, f"azguard {env.command}"), DEFAULT_SECONDS, create=True
     )

@@ -5,21 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar
 
+from azguard.cli.options import common
 from azguard.cli.options.types import DURATION, TEXT, ValueType, choice, whole
 from azguard.cli.parsing import command_line
-from azguard.cli.parsing.rows import flag, option
-from azguard.cli.rules.engine import at_most_one, checked
+from azguard.cli.parsing.rows import option
+from azguard.cli.rules.engine import checked
 from azguard.errors import GaveUp, LockLost, UsageError
 
-# As everything in azguard waits; by then a crashed holder's lease has ended.
-WAIT_SECONDS = 60.0
 # Of the time after which a lock is lost, renewals and answers that are late need the rest.
 _PART_FOR_GRACE = 3
-
-Wait = Annotated[
-    float, option("--wait", "[DURATION]", "Wait this long for the locks.", DURATION, bare=DURATION.write(WAIT_SECONDS))
-]
-NoWait = Annotated[bool, flag("--no-wait", "Do not wait.")]
 
 
 def _refuse_timeout(text: str, name: str) -> str:
@@ -34,11 +28,9 @@ NoTimeout = Annotated[
 
 
 @dataclass(frozen=True)
-class GuardedRunOptions:
+class GuardedRunOptions(common.WaitOptions):
     """What a command takes that runs another one under a lock."""
 
-    wait: Wait = WAIT_SECONDS
-    no_wait: NoWait = False
     conflict_exit_code: Annotated[
         int, option("--conflict-exit-code, -E", "N", "Exit with N if others hold a lock.", whole(0, 255))
     ] = GaveUp.exit_code
@@ -66,17 +58,11 @@ class GuardedRunOptions:
     ] = None
 
     RULES: ClassVar = (
-        at_most_one("--wait --no-wait"),
         checked("--grace", "at most a third of the time after which the lock is lost", "guarded_runs.check_grace"),
         checked(
             "ADDRESS... --", "the words before -- are addresses, those behind it are the command", "guarded_runs.split"
         ),
     )
-
-    @property
-    def wait_seconds(self) -> float:
-        """Return how many seconds to wait for other holders."""
-        return 0.0 if self.no_wait else self.wait
 
     @property
     def heartbeat(self) -> Path | None:

@@ -10,12 +10,12 @@ from azguard.address import Kind
 from azguard.cli import context
 from azguard.cli.context import Environment
 from azguard.cli.input import addresses, values
-from azguard.cli.options import guarded_runs, leases
+from azguard.cli.options import common, leases
 from azguard.cli.options.locks import LockOptions
 from azguard.cli.options.types import DURATION, TEXT, ValueType, whole
 from azguard.cli.output import stream
 from azguard.cli.parsing.rows import flag, option
-from azguard.cli.rules.engine import at_most_one, checked, excludes, needs, only_for
+from azguard.cli.rules.engine import checked, excludes, needs, only_for
 from azguard.errors import GaveUp, UsageError
 from azguard.locks import job_locks
 from azguard.locks.background_holder import HoldPlan
@@ -60,11 +60,9 @@ UNTIL = ValueType("time or duration", _read_until)
 
 
 @dataclass(frozen=True)
-class HoldOptions:
+class HoldOptions(common.WaitOptions):
     """The options of lock hold, as typed."""
 
-    wait: guarded_runs.Wait = guarded_runs.WAIT_SECONDS
-    no_wait: guarded_runs.NoWait = False
     conflict_exit_code: Annotated[
         int, option("--conflict-exit-code, -E", "N", "Exit with N if others hold it.", BUSY_STATUS)
     ] = GaveUp.exit_code
@@ -83,7 +81,6 @@ class HoldOptions:
     ] = None
 
     RULES: ClassVar = (
-        at_most_one("--wait --no-wait"),
         checked("ADDRESS", "no file, which lock run alone holds", "addresses.lock"),
         checked("--while-pid", "a process that runs here", "holds.find_watched"),
         checked("--sticky", "this job does not hold the lock already", "steps.StepHold"),
@@ -117,7 +114,7 @@ def plan_hold(env: Environment, name: str, given: HoldOptions) -> StepHold:
     plan = HoldPlan(
         request=given.lock.request(target),
         settings=replace(settings, keeps_log=given.lock.log and target.kind is Kind.BLOB),
-        wait=0.0 if given.no_wait else given.wait,
+        wait=given.wait_seconds,
         holds=env.holds,
         own=JobScope(env.scope, env.job),
         lasts=given.for_,

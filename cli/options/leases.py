@@ -1,7 +1,7 @@
 """What the options about leases mean, their records in the cache, and how an operator breaks a lease."""
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -12,7 +12,7 @@ from azguard.cli.input import streams, values
 from azguard.cli.options import common
 from azguard.cli.options.types import DURATION, TEXT, ValueType, seconds
 from azguard.cli.parsing.rows import flag, option
-from azguard.cli.rules.engine import at_most_one, checked, excludes
+from azguard.cli.rules.engine import checked, excludes
 from azguard.errors import UsageError
 from azguard.guards.requested import HELD
 from azguard.guards.resolve import Conditions
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from azguard.leases.breaking import BreakDone, Safeguards
     from azguard.leases.shown import LeaseFacts
 
-# How long a wait lasts unless --timeout says otherwise.
-WAIT_SECONDS = 60.0
 # After its end the service may take up to a minute until it gives a lease to the next, says its documentation.
 _SLACK_SECONDS = 60.0
 
@@ -131,15 +129,10 @@ class BreakOptions:
     reason: Annotated[
         str | None, option("--reason", "TEXT", "Say why you break it; the history of a lock shows it.")
     ] = None
-    wait: Annotated[
-        float | None,
-        option("--wait", "[DURATION]", "Wait until it is free; exit 75 if it stays held.", DURATION, bare="60s"),
-    ] = None
-    no_wait: Annotated[bool, flag("--no-wait", "Do not wait until it is free; the default.")] = False
+    waiting: common.OptionalWaitOptions = field(default_factory=common.OptionalWaitOptions)
     dry_run: Annotated[bool, flag("--dry-run", "Show who holds it; break nothing.")] = False
 
     RULES: ClassVar = (
-        at_most_one("--wait --no-wait"),
         excludes(
             "--if-owner --if-older-than --if-run-finished",
             "--if-none-match --if-modified-since --if-unmodified-since --if-tags",
@@ -184,12 +177,12 @@ def break_lease(env: Environment, target: Target, given: BreakOptions) -> "Break
     if done.broken.held_by is None:
         env.out.warn("no record says who held it: whether it was still the lease that was shown cannot be told")
     log.append_break(target, done, breaker, env.out.info)
-    if done.lease_time != 0 and given.wait is None:
+    if done.lease_time != 0 and given.waiting.wait is None:
         env.out.say(_describe_end(target, done.lease_time))
-    if given.wait is not None:
+    if given.waiting.wait is not None:
         # A lease that ends after just as long as that is not missed.
-        slack = _SLACK_SECONDS if given.wait >= LONGEST_BREAK else 0
-        patience = env.patience(None, given.wait + slack)
+        slack = _SLACK_SECONDS if given.waiting.wait >= LONGEST_BREAK else 0
+        patience = env.patience(None, given.waiting.wait + slack)
         with signals.heed():
             wait_free(env, target, patience)
     return done

@@ -1,6 +1,6 @@
 """``azguard blob``: get, put."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -11,11 +11,8 @@ from azguard.cli.input import streams
 from azguard.cli.input.streams import Overwrite, check_overwrite, to_file, to_stream
 from azguard.cli.options import common
 from azguard.cli.options.content_headers import (
-    WAIT_SECONDS,
-    NoWait,
     PutContentOptions,
     SpanOptions,
-    Wait,
     describe_wait,
     resolve_change,
 )
@@ -23,7 +20,7 @@ from azguard.cli.options.trees import Folder, TreeGetOptions, TreePutOptions, re
 from azguard.cli.options.types import TEXT, choice
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import Rule, at_most_one, excludes, needs
+from azguard.cli.rules.engine import Rule, excludes, needs
 from azguard.guards.resolve import Conditions
 from azguard.wire.operations.blobs import BLOB_GET, BLOB_PUT_BLOCK_BLOB
 
@@ -94,8 +91,7 @@ class BlobGetOptions(SpanOptions):
         bool,
         flag("--wait-changed", "Wait until the version differs from the one you last read, then read it."),
     ] = False
-    wait: Wait = WAIT_SECONDS
-    no_wait: NoWait = False
+    waiting: common.WaitOptions = field(default_factory=common.WaitOptions)
     validate_content: Annotated[
         bool,
         flag("--validate-content", "Ask the service for the MD5 of each range, and compare it."),
@@ -103,7 +99,6 @@ class BlobGetOptions(SpanOptions):
 
     RULES: ClassVar[tuple[Rule, ...]] = (
         needs("--wait --no-wait", "--wait-changed"),
-        at_most_one("--wait --no-wait"),
         excludes("--recursive", "--wait-changed --validate-content", "it is for one blob"),
     )
 
@@ -121,7 +116,7 @@ class BlobGetOptions(SpanOptions):
             target,
             Until.CHANGED,
             conditions,
-            describe_wait(env, target, Until.CHANGED, 0.0 if self.no_wait else self.wait),
+            describe_wait(env, target, Until.CHANGED, self.waiting.wait_seconds),
         )
         return conditions
 

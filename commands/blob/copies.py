@@ -1,14 +1,15 @@
 """``azguard blob``: copy, abort-copy, snapshot, restore, undelete."""
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
+from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli import completers, signals
 from azguard.cli.context import Environment
 from azguard.cli.input import addresses
 from azguard.cli.options import common, resources
-from azguard.cli.options.copies import CopyId, CopyOptions, find_ends, locate_source, record_copy, say_waiting
+from azguard.cli.options.copies import RULES, CopyId, find_ends, locate_source
 from azguard.cli.options.types import TEXT
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
@@ -18,12 +19,46 @@ from azguard.resources import existence
 from azguard.wire.operations.blobs import BLOB_ABORT_COPY, BLOB_COPY, BLOB_SNAPSHOT, BLOB_UNDELETE
 
 if TYPE_CHECKING:
-    from azguard.blobs.copies import BlobCopy
+    from azguard.blobs.copies import BlobCopy, CopySettings
+    from azguard.requests.results import Written
+    from azguard.resources.copies import Copied
 
 _Destination = Annotated[
     str,
     argument("BLOB", "The destination: CONTAINER/NAME, or its URL.", completer=completers.blobs),
 ]
+
+
+@dataclass(frozen=True)
+class CopyOptions:
+    """The options of blob copy."""
+
+    source: Annotated[
+        str | None,
+        option(
+            "--source, --source-uri",
+            "BLOB|URL",
+            "Copy this; the only word is then the destination.",
+            TEXT,
+            completer=completers.blobs,
+        ),
+    ] = None
+    source_sas: common.SourceSas = None
+    waiting: common.OptionalWaitOptions = field(default_factory=common.OptionalWaitOptions)
+    metadata: common.Metadata = None
+    tags: common.Tags = None
+    tier: common.Tier = None
+    if_exists: common.IfExists = None
+    no_lineage: common.NoLineage = False
+
+    RULES: ClassVar = (*RULES,)
+
+    def build_settings(self) -> "CopySettings":
+        """Return the settings of the copy, besides its content."""
+        from azguard.blobs.copies import CopySettings
+
+        return CopySettings(metadata=self.metadata, tags=self.tags or {}, tier=self.tier)
+
 
 app = Group("Copies and kept versions of a blob: copy, abort-copy, snapshot, restore, undelete.")
 
@@ -83,12 +118,12 @@ def copy(
         has_lineage=not given.no_lineage,
     )
     copied = existence.create(lambda: copies.copy(plan), lambda: find_blob(target, plan.op, plan.deadline), skip=skip)
-    if given.wait is not None and isinstance(copied, copies.BlobCopied):
-        say_waiting(env, copied)
-        patience = env.patience(given.wait, given.wait)
+    if given.waiting.wait is not None and isinstance(copied, copies.BlobCopied):
+        _say_waiting(env, copied)
+        patience = env.patience(given.waiting.wait, given.waiting.wait)
         with signals.heed(), env.out.progress_bar(f"copy {target}") as progress:
             copied = copies.await_copy(copied, target, patience, progress.at)
-    record_copy(env, target, copied, plan)
+    _record(env, target, copied, plan)
     env.out.show(copied)
 
 
@@ -209,7 +244,7 @@ def restore(
         _show_preview(env, plan)
         return
     copied = copies.copy(plan)
-    record_copy(env, target, copied, plan)
+    _record(env, target, copied, plan)
     env.out.show(copied)
 
 
@@ -239,3 +274,18 @@ def undelete(env: Environment, blob: common.Blob) -> None:
     target = env.locate(blob, Kind.BLOB, writable=True)
     env.conditions(target)
     env.out.show(restores.undelete(target, env.deadline))
+
+
+def _say_waiting(env: Environment, copied: "Copied") -> None:
+    """Say that a copy is waited for, and what becomes of it if the wait is interrupted."""
+    if copied.copy_status != "success":
+        name = copied.address.partition(":")[2]
+        env.out.info(f"waiting for copy {copied.copy_id} to {name}; it goes on if you stop waiting")
+
+
+def _record(env: Environment, target: Target, copied: "Written", plan: "BlobCopy") -> None:
+    """Record the version that a copy has written; a copy that is pending gets another version when it ends."""
+    if getattr(copied, "copy_status", None) == "pending":
+        env.reads.forget(target)
+        return
+    env.reads.record(target, copied, lineage=plan.stamp)

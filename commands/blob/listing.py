@@ -8,13 +8,12 @@ from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import values
 from azguard.cli.options import common, resources
-from azguard.cli.options.content_headers import WAIT_SECONDS, NoWait, Wait
 from azguard.cli.options.guarded_runs import NoTimeout
 from azguard.cli.options.trees import TreeOptions
 from azguard.cli.options.types import TEXT, ValueType, choice
 from azguard.cli.parsing.rows import option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import at_most_one, excludes, needs, one_of
+from azguard.cli.rules.engine import excludes, needs, one_of
 from azguard.errors import NotFound
 from azguard.requests.results import Written
 from azguard.wire.operations.blobs import BLOB_DELETE, BLOB_GET_PROPERTIES
@@ -165,7 +164,6 @@ def delete(
     rules=(
         one_of("--until", "what to wait for", f"--until {'|'.join(_UNTIL)}"),
         needs("--if-none-match", "--until=changed", hint="--until changed"),
-        at_most_one("--wait --no-wait"),
     ),
 )
 def wait_for_blob(
@@ -185,8 +183,8 @@ def wait_for_blob(
             otherwise="from what you last read",
         ),
     ] = None,
-    wait: Wait = WAIT_SECONDS,
-    no_wait: NoWait = False,
+    *,
+    given: common.WaitOptions,
     timeout: NoTimeout = None,
 ) -> None:
     """Wait until a blob exists, is absent, has changed or is not leased.
@@ -217,7 +215,5 @@ def wait_for_blob(
     if which is waiting.Until.CHANGED:
         conditions = content_headers.resolve_change(env, target, BLOB_GET_PROPERTIES, if_none_match)
     env.out.show(
-        waiting.wait(
-            target, which, conditions, content_headers.describe_wait(env, target, which, 0.0 if no_wait else wait)
-        )
+        waiting.wait(target, which, conditions, content_headers.describe_wait(env, target, which, given.wait_seconds))
     )

@@ -5,7 +5,6 @@ from datetime import timedelta
 from typing import Annotated, ClassVar
 
 from azguard.address import Kind
-from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import addresses
 from azguard.cli.options import common, resources
@@ -17,27 +16,21 @@ from azguard.cli.options.content_headers import (
     HeaderOptions,
     SmbPropertyOptions,
 )
-from azguard.cli.options.copies import WAIT_SECONDS, CopyId, FileCopyOptions, find_ends, locate_file_source
 from azguard.cli.options.resources import Noun, declare_exists
 from azguard.cli.options.trees import FileTreeDeleteOptions
-from azguard.cli.options.types import DURATION, TEXT
+from azguard.cli.options.types import DURATION
 from azguard.cli.options.types import size as size_type
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import Rule, any_of, one_of
-from azguard.files import directories, entries, files
-from azguard.guards.resolve import Conditions
+from azguard.files import entries, files
 from azguard.wire.operations.shares import (
-    FILE_ABORT_COPY,
     FILE_DELETE,
     FILE_GET_PROPERTIES,
-    FILE_RENAME,
     FILE_SET_METADATA,
     FILE_SET_PROPERTIES,
 )
 from azguard.wire.rows import Part
-
-_Destination = Annotated[str, argument("SHARE/PATH", "The destination, or its URL.", completer=completers.files)]
 
 # The service's limit for one file: 4 TiB.
 _SIZE = size_type(0, 4 * 1024**4)
@@ -168,158 +161,6 @@ def prune(
     age = None if older_than is None else timedelta(seconds=older_than)
     pruning = leftovers.Pruning(addresses.guarding(env), env.deadline, older_than=age, only_tells=dry_run)
     env.out.show_each(leftovers.prune(target, pruning, recursive=recursive))
-
-
-@app.command(spec=common.operation(FILE_RENAME))
-def copy(
-    env: Environment,
-    path: Annotated[str, argument("SOURCE", "The file or blob, or its URL.", completer=completers.file_sources)],
-    to: Annotated[str | None, argument("DESTINATION", "Where it goes: SHARE/PATH.", completer=completers.files)] = None,
-    *,
-    given: FileCopyOptions,
-) -> None:
-    """Copy a file or a blob over the version you have seen, or to where nothing is.
-
-    The source comes first, as with cp. It is a file or blob:CONTAINER/NAME in the same account, one in a snapshot, or a
-    URL. For a source in another account the URL has a SAS, or --source-sas has it.
-
-    The service copies into a temporary file beside the destination. azguard waits for the end, and then renames that
-    file. So the destination is never a part of the copy. It is guarded as by azguard file put: exit status 45 if it
-    exists and you never read it, 42 if it changed since. Only the rename is done under a lease.
-
-    The copy belongs to this command. Within an account it usually ends at once; from another account it may take hours.
-    Ctrl-C and TERM stop it, and nothing is written. Without --wait azguard waits as long as the copy goes on, and gives
-    up (exit 75) when no byte came for an hour. With --wait it stops the copy after that time, and with --no-wait if the
-    copy does not end at once (exit 75, too). After kill -9 a temporary file remains, whose name begins
-    with .azguard-, and a pending copy goes on into it. The next copy or put in the directory on this machine stops and
-    deletes it, and so does azguard file prune.
-
-    The service compares no version of the source. azguard reads its ETag before and after the copy; if it changed, the
-    exit status is 42 and nothing is written. A program that has the source open over SMB may move the ETag later: copy
-    from a snapshot of the share then.
-
-    Content headers are those of the source, and so are the metadata, unless you give --metadata. Attributes, the
-    creation time and the permission are those of the version that is replaced, unless you set them or preserve those
-    of the source.
-
-    Examples:
-        azguard file copy team/plan.txt team/copy.txt
-        azguard file copy team/plan.txt team/old.txt --wait 10m
-
-    Topics: files, conditions
-    """
-    from azguard.files import copies, replacing, writes
-    from azguard.files.copies import FileCopy
-    from azguard.requests.lineage import fresh_op
-    from azguard.resources import existence
-
-    origin, destination = find_ends(path, to, given.source, "file")
-    target = env.locate(destination, Kind.FILE, writable=True)
-    skip = given.if_exists is not None
-    source = locate_file_source(env, target, origin, given.source_sas)
-    wait = 0.0 if given.no_wait else given.wait
-    plan = FileCopy(
-        target=target,
-        source=source,
-        source_etag=given.read_source_etag(env, source),
-        settings=given.build_settings(source),
-        conditions=replacing.create_only(target) if skip else env.conditions(target),
-        deadline=env.deadline,
-        patience=env.patience(None, WAIT_SECONDS if wait is None else wait),
-        is_strict=wait is not None,
-        op=fresh_op(),
-    )
-    guarding = addresses.guarding(env)
-    with env.out.progress_bar(f"copy {target}") as progress:
-        copied = existence.create(
-            lambda: copies.copy(plan, guarding, progress.at),
-            lambda: writes.find_existing(target, plan.op, env.deadline),
-            skip=skip,
-        )
-    lineage = getattr(copied, "lineage", None)
-    env.reads.follow_parts(target, plan.conditions.expected_etag, copied.etag, lineage)
-    env.reads.record(target, copied, lineage=lineage)
-    env.out.show(copied)
-
-
-@app.command("abort-copy", spec=common.operation(FILE_ABORT_COPY))
-def abort_copy(
-    env: Environment,
-    path: _Destination,
-    copy_id: CopyId = None,
-    dry_run: resources.DryRun = False,
-) -> None:
-    """Stop a copy that is pending. The destination is then an empty file.
-
-    It is for copies that other programs began, such as az storage file copy start. azguard file copy stops its own copy
-    when it is interrupted. If azguard was killed on another machine, azguard file list SHARE --prefix .azguard- shows
-    its temporary file: stop the copy into it, and delete it.
-
-    If the copy was stopped before, the exit status is 0 and the outcome is unchanged. If it has ended otherwise, the
-    exit status is 42: there is nothing to stop, and the destination stays as it is.
-
-    Examples:
-        azguard file abort-copy team/copy.txt
-        azguard file abort-copy team/copy.txt --copy-id "$COPY_ID"
-
-    Topics: files
-    """
-    from azguard.files import copies
-
-    target = env.locate(path, Kind.FILE, writable=True)
-    done = copies.abort(target, copy_id, env.conditions(target), env.deadline, only_tells=dry_run)
-    if not dry_run:
-        env.reads.forget(target)
-    env.out.show(done)
-
-
-@app.command(spec=common.operation(FILE_RENAME))
-def rename(
-    env: Environment,
-    file: Annotated[str, argument("OLD", "The file: SHARE/PATH, or its URL.", completer=completers.files)],
-    new: Annotated[str, argument("NEW", "Its new address: SHARE/PATH.", completer=completers.files)],
-    source_lease_id: Annotated[
-        str | None, option("--source-lease-id", "ID", "The lease of the file that is renamed.", TEXT)
-    ] = None,
-    dry_run: resources.DryRun = False,
-) -> None:
-    """Rename a file inside its share; nothing is replaced that you did not read.
-
-    What is at the new address stays, and the exit status is 45: of several that rename to one address, one succeeds. If
-    you read the file there, or name its version with --etag, that version is replaced. If you read the file that is
-    renamed, its version is compared, too. azguard holds a lease on both files meanwhile. With --last-writer-wins it
-    holds no lease, and replaces what is there.
-
-    The conditions and --lease-id are those of the new address. A lease of the file stays with it.
-
-    Examples:
-        azguard file rename team/plan.txt team/reports/plan.txt
-
-    Topics: files
-    """
-    source = env.locate(file, Kind.FILE, writable=True)
-    target = env.locate(new, Kind.FILE, writable=True)
-    last = env.reads.find_last(source)
-    lease_id = env.reads.choose_lease_id(source, source_lease_id)
-    expected = None if last is None else last.etag
-    if dry_run:
-        env.out.show(directories.preview_rename(source, target, expected, env.conditions(target), env.deadline))
-        return
-    given = files.FileRename(
-        source=source,
-        target=target,
-        conditions=env.conditions(target),
-        on_source=Conditions(guard="lease", expected_etag=expected, lease_id=lease_id),
-        guarding=addresses.guarding(env),
-        deadline=env.deadline,
-    )
-    done = files.rename_file(given)
-    env.reads.forget(source)
-    if last is None:
-        env.reads.forget(target)
-    else:
-        env.reads.record(target, done)
-    env.out.show(done)
 
 
 @app.command(

@@ -1,14 +1,14 @@
 """The options of a read-modify-write, and what of them goes together."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
 from azguard.address import Address, Kind
 from azguard.cli.options import common
 from azguard.cli.options.types import COUNT, DURATION, FENCE, INITIAL, TEXT, choice, whole
 from azguard.cli.parsing.rows import argument, flag, option
-from azguard.cli.rules.engine import Rule, any_of, at_most_one, checked, excludes, needs, only_for
+from azguard.cli.rules.engine import Rule, any_of, checked, excludes, needs, only_for
 from azguard.errors import UsageError
 from azguard.requests import pool
 from azguard.updates.plan import RAW_OP
@@ -67,11 +67,7 @@ class WriteOptions:
     fence: Annotated[
         int | None, option("--fence", "N", "Your lock's number: refused if a later holder has written.", FENCE)
     ] = None
-    wait: Annotated[
-        float | None,
-        option("--wait", "[DURATION]", "Wait this long for another's lease; then exit 75.", DURATION, bare="60s"),
-    ] = None
-    no_wait: Annotated[bool, flag("--no-wait", "Do not wait: exit 49 if it is leased; the default.")] = False
+    waiting: common.OptionalWaitOptions = field(default_factory=common.OptionalWaitOptions)
     no_lineage: common.NoLineage = False
     timeout: Annotated[float, option("--timeout", "DURATION", "Give up a write after this long.", DURATION)] = SECONDS
 
@@ -117,7 +113,6 @@ class WriteOptions:
         # The guard.
         excludes("--lease-id", "--guard=lease --wait"),
         checked("--lease-id", "@held: this scope holds a lease of it", "requested.resolve_lease_id"),
-        at_most_one("--wait --no-wait"),
         excludes("--no-lineage", "--guard=lineage"),
         excludes("--no-lineage", "--op-id", "the lineage is where the id is kept", unless="--guard=ledger"),
     )
@@ -226,7 +221,7 @@ class UpdateOptions(WriteOptions, _EditOptions):
 
     def only_adds_text(self, address: Address) -> bool:
         """Return whether a blob could be updated by appending alone, which keeps neither a key nor a fence."""
-        is_kept = bool(self.op_id or self.max_attempts or self.command or self.wait) or self.fence is not None
+        is_kept = bool(self.op_id or self.max_attempts or self.command or self.waiting.wait) or self.fence is not None
         adds = set(self.edits) <= {"--append", "--append-line"}
         return address.kind is Kind.BLOB and adds and not self.is_of_part and not is_kept
 

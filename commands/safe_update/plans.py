@@ -61,7 +61,7 @@ def request(env: Environment, target: Target, given: UpdateOptions, typed: tuple
         fence=given.fence,
         ledger=given.by_ledger,
         guard_name=_name_guard(target, given, lease_id),
-        wait_seconds=given.wait,
+        wait_seconds=given.waiting.wait,
         max_attempts=given.max_attempts,
         reach_seconds=_reach_seconds(env, given),
     )
@@ -93,7 +93,7 @@ def run(env: Environment, request: UpdateRequest, given: UpdateOptions, typed: t
 def deadline(env: Environment, given: UpdateOptions) -> Deadline:
     """Return a deadline for an update, which begins now."""
     # What waits for others is no part of what the requests may take.
-    seconds = given.timeout + (given.wait or 0.0)
+    seconds = given.timeout + (given.waiting.wait or 0.0)
     return env.patience(seconds if _is_timed(env) else None, seconds)
 
 
