@@ -3,8 +3,7 @@
 ``results``    results as text, the one place; and what was sent and answered, with ``-v``
 ``rendering``  tables on a terminal
 ``summaries``  what a command did, in one line
-``terminal``   what a stream can show: width, colour, characters
-``progress``   a progress bar, and the line it is drawn in
+``terminal``   what a stream can show: width, colour, characters; lines and bars that are drawn again in their place
 ``stream``     stdout, and what if it cannot be written
 ``json_form``  results as what JSON knows, and what ``--query`` picks of them
 ``formats``    the text of that, in each format for programs

@@ -1,6 +1,5 @@
 """Show who holds what: once, or again and again."""
 
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -29,13 +28,10 @@ OlderThan = Annotated[
 Watch = Annotated[bool, flag("--watch", "Look again every few seconds, until Ctrl-C.")]
 
 _PAUSE_SECONDS = 5.0
-_DEFAULT_HEIGHT = 24
 _WITHOUT_FILES = (
     "the service does not list the leases on files, so that they are not in this list: "
     "azguard lease show file:SHARE/PATH shows one"
 )
-# The prompt of the shell, and the line that says what was left out.
-_SPARE_LINES = 2
 
 
 @dataclass(frozen=True)
@@ -74,7 +70,7 @@ class HoldingsView:
                 self._report(error)
 
         is_live = self.env.out.format == "table" and terminal.is_terminal(sys.stdout)
-        screen = Screen()
+        screen = terminal.Screen()
         before = None
         while True:
             began = monotonic()
@@ -118,30 +114,6 @@ class HoldingsView:
 
         out, rows = self.env.out, list(found)
         return rendering.render(out.pick(to_json_form(rows)), rendering.of(rows), color=out.color)
-
-
-class Screen:
-    """Lines on a terminal that are drawn again in the same place."""
-
-    def __init__(self) -> None:
-        self._drawn = 0
-
-    def draw(self, lines: list[str]) -> None:
-        """Draw the lines in the place of those before, as many as fit."""
-        most = max(1, _height() - _SPARE_LINES)
-        if len(lines) > most:
-            lines = [*lines[:most], f"and {len(lines) - most} more: make the window higher"]
-        up = f"\x1b[{self._drawn}F" if self._drawn else ""
-        sys.stdout.write(f"{up}\x1b[J" + "".join(f"{line}\n" for line in lines))
-        sys.stdout.flush()
-        self._drawn = len(lines)
-
-
-def _height() -> int:
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).lines or _DEFAULT_HEIGHT
-    except (OSError, ValueError):
-        return _DEFAULT_HEIGHT
 
 
 def one_or_all(container: str) -> Rule:

@@ -10,7 +10,6 @@ from typing import Any, TextIO
 
 from azguard.cli.output import formats, json_form, terminal
 from azguard.cli.output.json_form import to_json_form
-from azguard.cli.output.progress import Progress
 from azguard.cli.output.stream import HINT, build_output_failed
 from azguard.errors import OutputFailed
 from azguard.wire import listeners
@@ -268,13 +267,15 @@ class Output:
             self.warned.append(text)
             self.warn(text)
 
-    def progress_bar(self, title: str, total: int | None = None, *, is_beside_content: bool = False) -> Progress:
+    def progress_bar(
+        self, title: str, total: int | None = None, *, is_beside_content: bool = False
+    ) -> terminal.Progress:
         """Return a progress bar, which draws only on a terminal.
 
         ``is_beside_content`` says that stdout gets content meanwhile: on a terminal the two would mix.
         """
         mixes = is_beside_content and terminal.is_terminal(sys.stdout)
-        return Progress(title, total, self.progress and not mixes)
+        return terminal.Progress(title, total, self.progress and not mixes)
 
     def verbose(self, text: str) -> None:
         """Print what is happening, for ``--verbose``."""

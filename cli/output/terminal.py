@@ -1,5 +1,7 @@
 """What people see of a stream: whether it is a terminal, how wide, in colour, and in which characters.
 
+And what is drawn on it in the same place again and again: a line, a progress bar, a table.
+
 Nothing here takes time to import: errors and hints are coloured without rich. Only the colours that a terminal names
 itself are used, so that its own theme makes them readable on a dark and on a light background. Yellow is not among
 them, and green and cyan are never bold: many terminals show those too bright for a white background.
@@ -7,10 +9,13 @@ them, and green and cyan are never bold: many terminals show those too bright fo
 
 import os
 import re
+import sys
 import textwrap
+import time
 import unicodedata
 from collections.abc import Mapping
-from typing import Any, TextIO
+from types import TracebackType
+from typing import Any, Self, TextIO
 
 from azguard.documents import controls
 
@@ -21,8 +26,19 @@ _LABELS = {"error": "bold red", "hint": "cyan", "warning": "bold magenta"}
 _LABEL = re.compile(r"^(error|hint|warning):", re.MULTILINE)
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 _DEFAULT_WIDTH = 80
+_DEFAULT_HEIGHT = 24
+# The prompt of the shell, and the line that says what was left out.
+_SPARE_LINES = 2
 # What we draw with: marks, lines and bars.
 _BEYOND_ASCII = "\u2713\u2500\u2588\u2591\u2026"
+#: What is over before is not worth a line.
+QUIET_SECONDS = 0.7
+REDRAW_SECONDS = 0.1
+_BAR = 20
+#: What erases the line of a terminal that the cursor is in.
+ERASE = "\r\033[K"
+# Less than this is sent in a moment, and would be shown as 0 MiB.
+_MEBIBYTE = 1024**2
 
 
 def is_colored(stream: TextIO, shared: Mapping[str, Any], environ: Mapping[str, str]) -> bool:
@@ -135,3 +151,119 @@ def _paint_line(line: str) -> str:
     body = line.removesuffix("\n")
     style = "bold" if body.startswith(("--- ", "+++ ")) else _DIFF_STYLES.get(body[:1])
     return line if style is None else paint(body, style) + line[len(body) :]
+
+
+class LiveLine:
+    """One line on stderr that is drawn again and again. Threads may use it at the same time."""
+
+    def __init__(self) -> None:
+        import threading  # which help does not need
+
+        #: What is on the
+        self._text = ""
+        self._is_over = False
+        self._lock = threading.Lock()
+
+    @staticmethod
+    def room() -> int:
+        """Return how many columns it may have: one less than the terminal, which else begins another line."""
+        return width(sys.stderr) - 1
+
+    def draw(self, text: str) -> None:
+        """Draw it in the place of what was drawn before, no longer than the terminal is wide."""
+        with self._lock:
+            if not self._is_over:
+                self._write(cut(text, self.room()))
+
+    def redraw(self) -> None:
+        """Draw it again below what was printed in its place."""
+        with self._lock:
+            if self._text:
+                self._write(self._text)
+
+    def erase(self) -> None:
+        """Erase it, so that another line can take its place."""
+        with self._lock:
+            if self._text:
+                self._write("")
+
+    def close(self) -> None:
+        """Erase it, and draw it no more."""
+        self._is_over = True
+        self.erase()
+
+    def _write(self, text: str) -> None:
+        self._text = text
+        sys.stderr.write(f"{ERASE}{text}")
+        sys.stderr.flush()
+
+
+class Progress:
+    """Counts bytes; draws one line on stderr once the work takes longer than a moment."""
+
+    def __init__(self, title: str, total: int | None, enabled: bool) -> None:
+        self._title, self._total, self._enabled = printable(title), total, enabled
+        self._began = time.monotonic()
+        self._next = self._began + QUIET_SECONDS
+        self._line = LiveLine()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._line.close()
+
+    def at(self, done: int, total: int | None = None) -> None:
+        """Say how many bytes are done, of how many."""
+        whole = total or self._total
+        if not self._enabled or time.monotonic() < self._next or (whole is not None and whole < _MEBIBYTE):
+            return
+        self._next = time.monotonic() + REDRAW_SECONDS
+        numbers = self._count(done, whole)
+        # A long name must not push the numbers off the line.
+        title = cut(self._title, max(0, self._line.room() - measure(numbers)))
+        self._line.draw(f"{title}{numbers}")
+
+    def _count(self, done: int, whole: int | None) -> str:
+        rate = f"{_size(done / max(0.001, time.monotonic() - self._began))} MiB/s"
+        if not whole:
+            return f"  {_size(done)} MiB  {rate}"
+        share = min(done, whole) / whole
+        return f"  {bar(share)} {int(100 * share):3} %  {_size(done)} of {_size(whole)} MiB  {rate}"
+
+
+def bar(share: float) -> str:
+    """Return a bar of which that share is full."""
+    filled = int(_BAR * share)
+    full, empty = "#-" if is_ascii(sys.stderr) else "█░"
+    return full * filled + empty * (_BAR - filled)
+
+
+def _size(count: float) -> str:
+    return f"{count / _MEBIBYTE:,.0f}"
+
+
+class Screen:
+    """Lines on a terminal that are drawn again in the same place."""
+
+    def __init__(self) -> None:
+        self._drawn = 0
+
+    def draw(self, lines: list[str]) -> None:
+        """Draw the lines in the place of those before, as many as fit."""
+        most = max(1, _height() - _SPARE_LINES)
+        if len(lines) > most:
+            lines = [*lines[:most], f"and {len(lines) - most} more: make the window higher"]
+        up = f"\x1b[{self._drawn}F" if self._drawn else ""
+        sys.stdout.write(f"{up}\x1b[J" + "".join(f"{line}\n" for line in lines))
+        sys.stdout.flush()
+        self._drawn = len(lines)
+
+
+def _height() -> int:
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).lines or _DEFAULT_HEIGHT
+    except (OSError, ValueError):
+        return _DEFAULT_HEIGHT

@@ -10,10 +10,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from azguard.address import Kind
-from azguard.cli.output import progress, stream, terminal
+from azguard.cli.output import stream, terminal
 from azguard.cli.output.json_form import check_lines, pick_from_line, to_json_form
-from azguard.cli.output.progress import ERASE
 from azguard.cli.output.results import Output
+from azguard.cli.output.terminal import ERASE
 from azguard.errors import OutputFailed, Partial
 from azguard.requests.pool import Done
 from azguard.times import span
@@ -190,7 +190,7 @@ class TreeProgress:
         self._verb = command.rpartition(" ")[2]
         self._prefix = address.partition(":")[2]
         self._headway, self._sizes, self._enabled = headway, sizes, enabled
-        self._line = progress.LiveLine()
+        self._line = terminal.LiveLine()
         self._over = threading.Event()
         self._pace = Pace()
 
@@ -221,12 +221,12 @@ class TreeProgress:
 
     def _watch(self) -> None:
         """Draw the line until the run is over. The files are counted only now: a short run needs no second listing."""
-        if self._over.wait(progress.QUIET_SECONDS):
+        if self._over.wait(terminal.QUIET_SECONDS):
             return
         if self._sizes is not None:
             sizes = self._sizes
             _begin(lambda: self._headway.count_all(sizes))
-        while not self._over.wait(progress.REDRAW_SECONDS):
+        while not self._over.wait(terminal.REDRAW_SECONDS):
             reached = self._headway.look()
             left = self._pace.estimate(time.monotonic(), reached)
             self._line.draw(describe(self._verb, reached, left, self._prefix, self._line.room()))
@@ -338,7 +338,7 @@ def _list_parts(reached: "Reached", left: float | None, *, has_bar: bool) -> lis
     share = length / whole if whole else files / max(1, total)
     parts = [f"{int(100 * share)} %", f"{files:,} of {terminal.count(total, 'file')}"]
     if has_bar:
-        parts.insert(0, progress.bar(share))
+        parts.insert(0, terminal.bar(share))
     if whole:
         parts.append(f"{_show_size(length, whole, has_unit=False)} of {_show_size(whole, whole)}")
     return parts if left is None else [*parts, f"{span(left)} left"]

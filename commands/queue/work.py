@@ -19,7 +19,7 @@ from azguard.cli.options import common
 from azguard.cli.options.messages import HIDING, HIDING_OF_RECEIVED, Encoding, PoisonQueue, locate_poison
 from azguard.cli.options.types import COUNT, DURATION, FILE, TEXT, ValueType, lasting, whole
 from azguard.cli.output import terminal
-from azguard.cli.output.progress import LiveLine
+from azguard.cli.output.terminal import LiveLine
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from azguard.cli.output import progress, terminal
-from azguard.cli.output.progress import ERASE, LiveLine, Progress
+from azguard.cli.output import terminal
+from azguard.cli.output.terminal import ERASE, LiveLine, Progress
 
 MIB = 1024**2
 
@@ -17,7 +17,7 @@ def _drawn(
     """Return what stderr got from a bar that is asked to draw once its first moment is over."""
     stderr = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stderr)
-    monkeypatch.setattr(progress, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(terminal, "QUIET_SECONDS", 0.0)
     with Progress(title, whole, enabled) as bar:
         bar.at(done)
     return stderr.getvalue()

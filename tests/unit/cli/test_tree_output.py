@@ -3,8 +3,8 @@
 import pytest
 
 from azguard.cli.output import terminal
-from azguard.cli.output.progress import ERASE
 from azguard.cli.output.results import Output
+from azguard.cli.output.terminal import ERASE
 from azguard.cli.output.trees import Lines
 from azguard.trees.runs import TreeItem
 

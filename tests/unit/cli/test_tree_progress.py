@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from azguard.cli.output import progress, terminal
-from azguard.cli.output.progress import ERASE
+from azguard.cli.output import terminal
+from azguard.cli.output.terminal import ERASE
 from azguard.cli.output.trees import Pace, TreeProgress, describe
 from azguard.trees.runs import Headway, Reached
 from tests.support.cases import cases
@@ -67,8 +67,8 @@ def test_the_time_left_is_not_told_while_nothing_moves_or_nothing_is_counted() -
 def test_it_is_drawn_where_it_is_wanted_and_gone_at_the_end(monkeypatch: pytest.MonkeyPatch, enabled: bool) -> None:
     stderr = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stderr)
-    monkeypatch.setattr(progress, "QUIET_SECONDS", 0.0)
-    monkeypatch.setattr(progress, "REDRAW_SECONDS", 0.001)
+    monkeypatch.setattr(terminal, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(terminal, "REDRAW_SECONDS", 0.001)
     headway = Headway()
     headway.begin("blob:site/v1/a")
     with TreeProgress("blob put", "blob:site/v1/", headway, [4, 6], enabled=enabled):
