@@ -357,6 +357,9 @@ def _escape_optional(value: object) -> str | None:
 
 def parse_object(text: str) -> dict[str, Any]:
     """Return the object that a text is as JSON; empty if it is none."""
+    if not text:
+        # Most blobs have no record, and an error for each takes long.
+        return {}
     try:
         found = json.loads(text)
     # The parser fails on a hundred thousand nested brackets with RecursionError.
