@@ -88,8 +88,8 @@ class Reads:
 
     def find_content(self, target: Target, etag: str | None, copy: "Copy") -> "KnownContent | None":
         """Return the known facts of one version's content, if its hash is known; the file ``copy`` may hold it."""
-        cache, key = self.open_cache(), _key(target)
-        for each in (*cache.find_bound(key, copy), cache.find_last(key)):
+        last, bound = self.open_cache().find_known(_key(target), copy)
+        for each in (*bound, last):
             if each is not None and each.etag == etag and each.content_hash is not None:
                 from azguard.cache import records
 
