@@ -159,7 +159,7 @@ class LiveLine:
     def __init__(self) -> None:
         import threading  # which help does not need
 
-        #: What is on the
+        #: What is on the terminal.
         self._text = ""
         self._is_over = False
         self._lock = threading.Lock()
