@@ -159,7 +159,7 @@ def _current(target: Target, deadline: Deadline) -> tuple[str | None, datetime |
     if target.kind is Kind.DIR:
         from azguard.files import directories
 
-        directory = directories.show(target, deadline)
+        directory = directories.show(target, Conditions(), deadline)
         return directory.etag, directory.last_modified, None
     found = _choose_show(target.kind)(target, Conditions(), deadline)
     return found.etag, found.last_modified, found.lease_state

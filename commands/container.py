@@ -11,8 +11,6 @@ from azguard.cli.options.types import choice
 from azguard.cli.parsing.rows import option
 from azguard.cli.parsing.tree import Group
 from azguard.guards.resolve import Conditions
-from azguard.requests.results import Written
-from azguard.resources.existence import require_empty
 from azguard.wire.operations.containers import (
     CONTAINER_CREATE,
     CONTAINER_DELETE,
@@ -60,16 +58,8 @@ def create(
         azguard container create backups --metadata owner=ops
     """
     target = env.locate(container, Kind.CONTAINER)
-    env.conditions(target)
     access = None if public_access == "off" else public_access
-    stamps = metadata or {}
-    result = resources.create(
-        if_exists,
-        lambda op: containers.create(target, stamps, access, env.deadline, op),
-        lambda op: containers.find_existing(target, op, env.deadline),
-    )
-    env.reads.record(target, result)
-    env.out.show(result)
+    resources.create(env, target, if_exists, metadata, public_access=access)
 
 
 @app.command(spec=common.operation(CONTAINER_GET_PROPERTIES))
@@ -113,18 +103,15 @@ def delete(
     """
     target = env.locate(container, Kind.CONTAINER)
     conditions = env.conditions(target)
-
-    if dry_run:
-        look = lambda: containers.show(target, Conditions(lease_id=conditions.lease_id), env.deadline)  # noqa: E731
-        resources.show_doomed(env, target, conditions, look, None if with_contents else listing.count_blobs)
-        return
-
-    def send() -> Written:
-        if not with_contents:
-            require_empty(listing.count_blobs, target, env.deadline.fresh(), resources.confirm_delete(target))
-        return containers.delete(target, conditions, env.lease_records, env.deadline.fresh())
-
-    env.out.show(env.reads.delete(target, conditions, send))
+    resources.delete(
+        env,
+        target,
+        conditions,
+        lambda deadline: containers.delete(target, conditions, env.lease_records, deadline),
+        lambda: containers.show(target, Conditions(lease_id=conditions.lease_id), env.deadline),
+        None if with_contents else listing.count_blobs,
+        dry_run=dry_run,
+    )
 
 
 @metadata_app.command(name="set", spec=common.operation(CONTAINER_SET_METADATA))

@@ -11,7 +11,8 @@ from azguard.cli.options.content_headers import SOME_SMB_PROPERTY, SmbPropertyOp
 from azguard.cli.options.resources import Noun, declare_exists
 from azguard.cli.parsing.rows import argument
 from azguard.cli.parsing.tree import Group
-from azguard.files import directories, entries, writes
+from azguard.files import directories, entries
+from azguard.guards.resolve import Conditions
 from azguard.wire.operations.shares import (
     DIRECTORY_CREATE,
     DIRECTORY_DELETE,
@@ -45,15 +46,7 @@ def create(
     Topics: files
     """
     target = env.locate(directory, Kind.DIR, writable=True)
-    env.conditions(target)
-    stamps = metadata or {}
-    result = resources.create(
-        if_exists,
-        lambda op: directories.create(target, stamps, env.deadline, op),
-        lambda op: writes.find_existing(target, op, env.deadline),
-    )
-    env.reads.record(target, result)
-    env.out.show(result)
+    resources.create(env, target, if_exists, metadata)
 
 
 @app.command(spec=common.operation(DIRECTORY_GET_PROPERTIES))
@@ -67,13 +60,10 @@ def show(env: Environment, directory: addresses.Directory) -> None:
     Topics: files
     """
     target = env.locate(directory, Kind.DIR)
-    env.conditions(target)
-    env.out.show(directories.show(target, env.deadline))
+    env.out.show(directories.show(target, env.conditions(target), env.deadline))
 
 
-declare_exists(
-    app, _DIRECTORY, DIRECTORY_GET_PROPERTIES, lambda target, _, deadline: directories.show(target, deadline)
-)
+declare_exists(app, _DIRECTORY, DIRECTORY_GET_PROPERTIES, directories.show)
 
 
 @app.command(name="list", spec=common.remote("List Directories and Files honours no conditions"))
@@ -111,10 +101,14 @@ def delete(env: Environment, directory: addresses.Directory, dry_run: resources.
     """
     target = env.locate(directory, Kind.DIR, writable=True)
     conditions = env.conditions(target)
-    if dry_run:
-        resources.show_doomed(env, target, conditions, lambda: directories.show(target, env.deadline))
-        return
-    env.out.show(env.reads.delete(target, conditions, lambda: directories.delete(target, conditions, env.deadline)))
+    resources.delete(
+        env,
+        target,
+        conditions,
+        lambda deadline: directories.delete(target, conditions, deadline),
+        lambda: directories.show(target, Conditions(), env.deadline),
+        dry_run=dry_run,
+    )
 
 
 @app.command(spec=common.operation(DIRECTORY_RENAME))

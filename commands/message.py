@@ -326,7 +326,7 @@ def clear(
     conditions = env.conditions(target)
     if dry_run:
         count = None if with_contents else queues.count_messages
-        resources.show_doomed(env, target, conditions, lambda: queues.show(target, env.deadline), count)
+        resources.show_doomed(env, target, conditions, lambda: queues.show(target, conditions, env.deadline), count)
         return
     if not with_contents:
         confirm = resources.confirm_clear(target)

@@ -11,9 +11,7 @@ from azguard.cli.options.types import choice, whole
 from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import one_of
-from azguard.files import shares, writes
-from azguard.requests.results import Written
-from azguard.resources.existence import require_empty
+from azguard.files import shares
 from azguard.wire.operations.shares import (
     SHARE_CREATE,
     SHARE_DELETE,
@@ -58,15 +56,7 @@ def create(
     Topics: files
     """
     target = env.locate(share, Kind.SHARE, writable=True)
-    env.conditions(target)
-    settings = shares.ShareSettings(metadata or {}, quota, access_tier)
-    result = resources.create(
-        if_exists,
-        lambda op: shares.create(target, settings, env.deadline, op),
-        lambda op: writes.find_existing(target, op, env.deadline),
-    )
-    env.reads.record(target, result)
-    env.out.show(result)
+    resources.create(env, target, if_exists, metadata, quota=quota, access_tier=access_tier)
 
 
 @app.command(spec=common.operation(SHARE_GET_PROPERTIES))
@@ -134,19 +124,16 @@ def delete(
     """
     target = env.locate(share, Kind.SHARE)
     conditions = env.conditions(target)
-    if dry_run:
-        counted = None if with_contents or target.address.snapshot is not None else shares.count_entries
-        look = lambda: shares.show(target, conditions, env.deadline)  # noqa: E731
-        resources.show_doomed(env, target, conditions, look, counted)
-        return
-
-    def send() -> Written:
-        if not with_contents and target.address.snapshot is None:
-            require_empty(shares.count_entries, target, env.deadline.fresh(), resources.confirm_delete(target))
-        guarding = addresses.guarding(env)
-        return shares.delete(target, conditions, guarding, env.deadline.fresh(), snapshots=delete_snapshots is not None)
-
-    env.out.show(env.reads.delete(target, conditions, send))
+    snapshots = delete_snapshots is not None
+    resources.delete(
+        env,
+        target,
+        conditions,
+        lambda deadline: shares.delete(target, conditions, addresses.guarding(env), deadline, snapshots=snapshots),
+        lambda: shares.show(target, conditions, env.deadline),
+        None if with_contents or target.address.snapshot is not None else shares.count_entries,
+        dry_run=dry_run,
+    )
 
 
 @app.command(spec=common.operation(SHARE_SNAPSHOT))

@@ -6,38 +6,29 @@ delete under the lease and If-Unmodified-Since, which has a resolution of one se
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
-from azguard.blobs import properties
-from azguard.errors import NotFound
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import describe_write, quote_etag, require_version
+from azguard.guards.versions import quote_etag, require_version
 from azguard.leases import guard
 from azguard.leases.recorded import LeaseRecords
-from azguard.requests.calls import read, walk_pages, write_timeouts
+from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage, drop_lineage
+from azguard.requests.lineage import drop_lineage
 from azguard.requests.results import Shown, Written, without_time
 from azguard.requests.service_errors import build_unreadable
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
-from azguard.resources import existence
+from azguard.resources import existence, lifecycles
 from azguard.resources.properties import LeaseShown, describe_lease
 from azguard.times import http_date
 from azguard.wire.call import call
 from azguard.wire.operations.containers import (
-    CONTAINER_CREATE,
     CONTAINER_DELETE,
-    CONTAINER_GET_PROPERTIES,
-    CONTAINER_LIST,
 )
-
-# The most that one page holds.
-_PAGE = 5000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,39 +44,9 @@ class ContainerShown(LeaseShown):
     has_legal_hold: bool | None
 
 
-def create(
-    target: Target, metadata: Mapping[str, str], public_access: str | None, deadline: Deadline, op: str
-) -> Written:
-    """Create a container; it is always create-only.
-
-    Raises:
-        Exists: there is one of that name.
-    Source: https://learn.microsoft.com/rest/api/storageservices/create-container
-    """
-    stamped = {**metadata, KEY: str(Lineage().after(op, None))}
-    request = WriteRequest[Mapping[str, Any]](
-        target=target,
-        send=lambda: call(
-            CONTAINER_CREATE, target, write_timeouts(deadline), metadata=stamped, public_access=public_access
-        ),
-        look=lambda patience: _find_create_outcome(target, op, stamped, patience),
-    )
-    settled = send_until_settled(request, deadline)
-    return Written(**describe_write(target, "if-none-match", settled))
-
-
-def fetch(target: Target, conditions: Conditions, deadline: Deadline) -> Any:
-    """Return the properties of a container, the lineage in its metadata included.
-
-    Source: https://learn.microsoft.com/rest/api/storageservices/get-container-properties
-    """
-    headers = conditions.request_headers
-    return read(lambda timeouts: call(CONTAINER_GET_PROPERTIES, target, timeouts, headers=headers), target, deadline)
-
-
 def show(target: Target, conditions: Conditions, deadline: Deadline) -> ContainerShown:
     """Return a container's properties and metadata."""
-    return _describe(target, fetch(target, conditions, deadline))
+    return _describe(target.address, lifecycles.fetch(target, conditions, deadline))
 
 
 def list_containers(
@@ -95,19 +56,7 @@ def list_containers(
 
     Source: https://learn.microsoft.com/rest/api/storageservices/list-containers2
     """
-    everything = Target(account, Address(Kind.CONTAINER, ("",)))
-    pages = walk_pages(
-        CONTAINER_LIST,
-        everything,
-        deadline,
-        "Containers",
-        "Container",
-        prefix=prefix,
-        include="metadata",
-        maxresults=None if limit is None else min(limit, _PAGE),
-    )
-    for item in islice((item for page in pages for item in page.items), limit):
-        yield _describe(Target(account, Address(Kind.CONTAINER, (item.name,))), item)
+    return (_describe(*each) for each in lifecycles.list_all(account, Kind.CONTAINER, deadline, prefix, limit))
 
 
 def delete(target: Target, conditions: Conditions, records: LeaseRecords, deadline: Deadline) -> Written:
@@ -157,9 +106,9 @@ def _delete(
     alone: Callable[[], bool] | None,
 ) -> Written:
     """Delete under a lease or without one; ``alone`` says whether our lease kept all others from deleting it."""
-    request = WriteRequest[None](
+    request = WriteRequest[object](
         target=target,
-        send=lambda: _send_delete(target, headers, deadline),
+        send=lambda: call(CONTAINER_DELETE, target, write_timeouts(deadline), headers=headers),
         look=lambda patience: _find_delete_outcome(target, patience, before, alone),
         # The lease ends with the container, so a late delete under it finds nothing that it could delete.
         resend=alone is not None,
@@ -168,37 +117,11 @@ def _delete(
     return without_time(target, name, settled.attempts)
 
 
-def _send_delete(target: Target, headers: Mapping[str, str], deadline: Deadline) -> None:
-    call(CONTAINER_DELETE, target, write_timeouts(deadline), headers=headers)
-
-
-def _find_create_outcome(target: Target, op: str, stamped: Mapping[str, str], patience: Deadline) -> Finding[Any]:
-    try:
-        found = fetch(target, Conditions(), patience)
-    except NotFound:
-        return Finding(Verdict.NOT_YET)
-    if op in Lineage.find(found.metadata):
-        return Finding(Verdict.COMMITTED, find_version(found, stamped))
-    return Finding(Verdict.UNKNOWN)
-
-
-def find_version(found: Any, stamped: Mapping[str, str]) -> Mapping[str, Any]:
-    """Return the version that wrote these metadata; another tool may have made a later one, and kept the lineage."""
-    if not properties.has_metadata(found, stamped):
-        return {"etag": None, "last_modified": None}
-    return {"etag": found.etag, "last_modified": found.last_modified}
-
-
-def find_existing(target: Target, op: str, deadline: Deadline) -> Written:
-    """Find the container that is there already, for a create."""
-    return existence.find_existing(target, op, lambda: fetch(target, Conditions(), deadline.fresh()))
-
-
 def _find_delete_outcome(
     target: Target, patience: Deadline, before: ContainerShown | None, alone: Callable[[], bool] | None
-) -> Finding[None]:
+) -> Finding[object]:
     """Return who deleted it: only the holder of a lease could have, if we held one."""
-    found = existence.look_after(lambda: fetch(target, Conditions(), patience))
+    found = existence.look_after(lambda: lifecycles.fetch(target, Conditions(), patience))
     if found is None:
         verdict = Verdict.COMMITTED if alone is not None and alone() else Verdict.UNKNOWN
         return Finding(verdict, seen=NOTHING_THERE, may_be_ours=before is not None)
@@ -207,10 +130,10 @@ def _find_delete_outcome(
     return Finding(Verdict.UNKNOWN, may_be_ours=is_other) if alone is None else Finding(Verdict.NOT_YET)
 
 
-def _describe(target: Target, found: Any) -> ContainerShown:
+def _describe(address: Address, found: Any) -> ContainerShown:
     return ContainerShown(
-        address=str(target.address),
-        name=target.address.container,
+        address=str(address),
+        name=address.container,
         etag=quote_etag(found.etag),
         last_modified=found.last_modified,
         public_access=found.public_access,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from azguard.accounts.account import Target
-from azguard.blobs import containers, headers, properties, updates, writes
+from azguard.blobs import headers, properties, updates, writes
 from azguard.blobs.content.upload import Settings
 from azguard.blobs.headers import Rewritten
 from azguard.blobs.updates import Commit, LeasableBlob
@@ -28,7 +28,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, verdict_from_lineage, with_lineage
 from azguard.requests.results import MetadataShown
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
-from azguard.resources import parts
+from azguard.resources import lifecycles, parts
 from azguard.resources.properties import ContentHeaders
 from azguard.updates.compared import ComparedMetadata, StampedMetadata
 from azguard.updates.resource import CommittedVersion, CurrentVersion
@@ -105,7 +105,7 @@ def _find_outcome(target: Target, op: str, before: Any, stamped: Mapping[str, st
     verdict = verdict_from_lineage(history, op, before.etag, found.etag)
     # Another tool may have written content, headers or metadata since, and have kept the lineage.
     is_same = (found.size, ContentHeaders.of(found)) == (before.size, ContentHeaders.of(before))
-    is_ours = is_same and properties.has_metadata(found, stamped)
+    is_ours = is_same and lifecycles.has_metadata(found, stamped)
     answer = {"etag": found.etag, "last_modified": found.last_modified} if is_ours else {"etag": None}
     return Finding(verdict, answer if verdict is Verdict.COMMITTED else None, seen=found)
 
@@ -117,7 +117,7 @@ def read_container_metadata(
 
     Source: https://learn.microsoft.com/rest/api/storageservices/get-container-properties
     """
-    return describe(target, containers.fetch(target, Conditions(lease_id=conditions.lease_id), deadline))
+    return describe(target, lifecycles.fetch(target, Conditions(lease_id=conditions.lease_id), deadline))
 
 
 def replace_container_metadata(
@@ -130,7 +130,7 @@ def replace_container_metadata(
         OutcomeUnknown: the answer was lost, and the write is not found. It may still arrive.
     Source: https://learn.microsoft.com/rest/api/storageservices/set-container-metadata
     """
-    found = containers.fetch(target, Conditions(lease_id=conditions.lease_id), deadline)
+    found = lifecycles.fetch(target, Conditions(lease_id=conditions.lease_id), deadline)
     is_compared = conditions.expected_etag is not None
     require_version(target, conditions.expected_etag, quote_etag(found.etag), reason="container_changed")
     op = fresh_op()
@@ -152,13 +152,13 @@ def find_outcome(target: Target, op: str, stamped: Mapping[str, str], patience: 
     The emulator and the service tell the lineage of a container in its metadata.
     """
     try:
-        found = containers.fetch(target, Conditions(), patience)
+        found = lifecycles.fetch(target, Conditions(), patience)
     except NotFound:
         return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
     history = Lineage.find(found.metadata)
     if op not in history:
         return Finding(Verdict.UNKNOWN)
-    return Finding(Verdict.COMMITTED, containers.find_version(found, stamped))
+    return Finding(Verdict.COMMITTED, lifecycles.find_version(found, stamped))
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ class ContainerMetadata(ComparedMetadata):
 
     def fetch(self, deadline: Deadline) -> StampedMetadata:
         """Return the metadata and the ETag of the container."""
-        found = containers.fetch(self.target, Conditions(lease_id=self.lease_id), deadline)
+        found = lifecycles.fetch(self.target, Conditions(lease_id=self.lease_id), deadline)
         return StampedMetadata(found.metadata or {}, found.etag, found.last_modified)
 
     def send(self, stamped: Mapping[str, str], lease_id: str | None, deadline: Deadline) -> CommittedVersion:

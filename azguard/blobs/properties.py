@@ -150,12 +150,6 @@ def type_of(found: Any) -> str | None:
     return name_of(found.blob_type)
 
 
-def has_metadata(found: Any, wanted: Mapping[str, str]) -> bool:
-    """Return whether a blob has these metadata and no others; their names have no case."""
-    lower, theirs = ({name.lower(): value for name, value in each.items()} for each in (wanted, found.metadata or {}))
-    return lower == theirs
-
-
 def find_chosen_tier(found: Any) -> str | None:
     """Return a blob's tier, or None where it is the account's default."""
     return None if found.blob_tier_inferred else name_of(found.access_tier)

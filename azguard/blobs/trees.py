@@ -10,19 +10,18 @@ from typing import Any
 
 from azguard.accounts.account import SINGLE_BYTES, Target
 from azguard.address import Kind
-from azguard.blobs import containers, deletes, listing, properties
+from azguard.blobs import deletes, listing
 from azguard.blobs.content import download, put_blob
 from azguard.blobs.content.download import BlobGot
 from azguard.blobs.content.upload import Settings, Upload
 from azguard.blobs.properties import explain_stale_read
-from azguard.blobs.writes import find_blob
 from azguard.guards.resolve import Conditions
 from azguard.requests import calls, delivery
 from azguard.requests.deadline import Deadline
 from azguard.requests.delivery import AT_ONCE, Shares
 from azguard.requests.lineage import KEY, drop_lineage
 from azguard.requests.results import Written
-from azguard.resources import existence
+from azguard.resources import existence, lifecycles
 from azguard.resources.tree_store import ListedItem, TreeGet, TreePut, TreeStore
 from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_DELETE, BLOB_GET, BLOB_PUT_BLOCK_BLOB
@@ -53,8 +52,7 @@ class BlobTree(TreeStore):
 
     def fetch(self, target: Target, deadline: Deadline) -> Any:
         """Return the properties of the container or a blob."""
-        look = containers.fetch if target.kind is Kind.CONTAINER else properties.fetch
-        return look(target, Conditions(), deadline)
+        return lifecycles.fetch(target, Conditions(), deadline)
 
     def list_items(self, deadline: Deadline) -> Iterator[ListedItem]:
         """Yield the blobs under the prefix."""
@@ -74,7 +72,7 @@ class BlobTree(TreeStore):
         upload = upload.add_lineage() if self.stamps else upload
         written = existence.create(
             lambda: put_blob.put(upload, put.source, put.progress),
-            lambda: find_blob(target, op, deadline),
+            lambda: lifecycles.find_existing(target, op, deadline),
             skip=put.skip,
         )
         return written, upload.stamp

@@ -23,7 +23,6 @@ from azguard.errors import AzguardError, BadRequest, Changed, Exists, Forbidden,
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import BLOCK_BLOB
 from azguard.requests.deadline import Deadline
-from azguard.requests.results import Written
 from azguard.wire.rows import Condition
 
 if TYPE_CHECKING:
@@ -151,13 +150,6 @@ def to_gave_up(target: Target, refused: int) -> GaveUp:
         address=str(target.address),
         reason="written_in_between",
     )
-
-
-def find_blob(target: Target, op: str, deadline: Deadline) -> Written:
-    """Find the blob that is there already, for a write that only creates."""
-    from azguard.resources.existence import find_existing  # which other writes do not need
-
-    return find_existing(target, op, lambda: properties.fetch(target, Conditions(), deadline.fresh()))
 
 
 def write_fenced(

@@ -1,6 +1,6 @@
 """Directories: requests in, frozen values out. They have versions, and no leases to keep them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,51 +9,31 @@ from azguard import columns
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, BadRequest, Exists, Locked, NotFound, UsageError
-from azguard.files import handles, shares, writes
+from azguard.files import handles, writes
 from azguard.files.entries import DirectoryShown, describe_directory
 from azguard.files.writes import FileWrite
 from azguard.guards import versions
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write, quote_etag
-from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.results import WOULD_RENAME, Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.wire.call import call
-from azguard.wire.operations.shares import DIRECTORY_CREATE, DIRECTORY_DELETE
+from azguard.resources import lifecycles
+from azguard.wire.operations.shares import DIRECTORY_DELETE
 
 # Bounded: the refusal is known already.
 _ASK_SECONDS = 3.0
 
 
-def create(target: Target, metadata: Mapping[str, str], deadline: Deadline, op: str) -> Written:
-    """Create a directory; it is always create-only, and the directory that it is in has to be there.
-
-    Raises:
-        Exists: there is one of that name.
-        NotFound: there is no share or directory that it could be in.
-    Source: https://learn.microsoft.com/rest/api/storageservices/create-directory
-    """
-    stamped = {**metadata, KEY: str(Lineage().after(op, None))}
-    request = WriteRequest[Any](
-        target=target,
-        send=lambda: call(DIRECTORY_CREATE, target, write_timeouts(deadline), metadata=stamped),
-        look=lambda patience: shares.find_create_outcome(target, op, patience),
-    )
-    settled = send_until_settled(request, deadline)
-    return Written(**describe_write(target, "if-none-match", settled))
-
-
-def show(target: Target, deadline: Deadline) -> DirectoryShown:
+def show(target: Target, conditions: Conditions, deadline: Deadline) -> DirectoryShown:
     """Return a directory's properties and metadata.
 
     Raises:
         NotFound: there is no such directory.
     Source: https://learn.microsoft.com/rest/api/storageservices/get-directory-properties
     """
-    return describe_directory(target.address, writes.fetch(target, None, deadline))
+    return describe_directory(target.address, lifecycles.fetch(target, conditions, deadline))
 
 
 def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Written:

@@ -7,13 +7,11 @@ properties and policies. It does not keep out writers of the files in it.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
-from azguard.errors import BadRequest, NotFound
 from azguard.files import guarding, writes
 from azguard.files.entries import drop_own
 from azguard.files.guarding import Guarding
@@ -25,20 +23,16 @@ from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op, with_lineage
 from azguard.requests.results import SnapshotMade, Written
-from azguard.requests.service_codes import TYPE_MISMATCH
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.resources import access_policies
+from azguard.resources import access_policies, lifecycles
 from azguard.resources.access_policies import AccessPolicies, Policies, PolicyRules
 from azguard.resources.existence import Contents, count_first
 from azguard.resources.properties import LeaseShown, describe_lease
 from azguard.wire.call import call
-from azguard.wire.items import Listed
 from azguard.wire.operations.shares import (
     DIRECTORY_LIST,
-    SHARE_CREATE,
     SHARE_DELETE,
     SHARE_GET_ACL,
-    SHARE_LIST,
     SHARE_SET_ACL,
     SHARE_SNAPSHOT,
 )
@@ -71,34 +65,6 @@ class ShareShown(LeaseShown):
     deleted: bool
 
 
-@dataclass(frozen=True)
-class ShareSettings:
-    """What a share is created with; None is what the service takes."""
-
-    metadata: Mapping[str, str]
-    #: In GiB.
-    quota: int | None = None
-    access_tier: str | None = None
-
-
-def create(target: Target, settings: ShareSettings, deadline: Deadline, op: str) -> Written:
-    """Create a share; it is always create-only.
-
-    Raises:
-        Exists: there is one of that name.
-        Locked: a share of that name is still being deleted.
-    Source: https://learn.microsoft.com/rest/api/storageservices/create-share
-    """
-    stamped = {**vars(settings), "metadata": {**settings.metadata, KEY: str(Lineage().after(op, None))}}
-    request = WriteRequest[Any](
-        target=target,
-        send=lambda: call(SHARE_CREATE, target, write_timeouts(deadline), **stamped),
-        look=lambda patience: find_create_outcome(target, op, patience),
-    )
-    settled = send_until_settled(request, deadline)
-    return Written(**describe_write(target, "if-none-match", settled))
-
-
 def show(target: Target, conditions: Conditions, deadline: Deadline) -> ShareShown:
     """Return a share's properties and metadata.
 
@@ -107,7 +73,7 @@ def show(target: Target, conditions: Conditions, deadline: Deadline) -> ShareSho
         Locked: the lease that the conditions name is not held.
     Source: https://learn.microsoft.com/rest/api/storageservices/get-share-properties
     """
-    return _describe(target.address, writes.fetch(target, conditions.lease_id, deadline))
+    return _describe(target.address, lifecycles.fetch(target, conditions, deadline))
 
 
 def list_shares(
@@ -117,15 +83,8 @@ def list_shares(
 
     Source: https://learn.microsoft.com/rest/api/storageservices/list-shares
     """
-    most = None if limit is None else min(limit, _PAGE)
-    for item in islice(_walk(account, deadline, prefix=prefix, snapshots=snapshots, maxresults=most), limit):
-        yield _describe(Address(Kind.SHARE, (item.name,), item.snapshot), item)
-
-
-def _walk(account: Account, deadline: Deadline, *, snapshots: bool, **asked: Any) -> Iterator[Listed]:
-    everything, include = Target(account, Address(Kind.SHARE, ("",))), "metadata,snapshots" if snapshots else "metadata"
-    pages = walk_pages(SHARE_LIST, everything, deadline, "Shares", "Share", include=include, **asked)
-    return (item for page in pages for item in page.items)
+    include = "metadata,snapshots" if snapshots else "metadata"
+    return (_describe(*each) for each in lifecycles.list_all(account, Kind.SHARE, deadline, prefix, limit, include))
 
 
 def delete(
@@ -147,22 +106,6 @@ def delete(
         is_delete=True,
     )
     return guarding.perform(write, guarding_by, deadline)
-
-
-def find_create_outcome(target: Target, op: str, patience: Deadline) -> Finding[Any]:
-    """Return whether the share or directory that is there is the one we made."""
-    try:
-        found = writes.fetch(target, None, patience)
-    except NotFound:
-        return Finding(Verdict.NOT_YET)
-    except BadRequest as error:
-        if error.service_code != TYPE_MISMATCH:
-            raise
-        # A file has this name, so no directory of ours is there.
-        return Finding(Verdict.NOT_YET)
-    if op in Lineage.parse((found.metadata or {}).get(KEY)):
-        return Finding(Verdict.COMMITTED, {"etag": found.etag, "last_modified": found.last_modified})
-    return Finding(Verdict.UNKNOWN)
 
 
 def _describe(address: Address, found: Any) -> ShareShown:
@@ -213,7 +156,7 @@ def take_snapshot(target: Target, metadata: Mapping[str, str], deadline: Deadlin
 
 def _find_snapshot(target: Target, op: str, patience: Deadline) -> Finding[Any]:
     name = target.address.container
-    for item in _walk(target.account, patience, prefix=name, snapshots=True):
+    for _, item in lifecycles.list_all(target.account, Kind.SHARE, patience, name, None, "metadata,snapshots"):
         if item.name == name and item.snapshot and op in Lineage.find(item.metadata):
             return Finding(Verdict.COMMITTED, {"snapshot": item.snapshot})
     return Finding(Verdict.UNKNOWN)

@@ -24,7 +24,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.delivery import WHOLE
 from azguard.requests.results import Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.resources import existence
+from azguard.resources import existence, lifecycles
 from azguard.resources.properties import ContentHeaders
 from azguard.resources.tree_store import ListedItem, TreeGet, TreePut, TreeStore
 from azguard.wire.call import call
@@ -260,7 +260,7 @@ class FileTree(TreeStore):
         try:
             written = existence.create(
                 lambda: replacing.put(upload, source, size, self.guarding, put.progress),
-                lambda: writes.find_existing(target, op, deadline),
+                lambda: lifecycles.find_existing(target, op, deadline),
                 skip=put.skip,
             )
         except NotFound:

@@ -16,32 +16,24 @@ from azguard.files import handles
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write, quote_etag
 from azguard.leases.guard import GuardLease
-from azguard.requests.calls import read, write_timeouts
+from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict, look_under
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.results import Written
 from azguard.requests.service_codes import Answers
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
-from azguard.resources import copies, existence
+from azguard.resources import copies, existence, lifecycles
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
 from azguard.wire.operations.shares import (
-    DIRECTORY_GET_PROPERTIES,
     DIRECTORY_RENAME,
-    FILE_GET_PROPERTIES,
     FILE_RENAME,
-    SHARE_GET_PROPERTIES,
 )
 from azguard.wire.rows import Operation
 
 # Why a path cannot be looked at, whatever was written to it.
 _TELL_NOTHING = ("path_of_other_type", "file_delete_pending")
-_GET_PROPERTIES = {
-    Kind.SHARE: SHARE_GET_PROPERTIES,
-    Kind.DIR: DIRECTORY_GET_PROPERTIES,
-    Kind.FILE: FILE_GET_PROPERTIES,
-}
 
 
 @dataclass(frozen=True)
@@ -85,9 +77,8 @@ def fetch(target: Target, lease_id: str | None, deadline: Deadline, answers: Ans
 
     ``answers`` hears the service's clock.
     """
-    operation, headers = _GET_PROPERTIES[target.kind], Conditions(lease_id=lease_id).request_headers
     hear = None if answers is None else answers.hear
-    return read(lambda timeouts: call(operation, target, timeouts, headers=headers, hear=hear), target, deadline)
+    return lifecycles.fetch(target, Conditions(lease_id=lease_id), deadline, hear)
 
 
 def rename_once(
@@ -170,8 +161,3 @@ def _find_outcome(write: FileWrite, held: Held | None, before: Any | None, patie
         return Finding(Verdict.NOT_YET)
     is_ours = write.op is None and not write.is_delete
     return Finding(Verdict.COMMITTED, version) if is_ours else Finding(Verdict.UNKNOWN)
-
-
-def find_existing(target: Target, op: str, deadline: Deadline) -> Written:
-    """Return the result for the resource that exists: our own, if the network sent the create twice."""
-    return existence.find_existing(target, op, lambda: fetch(target, None, deadline.fresh()))

@@ -204,8 +204,8 @@ def check_slots(target: Target, metadata: Mapping[str, str], count: int) -> None
 
 def create_lock_blob(target: Target, deadline: Deadline, metadata: Mapping[str, str] | None = None) -> Version | None:
     """Create a lock blob, or its container if that is missing; return the new blob, None if there is none of ours."""
-    from azguard.blobs import containers
     from azguard.blobs.content import put_blob  # Imported late: a lock is created once and acquired often.
+    from azguard.resources import lifecycles
 
     settings = Settings(content_type="application/octet-stream", metadata=dict(metadata or {}))
     upload = Upload(target, settings, _NEW, deadline, fresh_op()).add_lineage()
@@ -216,7 +216,7 @@ def create_lock_blob(target: Target, deadline: Deadline, metadata: Mapping[str, 
     except NotFound:
         container = Target(target.account, Address(Kind.CONTAINER, (target.address.container,)))
         try:
-            containers.create(container, {}, None, deadline, fresh_op())
+            lifecycles.create(container, {}, deadline, fresh_op())
         except (Exists, OutcomeUnknown):
             pass  # The container exists, or the next request says that it does not.
         return None

@@ -17,10 +17,12 @@ from azguard import columns, times
 from azguard.accounts.account import Target
 from azguard.address import Kind, parse
 from azguard.errors import AzguardError, Forbidden, OutcomeUnknown, Partial, Unavailable, UsageError
+from azguard.guards.resolve import Conditions
 from azguard.queues import message_format, messages, queues
 from azguard.queues.message_format import Received
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import FAILED, UNKNOWN, Done, StoppableClock, conclude, run_phases
+from azguard.resources import lifecycles
 
 #: The queue of the messages of a queue that failed has its name and this.
 POISON_SUFFIX = "-poison"
@@ -87,14 +89,14 @@ def prepare(source: Target, destination: Target, deadline: Deadline, count: int 
     if (source.endpoint, source.address) == (destination.endpoint, destination.address):
         raise UsageError(f"{source} cannot be moved to itself", address=str(source.address), reason="moved_to_itself")
     try:
-        queues.fetch(destination, deadline)
+        lifecycles.fetch(destination, Conditions(), deadline)
     except Forbidden:
         # It may be allowed to put messages and nothing else. If the queue is missing, the first put says so.
         pass
     if count is not None:
         return count
     try:
-        return queues.show(source, deadline).approximate_message_count
+        return queues.show(source, Conditions(), deadline).approximate_message_count
     except Forbidden as error:
         raise error.but(
             message=f"{error.message}: so it is not known how many messages are in {source}", reason="moves_not_counted"

@@ -9,38 +9,30 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any, ClassVar
+from functools import partial
+from typing import ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Account, Target
-from azguard.address import Address, Kind
+from azguard.address import Kind
 from azguard.documents import metadata as rules
 from azguard.errors import Forbidden, NotFound
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import require_version
-from azguard.requests.calls import read, walk_pages, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage
 from azguard.requests.results import MetadataShown, Written, without_time
 from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
-from azguard.resources import existence, parts
+from azguard.resources import lifecycles, parts
 from azguard.resources.access_policies import PolicyRules, UnversionedPolicies
 from azguard.resources.existence import Contents
 from azguard.updates.compared import ComparedMetadata, StampedMetadata
 from azguard.updates.resource import CommittedVersion
-from azguard.wire.call import call
 from azguard.wire.operations.queues import (
-    QUEUE_CREATE,
-    QUEUE_DELETE,
     QUEUE_GET_ACL,
-    QUEUE_GET_METADATA,
-    QUEUE_LIST,
     QUEUE_SET_ACL,
 )
-
-_PAGE = 5000
 
 
 @dataclass(frozen=True)
@@ -64,35 +56,9 @@ class QueueShown(QueueListed):
     approximate_message_count: int
 
 
-def create(target: Target, metadata: Mapping[str, str], deadline: Deadline, op: str) -> Written:
-    """Create a queue; it is always create-only, because its metadata have an entry that no other queue has.
-
-    Raises:
-        Exists: there is one of that name.
-        Locked: a queue of that name is still being deleted, which takes the service 30 seconds or more.
-    Source: https://learn.microsoft.com/rest/api/storageservices/create-queue4
-    """
-    stamped = {**metadata, KEY: str(Lineage().after(op, None))}
-    request = WriteRequest[object](
-        target=target,
-        send=lambda: call(QUEUE_CREATE, target, write_timeouts(deadline), metadata=stamped),
-        look=lambda patience: _find_create_outcome(target, op, patience),
-    )
-    settled = send_until_settled(request, deadline)
-    return without_time(target, "if-none-match", settled.attempts)
-
-
-def fetch(target: Target, deadline: Deadline) -> Any:
-    """Return the properties of a queue, the lineage in its metadata included.
-
-    Source: https://learn.microsoft.com/rest/api/storageservices/get-queue-metadata
-    """
-    return read(lambda timeouts: call(QUEUE_GET_METADATA, target, timeouts), target, deadline)
-
-
-def show(target: Target, deadline: Deadline) -> QueueShown:
+def show(target: Target, conditions: Conditions, deadline: Deadline) -> QueueShown:
     """Return a queue's metadata and about how many messages are in it."""
-    found = fetch(target, deadline)
+    found = lifecycles.fetch(target, conditions, deadline)
     return QueueShown(
         address=str(target.address),
         name=target.address.container,
@@ -106,41 +72,17 @@ def list_queues(account: Account, deadline: Deadline, prefix: str | None, limit:
 
     Source: https://learn.microsoft.com/rest/api/storageservices/list-queues1
     """
-    everything = Target(account, Address(Kind.QUEUE, ("",)))
-    most = None if limit is None else min(limit, _PAGE)
-    asked: dict[str, Any] = {"prefix": prefix, "include": "metadata", "maxresults": most}
-    pages = walk_pages(QUEUE_LIST, everything, deadline, "Queues", "Queue", **asked)
-    for item in islice((item for page in pages for item in page.items), limit):
-        yield QueueListed(str(Address(Kind.QUEUE, (item.name,))), item.name, drop_lineage(item.metadata))
+    found = lifecycles.list_all(account, Kind.QUEUE, deadline, prefix, limit)
+    return (QueueListed(str(address), item.name, drop_lineage(item.metadata)) for address, item in found)
 
 
 def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Written:
-    """Delete a queue and all messages in it; the service has no condition for that.
+    """Delete a queue and all messages in it; see ``lifecycles.delete_unguarded``.
 
-    Raises:
-        NotFound: there is no such queue.
-        OutcomeUnknown: the answer was lost, or the request was refused. If the queue that was there before is gone,
-            another may have deleted it; if it is there, it may be a new one, and a lost request may still arrive.
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-queue3
     """
-    before = existence.look_before(lambda: fetch(target, deadline))
-    request = WriteRequest[object](
-        target=target,
-        send=lambda: call(QUEUE_DELETE, target, write_timeouts(deadline)),
-        look=lambda _: Finding(Verdict.UNKNOWN),
-        look_after_refusal=lambda patience: existence.judge_refused_delete(before, lambda: fetch(target, patience)),
-    )
-    settled = send_until_settled(request, deadline)
-    return without_time(target, conditions.guard, settled.attempts)
-
-
-def _find_create_outcome(target: Target, op: str, patience: Deadline) -> Finding[object]:
-    try:
-        found = fetch(target, patience)
-    except NotFound:
-        return Finding(Verdict.NOT_YET)
-    is_ours = op in Lineage.parse((found.metadata or {}).get(KEY))
-    return Finding(Verdict.COMMITTED if is_ours else Verdict.UNKNOWN)
+    look = partial(lifecycles.fetch, target, Conditions())
+    return lifecycles.delete_unguarded(target, conditions.guard, deadline, look)
 
 
 #: See https://learn.microsoft.com/rest/api/storageservices/get-queue-acl and set-queue-acl.
@@ -194,7 +136,7 @@ def replace_metadata(target: Target, wanted: Mapping[str, str], conditions: Cond
 
 
 def _fetch_metadata(target: Target, deadline: Deadline) -> dict[str, str]:
-    return dict(fetch(target, deadline).metadata or {})
+    return dict(lifecycles.fetch(target, Conditions(), deadline).metadata)
 
 
 def _compute_etag(stamped: Mapping[str, str]) -> str:
@@ -227,11 +169,6 @@ class QueueMetadataUpdate(ComparedMetadata):
         return CommittedVersion(_compute_etag(stamped))
 
 
-def find_existing(target: Target, op: str, deadline: Deadline) -> Written:
-    """Return the queue that is there: ours, if the network sent the create twice."""
-    return existence.find_existing(target, op, lambda: fetch(target, deadline.fresh()))
-
-
 def count_messages(target: Target, deadline: Deadline) -> Contents:
     """Return about how many messages are in a queue, hidden ones included: there may be fewer, never more.
 
@@ -240,7 +177,7 @@ def count_messages(target: Target, deadline: Deadline) -> Contents:
         NotFound: it is not there.
     """
     try:
-        found = show(target, deadline).approximate_message_count
+        found = show(target, Conditions(), deadline).approximate_message_count
     except Forbidden as error:
         raise error.but(
             message=f"{error.message}: so it is not known whether {target} is empty",

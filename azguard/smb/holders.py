@@ -14,6 +14,7 @@ from azguard.address import Address, Kind
 from azguard.errors import BadRequest, Changed, NotFound, UsageError
 from azguard.files import directories, handles
 from azguard.files.handles import Handle
+from azguard.guards.resolve import Conditions
 from azguard.requests.deadline import Deadline
 from azguard.times import iso
 
@@ -95,7 +96,7 @@ def list_holders(target: Target, deadline: Deadline, limit: int | None = None) -
 def _is_directory(target: Target, deadline: Deadline) -> bool:
     """Return whether a path that was written as that of a file is that of a directory."""
     try:
-        directories.show(Target(target.account, replace(target.address, kind=Kind.DIR)), deadline)
+        directories.show(Target(target.account, replace(target.address, kind=Kind.DIR)), Conditions(), deadline)
     except (BadRequest, NotFound):
         return False
     return True

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -17,13 +18,13 @@ from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written, without_time
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
-from azguard.resources import existence
+from azguard.resources import existence, lifecycles
 from azguard.resources.access_policies import PolicyRules, UnversionedPolicies
 from azguard.resources.existence import Contents, count_first
 from azguard.tables import entities
 from azguard.wire.call import call
 from azguard.wire.failures import Unreadable
-from azguard.wire.operations.tables import TABLE_CREATE, TABLE_DELETE, TABLE_GET_ACL, TABLE_QUERY_TABLES, TABLE_SET_ACL
+from azguard.wire.operations.tables import TABLE_CREATE, TABLE_GET_ACL, TABLE_QUERY_TABLES, TABLE_SET_ACL
 
 # The most that one page holds.
 _PAGE = 1000
@@ -110,27 +111,11 @@ def list_tables(account: Account, deadline: Deadline, prefix: str | None, limit:
 
 
 def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Written:
-    """Delete a table and everything in it; the service has no condition for that.
+    """Delete a table and everything in it; see ``lifecycles.delete_unguarded``.
 
-    Raises:
-        NotFound: there is no such table.
-        OutcomeUnknown: the answer was lost, or the request was refused. If the table that was there before is gone,
-            another may have deleted it; if it is there, it may be a new one, and a lost request may still arrive.
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-table
     """
-    before = existence.look_before(lambda: _require(target, deadline))
-    request = WriteRequest[None](
-        target=target,
-        send=lambda: _delete(target, deadline),
-        look=lambda _: Finding(Verdict.UNKNOWN),
-        look_after_refusal=lambda patience: existence.judge_refused_delete(before, lambda: _require(target, patience)),
-    )
-    settled = send_until_settled(request, deadline)
-    return without_time(target, conditions.guard, settled.attempts)
-
-
-def _delete(target: Target, deadline: Deadline) -> None:
-    call(TABLE_DELETE, target, write_timeouts(deadline))
+    return lifecycles.delete_unguarded(target, conditions.guard, deadline, partial(_require, target))
 
 
 #: See https://learn.microsoft.com/rest/api/storageservices/get-table-acl and set-table-acl.

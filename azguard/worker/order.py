@@ -18,10 +18,11 @@ from azguard.accounts.account import Target
 from azguard.errors import Exists, NotFound
 from azguard.processes.command_place import CommandEnd, CommandOrder
 from azguard.processes.signals import wait_readable
-from azguard.queues import messages, queues
+from azguard.queues import messages
 from azguard.queues.message_format import Received
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op
+from azguard.resources import lifecycles
 from azguard.times import iso
 from azguard.wire import throttling
 from azguard.worker.settings import MessageFacts, WorkSettings
@@ -143,7 +144,7 @@ class QueueInbox:
             return self._send(message)
         except NotFound:
             try:
-                queues.create(self._poison, {}, _patience(_SEND_SECONDS), fresh_op())
+                lifecycles.create(self._poison, {}, _patience(_SEND_SECONDS), fresh_op())
             except Exists:
                 pass  # another worker has made it
             return self._send(message)

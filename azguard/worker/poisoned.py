@@ -111,7 +111,7 @@ def list_poisoned(
     except AzguardError as error:
         unread = error
     shown = tuple(_join(each, known.get(each.id, {})) for each in seen)
-    return PoisonList(poison, shown, queues.show(poison, deadline).approximate_message_count, unread)
+    return PoisonList(poison, shown, queues.show(poison, Conditions(), deadline).approximate_message_count, unread)
 
 
 def _peek(poison: Target, deadline: Deadline) -> list[MessagePeeked]:

@@ -131,16 +131,54 @@ def declare_list(
     app.command("list", spec=spec, text=text)(list_)
 
 
-def create(if_exists: str | None, send: Callable[[str], Any], find: Callable[[str], Any]) -> Any:
-    """Create a resource and return the result; with ``--if-exists skip``, return the resource that exists.
+def create(
+    env: Environment, target: Target, if_exists: str | None, metadata: dict[str, str] | None, **given: Any
+) -> None:
+    """Create a resource and show the result; with ``--if-exists skip``, show the resource that exists.
 
-    ``send`` creates the resource and ``find`` looks for one that exists; both get the id of this write.
+    ``given`` is what else it is created with.
     """
     from azguard.requests.lineage import fresh_op
-    from azguard.resources import existence
+    from azguard.resources import existence, lifecycles
 
+    env.conditions(target)
     op = fresh_op()
-    return existence.create(lambda: send(op), lambda: find(op), skip=if_exists is not None)
+    done = existence.create(
+        lambda: lifecycles.create(target, metadata or {}, env.deadline, op, **given),
+        lambda: lifecycles.find_existing(target, op, env.deadline),
+        skip=if_exists is not None,
+    )
+    if target.kind is not Kind.QUEUE:  # which has no version
+        env.reads.record(target, done)
+    env.out.show(done)
+
+
+def delete(
+    env: Environment,
+    target: Target,
+    conditions: "Conditions",
+    send: Callable[[Deadline], Any],
+    look: Callable[[], Any],
+    count: "Count | None" = None,
+    *,
+    dry_run: bool,
+) -> None:
+    """Delete a resource by ``send`` and show the result, or show what that would do to the finding of ``look``.
+
+    ``count`` counts its contents, where they are not meant to be deleted too.
+    """
+    from azguard.resources.existence import require_empty
+
+    if dry_run:
+        show_doomed(env, target, conditions, look, count)
+        return
+
+    def delete_empty() -> Any:
+        if count is not None:
+            require_empty(count, target, env.deadline.fresh(), confirm_delete(target))
+        return send(env.deadline.fresh())
+
+    env.out.show(env.reads.delete(target, conditions, delete_empty))
 
 
 def confirm_delete(target: Target) -> "Callable[[Contents], None] | None":

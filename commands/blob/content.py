@@ -281,9 +281,9 @@ def _put_tree(env: Environment, words: tuple[str, str | None], given: BlobPutOpt
 
 def _or_leave_alone(write: "Callable[[Upload], Any]") -> "Callable[[Upload], Any]":
     """Return a write that creates, and tells of what is there already."""
-    from azguard.blobs.writes import find_blob
     from azguard.resources import existence
+    from azguard.resources.lifecycles import find_existing
 
     return lambda ready: existence.create(
-        lambda: write(ready), lambda: find_blob(ready.target, ready.op, ready.deadline), skip=True
+        lambda: write(ready), lambda: find_existing(ready.target, ready.op, ready.deadline), skip=True
     )

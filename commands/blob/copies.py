@@ -103,7 +103,7 @@ def copy(
     """
     from azguard.blobs import copies
     from azguard.blobs.content.upload import create_only
-    from azguard.blobs.writes import find_blob
+    from azguard.resources.lifecycles import find_existing
 
     source, destination = find_ends(blob, to, given.source)
     target = env.locate(destination, Kind.BLOB, writable=True)
@@ -117,7 +117,9 @@ def copy(
         op=fresh_op(),
         has_lineage=not given.no_lineage,
     )
-    copied = existence.create(lambda: copies.copy(plan), lambda: find_blob(target, plan.op, plan.deadline), skip=skip)
+    copied = existence.create(
+        lambda: copies.copy(plan), lambda: find_existing(target, plan.op, plan.deadline), skip=skip
+    )
     if given.waiting.wait is not None and isinstance(copied, copies.BlobCopied):
         _say_waiting(env, copied)
         patience = env.patience(given.waiting.wait, given.waiting.wait)

@@ -17,6 +17,7 @@ from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import checked, needs, one_of
 from azguard.requests.results import WOULD_CLEAR
+from azguard.resources import lifecycles
 from azguard.wire.operations.shares import FILE_GET, FILE_LIST_RANGES, FILE_PUT_RANGE, FILE_RENAME
 
 if TYPE_CHECKING:
@@ -214,10 +215,11 @@ def _put_tree(env: Environment, words: tuple[str, str | None], given: FilePutOpt
 
 def _write(upload: "FileUpload", write: "Callable[[], Any]", *, skip: bool) -> Any:
     """Write, or tell of what is there already."""
-    from azguard.files import writes
     from azguard.resources import existence
 
-    return existence.create(write, lambda: writes.find_existing(upload.target, upload.op, upload.deadline), skip=skip)
+    return existence.create(
+        write, lambda: lifecycles.find_existing(upload.target, upload.op, upload.deadline), skip=skip
+    )
 
 
 @range_app.command("put", spec=common.operation(FILE_PUT_RANGE))

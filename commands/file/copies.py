@@ -18,6 +18,7 @@ from azguard.cli.rules.engine import at_most_one, checked, excludes
 from azguard.errors import UsageError
 from azguard.files import directories, files
 from azguard.guards.resolve import Conditions
+from azguard.resources import lifecycles
 from azguard.wire.operations.shares import FILE_ABORT_COPY, FILE_RENAME
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def copy(
 
     Topics: files, conditions
     """
-    from azguard.files import copies, replacing, writes
+    from azguard.files import copies, replacing
     from azguard.files.copies import FileCopy
     from azguard.requests.lineage import fresh_op
     from azguard.resources import existence
@@ -178,7 +179,7 @@ def copy(
     with env.out.progress_bar(f"copy {target}") as progress:
         copied = existence.create(
             lambda: copies.copy(plan, guarding, progress.at),
-            lambda: writes.find_existing(target, plan.op, env.deadline),
+            lambda: lifecycles.find_existing(target, plan.op, env.deadline),
             skip=skip,
         )
     lineage = getattr(copied, "lineage", None)

@@ -14,10 +14,9 @@ from azguard.cli.options.types import COUNT, FILE
 from azguard.cli.output import terminal
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
+from azguard.guards.resolve import Conditions
 from azguard.queues import queues
-from azguard.queues.queues import find_existing
 from azguard.requests.deadline import Deadline
-from azguard.resources.existence import require_empty
 from azguard.wire.operations.queues import (
     QUEUE_CREATE,
     QUEUE_DELETE,
@@ -76,14 +75,7 @@ def create(
     Topics: queues
     """
     target = env.locate(queue, Kind.QUEUE)
-    env.conditions(target)
-    stamps = metadata or {}
-    result = resources.create(
-        if_exists,
-        lambda op: queues.create(target, stamps, env.deadline, op),
-        lambda op: find_existing(target, op, env.deadline),
-    )
-    env.out.show(result)
+    resources.create(env, target, if_exists, metadata)
 
 
 @app.command(spec=common.operation(QUEUE_GET_METADATA))
@@ -99,11 +91,10 @@ def show(env: Environment, queue: common.Queue) -> None:
     Topics: queues
     """
     target = env.locate(queue, Kind.QUEUE)
-    env.conditions(target)
-    env.out.show(queues.show(target, env.deadline))
+    env.out.show(queues.show(target, env.conditions(target), env.deadline))
 
 
-declare_exists(app, _QUEUE, QUEUE_GET_METADATA, lambda target, _, deadline: queues.fetch(target, deadline))
+declare_exists(app, _QUEUE, QUEUE_GET_METADATA, queues.show)
 declare_list(app, _QUEUE, common.remote("List Queues honours no conditions"), queues.list_queues)
 
 
@@ -131,15 +122,15 @@ def delete(
     """
     target = env.locate(queue, Kind.QUEUE)
     conditions = env.conditions(target)
-    if dry_run:
-        count = None if with_contents else queues.count_messages
-        resources.show_doomed(env, target, conditions, lambda: queues.show(target, env.deadline), count)
-        return
-    if not with_contents:
-        require_empty(queues.count_messages, target, env.deadline.fresh(), resources.confirm_delete(target))
-    result = queues.delete(target, conditions, env.deadline.fresh())
-    env.reads.forget(target)
-    env.out.show(result)
+    resources.delete(
+        env,
+        target,
+        conditions,
+        lambda deadline: queues.delete(target, conditions, deadline),
+        lambda: queues.show(target, Conditions(), env.deadline),
+        None if with_contents else queues.count_messages,
+        dry_run=dry_run,
+    )
 
 
 @app.command(spec=common.remote("a message is tied to its receipt, which queue move has just got"))

@@ -12,10 +12,11 @@ from azguard.accounts import account as accounts
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError
-from azguard.queues import messages, queues
+from azguard.queues import messages
 from azguard.requests import service_errors
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op
+from azguard.resources import lifecycles
 from azguard.tables import entities, updates
 from azguard.wire.failures import ServiceRefusal
 from tests.explorer import wire
@@ -174,7 +175,7 @@ def tell_of_messages(account: Account, name: str) -> list[object]:
 
     steps: list[Callable[[], object]] = [
         lambda: messages.put(queue, "one", 0, None, deadline).guard,
-        lambda: queues.create(queue, {}, deadline, fresh_op()) and None,
+        lambda: lifecycles.create(queue, {}, deadline, fresh_op()) and None,
         lambda: receive(1),
         lambda: messages.put(queue, "one", 0, -1, deadline).guard,
         lambda: messages.put(queue, "two & <three>", 0, -1, deadline).guard,

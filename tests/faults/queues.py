@@ -5,9 +5,9 @@ from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.errors import Exists
-from azguard.queues import queues
 from azguard.queues.queues import QueueMetadataUpdate
 from azguard.requests.deadline import Deadline
+from azguard.resources import lifecycles
 from azguard.updates import update
 from azguard.updates.plan import UpdatePlan
 from tests.faults.matrix import Rival
@@ -33,7 +33,7 @@ def compete(direct: Account, name: str, rival: Rival) -> None:
     client, target = sdk_clients.queue(direct, address), Target(direct, address)
     if rival is Rival.AZGUARD:
         try:
-            queues.create(target, _THEIRS, Deadline(), _OP)
+            lifecycles.create(target, _THEIRS, Deadline(), _OP)
         except Exists:
             update.update(QueueMetadataUpdate(target), UpdatePlan(lambda _: b'{"theirs": "1"}', _OP), Deadline())
         return

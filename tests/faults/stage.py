@@ -13,7 +13,7 @@ from pathlib import Path
 from azguard import address
 from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
-from azguard.blobs import containers, snapshots, tags
+from azguard.blobs import snapshots, tags
 from azguard.blobs.content import append_write, page_write, put_blob
 from azguard.blobs.content.append_request import Append
 from azguard.blobs.content.page_blob import PageWrite
@@ -28,6 +28,7 @@ from azguard.queues import message_format, messages, queues
 from azguard.queues.message_format import MessageReceived, MessageWritten
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op
+from azguard.resources import lifecycles
 from azguard.tables.updates import VersionedEntity
 from azguard.updates import update
 from azguard.updates.plan import UpdatePlan
@@ -96,7 +97,7 @@ class ScopeStage:
 
     def make_container(self, *, leased: bool = False) -> None:
         target = self._locate(self.container, Kind.CONTAINER)
-        made = containers.create(target, {}, None, Deadline(), fresh_op())
+        made = lifecycles.create(target, {}, Deadline(), fresh_op())
         self.reads.record(self._behind_proxy(target), made)
         if leased:
             sdk_clients.container(self.direct, target.address).acquire_lease(-1, LEASE)
@@ -157,7 +158,7 @@ class ScopeStage:
 
     def _make_queue(self, name: str) -> Target:
         target = self._locate(name, Kind.QUEUE)
-        queues.create(target, {}, Deadline(), fresh_op())
+        lifecycles.create(target, {}, Deadline(), fresh_op())
         return target
 
     def _record_receipt(self, found: MessageWritten | MessageReceived) -> None:
