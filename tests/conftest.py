@@ -69,6 +69,8 @@ def pytest_configure(config: pytest.Config) -> None:
         azurites.share()
         compiled.ensure()
     thorough.choose(config)
+    if hasattr(config, "workerinput"):
+        config.option.race_seed = config.workerinput["race_seed"]
     if not config.getoption("--hypothesis-profile"):
         usual = settings.get_profile("long")
         settings.register_profile("usual", usual, max_examples=thorough.count(_EXAMPLES))
@@ -81,6 +83,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_configure_node(node: Any) -> None:
     """Tell a worker of pytest-xdist what it cannot see itself."""
     thorough.tell(node.workerinput)
+    node.workerinput["race_seed"] = node.config.getoption("--race-seed")
 
 
 def pytest_report_header(config: pytest.Config) -> str:
