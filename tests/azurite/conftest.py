@@ -18,3 +18,9 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let blobs above 64 KiB go as blocks, not above 8 MiB: the same way, with a hundredth of the work."""
     monkeypatch.setattr(put_blob, "SINGLE_BYTES", LARGE - 1)
     monkeypatch.setattr(put_blob, "BLOCK_BYTES", LARGE // 2)
+
+
+@pytest.fixture
+def site(cli: CliWorld) -> str:
+    """Return a new container, which another tool has made."""
+    return cli.container()

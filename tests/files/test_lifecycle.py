@@ -209,15 +209,6 @@ def test_another_version_is_not_deleted_and_the_lease_is_given_back(files_cli: C
     assert (shown["lease_state"], shown["metadata"]) == ("available", {})
 
 
-def test_a_leased_file_is_not_deleted_and_its_own_holder_can(files_cli: CliWorld) -> None:
-    file = files_world.make(files_cli)
-    etag = files_cli.call("file", "show", file).json["etag"]
-    lease = files_world.client(files_cli, file).acquire_lease()
-    ran = files_cli.call("file", "delete", file, "--etag", etag, "-o", "json")
-    assert (ran.code, ran.error["kind"]) == (49, "locked")
-    assert files_cli.call("file", "delete", file, "--etag", etag, "--lease-id", lease.id).code == 0
-
-
 def test_what_was_never_read_is_deleted_only_if_that_is_said(files_cli: CliWorld) -> None:
     file = files_world.make(files_cli)
     share = file.partition("/")[0]

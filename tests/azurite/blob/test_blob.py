@@ -19,11 +19,6 @@ MD5 = base64.b64encode(hashlib.md5(b"old").digest()).decode()
 LEASE = "0f3c1111-2222-3333-4444-555566667777"
 
 
-@pytest.fixture
-def site(cli: CliWorld) -> str:
-    return cli.container()
-
-
 def put(cli: CliWorld, blob: str, *options: str) -> str:
     ran = cli.call("blob", "put", blob, *options, "--last-writer-wins", stdin=b"old", scope="setup")
     return str(ran.json["etag"])
@@ -212,23 +207,6 @@ def test_a_blob_never_read_is_not_deleted_and_nothing_is_requested(cli: CliWorld
 
 
 @pytest.mark.parametrize(
-    ("condition", "code"),
-    [
-        (("--if-match", "0x1"), 42), (("--if-none-match", "*"), 2), (("--etag", "{etag}"), 0),
-        (("--last-writer-wins",), 0), ((), 42),
-        (("--lease-id", LEASE), 42), (("--etag", "{etag}", "--lease-id", LEASE), 49),
-        (("--last-writer-wins", "--lease-id", LEASE), 49), (("--lease-id", ""), 2), (("--delete-snapshots", "all"), 2),
-    ],
-)  # fmt: skip
-def test_a_delete_needs_a_version_or_consent_and_its_lease(
-    cli: CliWorld, site: str, condition: tuple[str, ...], code: int
-) -> None:
-    etag = put(cli, f"{site}/a", "--tags", "env=dev")
-    ran = cli.call("blob", "delete", f"{site}/a", *(word.format(etag=etag) for word in condition))
-    assert (ran.code, cli.call("blob", "exists", f"{site}/a").code) == (code, 44 if code == 0 else 0)
-
-
-@pytest.mark.parametrize(
     "condition", [("--if-match", "*"), ("--if-match", "0x1"), ("--if-unmodified-since", "2101-01-01")]
 )
 @pytest.mark.parametrize("command", ["show", "get", "exists"])
@@ -237,15 +215,6 @@ def test_a_conditional_read_of_what_is_not_there_says_so(
 ) -> None:
     ran = cli.call("blob", command, f"{site}/missing", *condition, "-o", "json")
     assert ran.code == 44, ran.err
-
-
-def test_a_leased_blob_is_deleted_only_with_its_lease(cli: CliWorld, site: str) -> None:
-    etag = put(cli, f"{site}/a")
-    sdk(cli, site).acquire_lease(15, LEASE)
-    guards = (("--etag", etag), ("--lease-id", LEASE), ("--etag", "0x1", "--lease-id", LEASE))
-    codes = [cli.call("blob", "delete", f"{site}/a", *words).code for words in guards]
-    done = cli.call("blob", "delete", f"{site}/a", "--etag", etag, "--lease-id", LEASE)
-    assert (codes, done.code, done.json["guard"]) == ([49, 42, 42], 0, "if-match")
 
 
 def test_a_blob_that_somebody_deleted_is_said_to_be_gone(cli: CliWorld, site: str) -> None:

@@ -108,12 +108,6 @@ def test_an_id_of_another_length_is_refused_with_the_reason(cli: CliWorld, blob:
     assert (ran.code, "another length" in ran.err) == (40, True), ran.err
 
 
-@pytest.mark.parametrize("words", [("--if-match", "*"), ("--etag", '"0x1"'), ("--fence", "1")])
-def test_staging_takes_no_condition(cli: CliWorld, blob: str, words: tuple[str, ...]) -> None:
-    ran = cli.call("blob", "block", "stage", blob, *words, stdin=b"x")
-    assert (ran.code, "Put Block List evaluates them" in ran.err or "--fence" in ran.err) == (2, True)
-
-
 def test_empty_content_is_not_staged(cli: CliWorld, blob: str) -> None:
     assert cli.call("blob", "block", "stage", blob).code == 2
 

@@ -128,29 +128,6 @@ def test_what_a_copy_wrote_guards_the_next_put(cli: CliWorld, site: str) -> None
     assert lineage(cli, f"{site}/copy").entries[0][1] == etag.strip('"')
 
 
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        (("--source-if-match", "{etag}"), 0), (("--source-if-match", OTHER), 42),
-        (("--source-if-none-match", OTHER), 0), (("--source-if-none-match", "{etag}"), 42),
-        (("--source-if-modified-since", PAST), 0), (("--source-if-modified-since", FUTURE), 42),
-        (("--source-if-unmodified-since", FUTURE), 0), (("--source-if-unmodified-since", PAST), 42),
-        (("--source-if-tags", "\"env\" = 'dev'", "--metadata", "a=b"), 0),
-        (("--source-if-tags", "\"env\" = 'prod'", "--metadata", "a=b"), 42),
-    ],
-)  # fmt: skip
-def test_a_condition_on_the_source_decides_beside_the_guard_of_the_destination(
-    cli: CliWorld, site: str, words: tuple[str, ...], code: int
-) -> None:
-    cli.call("blob", "put", f"{site}/copy", stdin=b"old")
-    ran = copy(cli, site, *(word.format(etag=source_etag(cli, site)) for word in words))
-    assert ran.code == code, ran.err
-    if code == 0:
-        assert ran.json["guard"] == "if-match"
-    else:
-        assert (ran.error["side"], ran.error["address"]) == ("source", f"blob:{site}/source")
-
-
 @pytest.mark.parametrize("condition", ["match", "none-match", "modified-since", "unmodified-since"])
 def test_the_copy_names_the_version_of_the_source_for_which_the_condition_held(
     cli: CliWorld, site: str, condition: str
@@ -165,33 +142,6 @@ def test_the_copy_names_the_version_of_the_source_for_which_the_condition_held(
 def test_a_condition_on_the_tags_of_the_source_needs_metadata_of_its_own(cli: CliWorld, site: str) -> None:
     ran = copy(cli, site, "--source-if-tags", "\"env\" = 'dev'")
     assert (ran.code, "--metadata" in ran.error["hint"]) == (2, True)
-
-
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        (("--if-match", "{etag}"), 0), (("--if-match", OTHER), 42), (("--if-none-match", "*"), 45),
-        (("--if-modified-since", PAST), 0), (("--if-unmodified-since", PAST), 42),
-        (("--if-tags", "\"a\" = 'b'"), 0), (("--if-tags", "\"a\" = 'c'"), 42), (("--etag", "@last"), 0),
-    ],
-)  # fmt: skip
-def test_a_condition_on_the_destination_decides(cli: CliWorld, site: str, words: tuple[str, ...], code: int) -> None:
-    etag = cli.call("blob", "put", f"{site}/copy", "--tags", "a=b", stdin=b"old").json["etag"]
-    ran = copy(cli, site, *(word.format(etag=etag) for word in words))
-    assert ran.code == code, ran.err
-    if code == 42:
-        assert (ran.error["side"], ran.error["address"]) == ("destination", f"blob:{site}/copy")
-
-
-def test_a_leased_destination_needs_its_id(cli: CliWorld, site: str) -> None:
-    cli.call("blob", "put", f"{site}/copy", stdin=b"old")
-    sdk(cli, f"{site}/copy").acquire_lease(-1, LEASE)
-    assert (copy(cli, site).code, copy(cli, site, "--lease-id", LEASE).code) == (49, 0)
-
-
-def test_a_lease_of_the_source_is_refused_before_any_request(cli: CliWorld, site: str) -> None:
-    ran = copy(cli, site, "--source-lease-id", LEASE)
-    assert (ran.code, "since 2012" in ran.error["message"]) == (2, True)
 
 
 def test_a_copy_under_a_fence_is_refused_once_a_later_holder_has_written(cli: CliWorld, site: str) -> None:

@@ -20,11 +20,6 @@ MIB = 1024 * 1024
 BINARY = bytes(range(256)) * 300 + b"\r\n\x00\xff"
 
 
-@pytest.fixture
-def site(cli: CliWorld) -> str:
-    return cli.container()
-
-
 def put(cli: CliWorld, blob: str, whole: bytes, *options: str) -> str:
     etag = cli.call(
         "blob", "put", blob, *options, "--last-writer-wins", "--allow-empty", stdin=whole, scope="setup"

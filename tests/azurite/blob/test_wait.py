@@ -12,11 +12,6 @@ from tests.support.faultproxy import proxy
 
 
 @pytest.fixture
-def site(cli: CliWorld) -> str:
-    return cli.container()
-
-
-@pytest.fixture
 def theirs(cli: CliWorld, site: str) -> Iterator[BlobClient]:
     """Return the blob as another client has it."""
     with BlobClient.from_connection_string(str(cli.connection_string), site, "a") as client:

@@ -55,32 +55,6 @@ def test_exists_answers_by_its_exit_status(cli: CliWorld, name: str, code: int) 
     assert (ran.code, ran.json) == (code, {"address": f"container:{name}", "exists": code == 0})
 
 
-@pytest.mark.parametrize(
-    ("verb", "condition", "code"),
-    [
-        ("create", ("--if-none-match", "*"), 2), ("create", ("--if-match", "0x1"), 2), ("create", ("--etag", "0x1"), 2),
-        ("create", ("--lease-id", LEASE), 2), ("create", ("--metadata", "a-b=1"), 2),
-        ("create", ("--public-access", "world"), 2), ("create", ("--public-access", "off", "--if-exists", "skip"), 0),
-        ("show", ("--if-match", "0x1"), 2),
-        ("show", ("--if-modified-since", "2001-01-01"), 2), ("show", ("--lease-id", ""), 2),
-        ("show", ("--lease-id", LEASE), 49), ("exists", ("--if-tags", "a"), 2),
-        ("delete", ("--if-match", "{etag}"), 2), ("delete", ("--if-none-match", "0x1"), 2),
-        ("delete", ("--if-tags", "a"), 2), ("delete", ("--etag", ""), 2),
-        ("delete", ("--if-modified-since", "2001-01-01", "--if-unmodified-since", "2101-01-01"), 2),
-        ("delete", ("--etag", "@last"), 42),
-        ("delete", ("--last-writer-wins",), 0), ("delete", (), 42), ("delete", ("--lease-id", LEASE), 42),
-        ("delete", ("--last-writer-wins", "--lease-id", LEASE), 49),
-    ],
-)  # fmt: skip
-def test_a_condition_is_enforced_or_refused(
-    cli: CliWorld, name: str, verb: str, condition: tuple[str, ...], code: int
-) -> None:
-    made = cli.call("container", "create", name, scope="setup").json
-    ran = cli.call("container", verb, name, *(word.format(etag=made["etag"]) for word in condition))
-    gone = verb == "delete" and code == 0
-    assert (ran.code, cli.call("container", "exists", name).code) == (code, 44 if gone else 0)
-
-
 def test_an_etag_on_a_delete_is_kept_by_a_lease_that_is_given_back(cli: CliWorld, name: str) -> None:
     etag = cli.call("container", "create", name).json["etag"]
     sdk(cli, name).set_container_metadata({"changed": "yes"})
@@ -93,16 +67,6 @@ def test_an_etag_on_a_delete_is_kept_by_a_lease_that_is_given_back(cli: CliWorld
     etag = shown["etag"]
     done = cli.call("container", "delete", name, "--etag", etag)
     assert (done.json["guard"], cli.call("container", "exists", name).code) == ("lease", 44)
-
-
-def test_a_leased_container_is_deleted_only_with_its_lease(cli: CliWorld, name: str) -> None:
-    made = cli.call("container", "create", name).json
-    sdk(cli, name).acquire_lease(15, LEASE)
-    codes = [
-        cli.call("container", "delete", name, *words).code
-        for words in ((), ("--last-writer-wins",), ("--etag", made["etag"], "--lease-id", LEASE))
-    ]
-    assert codes == [49, 49, 0]
 
 
 def test_a_container_never_read_is_not_deleted_and_nothing_is_requested(cli: CliWorld, name: str) -> None:

@@ -105,12 +105,3 @@ def test_policies_of_another_version_stay(cli: CliWorld, site: str) -> None:
     assert (ran.code, ran.error["hint"], sdk(cli, site).get_container_properties().public_access) == (
         42, f"look, then decide: azguard container acl get {site}", "container",
     )  # fmt: skip
-
-
-def test_a_missing_container_is_44(cli: CliWorld) -> None:
-    assert [
-        cli.call("container", "metadata", "get", "nosuch").code,
-        cli.call("container", "acl", "get", "nosuch").code,
-        set_metadata(cli, "nosuch", "--last-writer-wins"),
-        set_acl(cli, "nosuch", "--last-writer-wins", stdin={}).code,
-    ] == [44, 44, 44, 44]

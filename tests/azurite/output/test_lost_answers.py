@@ -11,11 +11,6 @@ from tests.support.faultproxy import proxy
 from tests.support.faultproxy.proxy import Fault, Request
 
 
-@pytest.fixture
-def site(cli: CliWorld) -> str:
-    return cli.container()
-
-
 @contextmanager
 def losing(cli: CliWorld, loses: Callable[[Request], bool], times: int = 1) -> Iterator[tuple[CliWorld, proxy.Proxy]]:
     """Run a world behind a proxy that loses the answers to the first so many such requests."""

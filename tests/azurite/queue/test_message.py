@@ -32,11 +32,6 @@ def received(cli: CliWorld, jobs: str, scope: str = "test") -> dict[str, Any]:
     return found
 
 
-def by(got: dict[str, Any]) -> tuple[str, str]:
-    """Return the receipt of a message, for a run behind a proxy, which is another account to the cache."""
-    return "--pop-receipt", got["pop_receipt"]
-
-
 def test_a_message_is_put_received_changed_and_deleted(cli: CliWorld, jobs: str) -> None:
     sent = put(cli, jobs, b"work").json
     (got,) = cli.call("message", "get", jobs, "--visibility-timeout", "5m").json
@@ -284,37 +279,10 @@ def test_a_body_in_a_file_is_delivered_whatever_is_printed(cli: CliWorld, jobs: 
     assert cli.call("message", "delete", f"{jobs}/{sent.id}").code == 0
 
 
-@pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_AFTER, Fault.RESET, Fault.FAIL_BEFORE])
-def test_a_put_whose_answer_is_lost_is_never_sent_again(cli: CliWorld, jobs: str, fault: Fault) -> None:
-    ran, log = queue_world.spoilt(cli, "POST", fault, "message", "put", jobs, "--content", "x")
-    assert (ran.code, log, len(peek(cli, jobs))) == (74, [("POST", fault.reaches)], int(fault.reaches))
-
-
 def test_a_receive_whose_answer_is_lost_says_how_long_messages_may_be_hidden(cli: CliWorld, jobs: str) -> None:
     put(cli, jobs, b"work")
     ran, log = queue_world.spoilt(cli, "GET", Fault.DROP, "message", "get", jobs)
     assert (ran.code, len(log), "hidden for 30 seconds" in ran.error["message"]) == (74, 1, True)
-
-
-@pytest.mark.parametrize(
-    ("fault", "code"), [(Fault.DROP, 74), (Fault.FAIL_AFTER, 74), (Fault.RESET, 0), (Fault.FAIL_BEFORE, 0)]
-)
-def test_a_delete_by_the_receipt_of_another_scope_is_unknown_if_its_answer_is_lost(
-    cli: CliWorld, jobs: str, fault: Fault, code: int
-) -> None:
-    got = received(cli, jobs)
-    ran, _ = queue_world.spoilt(cli, "DELETE", fault, "message", "delete", f"{jobs}/{got['id']}", *by(got), once=True)
-    assert ran.code == code
-
-
-@pytest.mark.parametrize(("fault", "code"), [(Fault.DROP, 74), (Fault.RESET, 0), (Fault.FAIL_BEFORE, 0)])
-def test_an_update_whose_answer_is_lost_is_settled_or_has_lost_its_receipt(
-    cli: CliWorld, jobs: str, fault: Fault, code: int
-) -> None:
-    got = received(cli, jobs)
-    words = ("message", "update", f"{jobs}/{got['id']}", "--visible", *by(got))
-    ran, _ = queue_world.spoilt(cli, "PUT", fault, *words, once=True)
-    assert ran.code == code
 
 
 def test_a_queue_is_only_cleared_if_both_are_said(cli: CliWorld, jobs: str) -> None:

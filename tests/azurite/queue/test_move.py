@@ -145,13 +145,6 @@ def test_others_are_moved_beside_a_message_of_which_it_is_not_known(cli: CliWorl
     assert (len(texts(cli, f"{jobs}-poison")), texts(cli, jobs)) == (1, ["a", "b", "c"])
 
 
-@pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_AFTER, Fault.RESET, Fault.FAIL_BEFORE])
-def test_a_delete_whose_answer_is_lost_is_settled(cli: CliWorld, jobs: str, fault: Fault) -> None:
-    ran, _ = queue_world.spoilt(cli, "DELETE", fault, "queue", "move", f"{jobs}-poison", once=True)
-    assert (ran.code, ran.json["moved"], count(cli, f"{jobs}-poison")) == (0, 3, 0)
-    assert texts(cli, jobs) == ["a", "b", "c"]
-
-
 def test_a_receive_whose_answer_is_lost_puts_nothing(cli: CliWorld, jobs: str) -> None:
     met: list[Request] = []
 

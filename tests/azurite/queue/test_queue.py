@@ -8,7 +8,6 @@ import pytest
 
 from azguard.requests.lineage import KEY, Lineage
 from tests.support import queue_world
-from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.faultproxy.faults import Fault
 
@@ -66,14 +65,6 @@ def test_a_queue_that_exists_is_left_alone_even_with_the_same_metadata(cli: CliW
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "fault", [Fault.DROP, Fault.FAIL_AFTER, Fault.RESET, Fault.FAIL_BEFORE, Fault.REPLAYED, Fault.HALF]
-)
-def test_a_create_whose_answer_is_lost_is_settled(cli: CliWorld, name: str, fault: Fault) -> None:
-    ran, log = queue_world.spoilt(cli, "PUT", fault, "queue", "create", name, once=True)
-    assert (ran.code, ran.json["outcome"], ("PUT", True) in log) == (0, "committed", True)
-
-
 def test_a_queue_is_only_deleted_if_that_is_said(cli: CliWorld, jobs: str) -> None:
     ran = cli.call("queue", "delete", jobs)
     assert (ran.code, cli.call("queue", "exists", jobs).code) == (2, 0)
@@ -93,12 +84,6 @@ def test_a_queue_that_is_not_there_cannot_be_deleted(cli: CliWorld, name: str) -
         44, f"there is no queue {name}",
         f"check the name: azguard queue list; to create it: azguard queue create {name}",
     )  # fmt: skip
-
-
-@pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_AFTER, Fault.RESET])
-def test_a_delete_in_doubt_is_never_sent_again(cli: CliWorld, jobs: str, fault: Fault) -> None:
-    ran, log = queue_world.spoilt(cli, "DELETE", fault, "queue", "delete", jobs, ANYHOW, "--with-contents")
-    assert (ran.code, log) == (74, [("GET", False), ("DELETE", fault.reaches)])
 
 
 def test_metadata_are_replaced_and_the_lineage_stays(cli: CliWorld, name: str) -> None:
@@ -136,24 +121,6 @@ def test_what_was_never_read_is_only_replaced_if_that_is_said(
     ran = cli.call("queue", part, "set", jobs, *words, "-o", "json", stdin=b"{}")
     assert ran.code == code
     assert code == 0 or f"azguard queue {part} get {jobs}" in ran.error["hint"]
-
-
-@cases("part", ["metadata", "acl"])
-@cases("word", ["--if-match", "--if-unmodified-since", "--lease-id", "--fence"])
-def test_conditions_that_the_service_ignores_are_refused(cli: CliWorld, jobs: str, part: str, word: str) -> None:
-    cli.call("queue", part, "get", jobs)
-    assert cli.call("queue", part, "set", jobs, RACE, word, "1", stdin=b"{}").code == 2
-
-
-@pytest.mark.parametrize(
-    ("fault", "code"), [(Fault.DROP, 0), (Fault.FAIL_AFTER, 0), (Fault.RESET, 74), (Fault.FAIL_BEFORE, 74)]
-)
-def test_a_set_of_metadata_in_doubt_is_found_or_unknown_and_never_sent_again(
-    cli: CliWorld, jobs: str, fault: Fault, code: int
-) -> None:
-    words = ("queue", "metadata", "set", jobs, "--metadata", "a=1", ANYHOW)
-    ran, log = queue_world.spoilt(cli, "PUT", fault, *words)
-    assert (ran.code, [each for each in log if each[0] == "PUT"]) == (code, [("PUT", fault.reaches)])
 
 
 def test_access_policies_are_set_and_read_to_the_tick(cli: CliWorld, jobs: str) -> None:

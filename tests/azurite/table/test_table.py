@@ -73,18 +73,6 @@ def test_a_create_whose_answer_is_lost_says_that_nobody_knows_whose_the_table_is
     assert ran.error["hint"] == f"look before you try again: azguard table list --prefix {name}"
 
 
-def test_a_create_that_did_not_arrive_is_sent_again(cli: CliWorld, name: str) -> None:
-    faults = iter([Fault.RESET, Fault.FAIL_BEFORE])
-
-    def decide(request: Request) -> Fault:
-        return next(faults, Fault.NONE) if request.method == "POST" else Fault.NONE
-
-    with proxy.running(table_world.port(cli), decide) as between:
-        ran = table_world.through(cli, between.port).call("table", "create", name)
-    assert (ran.code, ran.json["attempts"]) == (0, 3)
-    assert [each.committed for each in between.log if each.request.method == "POST"] == [False, False, True]
-
-
 def test_tables_are_listed_page_by_page(cli: CliWorld, name: str) -> None:
     for suffix in "cabD":
         cli.call("table", "create", f"{name}{suffix}")
@@ -132,14 +120,6 @@ def test_access_policies_never_read_are_only_replaced_if_that_is_said(
     cli: CliWorld, words: tuple[str, ...], code: int
 ) -> None:
     assert acl(cli, table_world.table(cli), {"readers": READERS}, *words).code == code
-
-
-def test_a_set_of_access_policies_in_doubt_is_never_sent_again(cli: CliWorld) -> None:
-    table = table_world.table(cli)
-    policies = str(cli.file("acl.json", json.dumps({"readers": READERS})))
-    ran, log = spoilt(cli, "PUT", Fault.DROP, "table", "acl", "set", table, "-f", policies, "--last-writer-wins")
-    assert (ran.code, log) == (74, [("PUT", True)])
-    assert ran.error["hint"] == f"look before you try again: azguard table acl get {table}"
 
 
 @cases(

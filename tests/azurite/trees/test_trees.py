@@ -18,11 +18,6 @@ from tests.support.cli_world import CliWorld, Ran
 from tests.support.faultproxy import proxy
 
 
-@pytest.fixture
-def site(cli: CliWorld) -> str:
-    return cli.container()
-
-
 def write(folder: Path, **files: str) -> Path:
     for name, content in files.items():
         path = folder / name.replace("__", "/")
