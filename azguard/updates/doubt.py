@@ -80,7 +80,7 @@ def _find_first_copy(
     that was refused.
 
     Our op is not in the lineage. Where there is no lineage to look at, content that equals ours may be ours: then it
-    stays ``refused``, and must not be written again.
+    stays ``refused``, and must not be written again. So it does if our lease was broken, and the lineage replaced.
     """
     refused = run.refused
     if refused is None:
@@ -96,7 +96,8 @@ def _find_first_copy(
             return _end_by_kept_version(run)
     # Under our own lease no other writer could replace the version: what the lease does not prove in time is unknown.
     ours_alone = run.guard == "lease" and run.plan.guard_by_lease
-    if verdict is not Verdict.UNKNOWN or run.plan.leaves_trace or not (alike or ours_alone):
+    is_open = ours_alone or (alike and not run.plan.leaves_trace)
+    if verdict is not Verdict.UNKNOWN or not is_open:
         run.refused = None
     return None
 

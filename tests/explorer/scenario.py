@@ -1,0 +1,122 @@
+"""Which processes run in a scenario, what else may happen, and what must be true of it."""
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from tests.explorer import faults
+from tests.explorer.faults import Fault
+from tests.explorer.player import Ended, Program
+from tests.explorer.wire import Answer, Asked
+
+
+class Service(Protocol):
+    """A service in memory."""
+
+    @property
+    def key(self) -> int:
+        """Return a digest."""
+
+    def answer(self, asked: Asked, now: float) -> "tuple[Any, Answer]":
+        """Return the service after a request, with its answer."""
+
+
+Services = Mapping[str, Any]
+
+
+class Violation(Exception):
+    """Something that must be true is not."""
+
+
+class Bound(NamedTuple):
+    """How much may happen in one schedule, besides what the processes do."""
+
+    faults: int = 0
+    foreign: int = 0
+    kills: int = 0
+    #: How often time passes while a process is stopped.
+    stops: int = 0
+    #: How often another process goes on although the one that acted last could go on itself; None is without a bound.
+    switches: int | None = None
+
+    def __str__(self) -> str:
+        words = zip(("fault", "foreign step", "kill", "stop"), self[:4], strict=True)
+        said = [_pluralize(count, word) for word, count in words if count]
+        said += [] if self.switches is None else [_pluralize(self.switches, "switch")]
+        return ", ".join(said) or "no fault"
+
+
+def _pluralize(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 'es' if word.endswith('h') else 's'}"
+
+
+class Effect(NamedTuple):
+    """A request that a service has done."""
+
+    who: str
+    asked: Asked
+    before: Services
+    after: Services
+    now: float
+
+
+class Rules(Protocol):
+    """What must be true of a scenario; ``ghost`` is what they remember, a value."""
+
+    def begin(self) -> Hashable:
+        """Return what is remembered at the begin."""
+
+    def find_given(self, ghost: Any, program: Program) -> tuple[tuple[str, str], ...]:
+        """Return what a process finds on its machine at its begin: names, and texts."""
+
+    def see_sent(self, ghost: Any, who: str, asked: Asked) -> Any:
+        """Take note of a request that was sent, whatever becomes of it."""
+
+    def see_effect(self, ghost: Any, effect: Effect) -> Any:
+        """Take note of a request that was done."""
+
+    def see_foreign(self, ghost: Any, before: Services, after: Services) -> Any:
+        """Take note of what a program did that is not azguard."""
+
+    def see_told(self, ghost: Any, who: str, event: tuple[Any, ...], now: float) -> Any:
+        """Take note of what a process told."""
+
+    def see_kill(self, ghost: Any, who: str) -> Any:
+        """Take note that a process was killed."""
+
+    def see_end(self, ghost: Any, who: str, ended: Ended, services: Services) -> Any:
+        """Take note of the end of a process."""
+
+    def check_over(self, ghost: Any, services: Services, now: float) -> None:
+        """Check the state when all processes have ended."""
+
+    def find_truth(self, ghost: Any, who: str) -> Hashable:
+        """Return the truth about a process that said that it does not know."""
+
+
+#: Writes as a program that is not azguard does; None where it would do nothing.
+Foreign = Callable[[Services, float], "Services | None"]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Which processes run, what else may happen, and what must be true."""
+
+    name: str
+    #: Returns the processes; called once for each search.
+    programs: tuple[Program, ...]
+    services: Services
+    rules: Rules
+    bound: Bound
+    #: That of the short tests; None leaves it to walks at random.
+    short: Bound | None
+    foreign: Mapping[str, Foreign] = field(default_factory=dict)
+    alphabet: tuple[Fault, ...] = faults.USUAL
+    #: How far time may move while a process has something to send, which is then slow; more is a stop.
+    slow_seconds: float = 1.0
+    #: Whether enough else may happen that a doubt which only one truth explains is needless.
+    judges_doubts: bool = True
+    #: Which processes can be killed; None is each.
+    mortal: tuple[str, ...] | None = None
+    #: Whether the first two processes differ in their names alone: then the first one is the first to act.
+    is_symmetric: bool = False
