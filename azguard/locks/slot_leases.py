@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
-from azguard.errors import AzguardError, Locked, NotFound, OutcomeUnknown, Unauthenticated, Unavailable
+from azguard.errors import AzguardError, Changed, Locked, NotFound, OutcomeUnknown, Unauthenticated, Unavailable
 from azguard.leases import actions, recorded
 from azguard.leases.kinds import kind_of
 from azguard.leases.owner_records import Version
@@ -223,6 +223,11 @@ class SlotLeases:
             # The lease was broken, or the blob deleted, meanwhile. The next attempt asks for another lease.
             self._drop(slot)
             return None
+        except Changed as error:
+            if error.reason == "superseded":
+                raise
+            # Others wrote between, and there was no time left to write again.
+            raise self._build_too_slow(slot) from error
         except OutcomeUnknown:
             lease.is_record_late = True
             raise
@@ -246,13 +251,15 @@ class SlotLeases:
 
     def _check_time(self, slot: Target, sent_at: float) -> None:
         """Refuse a lease that may have ended meanwhile. A new attempt gets a whole term and a new fence."""
-        seconds = self._settings.seconds
-        if self._settings.now() > sent_at + seconds * _PART_OF_TERM:
-            raise Unavailable(
-                f"the answers of {slot.endpoint} take too long for a lease of {seconds} s",
-                address=str(slot.address),
-                reason="lock_term_too_short",
-            )
+        if self._settings.now() > sent_at + self._settings.seconds * _PART_OF_TERM:
+            raise self._build_too_slow(slot)
+
+    def _build_too_slow(self, slot: Target) -> Unavailable:
+        return Unavailable(
+            f"the answers of {slot.endpoint} take too long for a lease of {self._settings.seconds} s",
+            address=str(slot.address),
+            reason="lock_term_too_short",
+        )
 
     def _ask_for_another(self, slot: Target) -> HeldLock | None:
         """Ask for the lock under another lease, where the service compares no version.
