@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from azguard.accounts.account import Target
 from azguard.blobs import properties, writes
@@ -40,6 +40,7 @@ class LeasableBlob(ABC):
     lock_fence: int | None = None
     #: Keeps each version that a write is about to replace.
     keeper: "VersionKeeper | None" = None
+    takes_proposed_id: ClassVar[bool] = True
 
     @abstractmethod
     def read(self, deadline: Deadline) -> CurrentVersion:

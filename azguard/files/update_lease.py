@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from typing import ClassVar
 
 from azguard.accounts.account import Target
 from azguard.errors import AzguardError
@@ -40,6 +41,7 @@ class LeasedUpdate(ABC):
     guarding: Guarding
     #: The lease that the caller holds.
     lease_id: str | None = None
+    takes_proposed_id: ClassVar[bool] = False
     #: The version that is there under our own lease. Its id is another one than the loop proposes.
     _held: Held | None = field(default=None, init=False)
     #: Ends our own lease.

@@ -1,5 +1,7 @@
 """Leases around an update: our own, which guards one write, and another holder's, which blocks it."""
 
+from typing import Any
+
 from azguard.errors import Locked, NotFound, Unavailable
 from azguard.requests.calls import CallOutcome, CallResult, describe, send_once
 from azguard.requests.service_errors import translate
@@ -82,6 +84,11 @@ class UpdateLease:
     def _leases(self) -> Leasable:
         return _require_leasable(self._run)
 
+    def note(self, step: str, **facts: Any) -> None:
+        """Note a step in the trace, unless the resource does so where it sends the request."""
+        if self._leases.takes_proposed_id:
+            self._run.note(step, **facts)
+
     def acquire(self, state: CurrentVersion) -> CallResult[None]:
         """Ask once for a lease on the very version that was read."""
         run = self._run
@@ -92,10 +99,10 @@ class UpdateLease:
         seconds = min(_LONGEST_SECONDS, max(shortest, round(2 * run.work_time)) + round(sending))
         run.tell(f"lease: acquiring it on {state.label} for {seconds} s")
         self._ends = run.deadline.clock() + seconds
-        run.note("asking", action="acquire", lease=lease_id, seconds=seconds)
+        self.note("asking", action="acquire", lease=lease_id, seconds=seconds)
         sent = send_once(lambda: self._leases.acquire(state, lease_id, seconds, run.deadline))
         self.held, self._over = sent.outcome is CallOutcome.COMMITTED, state.etag
-        run.note("acquired" if self.held else "not acquired", lease=lease_id, code=sent.error)
+        self.note("acquired" if self.held else "not acquired", lease=lease_id, code=sent.error)
         run.tell("lease: ours" if self.held else f"lease: {describe(sent)}")
         return sent
 
@@ -127,12 +134,12 @@ class UpdateLease:
         self._id = None
         self.held = False
         patience = run.deadline.afterwards(_RELEASE_SECONDS)
-        run.note("asking", action="release", lease=lease_id)
+        self.note("asking", action="release", lease=lease_id)
         try:
             for _ in range(_RELEASE_TRIES):
                 sent = send_once(lambda: self._leases.release(lease_id, patience))
                 if sent.outcome in (CallOutcome.COMMITTED, CallOutcome.REFUSED):
-                    run.note("released", lease=lease_id, code=sent.error)
+                    self.note("released", lease=lease_id, code=sent.error)
                     run.tell("lease: released" if sent.outcome is CallOutcome.COMMITTED else "lease: not ours any more")
                     return
         except KeyboardInterrupt:

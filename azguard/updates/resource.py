@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
@@ -143,6 +143,9 @@ class UpdatableResource(Protocol):
 
 class Leasable(Protocol):
     """A resource that can be leased."""
+
+    #: Whether the lease has the id that is proposed; a file's has another one, whose steps are noted where it is sent.
+    takes_proposed_id: ClassVar[bool]
 
     def acquire(self, state: CurrentVersion, lease_id: str, seconds: int, deadline: Deadline) -> None:
         """Acquire a lease with our own id, only if ``state`` is still current. The SDK's errors pass through."""

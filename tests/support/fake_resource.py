@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 from azure.core.exceptions import HttpResponseError
 
@@ -224,6 +224,7 @@ class FakeResource:
     faults: Iterator[Fault]
     before: Callable[[str], None] = lambda name: None
     lease_id: str | None = None
+    takes_proposed_id: ClassVar[bool] = True
     requests: list[str] = field(default_factory=list)
     silent: bool = False  # whether reads get no answer
     room: int = 8192  # for the lineage
