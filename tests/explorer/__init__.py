@@ -7,6 +7,7 @@
   memory, as values; ``foreign`` is what programs do to them that are not azguard.
 - ``names`` renames versions, so that a process cannot tell apart what differs in names alone.
 - ``faults`` says what can happen to a request.
+- ``scenario`` is which processes run, and which rules must hold.
 - ``world`` is one state of everything: services, processes, what is under way; and the steps that lead out of it.
 - ``search`` visits all states up to a bound, or walks at random beyond it, and tells violations as stories.
 - ``updates``, ``entities``, ``files``, ``writes``, ``locks``, ``holds`` and ``workers`` say which processes run, and

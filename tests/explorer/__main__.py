@@ -14,8 +14,9 @@ from multiprocessing import get_context
 
 from tests.explorer.catalogue import SCENARIOS
 from tests.explorer.pages import write_table
+from tests.explorer.scenario import Bound, Scenario
 from tests.explorer.search import Report, Search, walk
-from tests.explorer.world import Bound, Scenario
+from tests.explorer.traced import TraceSearch
 
 # What walks at random may meet, beyond the bound that is exhausted.
 BEYOND = Bound(faults=4, foreign=3, kills=2, stops=2)
@@ -48,7 +49,8 @@ def _explore(given: argparse.Namespace, name: str) -> Report:
     """Explore one scenario, which another process can do as well."""
     scenario = SCENARIOS[name]
     if given.seconds is None and given.seed is None:
-        return Search(scenario, _choose_bound(given, scenario), most=1 if given.first else 3).run()
+        search = TraceSearch if given.traces else Search
+        return search(scenario, _choose_bound(given, scenario), most=1 if given.first else 3).run()
     seed = random.SystemRandom().randrange(10**6) if given.seed is None else given.seed
     return walk(scenario, BEYOND, (given.seconds or 0.0) * given.jobs / len(given.scenarios), seed)
 
@@ -61,6 +63,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--short", action="store_true", help="up to the bound of the short tests")
     parser.add_argument("--bound", type=json.loads, help='up to this bound, as JSON: {"faults": 2, "kills": 1}')
     parser.add_argument("--first", action="store_true", help="end with the first violation")
+    parser.add_argument("--traces", action="store_true", help="check the traces of all schedules, and nothing else")
     parser.add_argument("--json", action="store_true", help="print each report as JSON")
     parser.add_argument("--write-docs", action="store_true", help="write the rows into docs/guarantees.md")
     parser.add_argument("--jobs", type=int, default=1, help="how many processes explore at a time; by default 1")

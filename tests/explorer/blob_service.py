@@ -162,10 +162,10 @@ class BlobService:
         if refusal := _check_conditions(asked, blob, now, writes=True):
             return self, refusal
         lease, answer = service.act_on_lease(blob.lease, asked, now)
-        if answer.status < 300:
-            told = (("ETag", blob.etag), ("Last-Modified", service.http_date(blob.written)))
-            answer = replace(answer, headers=(*answer.headers, *told))
-        return self.with_lease(asked.path, lease), answer
+        if answer.status >= 300:
+            return self, answer
+        told = (("ETag", blob.etag), ("Last-Modified", service.http_date(blob.written)))
+        return self.with_lease(asked.path, lease), replace(answer, headers=(*answer.headers, *told))
 
     def _list(self, asked: Asked, now: float) -> Answer:
         start, after = f"{asked.path}/{asked.asks('prefix') or ''}", asked.asks("marker") or ""

@@ -3,7 +3,7 @@
 from itertools import chain
 
 from tests.explorer import entities, files, holds, locks, updates, workers, writes
-from tests.explorer.world import Scenario
+from tests.explorer.scenario import Scenario
 
 SCENARIOS: dict[str, Scenario] = {
     each.name: each

@@ -14,9 +14,9 @@ from tests.explorer import service
 from tests.explorer.blob_service import Blob
 from tests.explorer.foreign import LINEAGE
 from tests.explorer.player import Process, Program
+from tests.explorer.scenario import Bound, Foreign, Scenario, Services
 from tests.explorer.table_service import TableService
 from tests.explorer.updates import ONCE, Even, MemoryJournal, UpdateRules, op_of
-from tests.explorer.world import Bound, Foreign, Scenario, Services
 
 PATH = "t(PartitionKey='p',RowKey='r')"
 _START = {"PartitionKey": "p", "RowKey": "r", "owner": "them", "v": "s", LINEAGE: f"{op_of('first')}.-"}

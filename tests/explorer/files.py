@@ -28,8 +28,8 @@ from tests.explorer.faults import Fault
 from tests.explorer.file_service import File, FileService
 from tests.explorer.foreign import LINEAGE
 from tests.explorer.player import Process, Program
+from tests.explorer.scenario import Bound, Effect, Foreign, Scenario, Services, Violation
 from tests.explorer.updates import Even, Ghost, MemoryJournal, UpdateRules, op_of
-from tests.explorer.world import Bound, Effect, Foreign, Scenario, Services, Violation
 from tests.support.no_records import NoRecords
 
 PATH = "share/a"

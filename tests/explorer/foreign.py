@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.explorer import service
 from tests.explorer.blob_service import Blob, BlobService
-from tests.explorer.world import Foreign, Services
+from tests.explorer.scenario import Foreign, Services
 
 PATH = "site/a"
 #: What a program writes that has deleted the blob.

@@ -17,9 +17,9 @@ from tests.explorer.blob_service import BlobService
 from tests.explorer.faults import Fault
 from tests.explorer.locks import BREAKS, find_lock, settings, target
 from tests.explorer.player import Ended, Process, Program
+from tests.explorer.scenario import Bound, Effect, Scenario, Services, Violation
 from tests.explorer.updates import with_pair
 from tests.explorer.wire import Asked
-from tests.explorer.world import Bound, Effect, Scenario, Services, Violation
 from tests.support.no_records import NoRecords
 
 _SCOPE = "scope"

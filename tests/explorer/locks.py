@@ -17,9 +17,9 @@ from tests.explorer import service
 from tests.explorer.blob_service import Blob, BlobService
 from tests.explorer.faults import Fault
 from tests.explorer.player import Ended, Process, Program
+from tests.explorer.scenario import Bound, Effect, Foreign, Scenario, Services, Violation
 from tests.explorer.updates import Even, with_pair
 from tests.explorer.wire import Asked
-from tests.explorer.world import Bound, Effect, Foreign, Scenario, Services, Violation
 from tests.support.no_records import NoRecords
 
 PATH = "locks/x"
@@ -54,6 +54,9 @@ class Ghost(NamedTuple):
     killed: frozenset[str] = frozenset()
     #: When the lease of each ends that acquired or renewed one, as the service knows it.
     leases: tuple[tuple[str, float], ...] = ()
+    #: The process that acquired the lease of the lock last, and when those of processes were broken.
+    leased: str | None = None
+    broken: tuple[tuple[str, float], ...] = ()
     #: What a process has shown: the state, the holder, and when.
     shown: tuple[str, str | None, float] | None = None
 
@@ -71,16 +74,24 @@ class LockRules:
         return ghost
 
     def see_effect(self, ghost: Ghost, effect: Effect) -> Ghost:
-        lease = find_lock(effect.after).lease
-        if lease is None or effect.asked.path != PATH or "lease" not in effect.asked.action:
+        blob: Blob | None = effect.after["blob"].blobs.get(effect.asked.path)
+        if blob is None or blob.lease is None or "lease" not in effect.asked.action:
             return ghost
-        return ghost._replace(leases=with_pair(ghost.leases, effect.who, lease.ends))
+        if effect.asked.action == "PUT lease acquire":
+            ghost = ghost._replace(broken=with_pair(ghost.broken, effect.who, None))
+            if effect.asked.path == PATH:
+                ghost = ghost._replace(leased=effect.who)
+        return ghost._replace(leases=with_pair(ghost.leases, effect.who, blob.lease.ends))
 
     def see_foreign(self, ghost: Ghost, before: Services, after: Services) -> Ghost:
-        now = find_lock(after).lease
-        broken = None if now is None else now.broken
-        holders = tuple((who, each._replace(broken=broken)) for who, each in ghost.holders)
-        return ghost._replace(holders=holders)
+        lease = find_lock(after).lease
+        if lease is None or lease.broken is None or ghost.leased is None:
+            return ghost
+        # Whose lease was broken may not know yet that it holds the lock.
+        who, held = ghost.leased, dict(ghost.holders).get(ghost.leased)
+        if held is not None:
+            ghost = ghost._replace(holders=with_pair(ghost.holders, who, held._replace(broken=lease.broken)))
+        return ghost._replace(broken=with_pair(ghost.broken, who, lease.broken))
 
     def see_told(self, ghost: Ghost, who: str, event: tuple[Any, ...], now: float) -> Ghost:
         match event:
@@ -96,15 +107,14 @@ class LockRules:
                 held = dict(ghost.holders)[who]._replace(until=until)
                 return ghost._replace(holders=with_pair(ghost.holders, who, held))
         _, until, fence, is_shared = event
-        if not is_shared:
-            _check_end(ghost, who, until)
+        _check_end(ghost, who, until)
         for other, held in ghost.holders:
             is_beside = held.broken is None and now < held.until and not (is_shared and held.is_shared)
             if is_beside:
                 raise Violation(f"{who} holds the lock beside {other}")
         if not is_shared and fence <= ghost.fence:
             raise Violation(f"{who} has fence {fence}, after {ghost.fence}")
-        held = Holding(until, is_shared)
+        held = Holding(until, is_shared, None if is_shared else dict(ghost.broken).get(who))
         return ghost._replace(holders=with_pair(ghost.holders, who, held), fence=max(fence, ghost.fence))
 
     def see_kill(self, ghost: Ghost, who: str) -> Ghost:
@@ -268,6 +278,9 @@ def scenarios() -> Iterator[Scenario]:
     """Yield the scenarios of locks."""
     both = _runner("A", is_renewed=False), _runner("B", is_renewed=False)
     yield _scenario("lock, two runs", *both, bound=Bound(kills=1), short=Bound())
+    # While A is stopped, B has come and gone, and A's time for its record is over when it goes on.
+    quick = _runner("B", holds=0.0, is_renewed=False), _runner("C", begins=8.0, holds=0.0, is_renewed=False)
+    yield _scenario("lock, stopped before its record", both[0], *quick, bound=Bound(stops=1, switches=1))
     waiter = _runner("C", begins=1.0, is_renewed=False)
     yield _scenario("lock, two runs and a waiter", *both, waiter, bound=Bound(kills=1))
     yield _scenario(

@@ -17,6 +17,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -88,6 +89,9 @@ class Process:
         self.now = now
         #: What it finds on its machine at its begin.
         self.given = given
+        #: The lines of its trace since its last step, where the steps are traced: see ``traced``.
+        self.notes: list[bytes] = []
+        self.writes = count(1)
         self._made = 0
         self._is_dead = False
 
@@ -138,7 +142,7 @@ class Process:
 class Node:
     """A process after one history, and its next step."""
 
-    __slots__ = ("children", "live", "number", "parent", "seen", "step")
+    __slots__ = ("children", "live", "notes", "number", "parent", "seen", "step")
 
     def __init__(self, number: int, step: Step, parent: "Node | None", seen: Any, live: "_Live | None") -> None:
         self.number = number
@@ -147,6 +151,8 @@ class Node:
         #: What it was told last; of a root, its program and what it found.
         self.seen = seen
         self.live = live
+        #: The lines of its trace before this step.
+        self.notes: tuple[bytes, ...] = ()
         self.children: dict[Seen, Node] = {}
 
     def history(self) -> "list[Node]":
@@ -197,6 +203,7 @@ class Player:
     def _add(self, step: Step, parent: Node | None, seen: Any, live: _Live) -> Node:
         self.nodes += 1
         node = Node(self.nodes, step, parent, seen, None if isinstance(step, Ended) else live)
+        node.notes = tuple(live.process.notes)
         if node.live is not None:
             self._kept.append(node)
         if len(self._kept) > _MOST_LIVE:
@@ -219,6 +226,7 @@ class Player:
         self.played += 1
         if self.played % _COLLECT_EVERY == 0:
             gc.collect(1)
+        live.process.notes.clear()
         with _acting_as(live.process):
             step: Step = live.let.switch(*seen)
         return step
@@ -246,6 +254,11 @@ def _run(program: Program, process: Process) -> Step:
 
 _acting: Process | None = None
 _accounts: list[Account] = []
+
+
+def find_acting() -> Process | None:
+    """Return the process whose code runs now."""
+    return _acting
 
 
 def _ask(asked: Asked) -> Answer | Silence:

@@ -9,8 +9,9 @@ from math import inf
 
 from tests.explorer.names import Numbered
 from tests.explorer.player import Ended, Node, Player, without_chance
+from tests.explorer.scenario import Bound, Scenario, Violation
 from tests.explorer.wire import Answer, Asked, Silence
-from tests.explorer.world import Bound, Choice, Scenario, State, Violation, World
+from tests.explorer.world import Choice, State, World
 
 UNKNOWN = 74
 # How long to go on after the first violation, for others.
@@ -134,12 +135,16 @@ class Search:
             self.report.violations.append(Found(what, tuple(self._tell_story(key, last))))
 
     def _tell_story(self, key: int, last: Choice | None) -> Iterator[str]:
-        choices = [] if last is None else [last]
+        return tell(self._world, [*self._find_choices(key), *([] if last is None else [last])])
+
+    def _find_choices(self, key: int) -> list[Choice]:
+        """Return the steps by which a state was reached first."""
+        choices: list[Choice] = []
         came: int | None = key
         while came is not None:
             came, choice = self._came[came]
             choices += [] if choice is None else [choice]
-        return tell(self._world, choices[::-1])
+        return choices[::-1]
 
 
 # What follows from content.

@@ -4,8 +4,8 @@ import pytest
 
 from tests.explorer.__main__ import BEYOND
 from tests.explorer.catalogue import SCENARIOS
+from tests.explorer.scenario import Scenario
 from tests.explorer.search import Search, walk
-from tests.explorer.world import Scenario
 from tests.support import thorough
 
 # How long each scenario is walked through at random, and how often.

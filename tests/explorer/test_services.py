@@ -23,9 +23,9 @@ from tests.explorer import wire
 from tests.explorer.blob_service import BlobService
 from tests.explorer.file_service import FileService
 from tests.explorer.queue_service import QueueService
+from tests.explorer.scenario import Service
 from tests.explorer.table_service import TableService
 from tests.explorer.wire import Answer, Asked
-from tests.explorer.world import Service
 from tests.support import sdk_clients
 from tests.support.answering_client import ask
 from tests.support.cli_world import CliWorld

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.blobs.updates import BlobContent
-from azguard.requests.lineage import new_op
+from azguard.requests.lineage import Lineage, new_op
 from azguard.updates.doubt import find_status
 from azguard.updates.local_runs import WriteJournal
 from azguard.updates.plan import UpdateHooks, UpdatePlan
@@ -22,8 +22,8 @@ from tests.explorer.blob_service import Blob, BlobService
 from tests.explorer.faults import Fault
 from tests.explorer.foreign import CREATED_AGAIN, FOREIGN, LINEAGE, PATH
 from tests.explorer.player import Ended, Process, Program
+from tests.explorer.scenario import Bound, Effect, Scenario, Services, Violation
 from tests.explorer.wire import Asked
-from tests.explorer.world import Bound, Effect, Scenario, Services, Violation
 
 # These say that nothing was applied, and that nothing will be.
 REFUSED = (2, 34, 42, 44, 45, 49, 53, 65, 75)
@@ -140,7 +140,7 @@ class UpdateRules:
         if asked.action == "PUT lease acquire" and effect.who not in dict(ghost.ends):
             lease_id = asked.header("x-ms-proposed-lease-id")
             ghost = ghost._replace(leases=with_pair(ghost.leases, effect.who, lease_id))
-        is_recorded = op_of(op) in (after.meta(LINEAGE) or "")
+        is_recorded = _is_named(op, after.meta(LINEAGE) or "")
         return ghost._replace(recorded=ghost.recorded | {op}) if is_recorded else ghost
 
     def see_foreign(self, ghost: Ghost, before: Services, after: Services) -> Ghost:
@@ -148,7 +148,7 @@ class UpdateRules:
         kept = "" if (blob := self.find(after)) is None else blob.meta(LINEAGE) or ""
         known = {self._ops[who] for who, ended in ghost.ends if ended.status == 0}
         was = "" if (found := self.find(before)) is None else found.meta(LINEAGE) or ""
-        lost = {op for op in known if op_of(op) in was and op_of(op) not in kept}
+        lost = {op for op in known if _is_named(op, was) and not _is_named(op, kept)}
         if self._creates and (blob is None or blob.content == CREATED_AGAIN):
             lost |= {op for op, _ in ghost.applied}
         return ghost._replace(forgotten=ghost.forgotten | lost, is_alone=False)
@@ -226,6 +226,11 @@ class UpdateRules:
 def op_of(name: str) -> str:
     """Return the op id that a name stands for."""
     return new_op(name.encode().ljust(12, b"-"))
+
+
+def _is_named(op: str, lineage: str) -> bool:
+    """Return whether a lineage has an op, among its entries or among its keys."""
+    return op_of(op) in lineage or Lineage.parse(lineage).find_key(op_of(op)) is not None
 
 
 def _others(blob: Blob) -> object:
@@ -307,6 +312,14 @@ def scenarios() -> Iterator[Scenario]:
     yield _scenario("update, no lineage", updater("A", **bare), alphabet=ONCE, **most, **unknown)
     twice: dict[str, Any] = {"alphabet": (Fault.TWICE,), "foreign": {}, **unknown}
     yield _scenario("update, no lineage, sent twice", updater("A", **bare), **twice)
+    yield _scenario(
+        "update, lease, sent twice",
+        updater("A", **lease),
+        alphabet=(Fault.TWICE,),
+        bound=Bound(faults=1, foreign=2),
+        short=Bound(faults=1, foreign=2),
+        judges_doubts=False,
+    )
     late = updater("A", seconds=0.01, **lease)
     yield _scenario("update, lease, given up", late, alphabet=ONCE, foreign={})
     hurried = updater("A", seconds=0.01)

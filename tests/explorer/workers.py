@@ -13,10 +13,10 @@ from azguard.worker.settings import WorkSettings
 from tests.explorer.faults import Fault
 from tests.explorer.player import Ended, Process, Program
 from tests.explorer.queue_service import Message, QueueService
+from tests.explorer.scenario import Bound, Effect, Scenario, Services, Violation
 from tests.explorer.table_service import TableService
 from tests.explorer.updates import with_pair
 from tests.explorer.wire import Asked
-from tests.explorer.world import Bound, Effect, Scenario, Services, Violation
 
 _QUEUE, _POISON, _TABLE = "jobs", "jobs-poison", "once"
 # Shorter than a claim.

@@ -5,127 +5,15 @@ killed; a request that is under way arrives; time passes until the next process 
 process has something to send only if that process is stopped, which the bound counts.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 from tests.explorer import faults, names, stories
 from tests.explorer.faults import Fault
-from tests.explorer.player import Ended, Node, Player, Program, Sleep, Told
+from tests.explorer.player import Ended, Node, Player, Sleep, Told
+from tests.explorer.scenario import Bound, Effect, Scenario, Services
 from tests.explorer.wire import Answer, Asked, Silence
-
-
-class Service(Protocol):
-    """A service in memory."""
-
-    @property
-    def key(self) -> int:
-        """Return a digest."""
-
-    def answer(self, asked: Asked, now: float) -> "tuple[Any, Answer]":
-        """Return the service after a request, with its answer."""
-
-
-Services = Mapping[str, Any]
-
-
-class Violation(Exception):
-    """Something that must be true is not."""
-
-
-class Bound(NamedTuple):
-    """How much may happen in one schedule, besides what the processes do."""
-
-    faults: int = 0
-    foreign: int = 0
-    kills: int = 0
-    #: How often time passes while a process is stopped.
-    stops: int = 0
-    #: How often another process goes on although the one that acted last could go on itself; None is without a bound.
-    switches: int | None = None
-
-    def __str__(self) -> str:
-        words = zip(("fault", "foreign step", "kill", "stop"), self[:4], strict=True)
-        said = [_pluralize(count, word) for word, count in words if count]
-        said += [] if self.switches is None else [_pluralize(self.switches, "switch")]
-        return ", ".join(said) or "no fault"
-
-
-def _pluralize(count: int, word: str) -> str:
-    return f"{count} {word}{'' if count == 1 else 'es' if word.endswith('h') else 's'}"
-
-
-class Effect(NamedTuple):
-    """A request that a service has done."""
-
-    who: str
-    asked: Asked
-    before: Services
-    after: Services
-    now: float
-
-
-class Rules(Protocol):
-    """What must be true of a scenario; ``ghost`` is what they remember, a value."""
-
-    def begin(self) -> Hashable:
-        """Return what is remembered at the begin."""
-
-    def find_given(self, ghost: Any, program: Program) -> tuple[tuple[str, str], ...]:
-        """Return what a process finds on its machine at its begin: names, and texts."""
-
-    def see_sent(self, ghost: Any, who: str, asked: Asked) -> Any:
-        """Take note of a request that was sent, whatever becomes of it."""
-
-    def see_effect(self, ghost: Any, effect: Effect) -> Any:
-        """Take note of a request that was done."""
-
-    def see_foreign(self, ghost: Any, before: Services, after: Services) -> Any:
-        """Take note of what a program did that is not azguard."""
-
-    def see_told(self, ghost: Any, who: str, event: tuple[Any, ...], now: float) -> Any:
-        """Take note of what a process told."""
-
-    def see_kill(self, ghost: Any, who: str) -> Any:
-        """Take note that a process was killed."""
-
-    def see_end(self, ghost: Any, who: str, ended: Ended, services: Services) -> Any:
-        """Take note of the end of a process."""
-
-    def check_over(self, ghost: Any, services: Services, now: float) -> None:
-        """Check the state when all processes have ended."""
-
-    def find_truth(self, ghost: Any, who: str) -> Hashable:
-        """Return the truth about a process that said that it does not know."""
-
-
-#: Writes as a program that is not azguard does; None where it would do nothing.
-Foreign = Callable[[Services, float], "Services | None"]
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """Which processes run, what else may happen, and what must be true."""
-
-    name: str
-    #: Returns the processes; called once for each search.
-    programs: tuple[Program, ...]
-    services: Services
-    rules: Rules
-    bound: Bound
-    #: That of the short tests; None leaves it to walks at random.
-    short: Bound | None
-    foreign: Mapping[str, Foreign] = field(default_factory=dict)
-    alphabet: tuple[Fault, ...] = faults.USUAL
-    #: How far time may move while a process has something to send, which is then slow; more is a stop.
-    slow_seconds: float = 1.0
-    #: Whether enough else may happen that a doubt which only one truth explains is needless.
-    judges_doubts: bool = True
-    #: Which processes can be killed; None is each.
-    mortal: tuple[str, ...] | None = None
-    #: Whether the first two processes differ in their names alone: then the first one is the first to act.
-    is_symmetric: bool = False
 
 
 class ProcessState(NamedTuple):
@@ -213,11 +101,22 @@ class Choice(NamedTuple):
     what: Any = None
 
 
+class Watch(Protocol):
+    """What is told of each request that a service answers, and of each step that a process takes."""
+
+    def see_answer(self, who: str, asked: Asked, answer: Answer, now: float) -> None:
+        """Take note of an answer, whether its sender receives it or not."""
+
+    def see_step(self, who: str, node: Node, versions: tuple[str, ...], now: float) -> None:
+        """Take note of a step, and of what the process did before it."""
+
+
 class World:
     """The steps of a scenario."""
 
-    def __init__(self, scenario: Scenario, bound: Bound, player: Player) -> None:
+    def __init__(self, scenario: Scenario, bound: Bound, player: Player, watch: Watch | None = None) -> None:
         self.scenario = scenario
+        self._watch = watch
         self.bound = bound
         self._player = player
         self._names = [each.name for each in scenario.programs]
@@ -339,6 +238,8 @@ class World:
 
     def _apply(self, state: State, who: str, asked: Asked) -> tuple[State, Answer]:
         service, answer = state.services[asked.service].answer(asked, state.now)
+        if self._watch is not None:
+            self._watch.see_answer(who, asked, answer, state.now)
         if service is state.services[asked.service]:
             return state, answer
         services = {**state.services, asked.service: service}
@@ -379,11 +280,13 @@ class World:
     def _arrive(self, state: State, index: int, node: Node) -> State:
         """Let a process go on until it has something to send, waits, or ends."""
         who, step, versions = self._names[index], node.step, state.processes[index].versions
+        self._tell_watch(who, node, versions, state.now)
         while isinstance(step, Told) or (isinstance(step, Sleep) and not step.seconds):
             if isinstance(step, Told):
                 event = names.unspell(step.event, versions)
                 state = state._replace(ghost=self.scenario.rules.see_told(state.ghost, who, event, state.now))
             node = self._player.next(node, (state.now, None))
+            self._tell_watch(who, node, versions, state.now)
             step = node.step
         if isinstance(step, Sleep):
             # To the microsecond, so that sums are the same in whatever order.
@@ -393,6 +296,10 @@ class World:
             ghost = self.scenario.rules.see_end(state.ghost, who, step, state.services)
             return self._settle(state._replace(ghost=ghost))
         return state
+
+    def _tell_watch(self, who: str, node: Node, versions: tuple[str, ...], now: float) -> None:
+        if self._watch is not None:
+            self._watch.see_step(who, node, versions, now)
 
     def _settle(self, state: State) -> State:
         """Begin the processes whose turn it is."""

@@ -21,9 +21,9 @@ from tests.explorer.blob_service import Blob, BlobService
 from tests.explorer.faults import USUAL, Fault
 from tests.explorer.foreign import FOREIGN, PATH
 from tests.explorer.player import Ended, Process, Program
+from tests.explorer.scenario import Bound, Effect, Scenario, Services, Violation
 from tests.explorer.updates import ONCE, REFUSED, Even, Ghost, stored, with_pair
 from tests.explorer.wire import Asked
-from tests.explorer.world import Bound, Effect, Scenario, Services, Violation
 from tests.support.no_records import NoRecords
 
 SOURCE = "site/source"

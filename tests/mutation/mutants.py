@@ -136,8 +136,8 @@ MUTANTS = (
         "a listing ends with its first page",
         "2, rule 6",
         _CALLS,
-        "        markers.note(listing.continuation_token)\n        yield taken[0]\n",
-        "        markers.note(listing.continuation_token)\n        yield taken[0]\n        return\n",
+        "        if marker is None:\n            return\n        seen.add(marker)",
+        "        return\n        seen.add(marker)",
         "lock, readers",
     ),
     Mutant(
