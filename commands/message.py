@@ -9,23 +9,19 @@ from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.cli.options import common, resources
 from azguard.cli.options.messages import (
-    _LONGEST_SECONDS,
     HIDING,
     HIDING_OF_RECEIVED,
     LIFE,
-    POISONED,
+    LONGEST_SECONDS,
     BodyFile,
     Encoding,
     Message,
     Number,
     PopReceipt,
-    check_body_file,
-    deliver_received,
     find_receipt,
-    note_changing,
-    record_written,
 )
 from azguard.cli.options.types import TEXT
+from azguard.cli.output import received
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import at_most_one, checked, needs, one_of
@@ -59,7 +55,7 @@ class MessagePutOptions:
     file: common.InputFile = None
     encoding: Encoding = message_format.TEXT
     time_to_live: Annotated[int, option("--time-to-live", "DURATION|-1", "Keep it this long; -1: for ever.", LIFE)] = (
-        _LONGEST_SECONDS
+        LONGEST_SECONDS
     )
     visibility_timeout: Annotated[
         int, option("--visibility-timeout", "DURATION", "Hide it at first: 0 to 7d.", HIDING)
@@ -92,7 +88,7 @@ class MessagePutOptions:
         if not self.hidden:
             return self.visibility_timeout
         # A second before its end, as the service requires.
-        return _LONGEST_SECONDS if self.time_to_live < 0 else min(_LONGEST_SECONDS, self.time_to_live - 1)
+        return LONGEST_SECONDS if self.time_to_live < 0 else min(LONGEST_SECONDS, self.time_to_live - 1)
 
     def read_text(self) -> str:
         """Return the text of the message.
@@ -160,7 +156,7 @@ def _read_text(content: str | None, file: str | None, encoding: str, *, allow_em
 def warn_of_readers(env: Environment, text: str | None, encoding: str) -> None:
     """Warn of a message that is sent as encoded already, and is not what readers of base64 decode."""
     if text is not None and encoding == message_format.RAW and message_format.Body.of(text).decoded is None:
-        env.out.warn(f"the content is not base64: {POISONED}")
+        env.out.warn(f"the content is not base64: {received.POISONED}")
 
 
 @app.command(spec=common.operation(QUEUE_PUT_MESSAGE))
@@ -188,7 +184,7 @@ def put(env: Environment, queue: common.Queue, given: MessagePutOptions) -> None
     warn_of_readers(env, text, given.encoding)
     done = messages.put(target, text, given.hidden_seconds, given.time_to_live, env.deadline)
     message = Target(target.account, Address(Kind.MESSAGE, (target.address.container, done.id)))
-    record_written(env, message, done)
+    env.reads.record(message, messages.version_of(done))
     env.out.show(done)
 
 
@@ -222,11 +218,8 @@ def get(
     """
     target = env.locate(queue, Kind.QUEUE)
     env.conditions(target)
-    body = streams.output(file)
-    if body is not None:
-        check_body_file(body, num_messages)
-    received = messages.receive(target, num_messages, visibility_timeout, encoding, env.deadline)
-    deliver_received(env, received, encoding, body)
+    found = messages.receive(target, num_messages, visibility_timeout, encoding, env.deadline)
+    received.deliver(env, found, encoding, file)
 
 
 @app.command(spec=common.operation(QUEUE_PEEK_MESSAGES))
@@ -265,10 +258,10 @@ def update(env: Environment, message: Message, given: ChangeOptions) -> None:
     text = given.read_text()
     warn_of_readers(env, text, given.encoding)
     receipt = find_receipt(env, target, given.pop_receipt)
-    note_changing(env, target)
+    messages.note_changing(env.reads, target)
     with receipt.explain_deleted(target):
         done = messages.update(target, receipt.text, text, given.visibility_timeout or 0, env.deadline)
-    record_written(env, target, done)
+    env.reads.record(target, messages.version_of(done))
     env.out.show(done)
 
 

@@ -11,13 +11,15 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from azguard.accounts.account import Target
+from azguard.cache.reads import Reads
 from azguard.errors import AzguardError, BadRequest, Changed, NotFound, OutcomeUnknown
 from azguard.guards import versions
-from azguard.guards.versions import Remembered
+from azguard.guards.versions import Remembered, SeenVersion
 from azguard.queues.message_format import (
     MessageDone,
     MessagePeeked,
     MessagePut,
+    MessageReceived,
     MessageWritten,
     QueueMessage,
     Received,
@@ -333,3 +335,15 @@ def choose_receipt(target: Target, given: str | None, recall: Recall) -> Receipt
         reason="never_received",
         values={"container": target.address.container},
     )
+
+
+def version_of(found: MessageWritten | MessageReceived) -> SeenVersion:
+    """Return the version that a scope remembers of a message: its receipt."""
+    return SeenVersion(found.pop_receipt, hidden_until=found.time_next_visible)
+
+
+def note_changing(reads: Reads, target: Target) -> None:
+    """Note that a receipt is about to be ended: if the answer is lost, others may receive the message at once."""
+    found = reads.find_last(target)
+    if found is not None and found.hidden_until is not None:
+        reads.record(target, SeenVersion(found.etag))

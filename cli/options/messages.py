@@ -2,30 +2,22 @@
 
 import os
 import shlex
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
-from azguard.atomic_files import write_where_named
 from azguard.cli import completers
 from azguard.cli.context import Environment
 from azguard.cli.input import streams, values
-from azguard.cli.input.streams import to_stream
 from azguard.cli.options.types import TEXT, ValueType, choice, seconds, whole
 from azguard.cli.parsing.rows import argument, option
-from azguard.cli.rules.engine import checked
-from azguard.errors import NotFound, OutputFailed, UsageError
-from azguard.guards.versions import SeenVersion
-from azguard.queues import message_format
-from azguard.queues.message_format import MessageReceived, MessageWritten, Received
+from azguard.cli.rules.engine import checked, excludes
+from azguard.errors import UsageError
 from azguard.queues.messages import MOST_MESSAGES, Receipt, choose_receipt
-from azguard.times import iso
 
 _DAY_SECONDS = 86_400
-_LONGEST_SECONDS = 7 * _DAY_SECONDS
+LONGEST_SECONDS = 7 * _DAY_SECONDS
 _FOR_EVER = ("-1", "forever")
 # What a signed number of 32 bits holds; the service names no limit.
 _LONGEST_LIFE_SECONDS = 2**31 - 1
@@ -35,11 +27,21 @@ def _read_life(text: str, name: str) -> int:
     return -1 if text in _FOR_EVER else values.seconds(text, name, 1, _LONGEST_LIFE_SECONDS)
 
 
+def _read_body_file(text: str, name: str) -> Path | None:
+    body = streams.output(values.not_empty(text, name))
+    if body is not None and os.path.isdir(body):
+        raise UsageError(f"{body} is a folder", hint="name a file")
+    if body is not None and not streams.is_writable(body):
+        folder = shlex.quote(str(body.parent))
+        raise UsageError(f"{body} cannot be written", hint=f"make the folder first: mkdir -p {folder}")
+    return body
+
+
 #: How long a message is kept, in seconds; -1 is for ever.
 LIFE = ValueType("duration", _read_life, seconds(1, _LONGEST_LIFE_SECONDS).write, bounds=(-1, _LONGEST_LIFE_SECONDS))
 #: How long a message is hidden.
-HIDING = seconds(0, _LONGEST_SECONDS)
-HIDING_OF_RECEIVED = seconds(1, _LONGEST_SECONDS)
+HIDING = seconds(0, LONGEST_SECONDS)
+HIDING_OF_RECEIVED = seconds(1, LONGEST_SECONDS)
 
 Message = Annotated[str, argument("QUEUE/ID", "The message, or its URL.", completer=completers.messages)]
 Encoding = Annotated[str, option("--encoding", "text|base64|raw", "How the content is encoded.", choice)]
@@ -69,20 +71,18 @@ MovedLife = Annotated[
     ),
 ]
 BodyFile = Annotated[
-    str | None,
+    Path | None,
     option(
         "--file, -f",
         "FILE",
         "Write the body of the message to this file.",
-        TEXT,
-        rules=(checked("--file", "one message, and a file that can be written", "messages.check_body_file"),),
+        ValueType("file", _read_body_file),
+        rules=(excludes("--file", "--num-messages", "a file takes the body of one message", unless="--num-messages=1"),),
     ),
 ]
 PoisonQueue = Annotated[
     str | None, option("--poison-queue", "QUEUE", "The poison queue.", TEXT, otherwise="QUEUE-poison")
 ]
-# What comes of a message that is not base64.
-POISONED = "Azure Functions, unless it is told otherwise, would move it to its poison queue"
 
 
 def locate_poison(env: Environment, queue: Target, named: str | None) -> Target | None:
@@ -91,21 +91,6 @@ def locate_poison(env: Environment, queue: Target, named: str | None) -> Target 
         return None
     location = env.location(named, Kind.QUEUE)
     return Target(queue.account, location.address) if location.endpoint is None else env.locate(named, Kind.QUEUE)
-
-
-def check_body_file(body: Path, number: int) -> None:
-    """Refuse a file where the body of one message cannot go.
-
-    Raises:
-        UsageError: several messages are asked for, or it cannot be written there.
-    """
-    if number > 1:
-        raise UsageError("-f takes the body of one message", hint="leave --num-messages out")
-    if os.path.isdir(body):
-        raise UsageError(f"{body} is a folder", hint="name a file")
-    if not streams.is_writable(body):
-        folder = shlex.quote(str(body.parent))
-        raise UsageError(f"{body} cannot be written", hint=f"make the folder first: mkdir -p {folder}")
 
 
 def find_receipt(env: Environment, target: Target, given: str | None) -> Receipt:
@@ -120,13 +105,6 @@ def find_receipt(env: Environment, target: Target, given: str | None) -> Receipt
     return choose_receipt(target, given, env.reads.recall)
 
 
-def note_changing(env: Environment, target: Target) -> None:
-    """Note that a receipt is about to be ended: if the answer is lost, others may receive the message at once."""
-    found = env.reads.find_last(target)
-    if found is not None and found.hidden_until is not None:
-        env.reads.record(target, SeenVersion(found.etag))
-
-
 def _find_in_file(target: Target, file: str) -> str:
     found = streams.read_json(values.not_empty(file, "--pop-receipt @FILE"))
     for each in found if isinstance(found, list) else [found]:
@@ -137,73 +115,3 @@ def _find_in_file(target: Target, file: str) -> str:
         ):
             return str(each["pop_receipt"])
     raise UsageError(f"{file} holds no receipt of {target}", hint="it is what azguard message get -o json prints")
-
-
-def deliver_received(env: Environment, received: Sequence[Received], encoding: str, body: Path | None) -> None:
-    """Remember the receipts of messages and print these; the body of the only one goes to a file, if that is given.
-
-    The receipts are remembered first: whatever happens to the output, the messages are hidden.
-
-    Raises:
-        NotFound: there is no message; the empty list is printed.
-        OutputFailed: the output cannot be written; it tells the receipts.
-    """
-    if not received:
-        env.out.show_each(())
-        env.out.flush()
-        raise _build_not_found(body)
-    for each in received:
-        if encoding != message_format.TEXT and not each.shown.is_base64:
-            env.out.warn(f"{each.target} is not base64: {POISONED}")
-    is_whole = env.out.format != "none" and env.out.query is None and to_stream(sys.stdout).is_kept
-    if is_whole or body is not None:
-        _record_all(env, received)
-    try:
-        if body is not None:
-            for each in received:
-                write_where_named(body, each.body.read(encoding))
-        env.out.show_each(each.shown for each in received)
-        env.out.flush()
-    except BrokenPipeError:
-        raise
-    except (OSError, OutputFailed) as error:
-        # The error delivers them.
-        _record_all(env, received)
-        raise _tell_receipts(error, received, body) from error
-
-
-def _build_not_found(body: Path | None) -> NotFound:
-    """Return the error for a queue that gave no message: with 0, a script would go on with the message before."""
-    stays = "" if body is None else f", and {body} is as it was"
-    return NotFound(
-        f"there is no message to receive{stays}",
-        hint="some may be hidden, and come later: azguard queue show QUEUE tells about how many there are",
-    )
-
-
-def _tell_receipts(error: OSError | OutputFailed, received: Sequence[Received], body: Path | None) -> OutputFailed:
-    why = f"{body}: {error.strerror}" if isinstance(error, OSError) else error.message
-    told = [
-        f"{each.target} is hidden until {iso(each.shown.time_next_visible)}; its receipt is {each.shown.pop_receipt}"
-        for each in received
-    ]
-    return OutputFailed(
-        f"received, but it cannot be written: {why}",
-        detail=tuple(told),
-        facts={"receipts": {str(each.target.address): each.shown.pop_receipt for each in received}},
-        hint="it is remembered here; to let others receive it at once: azguard message update QUEUE/ID --visible",
-    )
-
-
-def record_written(env: Environment, target: Target, written: MessageWritten) -> None:
-    """Remember the receipt that a write of ours was answered with."""
-    _record(env, target, written)
-
-
-def _record_all(env: Environment, received: Sequence[Received]) -> None:
-    for each in received:
-        _record(env, each.target, each.shown)
-
-
-def _record(env: Environment, target: Target, found: MessageWritten | MessageReceived) -> None:
-    env.reads.record(target, SeenVersion(found.pop_receipt, hidden_until=found.time_next_visible))

@@ -7,6 +7,7 @@
 ``stream``     stdout, and what if it cannot be written
 ``json_form``  results as what JSON knows, and what ``--query`` picks of them
 ``formats``    the text of that, in each format for programs
+``received``   messages that were received, whose receipts must not be lost
 ``trees``      what a run over a tree shows, and how far it is
 ``holdings``   who holds what: once, or again and again
 ``demo``       the demonstration as people see it
