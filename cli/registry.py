@@ -35,7 +35,10 @@ COMMANDS = {
     ),
     "container": CommandEntry("Containers: create, show, exists, list, delete, metadata, acl."),
     "table": CommandEntry("Tables: create, list, delete, and their access policies."),
-    "entity": CommandEntry("Entities: get, query, insert, replace, merge, upsert, delete."),
+    "entity": CommandEntry(
+        "Entities: get, query, insert, replace, merge, upsert, delete.",
+        files=(("reads", "get, query"), ("writes", "insert, replace, merge, upsert, delete, transaction")),
+    ),
     "queue": CommandEntry(
         "Queues: create, show, exists, list, delete, work, move, poison, metadata, acl.",
         files=(
@@ -60,7 +63,10 @@ COMMANDS = {
         ),
     ),
     "lease": CommandEntry("Leases: acquire, renew, release, break, show, list, wait."),
-    "lock": CommandEntry("Hold a lock for a command or for many steps. See and break locks."),
+    "lock": CommandEntry(
+        "Hold a lock for a command or for many steps. See and break locks.",
+        files=(("run", "run"), ("hold", "hold, check, release"), ("look", "log, show, list, break")),
+    ),
     "status": CommandEntry("Compare what you read with what the service has now."),
     "cache": CommandEntry("The ETags this machine remembers."),
     "profile": CommandEntry("Named accounts in the configuration file."),

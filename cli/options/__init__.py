@@ -9,10 +9,9 @@ Of many commands:
 By what a command is about:
 
 ``content_headers`` of ``put``, ``set-properties`` and waiting reads, in blobs and files
-``copies``          of ``blob copy`` and ``file copy``
+``copies``          of what names the source of a copy
 ``trees``           of trees of files, and the run that they describe
 ``messages``        of messages, and which receipt is meant
 ``leases``          of leases, and how one is broken
-``locks``           of ``lock run``, and of what else runs under a lock
-``holds``           of ``lock hold``, ``check`` and ``release``
+``locks``           of a lock that is held
 """

@@ -45,6 +45,10 @@ if TYPE_CHECKING:
 
 Blob = Annotated[str, argument("BLOB", "The blob: CONTAINER/NAME, or its URL.", completer=completers.blobs)]
 Container = Annotated[str, argument("CONTAINER", "The container, or its URL.", completer=completers.containers)]
+Entity = Annotated[
+    str,
+    argument("TABLE/PARTITION/ROW", "The entity, or its URL.", completer=completers.entities),
+]
 Table = Annotated[str, argument("TABLE", "The table, or its URL.", completer=completers.tables)]
 Queue = Annotated[str, argument("QUEUE", "The queue, or its URL.", completer=completers.queues)]
 AllScopes = Annotated[bool, flag("--all-scopes", "Include all scopes, not only this one.")]

@@ -77,7 +77,9 @@ BodyFile = Annotated[
         "FILE",
         "Write the body of the message to this file.",
         ValueType("file", _read_body_file),
-        rules=(excludes("--file", "--num-messages", "a file takes the body of one message", unless="--num-messages=1"),),
+        rules=(
+            excludes("--file", "--num-messages", "a file takes the body of one message", unless="--num-messages=1"),
+        ),
     ),
 ]
 PoisonQueue = Annotated[

@@ -1,4 +1,4 @@
-"""From the options of ``lock hold``, ``check`` and ``release`` to the core."""
+"""``azguard lock``: hold, check, release."""
 
 import os
 from collections.abc import Iterable
@@ -7,14 +7,16 @@ from email.utils import parsedate_to_datetime
 from typing import Annotated, ClassVar
 
 from azguard.address import Kind
-from azguard.cli import context
+from azguard.cli import completers, context, signals
 from azguard.cli.context import Environment
 from azguard.cli.input import addresses, values
+from azguard.cli.input.addresses import Lock
 from azguard.cli.options import common, leases
 from azguard.cli.options.locks import LockOptions
-from azguard.cli.options.types import DURATION, TEXT, ValueType, whole
+from azguard.cli.options.types import DURATION, GUID, TEXT, ValueType, whole
 from azguard.cli.output import stream
-from azguard.cli.parsing.rows import flag, option
+from azguard.cli.parsing.rows import argument, flag, option
+from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import checked, excludes, needs, only_for
 from azguard.errors import GaveUp, UsageError
 from azguard.locks import job_locks
@@ -26,6 +28,11 @@ from azguard.locks.sticky import HeldUntil
 from azguard.processes.identity import KnownProcess
 from azguard.times import parse_http_date
 
+app = Group("A lock for many steps: hold, check, release.")
+_OwnLock = Annotated[
+    str | None,
+    argument("[ADDRESS]", "The lock.", completer=completers.locks, otherwise="all that this job holds"),
+]
 #: What else than a blob is held for later steps: its lease ends by itself if the process that renews it is killed.
 _HELD = (Kind.SHARE,)
 _LARGEST_PID = 2**31 - 1
@@ -82,7 +89,7 @@ class HoldOptions(common.WaitOptions):
 
     RULES: ClassVar = (
         checked("ADDRESS", "no file, which lock run alone holds", "addresses.lock"),
-        checked("--while-pid", "a process that runs here", "holds.find_watched"),
+        checked("--while-pid", "a process that runs here", "hold.find_watched"),
         checked("--sticky", "this job does not hold the lock already", "steps.StepHold"),
         needs("--until", "--sticky", hint="--for 2h, or add --sticky"),
         excludes(
@@ -153,3 +160,97 @@ def plan_release(env: Environment, locks: Iterable[JobLock], env_file: str | Non
     """Return the release of locks that this job holds."""
     variables = StepVariables.of(env_file, env.environ, stream.write_command)
     return StepRelease(locks, variables, env.environ, env.holds, env.lease_records)
+
+
+@app.command(spec=common.remote("the lease of the lock is what guards it"))
+def hold(env: Environment, address: Lock, given: HoldOptions) -> None:
+    """Take a lock for the steps that follow, and leave a small process that renews it.
+
+    The command returns when the lock is held. The process, lock-holder, renews the lease. It releases the lock and ends
+    when the lock is released, when --for is over, or when the process of --while-pid has ended. If it is killed, or the
+    machine ends, nothing renews the lease, and it ends by itself, at most 60 s later.
+
+    Later steps find AZGUARD_LOCK, AZGUARD_LEASE_ID and AZGUARD_FENCE in their environment: in a GitHub workflow by
+    GITHUB_ENV, in Azure Pipelines by a logging command on stderr, elsewhere by --env-file FILE, which a shell reads.
+    There azguard works as inside lock run: @held is this lease, and lock run of the same lock starts at once. Without
+    them a lock run in the same scope would wait for its own job: it is refused at once, with exit status 49.
+
+    With --sticky there is no process. The lease lasts until azguard lock release, or azguard lock break. Waiters see
+    the --reason. After --until, by the clock of the service, the next one may take the lock. Run it again to change the
+    time and the reason.
+
+    A share is a lock too, by its own lease: share:NAME. It has no queue, no --slots, no --shared, no --sticky and no
+    history. For a file there is lock run.
+
+    Begin each later step with azguard lock check. It exits with 77 if the lock was lost. Nothing ends a step that runs
+    when the lock is lost, unless it runs under lock run.
+
+    lock-holder needs no terminal and none of the files of its step. It has the credentials in memory, and writes none.
+    Its log is named in the result. The runners of GitHub and Azure Pipelines end it at the end of the job.
+
+    Examples:
+        azguard lock hold deploy-prod --wait 20m --for 2h
+        azguard lock release deploy-prod
+        azguard lock hold deploy-prod --sticky --reason "incident 4711" --until 4h
+
+    Topics: locks, fences
+    """
+    with signals.until_committed():
+        done = plan_hold(env, address, given).take()
+    env.out.show(done)
+
+
+@app.command(spec=common.remote("lock check only looks"))
+def check(env: Environment, address: _OwnLock = None, lock_container: common.LockContainer = None) -> None:
+    """Check that this job still holds its lock, or exit with 77.
+
+    The locks are those in AZGUARD_LOCK, and those that this scope took with lock hold, in CI in this job. azguard asks
+    the service with the id of the lease. The lock counts as lost also when its process lock-holder was killed, although
+    the lease has not ended yet. If this job holds no lock, the exit status is 44. If the service cannot be asked, it is
+    53. -o tsv prints the seconds that are left.
+
+    Examples:
+        azguard lock check
+        azguard lock check deploy-prod -o tsv
+
+    Topics: locks
+    """
+    from azguard.locks import job_locks
+
+    found = find_known(env, address, lock_container)
+    checked = [job_locks.check(each, env.deadline.fresh()) for each in found]
+    if len(checked) == 1:
+        env.out.show(checked[0], alone="seconds_left")
+    else:
+        env.out.show(checked)
+
+
+@app.command(
+    spec=common.remote("only the lease of this job is released, by its id"),
+    rules=(needs("--lease-id", "ADDRESS", "it is of one lock", "name the lock too"),),
+)
+def release(
+    env: Environment,
+    address: _OwnLock = None,
+    lease_id: Annotated[
+        str | None,
+        option("--lease-id", "ID", "Release the lock with this lease, wherever it was taken.", GUID),
+    ] = None,
+    env_file: EnvFile = None,
+    lock_container: common.LockContainer = None,
+) -> None:
+    """Release a lock that this job holds, and no other's.
+
+    Its process lock-holder is ended first. A second release does nothing, and exits with 0. If the lock was lost
+    before, the exit status is 77; without a name, that is told once. If this job holds no lock, it is 44. Later steps
+    do not find its variables any more.
+
+    Examples:
+        azguard lock release
+        azguard lock release deploy-prod
+
+    Topics: locks
+    """
+    found = find_known(env, address, lock_container, lease_id)
+    done = plan_release(env, found, env_file).make(env.deadline, env.out.info)
+    env.out.show(done[0] if len(done) == 1 else done)

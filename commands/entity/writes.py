@@ -1,105 +1,99 @@
-"""``azguard entity``: get, query, insert, replace, merge, upsert, delete, transaction; and how entities are printed."""
+"""``azguard entity``: insert, replace, merge, upsert, delete, transaction."""
 
-import sys
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
 
 from azguard.accounts.account import Target
-from azguard.address import Kind
-from azguard.cache import records
-from azguard.cache.records import Key
+from azguard.address import Address, Kind
+from azguard.cli import context
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
-from azguard.cli.options import common, resources
-from azguard.cli.options.entities import Entity, EntityOptions, Select, TableLock, around_write
+from azguard.cli.input.addresses import locate_designated
+from azguard.cli.options import common, leases, locks, resources
 from azguard.cli.options.types import TEXT, choice
-from azguard.cli.output.json_form import to_json_form
-from azguard.cli.output.results import Output
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
-from azguard.cli.rules.engine import checked
+from azguard.cli.rules.engine import checked, excludes, needs
+from azguard.leases.actions import DEFAULT_SECONDS
+from azguard.locks.run import hold_lock
 from azguard.requests.lineage import fresh_op
 from azguard.resources import existence
 from azguard.tables import edm, entities, entity_json, transactions, writes
-from azguard.tables.entities import Stored
 from azguard.tables.entity_json import EntityCopy
 from azguard.tables.transaction_lines import LineReader
 from azguard.tables.writes import EntityWrite, Verb, find_existing
 from azguard.wire.operations.tables import (
     TABLE_BATCH,
     TABLE_ENTITY_DELETE,
-    TABLE_ENTITY_GET,
     TABLE_ENTITY_INSERT,
     TABLE_ENTITY_INSERT_OR_REPLACE,
     TABLE_ENTITY_MERGE,
-    TABLE_ENTITY_QUERY,
     TABLE_ENTITY_UPDATE,
 )
 
-app = Group("Entities of tables: get, query, insert, replace, merge, upsert, delete, transaction.")
-_Row = Mapping[str, object]
+app = Group("Entities of tables: insert, replace, merge, upsert, delete, transaction.")
 
 
-@app.command(spec=common.operation(TABLE_ENTITY_GET))
-def get(env: Environment, entity: Entity, select: Select = None) -> None:
-    """Read an entity and remember its version, which guards the next write.
+@dataclass(frozen=True)
+class TableLock:
+    """The options of a write under the lock of its table, as typed."""
 
-    The entity is printed as the JSON of the service. You can save it, edit it and write it back. The "odata.etag" in it
-    then guards the write, also if this scope has read a newer version since.
+    with_table_lock: Annotated[
+        bool,
+        flag("--with-table-lock", "Hold the lock of the table during the write."),
+    ] = False
+    waiting: common.WaitOptions = field(default_factory=common.WaitOptions)
+    lock_container: common.LockContainer = None
 
-    After a read with --select you can merge the entity, but not replace it (exit 42).
-
-    Examples:
-        azguard entity get Orders/eu/1007
-        azguard entity get Orders/eu/1007 -o json > order.json
-        azguard entity get Orders/eu/1007 --select status
-
-    Topics: tables, scopes
-    """
-    target = env.locate(entity, Kind.ENTITY)
-    env.conditions(target)
-    names = select or []
-    deliver_one(env, target, entities.get_selected(target, names, env.deadline), names)
+    RULES: ClassVar = (
+        needs("--wait --no-wait --lock-container", "--with-table-lock"),
+        checked("--lock-container", "the name of a container", "addresses.locate_designated"),
+    )
 
 
-@app.command(
-    spec=common.operation(TABLE_ENTITY_QUERY),
-    rules=(checked("--filter --param", "each @NAME has one value", "entities.bind_parameters"),),
-)
-def query(
-    env: Environment,
-    table: common.Table,
-    filter_: Annotated[
-        str | None, option("--filter", "ODATA", "Read only the entities that match this filter.", TEXT)
-    ] = None,
-    param: Annotated[
+@dataclass(frozen=True)
+class EntityOptions:
+    """The options that insert, replace, merge, upsert and delete share, as typed."""
+
+    properties: Annotated[
         list[str] | None,
-        option("--param", "NAME[:TYPE]=VALUE", "Give @NAME in the filter this value."),
-    ] = None,
-    select: Select = None,
-    num_results: common.Limit = None,
-) -> None:
-    """Read the entities that a filter finds, and remember their versions, which guard the next writes.
+        argument("NAME[:TYPE]=VALUE", "Its properties, such as status=shipped n:int64=5."),
+    ] = None
+    file: Annotated[
+        str | None,
+        option("--file, -f", "FILE|-", "Read JSON from this file.", TEXT, otherwise="stdin"),
+    ] = None
+    no_lineage: common.NoLineage = False
+    lock: TableLock = field(default_factory=TableLock)
 
-    With -o json each entity is one line, in the form that entity get prints. A parameter has one of these types: string
-    (the default), boolean, int32, int64, double, datetime, guid, binary (in base64).
+    RULES: ClassVar = (excludes("--file", "NAME[:TYPE]=VALUE"),)
 
-    Examples:
-        azguard entity query Orders --filter "PartitionKey eq 'eu'"
-        azguard entity query Orders --filter 'n gt @n' --param n:int64=3
-        azguard entity query Orders --select status --num-results 10
 
-    Topics: tables
+@contextmanager
+def around_write(env: Environment, target: Target, asked: TableLock) -> Iterator[Callable[[], None]]:
+    """Hold the lock of an entity's table, if that was asked for; what is yielded sees that it is held still.
+
+    Raises:
+        GaveUp: others hold it, and the time for waiting is over; nothing was written.
     """
-    target = env.locate(table, Kind.TABLE)
-    env.conditions(target)
-    names, bound = select or [], entities.bind_parameters(filter_, param or ())
-    pages = entities.query(target, bound, names, num_results, env.deadline)
-    deliver(env, target, pages, names)
+    if not asked.with_table_lock:
+        yield lambda: None
+        return
+    table = Target(target.account, Address(Kind.TABLE, target.address.parts[:1]))
+    blob = locate_designated(env, table, asked.lock_container)
+    wait = asked.waiting.wait_seconds
+    settings = locks.acquire_settings(
+        env, leases.this_process(env, f"azguard {env.command}"), DEFAULT_SECONDS, create=True
+    )
+    context.warn_of_end(blob, wait + DEFAULT_SECONDS, env.out.warn_once)
+    with hold_lock(blob, settings, wait, env.environ) as held:
+        yield lambda: None if held is None else held.check()
 
 
 @app.command(spec=common.operation(TABLE_ENTITY_INSERT))
-def insert(env: Environment, entity: Entity, given: EntityOptions, if_exists: common.IfExists = None) -> None:
+def insert(env: Environment, entity: common.Entity, given: EntityOptions, if_exists: common.IfExists = None) -> None:
     """Create an entity; if it exists, it stays as it is (exit 45, or 0 with --if-exists skip).
 
     Not guaranteed: if the network delivers an insert late, it can create an entity again that was deleted meanwhile.
@@ -115,7 +109,7 @@ def insert(env: Environment, entity: Entity, given: EntityOptions, if_exists: co
 
 
 @app.command(spec=common.operation(TABLE_ENTITY_UPDATE))
-def replace(env: Environment, entity: Entity, given: EntityOptions) -> None:
+def replace(env: Environment, entity: common.Entity, given: EntityOptions) -> None:
     """Replace an entity, but only the version you have seen; properties that you do not name are removed.
 
     If the JSON has the "odata.etag" that azguard entity get prints, or the "etag" that az prints, that version guards
@@ -134,7 +128,7 @@ def replace(env: Environment, entity: Entity, given: EntityOptions) -> None:
 
 
 @app.command(spec=common.operation(TABLE_ENTITY_MERGE))
-def merge(env: Environment, entity: Entity, given: EntityOptions) -> None:
+def merge(env: Environment, entity: common.Entity, given: EntityOptions) -> None:
     """Set properties of an entity, but only of the version you have seen; the others stay as they are.
 
     A merge removes no property, even if its new value is null. If you never read the entity, or it changed since, the
@@ -153,7 +147,7 @@ def merge(env: Environment, entity: Entity, given: EntityOptions) -> None:
 @app.command(spec=common.operation(TABLE_ENTITY_INSERT_OR_REPLACE))
 def upsert(
     env: Environment,
-    entity: Entity,
+    entity: common.Entity,
     given: EntityOptions,
     mode: Annotated[
         str,
@@ -186,7 +180,7 @@ def upsert(
 )
 def delete(
     env: Environment,
-    entity: Entity,
+    entity: common.Entity,
     lock: TableLock,
     version_of: Annotated[
         str | None,
@@ -310,70 +304,3 @@ def _copy_to_delete(target: Target, file: str | None) -> EntityCopy:
     if file is None:
         return entity_json.with_keys_of(target, {})
     return entity_json.for_delete(target, _copy(target, EntityOptions(file=file)), file)
-
-
-def deliver_one(env: Environment, target: Target, stored: Stored, select: Sequence[str]) -> None:
-    """Print an entity and record its version, if all of it was delivered."""
-    row = _row(env.out, entities.as_printed(stored, select))
-    env.out.show(row)
-    env.out.flush()
-    if env.out.shows_whole(row) and streams.to_stream(sys.stdout).is_kept:
-        _record_reads(env, target, [stored], select)
-
-
-def deliver(env: Environment, table: Target, pages: Iterable[Sequence[Stored]], select: Sequence[str]) -> None:
-    """Print the entities of a table and record the versions of those that were printed whole.
-
-    They are printed and recorded page by page, where the format lets them.
-    """
-    batches = pages if _streams(env.out) else [[each for page in pages for each in page]]
-    for page in batches:
-        rows = [_row(env.out, entities.as_printed(each, select)) for each in page]
-        _show(env.out, rows)
-        env.out.flush()
-        whole = _shows_whole(env.out, rows)
-        if streams.to_stream(sys.stdout).is_kept:
-            _record_reads(env, table, [each for each, is_whole in zip(page, whole, strict=True) if is_whole], select)
-
-
-def _streams(out: Output) -> bool:
-    return out.format not in ("table", "yaml") and out.query is None
-
-
-def _row(out: Output, row: _Row) -> _Row:
-    """Return an entity as this format shows it: for people and as TSV without its types and ETag."""
-    return entities.drop_types(row) if out.query is None and out.format in ("table", "tsv") else row
-
-
-def _show(out: Output, rows: Sequence[_Row]) -> None:
-    """Print entities: JSON as one object per line."""
-    if out.format == "json" and out.query is None:
-        out.json_lines(rows)
-    else:
-        out.show_each(rows)
-
-
-def _shows_whole(out: Output, rows: Sequence[_Row]) -> list[bool]:
-    """Return of each entity whether all of it is printed; --query can choose some and leave them whole."""
-    if out.format == "none":
-        return [False] * len(rows)
-    values = [to_json_form(row) for row in rows]
-    if out.query is not None:
-        found = out.pick(values)
-        printed = {id(each) for each in found} if isinstance(found, list) else {id(found)}
-        return [id(value) in printed for value in values]
-    if out.format == "table":
-        from azguard.cli.output import rendering
-
-        return [rendering.shows_all(values, rendering.of(rows))] * len(rows)
-    return [True] * len(rows)
-
-
-def _record_reads(env: Environment, table: Target, delivered: Iterable[Stored], select: Sequence[str]) -> None:
-    """Record the versions of entities of one table that were just delivered, with all or only some properties."""
-    found = ((entities.find_address(table, each), entities.to_seen_version(each)) for each in delivered)
-    names = ",".join(sorted(set(select))) or None
-    env.cache.record_all(
-        ((Key(table.endpoint, str(address)), seen) for address, seen in found if address is not None),
-        records.add_selection(env.command, names),
-    )
