@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Target
-from azguard.blobs.headers import Rewritten
 from azguard.errors import Changed, NotFound, OutcomeUnknown
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import build_changed, require_version
@@ -19,6 +18,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources import access_policies
 from azguard.resources.access_policies import Policies, PolicyRules, VersionedPolicies, canonicalize
+from azguard.resources.parts import Rewritten
 from azguard.times import http_date
 from azguard.wire.operations.containers import CONTAINER_GET_ACL, CONTAINER_SET_ACL
 from azguard.wire.rows import Condition

@@ -8,14 +8,14 @@ lease keeps other writers out between the read and the write.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Target
 from azguard.blobs import properties, writes
 from azguard.errors import BadRequest, Changed, Gone, NotFound
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import describe_write, quote_etag, require_version
+from azguard.guards.versions import quote_etag, require_version
 from azguard.leases import guard
 from azguard.leases.recorded import LeaseRecords
 from azguard.requests.calls import write_timeouts
@@ -24,6 +24,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.results import Written
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
+from azguard.resources.parts import Rewritten
 from azguard.resources.properties import ContentHeaders
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
@@ -33,23 +34,6 @@ from azguard.wire.rows import Condition
 #: Writes over the version that was read, under these conditions.
 Attempt = Callable[[Any, Conditions], Settled[Any]]
 TIERS = ("Hot", "Cool", "Cold", "Archive", *(f"P{size}" for size in (4, 6, 10, 15, 20, 30, 40, 50, 60, 70, 80)))
-
-
-@dataclass(frozen=True)
-class Rewritten:
-    """A write that left the content as it was."""
-
-    written: Written
-    #: The ETag of the version that it replaced; None if that is not known.
-    before: str | None
-    lineage: str | None
-
-    @classmethod
-    def of(
-        cls, target: Target, guarded_by: str, settled: Settled[Any], before: str | None, lineage: str | None
-    ) -> Self:
-        """Describe a write by the answer to it."""
-        return cls(Written(**describe_write(target, guarded_by, settled)), before, lineage)
 
 
 def rewrite(

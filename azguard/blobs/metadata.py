@@ -14,21 +14,20 @@ from typing import Any
 from azguard.accounts.account import Target
 from azguard.blobs import headers, properties, updates, writes
 from azguard.blobs.content.upload import Settings
-from azguard.blobs.headers import Rewritten
 from azguard.blobs.updates import Commit, LeasableBlob
-from azguard.documents import metadata as rules
 from azguard.documents.metadata import as_json, count_room, from_json
 from azguard.errors import NotFound
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag, require_version
+from azguard.guards.versions import quote_etag
 from azguard.leases.owners import OF_LOCK
 from azguard.leases.recorded import LeaseRecords
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, verdict_from_lineage, with_lineage
+from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, verdict_from_lineage
 from azguard.requests.results import MetadataShown
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources import lifecycles, parts
+from azguard.resources.parts import Rewritten
 from azguard.resources.properties import ContentHeaders
 from azguard.updates.compared import ComparedMetadata, StampedMetadata
 from azguard.updates.resource import CommittedVersion, CurrentVersion
@@ -42,19 +41,7 @@ def get(target: Target, conditions: Conditions, deadline: Deadline) -> tuple[Met
     Source: https://learn.microsoft.com/rest/api/storageservices/get-blob-properties
     """
     with properties.explain_stale_read(target, conditions, deadline):
-        return describe(target, properties.fetch(target, conditions, deadline))
-
-
-def describe(target: Target, found: Any) -> tuple[MetadataShown, str | None]:
-    """Return the metadata among the properties, and the lineage."""
-    stamped = found.metadata or {}
-    read = MetadataShown(
-        address=str(target.address),
-        etag=quote_etag(found.etag),
-        last_modified=found.last_modified,
-        metadata=drop_lineage(stamped),
-    )
-    return read, stamped.get(KEY)
+        return parts.describe(target, properties.fetch(target, conditions, deadline))
 
 
 def replace_all(
@@ -71,7 +58,7 @@ def replace_all(
 
     def attempt(found: Any, under: Conditions) -> Settled[Any]:
         op = fresh_op()
-        stamped = _add_own_keys(metadata, found.metadata or {}, op, found.etag)
+        stamped = parts.stamp(metadata, found.metadata, op, found.etag, OF_LOCK)
         request = WriteRequest[Mapping[str, Any]](
             target=target,
             send=lambda: parts.send_metadata(target, stamped, under, deadline),
@@ -84,16 +71,6 @@ def replace_all(
         return Settled({**settled.answer, "lineage": stamped[KEY]}, settled.attempts, settled.doubts)
 
     return headers.rewrite(target, conditions, records, deadline, attempt)
-
-
-def _add_own_keys(metadata: Mapping[str, str], before: Mapping[str, str], op: str, etag: str) -> Mapping[str, str]:
-    """Return metadata with azguard's own keys of the version that they replace, and with the op in the lineage."""
-    given = {key.lower() for key in metadata}
-    kept = {key: value for key, value in before.items() if key.lower() in OF_LOCK and key.lower() not in given}
-    lineage = Lineage.parse(before.get(KEY)).after(op, etag)
-    stamped = with_lineage({**kept, **metadata}, lineage)
-    rules.check_size(stamped, own=(*kept, KEY))
-    return stamped
 
 
 def _find_outcome(target: Target, op: str, before: Any, stamped: Mapping[str, str], patience: Deadline) -> Finding[Any]:
@@ -117,7 +94,7 @@ def read_container_metadata(
 
     Source: https://learn.microsoft.com/rest/api/storageservices/get-container-properties
     """
-    return describe(target, lifecycles.fetch(target, Conditions(lease_id=conditions.lease_id), deadline))
+    return parts.describe(target, lifecycles.fetch(target, Conditions(lease_id=conditions.lease_id), deadline))
 
 
 def replace_container_metadata(
@@ -130,35 +107,11 @@ def replace_container_metadata(
         OutcomeUnknown: the answer was lost, and the write is not found. It may still arrive.
     Source: https://learn.microsoft.com/rest/api/storageservices/set-container-metadata
     """
-    found = lifecycles.fetch(target, Conditions(lease_id=conditions.lease_id), deadline)
-    is_compared = conditions.expected_etag is not None
-    require_version(target, conditions.expected_etag, quote_etag(found.etag), reason="container_changed")
-    op = fresh_op()
-    stamped = _add_own_keys(wanted, found.metadata or {}, op, found.etag)
-    request = WriteRequest[Mapping[str, Any]](
-        target=target,
-        send=lambda: parts.send_metadata(target, stamped, conditions, deadline),
-        look=lambda patience: find_outcome(target, op, stamped, patience),
-        # Nothing keeps a copy that comes late from undoing what another writes meanwhile.
-        resend=False,
+    before, stamped, settled = parts.replace_compared(
+        target, wanted, conditions, deadline, lambda found: quote_etag(found.etag), OF_LOCK, reason="container_changed"
     )
-    settled = send_until_settled(request, deadline)
-    return Rewritten.of(target, conditions.guard, settled, found.etag if is_compared else None, stamped[KEY])
-
-
-def find_outcome(target: Target, op: str, stamped: Mapping[str, str], patience: Deadline) -> Finding[Any]:
-    """Return whether a write of the metadata is found; that it is not proves nothing, since none depends on a version.
-
-    The emulator and the service tell the lineage of a container in its metadata.
-    """
-    try:
-        found = lifecycles.fetch(target, Conditions(), patience)
-    except NotFound:
-        return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
-    history = Lineage.find(found.metadata)
-    if op not in history:
-        return Finding(Verdict.UNKNOWN)
-    return Finding(Verdict.COMMITTED, lifecycles.find_version(found, stamped))
+    known = None if conditions.expected_etag is None else before
+    return Rewritten.of(target, conditions.guard, settled, known, stamped[KEY])
 
 
 @dataclass(frozen=True)

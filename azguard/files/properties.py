@@ -6,20 +6,19 @@ from typing import Any
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
-from azguard.documents import metadata as rules
 from azguard.files import directories, guarding, writes
 from azguard.files.entries import drop_own
 from azguard.files.guarding import Guarding
 from azguard.files.writes import FileWrite, Held
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag
 from azguard.leases.owners import OF_LOCK, OWNER
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage, fresh_op, with_lineage
+from azguard.requests.lineage import KEY, fresh_op
 from azguard.requests.results import MetadataShown, Written
 from azguard.requests.service_errors import build_unreadable
 from azguard.resources import parts
+from azguard.resources.parts import Rewritten
 from azguard.resources.properties import ContentHeaders
 from azguard.wire import xml
 from azguard.wire.call import call
@@ -123,35 +122,18 @@ def count_bytes(target: Target, conditions: Conditions, deadline: Deadline) -> S
     return ShareStats(str(target.address), int(used))
 
 
-@dataclass(frozen=True)
-class MetadataWritten:
-    """Metadata that were replaced; the content stays."""
-
-    written: Written
-    #: The ETag of the version that they replaced; None if that is not known.
-    before: str | None
-    lineage: str
-
-
 def get_metadata(target: Target, conditions: Conditions, deadline: Deadline) -> tuple[MetadataShown, str | None]:
     """Return the metadata, and the lineage.
 
     Raises:
         NotFound: it is not there.
     """
-    found = writes.fetch(target, conditions.lease_id, deadline)
-    shown = MetadataShown(
-        address=str(target.address),
-        etag=quote_etag(found.etag),
-        last_modified=found.last_modified,
-        metadata=drop_own(found.metadata),
-    )
-    return shown, (found.metadata or {}).get(KEY)
+    return parts.describe(target, writes.fetch(target, conditions.lease_id, deadline), drop_own)
 
 
 def replace_metadata(
     target: Target, wanted: Mapping[str, str], conditions: Conditions, guarding_by: Guarding, deadline: Deadline
-) -> MetadataWritten:
+) -> Rewritten:
     """Replace the metadata.
 
     Raises:
@@ -174,14 +156,10 @@ def replace_metadata(
 
 def _replace_file_metadata(
     target: Target, wanted: Mapping[str, str], conditions: Conditions, found: Any, held: Held | None, deadline: Deadline
-) -> MetadataWritten:
+) -> Rewritten:
     op = fresh_op()
-    before: Mapping[str, str] = found.metadata or {}
     own = [key for key in OF_LOCK if held is None or not held.has_note or key != OWNER]
-    given = {key.lower() for key in wanted}
-    kept = {key: value for key, value in before.items() if key.lower() in own and key.lower() not in given}
-    stamped = with_lineage({**kept, **wanted}, Lineage.find(before).after(op, found.etag))
-    rules.check_size(stamped, own=(*kept, KEY))
+    stamped = parts.stamp(wanted, found.metadata, op, found.etag, own)
     write = FileWrite(
         target=target,
         conditions=conditions,
@@ -190,4 +168,4 @@ def _replace_file_metadata(
         op=op,
     )
     written = writes.send(write, held, deadline)
-    return MetadataWritten(written, conditions.expected_etag, stamped[KEY])
+    return Rewritten(written, conditions.expected_etag, stamped[KEY])

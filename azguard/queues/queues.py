@@ -15,15 +15,11 @@ from typing import ClassVar
 from azguard import columns
 from azguard.accounts.account import Account, Target
 from azguard.address import Kind
-from azguard.documents import metadata as rules
-from azguard.errors import Forbidden, NotFound
+from azguard.errors import Forbidden
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import require_version
-from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage
+from azguard.requests.lineage import drop_lineage
 from azguard.requests.results import MetadataShown, Written, without_time
-from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
 from azguard.resources import lifecycles, parts
 from azguard.resources.access_policies import PolicyRules, UnversionedPolicies
 from azguard.resources.existence import Contents
@@ -117,22 +113,16 @@ def replace_metadata(target: Target, wanted: Mapping[str, str], conditions: Cond
         OutcomeUnknown: the answer was lost, and the write is not found. It may still arrive.
     Source: https://learn.microsoft.com/rest/api/storageservices/set-queue-metadata
     """
-    before = _fetch_metadata(target, deadline)
-    current = _compute_etag(before)
-    what = f"the metadata of {target}"
-    require_version(target, conditions.expected_etag, current, reason="metadata_changed", what=what)
-    op = fresh_op()
-    stamped = with_lineage(wanted, Lineage.find(before).after(op, current))
-    rules.check_size(stamped, own=(KEY,))
-    request = WriteRequest[object](
-        target=target,
-        send=lambda: parts.send_metadata(target, stamped, Conditions(), deadline),
-        look=lambda patience: _find_metadata_outcome(target, op, patience),
-        # Nothing keeps a copy that comes late from undoing what another writes meanwhile.
-        resend=False,
+    done = parts.replace_compared(
+        target,
+        wanted,
+        conditions,
+        deadline,
+        lambda found: _compute_etag(found.metadata),
+        reason="metadata_changed",
+        what=f"the metadata of {target}",
     )
-    settled = send_until_settled(request, deadline)
-    return without_time(target, conditions.guard, settled.attempts, _compute_etag(stamped))
+    return without_time(target, conditions.guard, done.settled.attempts, _compute_etag(done.stamped))
 
 
 def _fetch_metadata(target: Target, deadline: Deadline) -> dict[str, str]:
@@ -143,15 +133,6 @@ def _compute_etag(stamped: Mapping[str, str]) -> str:
     """Return the ETag that azguard makes of metadata with its own entry: no two writes of azguard have the same one."""
     canonical = sorted((name.lower(), value) for name, value in stamped.items())
     return f'"metadata-{hashlib.sha256(json.dumps(canonical).encode()).hexdigest()[:32]}"'
-
-
-def _find_metadata_outcome(target: Target, op: str, patience: Deadline) -> Finding[object]:
-    """Return whether a write of the metadata is found. That it is not proves nothing: it depends on no version."""
-    try:
-        found = _fetch_metadata(target, patience)
-    except NotFound:
-        return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
-    return Finding(Verdict.COMMITTED if op in Lineage.parse(found.get(KEY)) else Verdict.UNKNOWN)
 
 
 @dataclass(frozen=True)
