@@ -6,7 +6,7 @@ from azguard.address import Kind
 from azguard.blobs import containers, listing
 from azguard.cli.context import Environment
 from azguard.cli.options import common, resources
-from azguard.cli.options.resources import Noun, declare_exists, declare_list
+from azguard.cli.options.resources import Noun, declare_exists, declare_list, declare_show
 from azguard.cli.options.types import choice
 from azguard.cli.parsing.rows import option
 from azguard.cli.parsing.tree import Group
@@ -62,18 +62,7 @@ def create(
     resources.create(env, target, if_exists, metadata, public_access=access)
 
 
-@app.command(spec=common.operation(CONTAINER_GET_PROPERTIES))
-def show(env: Environment, container: common.Container) -> None:
-    """Show a container's properties and metadata.
-
-    Examples:
-        azguard container show site
-        azguard container show site --query etag -o tsv
-    """
-    target = env.locate(container, Kind.CONTAINER)
-    env.out.show(containers.show(target, env.conditions(target), env.deadline))
-
-
+declare_show(app, _CONTAINER, CONTAINER_GET_PROPERTIES, containers.show, topic="")
 declare_exists(app, _CONTAINER, CONTAINER_GET_PROPERTIES, containers.show)
 declare_list(app, _CONTAINER, common.remote("List Containers honours no conditions"), containers.list_containers)
 

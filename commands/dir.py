@@ -8,7 +8,7 @@ from azguard.cli.context import Environment
 from azguard.cli.input import addresses
 from azguard.cli.options import common, resources
 from azguard.cli.options.content_headers import SOME_SMB_PROPERTY, SmbPropertyOptions
-from azguard.cli.options.resources import Noun, declare_exists
+from azguard.cli.options.resources import Noun, declare_exists, declare_show
 from azguard.cli.parsing.rows import argument
 from azguard.cli.parsing.tree import Group
 from azguard.files import directories, entries
@@ -49,20 +49,7 @@ def create(
     resources.create(env, target, if_exists, metadata)
 
 
-@app.command(spec=common.operation(DIRECTORY_GET_PROPERTIES))
-def show(env: Environment, directory: addresses.Directory) -> None:
-    """Show a directory's properties and metadata.
-
-    Examples:
-        azguard dir show team/reports
-        azguard dir show team/reports --query etag -o tsv
-
-    Topics: files
-    """
-    target = env.locate(directory, Kind.DIR)
-    env.out.show(directories.show(target, env.conditions(target), env.deadline))
-
-
+declare_show(app, _DIRECTORY, DIRECTORY_GET_PROPERTIES, directories.show)
 declare_exists(app, _DIRECTORY, DIRECTORY_GET_PROPERTIES, directories.show)
 
 

@@ -6,7 +6,7 @@ from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.cli.input import addresses
 from azguard.cli.options import common, resources
-from azguard.cli.options.resources import Noun, declare_exists
+from azguard.cli.options.resources import Noun, declare_exists, declare_show
 from azguard.cli.options.types import choice, whole
 from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group
@@ -59,20 +59,7 @@ def create(
     resources.create(env, target, if_exists, metadata, quota=quota, access_tier=access_tier)
 
 
-@app.command(spec=common.operation(SHARE_GET_PROPERTIES))
-def show(env: Environment, share: addresses.Share) -> None:
-    """Show a share's properties and metadata.
-
-    Examples:
-        azguard share show team
-        azguard share show team --query quota -o tsv
-
-    Topics: files
-    """
-    target = env.locate(share, Kind.SHARE)
-    env.out.show(shares.show(target, env.conditions(target), env.deadline))
-
-
+declare_show(app, _SHARE, SHARE_GET_PROPERTIES, shares.show, "quota")
 declare_exists(app, _SHARE, SHARE_GET_PROPERTIES, shares.show)
 
 

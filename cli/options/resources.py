@@ -88,6 +88,26 @@ class Noun:
         app.command(command, spec=spec, text=text)(callback)
 
 
+def declare_show(
+    app: Group, noun: Noun, operation: Operation, look: Look, field: str = "etag", topic: str | None = None
+) -> None:
+    """Declare the command that shows one; ``field`` is in its examples, ``topic`` is its topic, by default the noun's."""
+
+    def run(env: Environment, target: Target) -> None:
+        env.out.show(look(target, env.conditions(target), env.deadline))
+
+    line, topics = f"azguard {noun.word} show {noun.example}", noun.topic if topic is None else topic
+    text = f"""Show a {noun.called}'s properties and metadata.
+
+    Examples:
+        {line}
+        {line} --query {field} -o tsv
+
+    {f"Topics: {topics}" if topics else ""}
+    """
+    noun.declare(app, "show", common.operation(operation), text, run)
+
+
 def declare_exists(app: Group, noun: Noun, operation: Operation, look: Look, remark: str = "") -> None:
     """Declare the command that tells by its exit status whether there is one; ``remark`` stands in its summary."""
 

@@ -16,7 +16,7 @@ from azguard.cli.options.content_headers import (
     HeaderOptions,
     SmbPropertyOptions,
 )
-from azguard.cli.options.resources import Noun, declare_exists
+from azguard.cli.options.resources import Noun, declare_exists, declare_show
 from azguard.cli.options.trees import FileTreeDeleteOptions
 from azguard.cli.options.types import DURATION
 from azguard.cli.options.types import size as size_type
@@ -53,20 +53,7 @@ class FilePropertyOptions(HeaderOptions):
     )
 
 
-@app.command(spec=common.operation(FILE_GET_PROPERTIES))
-def show(env: Environment, file: addresses.File) -> None:
-    """Show a file's properties and metadata.
-
-    Examples:
-        azguard file show team/plan.txt
-        azguard file show team/plan.txt --query content_length -o tsv
-
-    Topics: files
-    """
-    target = env.locate(file, Kind.FILE)
-    env.out.show(files.show(target, env.conditions(target), env.deadline))
-
-
+declare_show(app, _FILE, FILE_GET_PROPERTIES, files.show, "content_length")
 declare_exists(app, _FILE, FILE_GET_PROPERTIES, files.show, " Where its share does not exist, an error says so (44).")
 
 
