@@ -91,7 +91,7 @@ class Noun:
 def declare_show(
     app: Group, noun: Noun, operation: Operation, look: Look, field: str = "etag", topic: str | None = None
 ) -> None:
-    """Declare the command that shows one; ``field`` is in its examples, ``topic`` is its topic, by default the noun's."""
+    """Declare the command that shows one; ``field`` is in its examples, ``topic`` its topic, by default the noun's."""
 
     def run(env: Environment, target: Target) -> None:
         env.out.show(look(target, env.conditions(target), env.deadline))
