@@ -1,12 +1,14 @@
-"""Exported records: checked whole before the first is taken in."""
+"""The records of the cache: exported ones are checked whole before the first is taken in."""
 
 import json
+import re
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from azguard.cache import copies
+from azguard.cache import copies, records
 from azguard.cache.etag_cache import EtagCache
 from azguard.errors import UsageError
 from tests.support.caches import ACCOUNT, CONFIG, OTHER, Clock, etag_of, never
@@ -146,3 +148,25 @@ def test_more_records_than_one_transaction_takes_are_loaded(tmp_path: Path) -> N
     cache = opened(tmp_path, Clock())
     assert cache.import_records({**GOOD, "address": f"blob:site/{number}"} for number in range(4500)) == 4500
     assert len({entry.address for entry in cache.list_entries()}) == 4500
+
+
+SOON = datetime(2026, 11, 22, 4, 0, 30, tzinfo=UTC)
+
+
+def test_until_when_a_message_is_hidden_is_kept_behind_the_command() -> None:
+    command = records.add_hidden_until("message get", SOON)
+    assert (command.startswith("message get"), records.find_hidden_until(command)) == (True, SOON)
+
+
+@cases(
+    "command", ["message get", "", records.add_hidden_until("message get", None), "message get, hidden until then",
+                "message get, hidden until 2026-11-22T04:00:30"],
+)  # fmt: skip
+def test_what_names_no_moment_tells_none(command: str) -> None:
+    assert records.find_hidden_until(command) is None
+
+
+def test_no_placeholder_has_a_number_of_which_python_3_12_warns() -> None:
+    found = {path.name: path.read_text(encoding="utf-8") for path in Path(records.__file__).parent.glob("*.py")}
+    assert len(found) > 5
+    assert [name for name, text in found.items() if re.search(r"\?\d", text)] == []

@@ -1,7 +1,8 @@
-"""The record of a lock's holder, written under its lease."""
+"""The record of a lock's holder, and the order in which one run acquires its locks."""
 
 import pytest
 
+from azguard.accounts import account
 from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.errors import Changed
@@ -10,6 +11,7 @@ from azguard.leases.owner_records import Version
 from azguard.leases.owners import Owner
 from azguard.locks import lock_blobs
 from azguard.locks.lock_blobs import LockRequest
+from azguard.locks.run import list_in_order
 from azguard.updates.plan import choose_op
 from tests.support.fake_resource import TARGET, Clock
 
@@ -34,3 +36,10 @@ def test_a_record_that_is_never_the_version_just_read_is_given_up_in_time(monkey
     with pytest.raises(Changed):
         lock_blobs.write_owner_and_fence(LockRequest(TARGET), TARGET, "id", owner, None, clock.deadline(5))
     assert clock() == 1005
+
+
+def test_locks_of_one_name_in_two_accounts_are_two() -> None:
+    accounts = [account.emulator({"blob": port}) for port in (1, 2)]
+    a1, a2 = (LockRequest(Target(each, Address(Kind.BLOB, ("locks", "a")))) for each in accounts)
+    b1, b2 = (LockRequest(Target(each, Address(Kind.BLOB, ("locks", "b")))) for each in accounts)
+    assert list_in_order([b2, a2, b1, a1, a2]) == [a1, a2, b1, b2]

@@ -1,12 +1,13 @@
-"""Names on the disk: what is known of each, and which are marked."""
+"""Names on the disk, and the patterns that mean some of them."""
 
 from datetime import UTC, datetime
 
 import pytest
 
-from azguard.errors import ConfigError
+from azguard.errors import ConfigError, UsageError
 from azguard.resources.tree_store import ListedItem
-from azguard.trees.names import NameIndex
+from azguard.trees.names import NameIndex, Patterns, check_pattern
+from tests.support.cases import cases
 
 MOMENT = datetime(2026, 11, 21, 10, tzinfo=UTC)
 
@@ -52,3 +53,34 @@ def test_a_full_disk_for_temporary_files_is_no_fault_of_azguard() -> None:
     with pytest.raises(ConfigError, match="database or disk is full") as full:
         found.add_all(ListedItem(str(number), None, None, 3, "x" * 1000) for number in range(20))
     assert full.value.reason == "temporary_folder_fails"
+
+
+NAMES = ("index.html", "css/a.css", "css/a.map", "drafts/x.html", "a/drafts/y.html")
+
+
+def selected(include: tuple[str, ...], exclude: tuple[str, ...]) -> list[str]:
+    found = Patterns(include, exclude)
+    return [name for name in NAMES if found.selects(name)]
+
+
+@cases(
+    ("include", "exclude", "left"),
+    [
+        ((), (), list(NAMES)),
+        (("*.html",), (), ["index.html", "drafts/x.html", "a/drafts/y.html"]),
+        ((), ("drafts/",), ["index.html", "css/a.css", "css/a.map"]),
+        ((), ("/drafts/",), ["index.html", "css/a.css", "css/a.map", "a/drafts/y.html"]),
+        (("css/", "index.html"), ("*.map",), ["index.html", "css/a.css"]),
+        (("nothing",), (), []),
+    ],
+)
+def test_what_is_included_less_what_is_excluded(
+    include: tuple[str, ...], exclude: tuple[str, ...], left: list[str]
+) -> None:
+    assert selected(include, exclude) == left
+
+
+@cases("pattern", ["", " ", "!*.css", "#*", "./a", "../a", "a\\"])
+def test_what_is_no_pattern_is_refused(pattern: str) -> None:
+    with pytest.raises(UsageError):
+        check_pattern(pattern, "exclude")

@@ -1,15 +1,27 @@
-"""The phases of a run: what a failure, and an interruption, leaves undone."""
+"""The phases of a run: what a failure, an interruption or an outage leaves undone."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import pytest
 
-from azguard.errors import AzguardError, Changed, Forbidden, GaveUp, Partial, Unavailable
+from azguard.errors import AzguardError, Changed, Forbidden, GaveUp, OutcomeUnknown, Partial, Unavailable, UsageError
 from azguard.requests import pool
 from azguard.requests.deadline import Deadline
-from azguard.requests.pool import Done, conclude
-from azguard.trees.runs import Control, Headway, Outage, Reached, TreeItem, TreeSummary, after, pass_over, run_phases
+from azguard.requests.pool import FAILED, UNKNOWN, Done, conclude
+from azguard.trees.runs import (
+    CREATED,
+    UNCHANGED,
+    Control,
+    Headway,
+    Outage,
+    Reached,
+    TreeItem,
+    TreeSummary,
+    after,
+    pass_over,
+    run_phases,
+)
 from tests.support.cases import cases
 
 
@@ -175,3 +187,36 @@ def test_nothing_is_counted_once_the_run_is_over_or_where_it_cannot_be() -> None
 def test_a_file_that_was_passed_over_fails_only_with_an_error() -> None:
     assert pass_over("blob:site/a", "a", "it is a symbolic link").run().outcome == "skipped"
     assert pass_over("blob:site/a", "a", "", Changed("no")).run().outcome == "failed"
+
+
+LOST = Done("a", FAILED, Unavailable("it does not answer"))
+ANSWERED = Done("a", FAILED, Changed("it changed", http_status=412))
+
+
+def unknown(cause: AzguardError) -> Done:
+    """Return the end of a write that was sent, and whose look failed for a reason."""
+    error = OutcomeUnknown("it was sent")
+    error.__cause__ = cause
+    return Done("a", UNKNOWN, error.but(address="a"))
+
+
+@cases(
+    ("ends", "is_certain"),
+    [
+        ([LOST, LOST], False),
+        ([LOST, LOST, LOST], True),
+        ([LOST, unknown(Unavailable("no answer")), LOST], True),
+        ([LOST, LOST, unknown(Changed("another version")), LOST], True),
+        ([LOST, LOST, Done("a", CREATED), LOST, LOST], False),
+        ([LOST, LOST, ANSWERED, LOST], False),
+        ([LOST, LOST, Done("a", UNCHANGED), Done("a", FAILED, UsageError("cannot be read")), LOST], True),
+        ([LOST, LOST, LOST, Done("a", CREATED)], True),
+    ],
+)
+def test_only_files_that_the_service_did_not_answer_in_a_row_prove_that_it_is_gone(
+    ends: list[Done], is_certain: bool
+) -> None:
+    outage = Outage(3)
+    for each in ends:
+        outage.note(each)
+    assert outage.is_certain is is_certain

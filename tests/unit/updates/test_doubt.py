@@ -1,14 +1,14 @@
-"""A lost answer: the lineage or the kept versions tell whether the write was applied."""
+"""A lost answer, and an op that is asked about later: what the lineage or the kept versions tell."""
 
 import pytest
 
-from azguard.errors import AzguardError, TransformFailed
+from azguard.errors import AzguardError, NotFound, TransformFailed
 from azguard.requests.commits import Verdict
 from azguard.requests.lineage import Lineage, new_op
-from azguard.updates.doubt import judge_by_versions
+from azguard.updates.doubt import find_status, judge_by_versions
 from azguard.updates.resource import KeptVersion
 from tests.support.cases import cases
-from tests.support.fake_resource import Fault, shown
+from tests.support.fake_resource import FakeResource, Fault, Store, forever, shown
 from tests.support.update_case import OP, OTHER, Case, others_update, plus_one, stored
 
 
@@ -172,3 +172,39 @@ def test_a_transform_that_fails_after_a_doubt_leaves_nothing_that_can_land() -> 
 
     case = Case(store, (Fault.LATE, Fault.LATE), {3: others_update(store)})
     assert (case.outcome(fails_later), case.truth()) == ("transform_failed", (b"2", 0))
+
+
+def asked(store: Store) -> str:
+    return find_status(FakeResource(store, forever([Fault.NONE])), OP, store.clock.deadline()).outcome
+
+
+def test_an_op_in_the_lineage_is_committed() -> None:
+    store = stored()
+    Case(store).end()
+    others_update(store)()
+    assert asked(store) == "committed"
+
+
+def test_an_op_that_is_not_in_the_whole_history_is_not_committed() -> None:
+    store = Store()
+    store.put(None, b"1", OTHER, str(Lineage().after(OTHER, None)), None)
+    assert asked(store) == "not_committed"
+
+
+def test_an_op_is_unknown_where_the_history_has_no_beginning() -> None:
+    assert asked(stored()) == "unknown"
+
+
+def test_an_op_is_found_among_the_kept_versions() -> None:
+    store = stored(keeps_versions=True)
+    Case(store).end()
+    store.foreign_write()
+    assert asked(store) == "committed"
+    store.delete()
+    assert asked(store) == "committed"
+
+
+def test_of_an_op_on_what_is_not_there_nothing_is_claimed() -> None:
+    with pytest.raises(NotFound) as caught:
+        asked(Store())
+    assert caught.value.http_status == 404

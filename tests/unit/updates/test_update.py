@@ -1,14 +1,18 @@
-"""An update: what it sends, what it answers, and what it leaves as it is."""
+"""An update: what it sends and when, what it answers, and what it leaves as it is, interrupted or under a fence."""
 
 from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from azguard.errors import NotFound
-from azguard.updates.plan import UpdatePlan, UpdateResult
-from azguard.updates.resource import CommittedVersion
-from azguard.updates.update import Preview, preview
-from tests.support.fake_resource import Store
+from azguard.errors import AzguardError, Changed, Locked, LockLost, NotFound
+from azguard.requests.deadline import Deadline
+from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
+from azguard.updates.resource import CommittedVersion, CurrentVersion
+from azguard.updates.update import Preview, preview, update
+from tests.support.cases import cases
+from tests.support.fake_resource import Fault, Refusal, Store
 from tests.support.update_case import OP, OTHER, Case, others_update, plus_one, stored
 
 
@@ -133,3 +137,171 @@ def test_a_preview_of_a_create_starts_from_its_content() -> None:
     case = Case(Store())
     found = preview(case.resource, UpdatePlan(plus_one, OP, create=b"7"), case.store.clock.deadline())
     assert found == Preview(None, None, b"8")
+
+
+def hindered(case: Case, error: AzguardError) -> Case:
+    """Let the first preparation of the case fail, such as that of blocks that are sent before their list."""
+    ready, errors = case.resource.prepare, [error]
+
+    def prepare(*given: Any) -> Any:
+        if errors:
+            raise errors.pop()
+        return ready(*given)
+
+    case.resource.prepare = prepare  # type: ignore[assignment,method-assign]  # of this case alone
+    return case
+
+
+def test_blocks_that_another_commit_discarded_are_sent_again_after_a_conflict() -> None:
+    case = hindered(Case(stored()), Changed("discarded"))
+    ended = case.end()
+    assert (ended.outcome, ended.conflicts, case.truth()) == ("committed", 1, (b"2", 1))
+    assert case.resource.requests == ["read", "read", "put"]
+
+
+def counted(case: Case, *refusals: Refusal) -> list[CurrentVersion]:
+    """Let the first commits of the case be refused, and return the list of the versions that were prepared for."""
+    ready, prepared, errors = case.resource.prepare, [], list(refusals)
+
+    def prepare(state: CurrentVersion, *given: Any) -> Any:
+        prepared.append(state)
+        commit = ready(state, *given)
+
+        def refused(lease_id: str | None) -> CommittedVersion:
+            if errors:
+                raise errors.pop()
+            return commit(lease_id)
+
+        return refused
+
+    case.resource.prepare = prepare  # type: ignore[assignment,method-assign]  # of this case alone
+    return prepared
+
+
+@cases(
+    "refusal",
+    [Refusal(400, "InvalidBlockList"), Refusal(412, "ConditionNotMet"), Refusal(412, "LeaseIdMissing")],
+    ids=lambda refusal: refusal.error_code,
+)
+def test_after_a_refusal_all_is_prepared_again_though_the_version_is_the_same(refusal: Refusal) -> None:
+    case = Case(stored())
+    prepared = counted(case, refusal)
+    assert (case.outcome(), [state.etag for state in prepared]) == (("committed", '"E2"'), ['"E1"', '"E1"'])
+
+
+@cases("fault", [Fault.RESET, Fault.BUSY, Fault.REFUSED])
+def test_after_no_answer_what_was_prepared_is_sent_again(fault: Fault) -> None:
+    case = Case(stored(), (fault,))
+    prepared = counted(case)
+    assert (case.outcome(), len(prepared)) == (("committed", '"E2"'), 1)
+
+
+def test_a_lease_met_by_blocks_is_waited_for_and_is_no_conflict() -> None:
+    case = hindered(Case(stored()), Locked("leased"))
+    ended = case.end()
+    assert (ended.outcome, ended.conflicts, case.truth()) == ("committed", 0, (b"2", 1))
+    assert [name for name in case.resource.requests if name != "head"] == ["read", "read", "put"]
+
+
+def test_a_blob_deleted_under_its_blocks_is_read_again() -> None:
+    store = stored()
+    case = hindered(Case(store), NotFound("gone"))
+    assert (case.outcome(), case.resource.requests) == (("committed", '"E2"'), ["read", "read", "put"])
+    assert any("was deleted" in line for line in case.told)
+
+
+def test_where_nothing_can_be_created_the_update_ends_at_once() -> None:
+    case = hindered(Case(Store()), NotFound("no container"))
+    assert (case.outcome(create=b"1"), case.resource.requests) == ("not_found", ["read"])
+
+
+def test_ctrl_c_in_flight_is_settled_before_leaving() -> None:
+    case = Case(stored(), (Fault.CTRL_C,))
+    ended = case.end()
+    assert (ended.outcome, ended.attempts, ended.committed.etag, case.truth()) == ("committed", 1, '"E2"', (b"2", 1))
+
+
+def test_ctrl_c_before_a_write_applies_nothing() -> None:
+    def press() -> None:
+        raise KeyboardInterrupt
+
+    case = Case(stored(), others={1: press})
+    assert (case.outcome(), case.truth()) == ("interrupted", (b"1", 0))
+
+
+def test_ctrl_c_with_a_write_in_doubt_is_said_only_after_a_fence() -> None:
+    def press() -> None:
+        raise KeyboardInterrupt
+
+    case = Case(stored(), (Fault.LATE,), {3: press})
+    assert (case.outcome(), case.truth()) == ("interrupted", (b"1", 0))
+
+
+def test_ctrl_c_under_our_own_lease_does_not_hide_a_first_copy() -> None:
+    def press() -> None:
+        raise KeyboardInterrupt
+
+    case = Case(stored(), (Fault.NONE, Fault.REPLAYED), {4: press})
+    assert case.outcome(guard_by_lease=True, stamps=False) == ("committed", '"E2"')
+
+
+def test_ctrl_c_while_giving_up_still_settles() -> None:
+    def press() -> None:
+        raise KeyboardInterrupt
+
+    case = Case(stored(), (Fault.LATE,), {4: press})
+    assert (case.outcome(max_attempts=1), case.truth()) == ("interrupted", (b"1", 0))
+
+
+def test_a_second_ctrl_c_leaves_at_once_and_says_unknown() -> None:
+    def press() -> None:
+        raise KeyboardInterrupt
+
+    case = Case(stored(), (Fault.CTRL_C,), {3: press})
+    assert (case.outcome(), case.truth()) == ("unknown", (b"2", 1))
+
+
+def test_ctrl_c_after_the_commit_does_not_hide_it() -> None:
+    case = Case(stored())
+
+    def told(text: str) -> None:
+        if "committed" in text:
+            raise KeyboardInterrupt
+
+    tools = UpdateHooks(tell=told)
+    ended = update(case.resource, UpdatePlan(plus_one, OP), case.store.clock.deadline(), tools)
+    assert (ended.outcome, case.truth()) == ("committed", (b"2", 1))
+
+
+def test_ctrl_c_during_the_release_does_not_hide_the_commit() -> None:
+    case = Case(stored(), (Fault.NONE, Fault.NONE, Fault.CTRL_C))
+    assert case.outcome(guard_by_lease=True) == ("committed", '"E2"')
+
+
+def under(case: Case, fence: int | None) -> Case:
+    """Let every version of the case have been written by the holder of this fence."""
+    plain = case.resource.read
+
+    def read(deadline: Deadline) -> CurrentVersion:
+        return replace(plain(deadline), fence=fence)
+
+    case.resource.read = read  # type: ignore[method-assign]  # of this case alone
+    return case
+
+
+@cases("found", [None, 5, 7])
+def test_a_holder_writes_over_what_no_later_holder_wrote(found: int | None) -> None:
+    case = under(Case(stored()), found)
+    ended = case.end(fence=7)
+    assert (ended.outcome, ended.guard, case.truth()) == ("committed", "fence", (b"2", 1))
+
+
+def test_a_holder_never_writes_over_what_a_later_holder_wrote() -> None:
+    case = under(Case(stored()), 8)
+    assert (case.outcome(fence=7), case.resource.requests) == ("lock_lost", ["read"])
+    with pytest.raises(LockLost):
+        preview(case.resource, UpdatePlan(plus_one, OP, fence=7), case.store.clock.deadline())
+
+
+def test_who_holds_no_lock_is_not_kept_out_by_a_fence() -> None:
+    assert under(Case(stored()), 8).outcome() == ("committed", '"E2"')

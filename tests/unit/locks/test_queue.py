@@ -1,8 +1,9 @@
-"""The queue of a lock in a simulation: the order of service, under kills, lost and late answers, with mutants."""
+"""The queue of a lock in a simulation, under kills, lost and late answers, with mutants; and one look at it."""
 
 import itertools
 import random
 from collections.abc import Callable, Iterator, Mapping
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -10,8 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from azguard.accounts.account import Target
+from azguard.address import Address, Kind
+from azguard.leases import state as lease_state
+from azguard.leases.owners import READER, TICKET
+from azguard.leases.state import LeaseState
 from azguard.locks import queue, waiter
+from azguard.locks.queue import QueueLook
+from azguard.requests.deadline import Deadline
 from tests.support import thorough
+from tests.support.listed_account import ListedAccount, item
 from tests.support.simulated_locks import TERM, Contender, Simulation, Storm
 
 CALM = Storm()
@@ -209,8 +218,6 @@ MUTANTS: Mapping[str, Any] = {
     "one whose turn has just come is left no time": patch.object(
         waiter.QueuePlace, "_is_gone", lambda self, before: False),
 }  # fmt: skip
-
-
 # The story that tells each mutant apart; by default, one of all that can happen.
 STORIES: Mapping[str, Callable[[int], Simulation]] = {
     "a free lock is left to those who do not ask": lambda seed: queue_behind_the_mute(str(seed)),
@@ -243,3 +250,43 @@ def _is_caught(story: Callable[[int], Simulation], seed: int) -> bool:
         return bool(violations(story(seed), CALM))
     except AssertionError:
         return True
+
+
+LOCK = Address(Kind.BLOB, ("locks", "deploy"))
+OWN = item("deploy", metadata={"azguardfence": "7"})
+NAMED = (
+    item("deploy!0000000002", metadata={TICKET: "two"}),
+    item("deploy!0000000010", metadata={TICKET: "ten"}),
+    item("deploy!reader-1", "leased", metadata={READER: "1"}),
+)
+# In an account with a hierarchical namespace what is in a folder comes before it; and a space comes before the mark.
+OTHERS = (item("deploy/x"), item("deploy 2"), item("deploy-2", "leased"))
+
+
+def look(*items: Any) -> QueueLook:
+    return queue.look(Target(ListedAccount({"locks": items}).account, LOCK), Deadline(1))
+
+
+def describe(seen: QueueLook) -> tuple[bool, list[int], int]:
+    return seen.lock is not None, [each.number for each in seen.tickets], len(seen.readers)
+
+
+def test_the_order_of_the_listing_does_not_matter() -> None:
+    assert {str(describe(look(*order))) for order in itertools.permutations((OWN, *NAMED[:2], *OTHERS))} == {
+        str((True, [2, 10], 0))
+    }
+
+
+@pytest.mark.parametrize("has_lock", [True, False])
+def test_what_stands_behind_a_full_page_is_found(monkeypatch: pytest.MonkeyPatch, *, has_lock: bool) -> None:
+    asked: list[str] = []
+
+    def look_at(target: Target, _: Deadline) -> LeaseState:
+        asked.append(str(target.address))
+        return SimpleNamespace(answered_at=None, metadata={})  # type: ignore[return-value]  # it is not looked at
+
+    monkeypatch.setattr(lease_state, "look", look_at)
+    crowd = [item(f"deploy/{number:03}") for number in range(120)]
+    before = [OWN] if has_lock else []
+    assert describe(look(*before, *crowd, *NAMED)) == (True, [2, 10], 1)
+    assert asked == ([] if has_lock else ["blob:locks/deploy"])

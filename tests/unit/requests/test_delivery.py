@@ -1,5 +1,6 @@
-"""Parts that jobs divide among themselves: never more than there are, and no job waits for good."""
+"""Parts that jobs divide among themselves, and memory that is given back at once."""
 
+import ctypes
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from queue import SimpleQueue
@@ -7,7 +8,7 @@ from threading import Lock
 
 import pytest
 
-from azguard.requests.delivery import Shares
+from azguard.requests.delivery import Shares, return_large_blocks
 from tests.support.cases import cases
 
 
@@ -62,3 +63,27 @@ def test_many_jobs_never_have_more_than_there_is_and_all_end() -> None:
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(work, [1, 9, 3, 2, 7, 5, 1, 1] * 50))
     assert (held[0], most[0] <= 7) == (0, True)
+
+
+class Library:
+    """Stands in for the C library, and keeps what it is asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, int]] = []
+
+    def mallopt(self, what: int, value: int) -> int:
+        self.asked.append((what, value))
+        return 1
+
+
+def test_blocks_of_a_megabyte_are_returned_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = Library()
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: library)
+    return_large_blocks()
+    assert library.asked == [(-3, 1024 * 1024)]
+
+
+@pytest.mark.parametrize("library", [object(), None])
+def test_a_library_that_cannot_is_left_alone(monkeypatch: pytest.MonkeyPatch, library: object) -> None:
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: library)
+    return_large_blocks()

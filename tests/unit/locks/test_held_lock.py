@@ -1,4 +1,4 @@
-"""Whether a lock that is not held any more was released by its id, or lost."""
+"""What the answer to a renewal says of a lock, and whether a lock was released by its id, or lost."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -6,10 +6,12 @@ from datetime import UTC, datetime
 from azguard.leases.owners import FENCE, OWNER, Owner
 from azguard.leases.state import LeaseState
 from azguard.locks import held_lock
+from azguard.locks.held_lock import _is_definite
+from azguard.wire.failures import Broken, BrokenAnswer
 from tests.support.cases import cases
+from tests.support.fake_resource import Refusal
 
 FREE = LeaseState("blob:a/b", "available", "unlocked", None, "0x1", datetime.now(UTC), {FENCE: "1"})
-
 OWNER_RECORD = Owner("me", "here", 1, "sh", None).tie_to_lease("id", 60)
 HELD, ENDED = ({FENCE: "1", OWNER: each.as_metadata()} for each in (OWNER_RECORD, OWNER_RECORD.end()))
 
@@ -30,3 +32,20 @@ HELD, ENDED = ({FENCE: "1", OWNER: each.as_metadata()} for each in (OWNER_RECORD
 )
 def test_only_what_the_holder_left_itself_was_released(found: LeaseState, version: str | None, expected: bool) -> None:
     assert held_lock.was_released(found, 1, version) is expected
+
+
+@cases(
+    ("answer", "is_lost"),
+    [
+        (Refusal(409, "LeaseIdMismatchWithLeaseOperation"), True),
+        (Refusal(409, "LeaseIsBrokenAndCannotBeRenewed"), True),
+        (Refusal(412, "LeaseLost"), True),
+        (Refusal(404, "BlobNotFound"), True),
+        (Refusal(403, "AuthenticationFailed"), False),
+        (Refusal(412, "ConditionNotMet"), False),
+        (Refusal(503, "ServerBusy"), False),
+        (BrokenAnswer(Broken.TIMED_OUT), False),
+    ],
+)
+def test_a_lock_is_lost_only_if_the_service_says_that_its_lease_is_not_held(answer: Exception, is_lost: bool) -> None:
+    assert _is_definite(answer) is is_lost
