@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from azguard.address import Kind
 from azguard.blobs import containers, listing
 from azguard.cli.context import Environment
+from azguard.cli.input import parts
 from azguard.cli.options import common, resources
 from azguard.cli.options.resources import Noun, declare_exists, declare_list, declare_show
 from azguard.cli.options.types import choice
@@ -126,7 +127,7 @@ def set_metadata(
     from azguard.blobs.metadata import replace_container_metadata
 
     target = env.locate(container, Kind.CONTAINER)
-    wanted, seen = resources.read_metadata(metadata, file)
+    wanted, seen = parts.read_metadata(metadata, file)
     done = replace_container_metadata(target, wanted, env.conditions(target, seen), env.deadline)
     resources.record_replaced(env, target, Part.METADATA, done)
 
@@ -161,6 +162,6 @@ def set_policies(
 
     target = env.locate(container, Kind.CONTAINER)
     stays = file is None and public_access is not None
-    policies, seen = (None, None) if stays else resources.read_policies(file, RULES)
+    policies, seen = (None, None) if stays else parts.read_policies(file, RULES)
     done = replace(target, policies, public_access, env.conditions(target, seen), env.deadline)
     resources.record_replaced(env, target, Part.ACL, done)

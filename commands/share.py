@@ -4,7 +4,7 @@ from typing import Annotated
 
 from azguard.address import Kind
 from azguard.cli.context import Environment
-from azguard.cli.input import addresses
+from azguard.cli.input import addresses, parts
 from azguard.cli.options import common, resources
 from azguard.cli.options.resources import Noun, declare_exists, declare_show
 from azguard.cli.options.types import choice, whole
@@ -222,7 +222,7 @@ def set_policies(env: Environment, share: addresses.Share, file: resources.File 
     Topics: files
     """
     target = env.locate(share, Kind.SHARE, writable=True)
-    policies, seen = resources.read_policies(file, shares.POLICY_RULES)
+    policies, seen = parts.read_policies(file, shares.POLICY_RULES)
     conditions = env.conditions(target, seen)
     done = shares.replace_policies(target, policies, conditions, addresses.guarding(env), env.deadline)
     env.reads.follow(target, conditions.expected_etag, done.etag, None)

@@ -13,11 +13,12 @@ from typing import Any, TypeVar
 
 from azguard.accounts.account import Target
 from azguard.errors import Changed, Exists, Forbidden, Locked, NotFound, OutcomeUnknown
-from azguard.guards.versions import quote_etag
+from azguard.guards.resolve import Conditions
+from azguard.guards.versions import quote_etag, require_version
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage
-from azguard.requests.results import EXISTS, Written
+from azguard.requests.results import EXISTS, WOULD_DELETE, WOULD_REFUSE, Written
 from azguard.requests.service_errors import NOWHERE
 from azguard.requests.settle import NOTHING_THERE, Finding
 
@@ -34,6 +35,35 @@ class Existence:
 
     address: str
     exists: bool
+
+
+def preview(
+    target: Target,
+    conditions: Conditions,
+    found: Any,
+    count: "Count | None",
+    deadline: Deadline,
+    outcome: str = WOULD_DELETE,
+) -> Written:
+    """Return the result of a write of what was found, without sending it; ``outcome`` is what it would do.
+
+    ``count`` counts the contents, where they are not meant to be deleted too.
+
+    Raises:
+        Changed: it is not the version that is meant, or not empty.
+    """
+    require_version(target, conditions.expected_etag, getattr(found, "etag", ""))
+    if count is not None:
+        require_empty(count, target, deadline, None)
+    is_free = conditions.lease_id is not None or getattr(found, "lease_state", None) not in ("leased", "breaking")
+    return Written(
+        address=str(target.address),
+        etag=getattr(found, "etag", None),
+        last_modified=getattr(found, "last_modified", None),
+        guard=conditions.guard,
+        attempts=0,
+        outcome=outcome if is_free else WOULD_REFUSE,
+    )
 
 
 def ask_whether_exists(target: Target, look: Callable[[], object]) -> Existence:

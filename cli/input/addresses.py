@@ -9,6 +9,7 @@ from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.cli import completers
 from azguard.cli.context import Environment
+from azguard.cli.input import parts
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import argument
 from azguard.errors import ConfigError, UsageError
@@ -109,7 +110,7 @@ def replace_metadata(env: Environment, target: Target, typed: dict[str, str] | N
     from azguard.cli.options import resources
     from azguard.files import properties
 
-    wanted, seen = resources.read_metadata(typed, file)
+    wanted, seen = parts.read_metadata(typed, file)
     done = properties.replace_metadata(target, wanted, env.conditions(target, seen), guarding(env), env.deadline)
     resources.record_replaced(env, target, Part.METADATA, done)
 

@@ -14,16 +14,13 @@ from azguard.cli.options.types import TEXT
 from azguard.cli.parsing.rows import CommandSpec, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import checked, excludes
-from azguard.errors import NotFound, UsageError
+from azguard.errors import NotFound
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY
 from azguard.requests.results import WOULD_DELETE
 from azguard.wire.rows import Operation, Part
 
 if TYPE_CHECKING:
     from azguard.guards.resolve import Conditions
-    from azguard.guards.versions import SeenVersion
-    from azguard.resources.access_policies import Policies, PolicyRules
     from azguard.resources.existence import Contents, Count
 
 
@@ -43,7 +40,7 @@ VersionOf = Annotated[
         TEXT,
         rules=(
             excludes("--version-of", "--recursive --etag --last-writer-wins"),
-            checked("--version-of", "a file that azguard wrote, or put", "resources.find_version_of"),
+            checked("--version-of", "a file that azguard wrote, or put", "parts.find_version_of"),
         ),
     ),
 ]
@@ -231,26 +228,11 @@ def show_doomed(
         Changed: it is not the version that is meant, or not empty.
         NotFound: there is none.
     """
-    from azguard.guards.versions import require_version
-    from azguard.requests.results import WOULD_REFUSE, Written
-    from azguard.resources.existence import require_empty
+    from azguard.resources import existence
 
     with env.reads.explain_deleted(target, conditions):
         found = look()
-    require_version(target, conditions.expected_etag, getattr(found, "etag", ""))
-    if count is not None:
-        require_empty(count, target, env.deadline.fresh(), None)
-    is_free = conditions.lease_id is not None or getattr(found, "lease_state", None) not in ("leased", "breaking")
-    env.out.show(
-        Written(
-            address=str(target.address),
-            etag=getattr(found, "etag", None),
-            last_modified=getattr(found, "last_modified", None),
-            guard=conditions.guard,
-            attempts=0,
-            outcome=outcome if is_free else WOULD_REFUSE,
-        )
-    )
+    env.out.show(existence.preview(target, conditions, found, count, env.deadline.fresh(), outcome))
 
 
 def declare_part(app: Group, noun: Noun, part: Part, operation: Operation, look: Look, note: str = "") -> Group:
@@ -286,73 +268,6 @@ def record_replaced(env: Environment, target: Target, part: Part, done: Any) -> 
     env.reads.follow(target, done.before, done.written.etag, done.lineage)
     env.reads.record_part(target, part, done.written, done.lineage)
     env.out.show(done.written)
-
-
-def read_metadata(texts: dict[str, str] | None, file: str | None) -> "tuple[dict[str, str], SeenVersion | None]":
-    """Return the metadata to set, and the version that the file with them came with.
-
-    Raises:
-        UsageError: they are malformed.
-    """
-    from azguard.documents import metadata
-
-    if texts:
-        return texts, None
-    found = metadata.parse(streams.read_json(file, "--metadata KEY=VALUE"), KEY)
-    return found.value, _read_seen(found.etag)
-
-
-def read_tags(texts: dict[str, str] | None, file: str | None) -> "tuple[dict[str, str], SeenVersion | None]":
-    """Return the index tags to set, and the version that the file with them came with.
-
-    Raises:
-        UsageError: they are malformed.
-    """
-    from azguard.documents import metadata
-
-    if texts:
-        return texts, None
-    found = metadata.parse_tags(streams.read_json(file, "--tags KEY=VALUE"))
-    return found.value, _read_seen(found.etag)
-
-
-def find_version_of(env: Environment, target: Target, file: str) -> "SeenVersion":
-    """Return the version that came with a copy of a resource on this machine.
-
-    Raises:
-        UsageError: the file cannot be read, or it is no copy that this scope has read.
-    """
-    from azguard.guards.versions import SeenVersion
-
-    with streams.source(file) as stream:
-        copy = streams.copy(stream)
-    known = None if copy is None else env.reads.recall(target, copy)
-    if known is None or known.copy is None or known.other is not None:
-        raise UsageError(
-            f"--version-of: {file} came with no version of {target}",
-            hint=f"name the version: --etag ETAG, or read it: azguard {target.kind} get {target} -f FILE",
-        )
-    return SeenVersion(known.copy.etag)
-
-
-def read_policies(file: str | None, rules: "PolicyRules") -> "tuple[Policies, SeenVersion | None]":
-    """Return the access policies to set, and the version that the file with them came with.
-
-    Raises:
-        UsageError: they are malformed.
-    """
-    from azguard.documents import metadata
-    from azguard.resources import access_policies
-
-    document = streams.read_json(file)
-    return access_policies.parse(document, rules), _read_seen(metadata.take_part(document, "policies").etag)
-
-
-def _read_seen(etag: str | None) -> "SeenVersion | None":
-    """Return the version that a file names; it guards the write of what is in it."""
-    from azguard.guards.versions import SeenVersion, parse_blob_etag
-
-    return None if etag is None else SeenVersion(parse_blob_etag(etag))
 
 
 def _deliver_part(env: Environment, target: Target, part: Part, found: Any, lineage: str | None = None) -> None:

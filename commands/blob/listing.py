@@ -6,7 +6,7 @@ from typing import Annotated
 from azguard.address import Kind
 from azguard.cli import completers
 from azguard.cli.context import Environment
-from azguard.cli.input import values
+from azguard.cli.input import parts, values
 from azguard.cli.options import common, resources
 from azguard.cli.options.guarded_runs import NoTimeout
 from azguard.cli.options.trees import TreeOptions
@@ -145,7 +145,7 @@ def delete(
         tree.delete(env, addresses.blob_tree(env, blob, snapshots=delete_snapshots))
         return
     target = env.locate(blob, Kind.BLOB)
-    copy = None if version_of is None else resources.find_version_of(env, target, version_of)
+    copy = None if version_of is None else parts.find_version_of(env, target, version_of)
     conditions = env.conditions(target, copy)
     if tree.dry_run:
         env.out.show(deletes.preview(target, conditions, env.deadline))

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar
 from azguard.address import Kind
 from azguard.blobs.headers import TIERS
 from azguard.cli.context import Environment
+from azguard.cli.input import parts
 from azguard.cli.options import common, resources
 from azguard.cli.options.content_headers import HEADERS, NAME_HEADER, NOTHING_TO_SET, HeaderOptions
 from azguard.cli.options.resources import Noun
@@ -97,7 +98,7 @@ def set_metadata(
     from azguard.blobs.metadata import replace_all
 
     target = env.locate(blob, Kind.BLOB, writable=True)
-    wanted, seen = resources.read_metadata(metadata, file)
+    wanted, seen = parts.read_metadata(metadata, file)
     done = replace_all(target, wanted, env.conditions(target, seen), env.lease_records, env.deadline)
     resources.record_replaced(env, target, Part.METADATA, done)
 
@@ -137,7 +138,7 @@ def set_tags(env: Environment, blob: common.Blob, tags: common.Tags = None, file
     target = env.locate(blob, Kind.BLOB)
     if target.address.snapshot:
         raise UsageError(f"{target} is a snapshot, which keeps its tags", hint="leave ?snapshot=… out")
-    wanted, seen = resources.read_tags(tags, file)
+    wanted, seen = parts.read_tags(tags, file)
     if tags and RequestedConditions.of(env.shared).fence is not None:
         fences.check_tags(wanted)
     written = replace_all(target, wanted, env.conditions(target, seen), env.lease_records, env.deadline)

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from azguard.address import Kind
 from azguard.cli.context import Environment
-from azguard.cli.input import addresses
+from azguard.cli.input import addresses, parts
 from azguard.cli.options import common, resources
 from azguard.cli.options.content_headers import (
     HEADERS,
@@ -105,7 +105,7 @@ def delete(
         tree.delete(env, addresses.file_tree(env, file), keeps_folders=tree.keep_directories)
         return
     target = env.locate(file, Kind.FILE, writable=True)
-    copy = None if version_of is None else resources.find_version_of(env, target, version_of)
+    copy = None if version_of is None else parts.find_version_of(env, target, version_of)
     conditions = env.conditions(target, copy)
     if tree.dry_run:
         resources.show_doomed(env, target, conditions, lambda: files.show(target, conditions, env.deadline))

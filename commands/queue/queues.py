@@ -7,6 +7,7 @@ from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli import completers, signals
 from azguard.cli.context import Environment
+from azguard.cli.input import parts
 from azguard.cli.options import common, resources
 from azguard.cli.options.messages import MovedLife, PoisonQueue, locate_poison
 from azguard.cli.options.resources import Noun, declare_exists, declare_list
@@ -267,7 +268,7 @@ def set_metadata(
     from azguard.queues.queues import replace_metadata
 
     target = env.locate(queue, Kind.QUEUE)
-    wanted, seen = resources.read_metadata(metadata, file)
+    wanted, seen = parts.read_metadata(metadata, file)
     done = replace_metadata(target, wanted, env.conditions(target, seen), env.deadline)
     env.reads.record_part(target, Part.METADATA, done)
     env.out.show(done)
@@ -288,7 +289,7 @@ def set_policies(env: Environment, queue: common.Queue, file: resources.File = N
     from azguard.queues.queues import POLICIES
 
     target = env.locate(queue, Kind.QUEUE)
-    policies, seen = resources.read_policies(file, POLICIES.rules)
+    policies, seen = parts.read_policies(file, POLICIES.rules)
     done = POLICIES.replace(target, policies, env.conditions(target, seen), env.deadline)
     env.reads.record_part(target, Part.ACL, done)
     env.out.show(done)
