@@ -19,13 +19,15 @@ from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import checked, excludes, needs, one_of
 from azguard.errors import UsageError
+from azguard.guards.requested import HELD
 from azguard.leases import own as held_leases
-from azguard.leases import shown
+from azguard.leases import owner_records, shown
 from azguard.leases import state as lease_state
-from azguard.leases.actions import DEFAULT_SECONDS
+from azguard.leases.actions import DEFAULT_SECONDS, LeaseDone
 from azguard.leases.kinds import Action, kind_of
 from azguard.leases.own import CheckedLease, OwnLeaseStatus, Standing
-from azguard.leases.recorded import LeaseRequest
+from azguard.leases.owners import Owner
+from azguard.leases.recorded import LeaseRequest, RecordedLease
 from azguard.leases.state import LOCKED, STATES
 from azguard.wire.operations.blobs import (
     BLOB_GET_PROPERTIES,
@@ -169,9 +171,9 @@ def acquire(
     target = locate(env, address)
     seconds = term(lease_duration, infinite=infinite)
     lease_id = proposed_lease_id or str(uuid.uuid4())
-    patience = leases.patience(env, given.wait)
-    owner = leases.owner(env, target, reason)
-    lease = leases.build_kept_lease(env, target)
+    patience = None if given.wait is None else env.patience(None, given.wait)
+    owner = _build_owner(env, target, reason)
+    lease = _build_kept_lease(env, target)
     conditions = leases.conditions(env, target, Action.ACQUIRE)
     request = LeaseRequest(lease_id, seconds, conditions, owner, is_named=proposed_lease_id is not None)
     done = lease.acquire(request) if patience is None else lease.acquire_when_free(request, patience)
@@ -188,7 +190,7 @@ def renew(env: Environment, address: _Leasable, lease_id: _HeldLease = "@held") 
     """
     target = locate(env, address)
     conditions = leases.conditions(env, target, Action.RENEW, lease_id)
-    env.out.show(leases.build_kept_lease(env, target).renew(conditions))
+    env.out.show(_build_kept_lease(env, target).renew(conditions))
 
 
 @app.command(spec=common.operation(BLOB_LEASE_CHANGE))
@@ -206,7 +208,7 @@ def change(
     target = locate(env, address)
     proposed = proposed_lease_id or str(uuid.uuid4())
     conditions = leases.conditions(env, target, Action.CHANGE, lease_id)
-    env.out.show(leases.build_kept_lease(env, target).change(conditions, proposed), alone="lease_id")
+    env.out.show(_build_kept_lease(env, target).change(conditions, proposed), alone="lease_id")
 
 
 @app.command(spec=common.operation(BLOB_LEASE_RELEASE))
@@ -224,7 +226,7 @@ def release(env: Environment, address: _Leasable, lease_id: _HeldLease = "@held"
         azguard lease release blob:site/config.json --lease-id @held
     """
     target = locate(env, address)
-    env.out.show(leases.release(env, target, lease_id))
+    env.out.show(_release(env, target, lease_id))
 
 
 @app.command(name="break", spec=common.operation(BLOB_LEASE_BREAK))
@@ -337,3 +339,32 @@ def _list_own(env: Environment, scope: str | None) -> Iterator[OwnLeaseStatus]:
             env.out.info(f"{known.lease.address} {_HOW_ENDED[known.standing]}")
 
     return held_leases.check_each(remembered, account, lambda: patience, forget)
+
+
+def _build_kept_lease(env: Environment, target: Target) -> RecordedLease:
+    """Return a resource's lease, whose record is kept in this scope's cache."""
+    return RecordedLease(
+        target, env.lease_records, env.deadline, env.out.warn, lambda state: leases.say_waiting(env, state)
+    )
+
+
+def _release(env: Environment, target: Target, lease_id: str) -> LeaseDone:
+    """Release a lease; ``@held`` is also the last one for which this scope has sent a release before."""
+    records = env.lease_records
+    if lease_id == HELD and env.reads.find_held_id(target) is None:
+        lease_id = records.find_released(target) or lease_id
+    return held_leases.release(
+        _build_kept_lease(env, target), records, leases.conditions(env, target, Action.RELEASE, lease_id)
+    )
+
+
+def _build_owner(env: Environment, target: Target, reason: str | None) -> Owner | None:
+    """Return the record to leave on a blob; None if no --reason was given.
+
+    Raises:
+        UsageError: the reason is no plain text, or the resource cannot carry a record.
+    """
+    if reason is None:
+        return None
+    owner_records.check_kind(target)
+    return leases.this_process(env, f"azguard {env.command}", reason, is_lasting=True)

@@ -8,7 +8,7 @@ Of many commands:
 
 By what a command is about:
 
-``content_headers`` of ``put``, ``set-properties`` and waiting reads, in blobs and files
+``content_headers`` of ``put`` and ``set-properties``: content, headers, which bytes
 ``copies``          of what names the source of a copy
 ``trees``           of trees of files, and the run that they describe
 ``messages``        of messages, and which receipt is meant

@@ -1,26 +1,18 @@
-"""The options of content: its headers and SMB properties, which bytes of it, and the wait for a change of it."""
+"""The options of content: its headers and SMB properties, and which bytes of it."""
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar
 
-from azguard.accounts.account import Target
-from azguard.cli import context
 from azguard.cli.input import values
 from azguard.cli.options import common
 from azguard.cli.options.types import HEADER, MD5, SIZE, TEXT, ValueType, size, whole
 from azguard.cli.parsing.rows import option
 from azguard.cli.rules.engine import Rule, any_of, at_most_one, checked, excludes
 from azguard.errors import UsageError
-from azguard.guards.requested import RequestedConditions
-from azguard.guards.resolve import Conditions
-from azguard.times import span
-from azguard.wire.rows import Operation
 
 if TYPE_CHECKING:
-    from azguard.blobs.waiting import Waiting
-    from azguard.cli.context import Environment
     from azguard.files.properties import SmbProperties
     from azguard.requests.delivery import Span
 
@@ -29,12 +21,6 @@ _KNOWN = (
     "ReadOnly", "Hidden", "System", "None", "Directory", "Archive", "Temporary", "Offline", "NotContentIndexed",
     "NoScrubData",
 )  # fmt: skip
-_LAST = "@last"
-_NOW = {
-    "exists": "does not exist yet",
-    "absent": "still exists",
-    "changed": "is unchanged",
-}
 
 
 def _read_attributes(text: str, name: str) -> str:
@@ -200,42 +186,3 @@ class SpanOptions:
         if self.end_range < self.offset:
             raise UsageError("--end-range is before --offset", hint="both are counted from 0, and included")
         return Span(self.offset, self.end_range + 1)
-
-
-def describe_wait(env: "Environment", target: Target, until: str, seconds: float) -> "Waiting":
-    """Return how to wait for so many seconds, telling what is waited for; for none, it is looked once."""
-    import random
-
-    from azguard.blobs.waiting import Waiting
-    from azguard.cli.options import leases
-
-    patience = env.patience(seconds or None, seconds)
-
-    def tell() -> None:
-        env.out.info(f"waiting up to {span(seconds)}: {target.address} {_NOW[until]}")
-
-    context.warn_of_end(target, patience.seconds, env.out.warn_once)
-    return Waiting(
-        patience=patience,
-        tell=lambda: tell() if seconds else None,
-        tell_lease=lambda state: leases.say_waiting(env, state),
-        uniform=random.SystemRandom().uniform,
-    )
-
-
-def resolve_change(env: "Environment", target: Target, operation: Operation, etag: str | None = None) -> Conditions:
-    """Return the conditions of a read that answers only with another version: than ``etag``, or than what was read.
-
-    Raises:
-        Changed: this scope never read the blob, so that there is no version to compare with.
-    """
-    from azguard.blobs.waiting import check_was_read
-
-    asked = RequestedConditions.of(env.shared)
-    if etag is not None:
-        asked = replace(asked, if_none_match=etag)
-    if asked.if_none_match is None and asked.if_modified_since is None:
-        asked = replace(asked, if_none_match=_LAST)
-    if asked.if_none_match == _LAST:
-        check_was_read(target, env.reads.find_last(target))
-    return env.reads.resolve_conditions(operation, asked, target)

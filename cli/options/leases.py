@@ -14,13 +14,11 @@ from azguard.cli.options.types import DURATION, TEXT, ValueType, seconds
 from azguard.cli.parsing.rows import flag, option
 from azguard.cli.rules.engine import checked, excludes
 from azguard.errors import UsageError
-from azguard.guards.requested import HELD
 from azguard.guards.resolve import Conditions
-from azguard.leases import breaking, own, owner_records, owners, recorded, shown
-from azguard.leases.actions import LONGEST, LONGEST_BREAK, SHORTEST, LeaseDone
+from azguard.leases import breaking, owners, recorded, shown
+from azguard.leases.actions import LONGEST, LONGEST_BREAK, SHORTEST
 from azguard.leases.kinds import Action, operation_of
 from azguard.leases.owners import Owner
-from azguard.leases.recorded import RecordedLease
 from azguard.leases.state import LeaseState
 from azguard.requests.deadline import Deadline
 from azguard.times import iso, span
@@ -49,36 +47,6 @@ LeaseDuration = Annotated[
 def conditions(env: Environment, target: Target, action: Action | None, lease_id: str | None = None) -> Conditions:
     """Return the conditions of an operation on a lease of this kind of resource."""
     return env.conditions(target, operation=operation_of(target, action), lease_id=lease_id)
-
-
-def build_kept_lease(env: Environment, target: Target) -> RecordedLease:
-    """Return a resource's lease, whose record is kept in this scope's cache."""
-    return RecordedLease(target, env.lease_records, env.deadline, env.out.warn, lambda state: say_waiting(env, state))
-
-
-def release(env: Environment, target: Target, lease_id: str) -> LeaseDone:
-    """Release a lease; ``@held`` is also the last one for which this scope has sent a release before."""
-    records = env.lease_records
-    if lease_id == HELD and env.reads.find_held_id(target) is None:
-        lease_id = records.find_released(target) or lease_id
-    return own.release(build_kept_lease(env, target), records, conditions(env, target, Action.RELEASE, lease_id))
-
-
-def patience(env: Environment, wait: float | None) -> Deadline | None:
-    """Return how long --wait says to wait for the lease of another holder."""
-    return None if wait is None else env.patience(None, wait)
-
-
-def owner(env: Environment, target: Target, reason: str | None) -> Owner | None:
-    """Return the record to leave on a blob; None if no --reason was given.
-
-    Raises:
-        UsageError: the reason is no plain text, or the resource cannot carry a record.
-    """
-    if reason is None:
-        return None
-    owner_records.check_kind(target)
-    return this_process(env, f"azguard {env.command}", reason, is_lasting=True)
 
 
 def this_process(env: Environment, command: str, reason: str | None = None, *, is_lasting: bool = False) -> Owner:

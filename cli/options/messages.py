@@ -60,16 +60,6 @@ PopReceipt = Annotated[
         otherwise="the last that you got here",
     ),
 ]
-MovedLife = Annotated[
-    int | None,
-    option(
-        "--time-to-live",
-        "DURATION|-1",
-        "Keep them this long from now; -1: for ever.",
-        LIFE,
-        otherwise="7d, or the time left if that is longer",
-    ),
-]
 BodyFile = Annotated[
     Path | None,
     option(

@@ -13,8 +13,6 @@ from azguard.cli.options import common
 from azguard.cli.options.content_headers import (
     PutContentOptions,
     SpanOptions,
-    describe_wait,
-    resolve_change,
 )
 from azguard.cli.options.trees import Folder, TreeGetOptions, TreePutOptions, refuse_second
 from azguard.cli.options.types import TEXT, choice
@@ -110,6 +108,7 @@ class BlobGetOptions(SpanOptions):
         if not self.wait_changed:
             return env.conditions(target)
         from azguard.blobs.waiting import Until, wait
+        from azguard.commands.blob.waits import describe_wait, resolve_change
 
         conditions = resolve_change(env, target, BLOB_GET)
         wait(

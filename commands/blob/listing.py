@@ -205,7 +205,7 @@ def wait_for_blob(
     Topics: conditions, leases
     """
     from azguard.blobs import waiting
-    from azguard.cli.options import content_headers
+    from azguard.commands.blob import waits
     from azguard.guards.resolve import Conditions
 
     assert until is not None  # says the rule
@@ -213,7 +213,5 @@ def wait_for_blob(
     target = env.locate(blob, Kind.BLOB)
     conditions = Conditions()
     if which is waiting.Until.CHANGED:
-        conditions = content_headers.resolve_change(env, target, BLOB_GET_PROPERTIES, if_none_match)
-    env.out.show(
-        waiting.wait(target, which, conditions, content_headers.describe_wait(env, target, which, given.wait_seconds))
-    )
+        conditions = waits.resolve_change(env, target, BLOB_GET_PROPERTIES, if_none_match)
+    env.out.show(waiting.wait(target, which, conditions, waits.describe_wait(env, target, which, given.wait_seconds)))

@@ -9,7 +9,7 @@ from azguard.cli import completers, signals
 from azguard.cli.context import Environment
 from azguard.cli.input import parts
 from azguard.cli.options import common, resources
-from azguard.cli.options.messages import MovedLife, PoisonQueue, locate_poison
+from azguard.cli.options.messages import LIFE, PoisonQueue, locate_poison
 from azguard.cli.options.resources import Noun, declare_exists, declare_list
 from azguard.cli.options.types import COUNT, FILE
 from azguard.cli.output import terminal
@@ -46,6 +46,17 @@ def _read_metadata(target: Target, _: object, deadline: Deadline) -> Any:
 def _read_policies(target: Target, _: object, deadline: Deadline) -> Any:
     return queues.POLICIES.get(target, deadline)
 
+
+_MovedLife = Annotated[
+    int | None,
+    option(
+        "--time-to-live",
+        "DURATION|-1",
+        "Keep them this long from now; -1: for ever.",
+        LIFE,
+        otherwise="7d, or the time left if that is longer",
+    ),
+]
 
 app = Group("Queues: create, show, exists, list, delete, work, move, poison, metadata, acl.")
 poison_app = Group("The messages that could not be handled: list.")
@@ -142,7 +153,7 @@ def move(
     max_messages: Annotated[
         int | None, option("--max-messages", "N", "Move at most N.", COUNT, otherwise="all")
     ] = None,
-    time_to_live: MovedLife = None,
+    time_to_live: _MovedLife = None,
     dry_run: Annotated[bool, flag("--dry-run", "Show what is to be moved, and move nothing.")] = False,
 ) -> None:
     """Move messages to another queue, unchanged; without TO, from jobs-poison to jobs.
