@@ -7,5 +7,4 @@
 ``blocks``      block
 ``pages``       page
 ``properties``  metadata, tags, set-properties, tier
-``waits``       how get and wait wait for a blob
 """

@@ -108,7 +108,7 @@ class BlobGetOptions(SpanOptions):
         if not self.wait_changed:
             return env.conditions(target)
         from azguard.blobs.waiting import Until, wait
-        from azguard.commands.blob.waits import describe_wait, resolve_change
+        from azguard.commands.blob.listing import describe_wait, resolve_change
 
         conditions = resolve_change(env, target, BLOB_GET)
         wait(

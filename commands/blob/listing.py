@@ -1,13 +1,16 @@
 """``azguard blob``: show, exists, list, delete, wait."""
 
+import random
 from collections.abc import Sequence
-from typing import Annotated
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
 
+from azguard.accounts.account import Target
 from azguard.address import Kind
-from azguard.cli import completers
+from azguard.cli import completers, context
 from azguard.cli.context import Environment
 from azguard.cli.input import parts, values
-from azguard.cli.options import common, resources
+from azguard.cli.options import common, leases, resources
 from azguard.cli.options.guarded_runs import NoTimeout
 from azguard.cli.options.trees import TreeOptions
 from azguard.cli.options.types import TEXT, ValueType, choice
@@ -15,13 +18,26 @@ from azguard.cli.parsing.rows import option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import excludes, needs, one_of
 from azguard.errors import NotFound
+from azguard.guards.requested import RequestedConditions
+from azguard.guards.resolve import Conditions
 from azguard.requests.results import Written
+from azguard.times import span
 from azguard.wire.operations.blobs import BLOB_DELETE, BLOB_GET_PROPERTIES
 from azguard.wire.operations.containers import CONTAINER_LIST_BLOBS
+from azguard.wire.rows import Operation
 
 _UNTIL = ("exists", "absent", "changed", "unleased")
 _KINDS = ValueType("kinds", lambda text, _: values.parse_included(text))
 
+if TYPE_CHECKING:
+    from azguard.blobs.waiting import Waiting
+
+_LAST = "@last"
+_NOW = {
+    "exists": "does not exist yet",
+    "absent": "still exists",
+    "changed": "is unchanged",
+}
 app = Group("Blobs: show, exists, list, delete, wait.")
 
 
@@ -205,13 +221,47 @@ def wait_for_blob(
     Topics: conditions, leases
     """
     from azguard.blobs import waiting
-    from azguard.commands.blob import waits
-    from azguard.guards.resolve import Conditions
 
     assert until is not None  # says the rule
     which = waiting.Until(until)
     target = env.locate(blob, Kind.BLOB)
     conditions = Conditions()
     if which is waiting.Until.CHANGED:
-        conditions = waits.resolve_change(env, target, BLOB_GET_PROPERTIES, if_none_match)
-    env.out.show(waiting.wait(target, which, conditions, waits.describe_wait(env, target, which, given.wait_seconds)))
+        conditions = resolve_change(env, target, BLOB_GET_PROPERTIES, if_none_match)
+    env.out.show(waiting.wait(target, which, conditions, describe_wait(env, target, which, given.wait_seconds)))
+
+
+def describe_wait(env: Environment, target: Target, until: str, seconds: float) -> "Waiting":
+    """Return how to wait for so many seconds, telling what is waited for; for none, it is looked once."""
+    from azguard.blobs.waiting import Waiting
+
+    patience = env.patience(seconds or None, seconds)
+
+    def tell() -> None:
+        env.out.info(f"waiting up to {span(seconds)}: {target.address} {_NOW[until]}")
+
+    context.warn_of_end(target, patience.seconds, env.out.warn_once)
+    return Waiting(
+        patience=patience,
+        tell=lambda: tell() if seconds else None,
+        tell_lease=lambda state: leases.say_waiting(env, state),
+        uniform=random.SystemRandom().uniform,
+    )
+
+
+def resolve_change(env: Environment, target: Target, operation: Operation, etag: str | None = None) -> Conditions:
+    """Return the conditions of a read that answers only with another version: than ``etag``, or than what was read.
+
+    Raises:
+        Changed: this scope never read the blob, so that there is no version to compare with.
+    """
+    from azguard.blobs.waiting import check_was_read
+
+    asked = RequestedConditions.of(env.shared)
+    if etag is not None:
+        asked = replace(asked, if_none_match=etag)
+    if asked.if_none_match is None and asked.if_modified_since is None:
+        asked = replace(asked, if_none_match=_LAST)
+    if asked.if_none_match == _LAST:
+        check_was_read(target, env.reads.find_last(target))
+    return env.reads.resolve_conditions(operation, asked, target)
