@@ -1,5 +1,6 @@
 """Runs under a lock: who holds it beside whom, with which fence, and what is left of them."""
 
+import json
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from math import inf
@@ -130,8 +131,11 @@ class LockRules:
         if ended.status not in (0, 44, 53, 75, 77) and not is_open:
             raise Violation(f"{who} ended {ended.status}: {ended.outcome}")
         if ghost.shown is not None and ended.outcome == "shown":
-            # Who took the lease after a break and left no record cannot be told from the holder before.
-            state, _, now = ghost.shown
+            # Who took the lease and left no record can be told from the holder before if its record is over.
+            state, holder, now = ghost.shown
+            record = json.loads(find_lock(services).meta(OWNER) or "{}")
+            if holder is not None and record.get("lease") == "" and lease is not None and lease.id == _OTHERS_LEASE:
+                raise Violation(f"{who} shows {holder} as the holder, and it is another program")
             is_held = service.is_locked(lease, now)
             if (state in ("held", "breaking")) is not is_held:
                 raise Violation(f"{who} shows {state}, and the lock is {'' if is_held else 'not '}held")

@@ -23,13 +23,15 @@ def main() -> int:
         for mutant in chosen:
             caught.append(play(mutant, root))
             found = caught[-1]
-            sys.stdout.write(f"{mutant.name}: {found.what} ({found.seconds:.1f} s, {found.steps} steps)\n")
+            sys.stdout.write(
+                f"{mutant.name}: {found.what} ({found.seconds:.1f} s, {found.steps} steps); trace: {found.by_trace}\n"
+            )
             sys.stdout.flush()
     rows = [to_row(each) for each in caught]
     sys.stdout.write("\n".join(["", HEAD, *rows, ""]))
     if given.write_docs:
         write_table("mutants", HEAD, rows, [each.name for each in MUTANTS])
-    return int(any(each.what is None for each in caught))
+    return int(any(each.what is None and each.by_trace is None for each in caught))
 
 
 if __name__ == "__main__":

@@ -92,13 +92,12 @@ MUTANTS = (
         {"faults": 1, "foreign": 1},
     ),
     Mutant(
-        "a renamed file is taken for a refusal",
+        "a refusal under a lease that was broken is believed",
         "2, rule 1",
-        "azguard/files/updates.py",
-        'if code == "ResourceNotFound" and not self._is_unchanged(state, deadline):',
-        "if False:",
-        "file update",
-        {"faults": 1, "foreign": 1},
+        "azguard/updates/doubt.py",
+        "    is_open = ours_alone or (alike and not run.plan.leaves_trace)",
+        "    is_open = alike and not run.plan.leaves_trace",
+        "update, lease, sent twice",
     ),
     Mutant(
         "the answer to another request is believed",
