@@ -1,17 +1,23 @@
-"""A lease as operators see it, alone or as a row of a list: is it held, by whom, for how long, with which fence."""
+"""Who holds a lease, as commands show it: alone or as a row of a list, for how long, with which fence.
 
+Other programs say in their own ways in Azure Storage who holds what. There is a function for each of these conventions:
+it takes the state of one blob as a listing tells it, and returns a claim if the blob is of its convention. Some
+programs lock without a lease: there the blob itself is the lock, for as long as it exists.
+"""
+
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.columns import Column
 from azguard.leases import owners
 from azguard.leases import state as lease_age
 from azguard.leases.actions import LONGEST
-from azguard.leases.conventions import Claim
 from azguard.leases.owners import FENCE, HOLDER_CLOCK, INFINITE, SERVICE_CLOCK, Owner, TerraformLock
-from azguard.leases.state import LeaseState
+from azguard.leases.state import VM_DISK, WEBJOBS, LeaseAge, LeaseState, OtherHolder
 from azguard.times import find_moment, iso, span
 
 #: The end of a lease without a term.
@@ -20,10 +26,43 @@ _HELD = ("held", "breaking")
 _STATES = {"leased": "held", "breaking": "breaking", "broken": "broken"}
 # The times of records and answers are in whole seconds.
 _SLACK_SECONDS = 1.0
+#: The kind of a lease that no convention explains.
+UNKNOWN = "unknown"
+UNKNOWN_AGE = LeaseAge(None, None, "there is no record of who holds it")
+# Reads the content of a blob, of which the first few KiB suffice.
+Read = Callable[[], bytes]
+_OF_PULUMI = re.compile(r"(?:.*/)?\.pulumi/locks/(?P<stack>.+)/[^/]+\.json", re.DOTALL)
+_OF_EVENT_HUBS = re.compile(r"[^/]+/(?P<hub>[^/]+)/(?P<group>[^/]+)/ownership/(?P<partition>[^/]+)")
+_OF_RESTIC = re.compile(r"(?:(?P<repository>.+)/)?locks/[0-9a-f]{64}", re.DOTALL)
 
 
-@dataclass(frozen=True)
-class LeaseFacts:
+@dataclass(frozen=True, kw_only=True)
+class BrokenLease:
+    """The lease that a break has hit, as it was just before."""
+
+    COLUMNS: ClassVar[tuple[Column, ...]] = (
+        *(columns.HELD_BY, columns.FENCE, columns.AGE, columns.CLOCK, columns.LEASE_STATE),
+    )
+    LAST: ClassVar[tuple[str, ...]] = ("lease_state", "lease_status", "lease_duration", "etag", "last_modified")
+
+    #: Who says to hold it now, as ``user@host``.
+    held_by: str | None
+    #: How many seconds ago it was taken by its record; None if it is free, or that is not known.
+    age: int | None
+    #: By whose clock the record's time is: ``service`` or ``holder``.
+    clock: str | None
+    #: The number of the lock's last holder.
+    fence: int | None
+    #: azguard's record of who holds it now, and Terraform's.
+    owner: Owner | None
+    terraform: TerraformLock | None
+    #: The service's words.
+    lease_state: str
+    lease_duration: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaseFacts(BrokenLease):
     """What ``lease show``, ``lease wait`` and ``lock show`` print."""
 
     COLUMNS: ClassVar = (
@@ -37,70 +76,31 @@ class LeaseFacts:
         columns.ETAG,
         columns.LEASE_STATE,
     )
+    FIRST: ClassVar = ("address", "state", "held")
 
     address: str
     #: ``held`` or ``free``: whether it can be acquired.
     state: str
     held: bool
-    #: Who says to hold it now, as ``user@host``.
-    held_by: str | None
-    #: How many seconds ago it was taken by its record; None if it is free, or that is not known.
-    age: int | None
-    #: By whose clock the record's time is: ``service`` or ``holder``.
-    clock: str | None
-    #: The number of the lock's last holder.
-    fence: int | None
-    #: azguard's record of who holds it now, and Terraform's.
-    owner: Owner | None
-    terraform: TerraformLock | None
-    #: The same two of who held it before: where it is free, or where that record is not of the lease that is held.
+    #: The two records of who held it before: where it is free, or where a record is not of the lease that is held.
     last_owner: Owner | None
     last_terraform: TerraformLock | None
-    #: The service's words.
-    lease_state: str
     lease_status: str
-    lease_duration: str | None
     etag: str
     last_modified: datetime
 
 
-@dataclass(frozen=True)
-class BrokenLease:
-    """The lease that a break has hit, as it was just before; the fields are those of ``LeaseFacts``."""
-
-    COLUMNS: ClassVar = (columns.HELD_BY, columns.FENCE, columns.AGE, columns.CLOCK, columns.LEASE_STATE)
-
-    held_by: str | None
-    age: int | None
-    clock: str | None
-    fence: int | None
-    owner: Owner | None
-    terraform: TerraformLock | None
-    lease_state: str
-    lease_duration: str | None
-
-
 def summarize(state: LeaseState) -> LeaseFacts:
     """Return the facts about a lease that one answer of the service tells."""
-    holder = None if state.free else state.holder
-    age = None if state.free else lease_age.measure(state)
-    owner = owners.read_owner(state.metadata)
-    terraform = owners.read_terraform(state.metadata)
+    facts = _describe_holder(state, is_shown=not state.free)
     return LeaseFacts(
         address=state.address,
         state="free" if state.free else "held",
         held=not state.free,
-        held_by=None if holder is None else holder.name,
-        age=None if age is None else age.whole,
-        clock=None if age is None else age.clock,
-        fence=owners.read_number(state.metadata, FENCE),
-        owner=holder if isinstance(holder, Owner) else None,
-        terraform=holder if isinstance(holder, TerraformLock) else None,
-        last_owner=None if isinstance(holder, Owner) else owner,
-        last_terraform=None if isinstance(holder, TerraformLock) else terraform,
-        lease_state=state.state,
+        **facts,
+        last_owner=owners.read_owner(state.metadata) if facts["owner"] is None else None,
+        last_terraform=owners.read_terraform(state.metadata) if facts["terraform"] is None else None,
         lease_status=state.status,
-        lease_duration=state.duration,
         etag=state.etag,
         last_modified=state.last_modified,
     )
@@ -108,18 +108,22 @@ def summarize(state: LeaseState) -> LeaseFacts:
 
 def summarize_broken(state: LeaseState) -> BrokenLease:
     """Return the report on a lease that was broken, from the state that was read last."""
-    holder = state.holder
-    age = lease_age.measure(state)
-    return BrokenLease(
-        held_by=None if holder is None else holder.name,
-        age=age.whole,
-        clock=age.clock,
-        fence=owners.read_number(state.metadata, FENCE),
-        owner=holder if isinstance(holder, Owner) else None,
-        terraform=holder if isinstance(holder, TerraformLock) else None,
-        lease_state=state.state,
-        lease_duration=state.duration,
-    )
+    return BrokenLease(**_describe_holder(state, is_shown=True))
+
+
+def _describe_holder(state: LeaseState, *, is_shown: bool) -> dict[str, Any]:
+    holder = state.holder if is_shown else None
+    age = lease_age.measure(state) if is_shown else None
+    return {
+        "held_by": None if holder is None else holder.name,
+        "age": None if age is None else age.whole,
+        "clock": None if age is None else age.clock,
+        "fence": owners.read_number(state.metadata, FENCE),
+        "owner": holder if isinstance(holder, Owner) else None,
+        "terraform": holder if isinstance(holder, TerraformLock) else None,
+        "lease_state": state.state,
+        "lease_duration": state.duration,
+    }
 
 
 def describe(state: LeaseState) -> str:
@@ -137,6 +141,27 @@ def describe(state: LeaseState) -> str:
         return f"{words}, held by {holder}; for how long is not known: {age.doubt}"
     by_holder = " (by its holder's clock)" if age.clock == HOLDER_CLOCK else ""
     return f"{words}, held for {span(age.seconds)}{by_holder} by {holder}"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Who holds something, as the record of one convention says; others wrote it."""
+
+    kind: str
+    who: str | None
+    age: LeaseAge
+    #: ISO 8601; by whose clock is in ``age``.
+    since: str | None = None
+    #: What the holder says that it is for.
+    reason: str | None = None
+    #: The URL of a CI run.
+    run: str | None = None
+    #: The term of the lease in seconds; None if it has none, or that is not known.
+    term: int | None = None
+    #: When the next one may take what is held without a process, ISO 8601; None if it may not.
+    until: str | None = None
+    #: Whether it is a lock by being there, without a lease.
+    is_leaseless: bool = False
 
 
 @dataclass(frozen=True)
@@ -188,7 +213,6 @@ class Holding:
 
     @property
     def is_held(self) -> bool:
-        """Return whether it is held now, also by a lease that is being broken."""
         return self.state in _HELD
 
 
@@ -231,3 +255,141 @@ def _find_end(state: LeaseState, claim: Claim) -> str | None:
     if state.duration is None or since is None or claim.term is None:
         return None
     return iso(since + timedelta(seconds=claim.term))
+
+
+def _find_vm_disk(state: LeaseState, _read: Read) -> Claim | None:
+    """Find the disk of a virtual machine: see ``OtherHolder``. Its lease must never be broken by mistake.
+
+    Since when it is held is not known, because each write of the disk moves its time.
+    """
+    holder = state.holder
+    if not state.is_vm_disk or not isinstance(holder, OtherHolder):
+        return None
+    return Claim(VM_DISK, holder.name, UNKNOWN_AGE, reason=holder.why)
+
+
+def _find_azguard(state: LeaseState, _read: Read) -> Claim | None:
+    """Find azguard's own record, and its locks, which are known by their fence or their slots also while they are free.
+
+    The record claims the lease that is held, if it is of that one.
+    """
+    owner = state.holder
+    if not isinstance(owner, Owner):
+        is_lock = owners.is_lock(state.metadata)
+        return Claim("azguard", None, UNKNOWN_AGE, reason=_describe_earlier(state)) if is_lock else None
+    return Claim(
+        "azguard",
+        owner.name,
+        lease_age.measure(state),
+        since=owner.since,
+        reason=owner.reason or owner.command,
+        run=owner.run,
+        term=owner.term,
+        until=owner.until,
+    )
+
+
+def _find_terraform(state: LeaseState, _read: Read) -> Claim | None:
+    """Find Terraform's and OpenTofu's azurerm backend: an infinite lease, and lock info in the metadata.
+
+    hashicorp/terraform, internal/backend/remote-state/azure/client.go.
+    """
+    lock = state.holder
+    if not isinstance(lock, TerraformLock):
+        return None
+    reason = " ".join(filter(None, (lock.operation, lock.info)))
+    return Claim("terraform", lock.who, lease_age.measure(state), since=lock.since, reason=reason)
+
+
+def _find_webjobs(state: LeaseState, _read: Read) -> Claim | None:
+    """Find the locks of WebJobs and Functions hosts: see ``OtherHolder``.
+
+    Azure/azure-webjobs-sdk, BlobLeaseDistributedLockManager.cs: ``azure-webjobs-hosts/locks/…``, whose metadata are
+    written once, when the lease is acquired. Azure/azure-functions-host, PrimaryHostCoordinator.cs: ``…/host``.
+    """
+    holder = state.holder
+    container, name = split_address(state.address)
+    is_here = container == "azure-webjobs-hosts" and name.startswith("locks/")
+    if not isinstance(holder, OtherHolder) and not is_here:
+        return None
+    age = lease_age.measure_since_written(state)
+    return Claim(WEBJOBS, holder.name if holder else None, age, iso(state.last_modified), name)
+
+
+def _find_pulumi(state: LeaseState, read: Read) -> Claim | None:
+    """Find Pulumi's DIY backend: a file for each lock, without a lease, deleted when the lock is released.
+
+    pulumi/pulumi, pkg/backend/diy/lock.go: ``.pulumi/locks/<stack>/<id>.json``.
+    """
+    found = _OF_PULUMI.fullmatch(split_address(state.address)[1])
+    if found is None:
+        return None
+    content = owners.parse_object(read().decode(errors="replace"))
+    age = lease_age.measure_since_written(state)
+    reason = f"stack {owners.escape(found['stack'])}"
+    return Claim("pulumi", _join_name(content), age, iso(state.last_modified), reason, is_leaseless=True)
+
+
+def _find_event_hubs(state: LeaseState, _read: Read) -> Claim | None:
+    """Find the ownership of Event Hubs processors: metadata that its owner writes anew every few seconds, no lease.
+
+    Azure/azure-sdk-for-python, azure-eventhub-checkpointstoreblob, _blobstoragecs.py:
+    ``<namespace>/<hub>/<consumer group>/ownership/<partition>``. An owner that gives it up leaves its id empty.
+    """
+    found = _OF_EVENT_HUBS.fullmatch(split_address(state.address)[1])
+    owner = owners.find_value(state.metadata, "ownerid")
+    if found is None or not owner:
+        return None
+    reason = owners.escape(f"partition {found['partition']} of {found['hub']}, group {found['group']}")
+    age = lease_age.measure_since_written(state)
+    return Claim("event-hubs", owners.escape(owner), age, reason=reason, is_leaseless=True)
+
+
+def _find_restic(state: LeaseState, _read: Read) -> Claim | None:
+    """Find restic's locks: encrypted files, which do not tell their holder; every 5 minutes a new one replaces each.
+
+    restic/restic, internal/restic/lock.go: ``locks/<id>``, stale after 30 minutes.
+    """
+    container, name = split_address(state.address)
+    found = _OF_RESTIC.fullmatch(name)
+    if found is None:
+        return None
+    repository = owners.escape(found["repository"] or container)
+    age = lease_age.measure_since_written(state)
+    return Claim("restic", None, age, iso(state.last_modified), f"repository {repository}", is_leaseless=True)
+
+
+# The first that knows a blob tells what it is. Another convention is another row.
+_CONVENTIONS: tuple[Callable[[LeaseState, Read], Claim | None], ...] = (
+    _find_vm_disk,
+    _find_azguard,
+    _find_terraform,
+    _find_webjobs,
+    _find_pulumi,
+    _find_event_hubs,
+    _find_restic,
+)
+
+
+def find_claim(state: LeaseState, read: Read) -> Claim | None:
+    """Return who claims a blob; None if it is neither leased nor a lock of any convention."""
+    for each in _CONVENTIONS:
+        if (claim := each(state, read)) is not None:
+            return claim
+    return None if state.free else Claim(UNKNOWN, None, UNKNOWN_AGE, reason=_describe_earlier(state))
+
+
+def _describe_earlier(state: LeaseState) -> str | None:
+    return None if state.earlier_holder is None else f"unknown; before: {state.earlier_holder}"
+
+
+def split_address(address: str) -> tuple[str, str]:
+    """Return the container of an address, and the name in it; empty where it has none."""
+    container, _, name = address.partition(":")[2].partition("/")
+    return container, name
+
+
+def _join_name(content: Mapping[str, Any]) -> str | None:
+    """Return ``user@host``, as far as a record has it."""
+    user, host = (owners.escape(content.get(name) or "") for name in ("username", "hostname"))
+    return "@".join(filter(None, (user, host))) or None

@@ -35,9 +35,11 @@ class Waiter:
     address: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LockFacts(LeaseFacts):
     """What ``lock show`` prints of a lock."""
+
+    LAST: ClassVar = (*LeaseFacts.LAST, "sequence", "readers", "waiters")
 
     #: The highest sequence number that has held it.
     sequence: int | None
