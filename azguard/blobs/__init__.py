@@ -13,7 +13,7 @@
 ``snapshots``      snapshots of a blob, and those that a write makes of what it replaces
 ``restores``       what is kept of a blob: found, brought back, compared with what is there
 ``writes``         what can refuse a write: another type, what is there already, the fence of a lock
-``updates``        the content of a blob as the update loop sees it
+``updates``        the content of a blob as the update loop sees it; text that is added to an append blob
 ``trees``          blobs under a prefix as trees of files see them
 ``containers``     containers
 ``container_acl``  the access policies of a container

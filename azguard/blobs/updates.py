@@ -1,7 +1,10 @@
-"""The adapter of safe-update for the content of a blob, and what it shares with those for other parts of a blob."""
+"""Safe-update of the content of a blob: its adapter, and text that is added to an append blob.
+
+The adapters of other parts of a blob have the base class in common with it.
+"""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -11,22 +14,31 @@ from azguard.blobs import properties, writes
 from azguard.blobs.content import put_blob
 from azguard.blobs.content.download import read_whole
 from azguard.blobs.content.upload import Settings, Upload
+from azguard.documents import edits
+from azguard.documents.edits import Edit
 from azguard.errors import BadRequest, NotFound
-from azguard.guards.resolve import Conditions
+from azguard.guards.resolve import POSITION, Conditions
 from azguard.guards.versions import quote_etag
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage
 from azguard.resources import parts
+from azguard.updates import recording
+from azguard.updates.plan import RAW_OP
+from azguard.updates.recording import LocalRecords, UpdateReport, UpdateRequest
 from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion, Leasable
 from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_LEASE_ACQUIRE, BLOB_LEASE_RELEASE
 from azguard.wire.rows import Condition
 
 if TYPE_CHECKING:
+    from azguard.blobs.content.append_blob import AppendDone, End
     from azguard.blobs.snapshots import VersionKeeper
+    from azguard.cache.reads import Reads
+    from azguard.leases.recorded import LeaseRecords
 
-
+# An end of a line has at most two bytes.
+_END_OF_LINE = 2
 #: Sends a write under the lease id given, or under none.
 Commit = Callable[[str | None], CommittedVersion]
 
@@ -271,3 +283,67 @@ def _refuse_other_types(target: Target, found: Any) -> None:
             reason="no_block_blob_to_update",
             values={"blob_type": kind},
         )
+
+
+@dataclass(frozen=True)
+class TextEdits:
+    """Edits that only add text at the end."""
+
+    edits: Sequence[Edit]
+    leases: "LeaseRecords"
+    #: Where the version that was made is recorded.
+    reads: "Reads"
+
+
+def update_text(request: UpdateRequest, records: LocalRecords, text: TextEdits) -> UpdateReport:
+    """Apply the edits exactly once, whatever the type. Raises as ``recording.update_and_record`` and ``append`` do."""
+    try:
+        return recording.update_and_record(request, records)
+    except BadRequest as error:
+        if error.values.get("blob_type") != "AppendBlob":
+            raise
+    return _report(request, _append(request, records, text))
+
+
+def _append(request: UpdateRequest, records: LocalRecords, text: TextEdits) -> "AppendDone":
+    from azguard.blobs.content import append_blob, append_write  # which other updates do not need
+
+    target, plan = request.target, request.plan
+
+    def build(end: "End") -> bytes:
+        before = min(_END_OF_LINE, end.position or 0)
+        tail = b""
+        if before:
+            tail = append_blob.read_range(target, (end.position or 0) - before, before, request.deadline.fresh())
+        return edits.apply(text.edits, tail)[len(tail) :]
+
+    given = append_blob.Append(
+        target=target,
+        conditions=Conditions({}, POSITION, lease_id=plan.lease_id),
+        deadline=request.deadline,
+        proof=append_blob.Proof.LEASE if plan.guard_by_lease else append_blob.Proof.NONE,
+        is_lines=True,
+        contention_seconds=request.deadline.seconds,
+        queue=lambda: recording.join_queue(request, records),
+        build=build,
+    )
+    done = append_write.append(given, iter([edits.apply(text.edits, b"")]), text.leases)
+    append_write.remember_append(given, done, text.reads)
+    return done
+
+
+def _report(request: UpdateRequest, done: "AppendDone") -> UpdateReport:
+    return UpdateReport(
+        address=done.address,
+        etag=done.etag,
+        last_modified=done.last_modified,
+        version_id=None,
+        content_length=done.content_length,
+        guard=done.guard,
+        attempts=done.attempts,
+        conflicts=done.conflicts,
+        doubts=0,
+        outcome=done.outcome,
+        created=False,
+        op_id=f"{RAW_OP}{request.plan.op}",
+    )

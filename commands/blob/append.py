@@ -26,7 +26,7 @@ from azguard.wire.operations.blobs import BLOB_APPEND_BLOCK, BLOB_APPEND_BLOCK_F
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from azguard.blobs.content.append_request import Append, Proof
+    from azguard.blobs.content.append_blob import Append, Proof
     from azguard.blobs.content.upload import Settings
     from azguard.blobs.copy_sources import SourcePiece
 
@@ -93,7 +93,7 @@ class AppendOptions(ContentOptions):
 
     def plan(self, env: Environment, target: Target) -> "Append":
         """Return the append that the options describe."""
-        from azguard.blobs.content.append_request import Append
+        from azguard.blobs.content.append_blob import Append
 
         asked = RequestedConditions.of(env.shared)
         typed = env.timeout
@@ -110,7 +110,7 @@ class AppendOptions(ContentOptions):
         )
 
     def _choose_proof(self, asked: RequestedConditions) -> "Proof":
-        from azguard.blobs.content.append_request import Proof
+        from azguard.blobs.content.append_blob import Proof
 
         if self.source_url is not None and asked.lease_id is None and not asked.last_writer_wins:
             return Proof.LEASE
@@ -124,13 +124,13 @@ class AppendOptions(ContentOptions):
 
     def read(self, env: Environment, given: "Append", source: BinaryIO | None) -> "Iterator[bytes | SourcePiece]":
         """Yield the pieces to append."""
-        from azguard.blobs.content import append_request
+        from azguard.blobs.content import append_write
 
         if self.source_url is not None:
             return read_source(env, given.target, self.source_url, self.source_sas, given.conditions)
         if source is None:
-            return iter([append_request.join_lines(self.line or ())])
-        return append_request.read_lines(source) if self.lines else append_request.read_pieces(source)
+            return iter([append_write.join_lines(self.line or ())])
+        return append_write.read_lines(source) if self.lines else append_write.read_pieces(source)
 
     def find_size(self, source: BinaryIO | None) -> int | None:
         """Return how many bytes are to be read, where that is known."""
@@ -221,10 +221,10 @@ def seal(env: Environment, blob: _AppendBlob) -> None:
 
     Topics: appends, conditions
     """
-    from azguard.blobs.content import append_end
+    from azguard.blobs.content import append_blob
 
     target = env.locate(blob, Kind.BLOB, writable=True)
     conditions = env.conditions(target)
-    done = append_end.seal(target, conditions, env.deadline)
+    done = append_blob.seal(target, conditions, env.deadline)
     env.reads.follow(target, conditions.expected_etag, done.etag, conditions.lineage)
     env.out.show(done)

@@ -84,10 +84,10 @@ def run(env: Environment, request: UpdateRequest, given: UpdateOptions, typed: t
         return snapshots.update_keeping(request, records(env))
     if not given.only_adds_text(request.target.address):
         return recording.update_and_record(request, records(env))
-    from azguard.blobs.content import append_write
+    from azguard.blobs import updates
 
-    text = append_write.TextEdits(typed_edits.parse_edits(Kind.BLOB, given, typed).edits, env.lease_records, env.reads)
-    return append_write.update_text(request, records(env), text)
+    text = updates.TextEdits(typed_edits.parse_edits(Kind.BLOB, given, typed).edits, env.lease_records, env.reads)
+    return updates.update_text(request, records(env), text)
 
 
 def deadline(env: Environment, given: UpdateOptions) -> Deadline:

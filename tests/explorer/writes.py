@@ -12,7 +12,7 @@ from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.blobs import copies, deletes, properties
 from azguard.blobs.content import append_write, put_blob
-from azguard.blobs.content.append_request import Append
+from azguard.blobs.content.append_blob import Append
 from azguard.blobs.content.upload import Settings, Upload
 from azguard.blobs.copies import BlobCopy, CopySettings
 from azguard.guards.resolve import POSITION, Conditions

@@ -15,7 +15,7 @@ from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.blobs import snapshots, tags
 from azguard.blobs.content import append_write, page_write, put_blob
-from azguard.blobs.content.append_request import Append
+from azguard.blobs.content.append_blob import Append
 from azguard.blobs.content.page_blob import PageWrite
 from azguard.blobs.content.upload import Settings, Upload
 from azguard.blobs.snapshots import Snapshot

@@ -249,7 +249,7 @@ MUTANTS = (
     Mutant(
         "an append goes to any place",
         "2, everything else that writes",
-        "azguard/blobs/content/append_request.py",
+        "azguard/blobs/content/append_blob.py",
         "        place = {} if position is None else {Condition.APPEND_POSITION.header: str(position)}",
         "        place: dict[str, str] = {}",
         "append",

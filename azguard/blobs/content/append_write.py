@@ -11,29 +11,26 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import Any, BinaryIO, TypeVar
 
+from azguard.accounts.account import Target
 from azguard.blobs import copy_sources
-from azguard.blobs.content import append_end
-from azguard.blobs.content.append_request import (
-    APPEND_BLOB,
-    Append,
-    AppendDone,
-    End,
-    Proof,
-    build_created,
-    build_gave_up,
-    build_partial,
-    build_unknown,
-    explain_failed_condition,
-    mark_last,
-)
+from azguard.blobs.content import append_blob
+from azguard.blobs.content.append_blob import APPEND_BLOB, Append, AppendDone, End, Proof, explain_failed_condition
 from azguard.blobs.copy_sources import SourcePiece
 from azguard.cache.reads import Reads
-from azguard.documents import edits
-from azguard.documents.edits import Edit
-from azguard.errors import AzguardError, BadRequest, Changed, Locked, UsageError
-from azguard.guards.resolve import POSITION, Conditions
+from azguard.errors import (
+    AzguardError,
+    BadRequest,
+    Changed,
+    GaveUp,
+    Interrupted,
+    Locked,
+    OutcomeUnknown,
+    Partial,
+    UsageError,
+)
+from azguard.guards.resolve import Conditions
 from azguard.guards.versions import describe_write
 from azguard.leases import guard
 from azguard.leases.guard import GuardLease
@@ -42,20 +39,21 @@ from azguard.requests import commits
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Settled, WriteRequest, send_until_settled
-from azguard.updates import recording
-from azguard.updates.plan import RAW_OP
-from azguard.updates.recording import LocalRecords, UpdateReport, UpdateRequest
+from azguard.requests.sources import read_up_to
 from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_APPEND_BLOCK, BLOB_APPEND_BLOCK_FROM_URL
 
+Item = TypeVar("Item")
 Piece = bytes | SourcePiece
 # Another writer's lease that guards an append lasts a few round trips. One that lasts longer is a lock.
 _OTHERS_SECONDS = 3.0
 _POLL_SECONDS = 0.1
 # Two writers that meet again and again part within this.
 _LONGEST_PAUSE_SECONDS = 0.4
-# An end of a line has at most two bytes.
-_END_OF_LINE = 2
+#: The most that one Append Block takes, since service version 2022-11-02.
+MOST_BYTES = 100 * 1024 * 1024
+#: The length of a piece, which every service version takes.
+PIECE_BYTES = 4 * 1024 * 1024
 
 
 def append(
@@ -212,7 +210,7 @@ class _AppendRun:
             return End(None)
         # The append is still to come, so that a signal must still be heeded.
         with commits.step():
-            end, created = append_end.find_or_create_end(given, given.deadline.fresh())
+            end, created = append_blob.find_or_create_end(given, given.deadline.fresh())
             self.created = self.created or created
         return End(None) if given.is_anywhere else end
 
@@ -229,7 +227,7 @@ class _AppendRun:
 
         def look(patience: Deadline) -> Any:
             own = None if lease is None else lease.lease_id
-            return append_end.find_append_outcome(given.target, end, piece, given.proof, own, patience)
+            return append_blob.find_append_outcome(given.target, end, piece, given.proof, own, patience)
 
         request = WriteRequest(
             target=given.target,
@@ -268,63 +266,118 @@ class _AppendRun:
         self.progress(self.done_bytes)
 
 
-@dataclass(frozen=True)
-class TextEdits:
-    """Edits that only add text at the end."""
-
-    edits: Sequence[Edit]
-    leases: LeaseRecords
-    #: Where the version that was made is recorded.
-    reads: Reads
-
-
-def update_text(request: UpdateRequest, records: LocalRecords, text: TextEdits) -> UpdateReport:
-    """Apply the edits exactly once, whatever the type. Raises as ``recording.update_and_record`` and ``append`` do."""
-    try:
-        return recording.update_and_record(request, records)
-    except BadRequest as error:
-        if error.values.get("blob_type") != APPEND_BLOB:
-            raise
-    return _report(request, _append(request, records, text))
-
-
-def _append(request: UpdateRequest, records: LocalRecords, text: TextEdits) -> AppendDone:
-    target, plan = request.target, request.plan
-
-    def build(end: End) -> bytes:
-        before = min(_END_OF_LINE, end.position or 0)
-        tail = b""
-        if before:
-            tail = append_end.read_range(target, (end.position or 0) - before, before, request.deadline.fresh())
-        return edits.apply(text.edits, tail)[len(tail) :]
-
-    given = Append(
-        target=target,
-        conditions=Conditions({}, POSITION, lease_id=plan.lease_id),
-        deadline=request.deadline,
-        proof=Proof.LEASE if plan.guard_by_lease else Proof.NONE,
-        is_lines=True,
-        contention_seconds=request.deadline.seconds,
-        queue=lambda: recording.join_queue(request, records),
-        build=build,
+def build_gave_up(given: Append, conflicts: int) -> GaveUp:
+    """Return the error that other writers were first again and again."""
+    return GaveUp(
+        f"other writers appended to {given.target} first, {conflicts} times; nothing was appended",
+        address=str(given.target.address),
+        reason="append_gave_up",
     )
-    done = append(given, iter([edits.apply(text.edits, b"")]), text.leases)
-    remember_append(given, done, text.reads)
-    return done
 
 
-def _report(request: UpdateRequest, done: AppendDone) -> UpdateReport:
-    return UpdateReport(
-        address=done.address,
-        etag=done.etag,
-        last_modified=done.last_modified,
-        version_id=None,
-        content_length=done.content_length,
-        guard=done.guard,
-        attempts=done.attempts,
-        conflicts=done.conflicts,
-        doubts=0,
-        outcome=done.outcome,
-        created=False,
-        op_id=f"{RAW_OP}{request.plan.op}",
+def build_unknown(given: Append, end: End, length: int, done: int) -> OutcomeUnknown:
+    """Return the error that a piece was sent, and that it cannot be known whether it was appended."""
+    where = "" if end.position is None else f" at byte {end.position:,}"
+    before = f"{done:,} bytes before them were appended; " if done else ""
+    return OutcomeUnknown(
+        f"{before}{length:,} bytes were sent to the end of {given.target}{where}, and whether they were appended "
+        "cannot be known",
+        address=str(given.target.address),
+        reason="append_unknown" if given.proof is Proof.NONE and end.position is not None else "outcome_unknown",
+        facts={"position": end.position, "bytes": length, "appended_bytes": done},
+    )
+
+
+def build_interrupted(
+    target: Target, signal: KeyboardInterrupt, told: str, facts: Mapping[str, Any], reason: str | None = None
+) -> Interrupted:
+    """Return the error of a write that a signal ended: what is ``told`` was done."""
+    status = getattr(signal, "status", Interrupted.exit_code)
+    return Interrupted(
+        f"interrupted: {told}", str(target.address), facts=dict(facts), reason=reason, exit_status=status
+    )
+
+
+def build_created(given: Append, error: AzguardError | KeyboardInterrupt) -> AzguardError:
+    """Return the error that the blob was created, and nothing is known to be appended to it."""
+    told = f"{given.target} was created for it, and stays"
+    if isinstance(error, KeyboardInterrupt):
+        return build_interrupted(given.target, error, f"{told}, and nothing was appended", {"created": True})
+    return error.but(detail=(*error.detail, told), facts={**error.facts, "created": True})
+
+
+def build_partial(given: Append, error: AzguardError | KeyboardInterrupt, begun: int | None, done: int) -> AzguardError:
+    """Return the error that the first ``done`` bytes were appended, and the next piece was not."""
+    end = None if begun is None or given.is_lines else begun + done
+    facts = {"position": begun, "appended_bytes": done, "next_position": end}
+    told = f"{done:,} bytes were appended to {given.target}, and the rest was not"
+    if isinstance(error, KeyboardInterrupt):
+        return build_interrupted(given.target, error, told, facts, reason="append_incomplete")
+    if isinstance(error, OutcomeUnknown):
+        return error
+    return Partial(
+        f"{told}: {error.message}",
+        address=str(given.target.address),
+        http_status=error.http_status,
+        service_code=error.service_code,
+        request_id=error.request_id,
+        detail=error.detail,
+        facts={**facts, "cause": error.kind},
+        reason="append_incomplete" if end is not None else "append_lines_incomplete",
+    )
+
+
+def read_pieces(source: BinaryIO) -> Iterator[bytes]:
+    """Yield the content in pieces."""
+    while piece := read_up_to(source, PIECE_BYTES):
+        yield piece
+
+
+def read_lines(source: BinaryIO) -> Iterator[bytes]:
+    """Yield the content in pieces of whole lines; a last line without an end gets one.
+
+    Raises:
+        BadRequest: a line is longer than the service takes in one piece.
+    """
+    rest = b""
+    while len(read := read_up_to(source, PIECE_BYTES)) == PIECE_BYTES:
+        rest += read
+        end = rest.rfind(b"\n") + 1
+        if end:
+            yield rest[:end]
+            rest = rest[end:]
+        if len(rest) >= MOST_BYTES:
+            raise _build_too_long(len(rest))
+    if last := rest + read:
+        yield last if last.endswith(b"\n") else last + b"\n"
+
+
+def join_lines(lines: Sequence[str]) -> bytes:
+    """Return lines as one piece, so that they stand together or not at all.
+
+    Raises:
+        BadRequest: they are longer than the service takes in one piece.
+    """
+    # An argument that was not UTF-8 arrives with its bytes as surrogates, and leaves as it was typed.
+    piece = b"".join(line.encode("utf-8", "surrogateescape") + b"\n" for line in lines)
+    if len(piece) > MOST_BYTES:
+        raise _build_too_long(len(piece))
+    return piece
+
+
+def mark_last(pieces: Iterator[Item]) -> Iterator[tuple[Item, bool]]:
+    """Yield each piece with whether it is the last one; a piece is asked for while the one before it waits."""
+    before = next(pieces, None)
+    if before is None:
+        return
+    for piece in pieces:
+        yield before, False
+        before = piece
+    yield before, True
+
+
+def _build_too_long(length: int) -> BadRequest:
+    return BadRequest(
+        f"a line of {length:,} bytes or more cannot be appended in one piece; the service takes {MOST_BYTES:,}",
+        reason="line_too_long",
     )

@@ -13,8 +13,8 @@ from itertools import chain
 from typing import Any, BinaryIO, cast
 
 from azguard.blobs import copy_sources, properties
-from azguard.blobs.content import append_end, page_blob
-from azguard.blobs.content.append_request import build_interrupted, mark_last
+from azguard.blobs.content import append_blob, page_blob
+from azguard.blobs.content.append_write import build_interrupted, mark_last
 from azguard.blobs.content.page_blob import PAGE_BLOB, PAGE_BYTES, PIECE_BYTES, PagesWritten, PageWrite, check_range
 from azguard.blobs.copy_sources import SourcePiece
 from azguard.errors import AzguardError, Changed, NotFound, OutcomeUnknown, Partial, UsageError
@@ -228,7 +228,7 @@ def _find_outcome(
         return Finding(Verdict.COMMITTED, answer)
     wanted = bytes(piece.length) if piece.content is None and piece.length <= PIECE_BYTES else piece.content
     is_same = (
-        not isinstance(wanted, bytes) or append_end.read_range(target, piece.offset, piece.length, patience) == wanted
+        not isinstance(wanted, bytes) or append_blob.read_range(target, piece.offset, piece.length, patience) == wanted
     )
     return Finding(Verdict.UNKNOWN, seen=found, may_be_ours=is_same)
 

@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import pytest
 
-from azguard.blobs.content import append_request
+from azguard.blobs.content import append_write
 from tests.faults.rules import Rule, by_rules
 from tests.support import scripted_service
 from tests.support.blob_world import client as sdk
@@ -196,7 +196,7 @@ def test_a_leased_blob_is_appended_to_with_the_lease_alone(cli: CliWorld, log: s
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make pieces of ten bytes."""
-    monkeypatch.setattr(append_request, "PIECE_BYTES", 10)
+    monkeypatch.setattr(append_write, "PIECE_BYTES", 10)
 
 
 @pytest.mark.usefixtures("small")
@@ -214,7 +214,7 @@ def test_content_of_several_pieces_stands_in_one(cli: CliWorld, log: str) -> Non
 def test_bytes_of_another_writer_stop_content_and_not_lines(
     cli: CliWorld, log: str, words: tuple[str, ...], after: bytes | None
 ) -> None:
-    pieces = append_request.read_pieces, append_request.read_lines
+    pieces = append_write.read_pieces, append_write.read_lines
 
     def interrupt(read: Any) -> Any:
         def reading(source: io.BytesIO) -> Iterator[bytes]:
@@ -228,8 +228,8 @@ def test_bytes_of_another_writer_stop_content_and_not_lines(
         return reading
 
     with (
-        patch.object(append_request, "read_pieces", interrupt(pieces[0])),
-        patch.object(append_request, "read_lines", interrupt(pieces[1])),
+        patch.object(append_write, "read_pieces", interrupt(pieces[0])),
+        patch.object(append_write, "read_lines", interrupt(pieces[1])),
     ):
         ran = cli.call("blob", "append", log, *words, "-o", "json", stdin=b"aaaa\nbbbb\ncccc\ndd\neefff")
     if after is None:
@@ -335,7 +335,7 @@ def test_a_signal_between_two_pieces_ends_the_append_and_says_how_far_it_came(cl
     blob = f"{cli.container()}/log"
     process = cli.begin_fork("blob", "append", blob, "--create", "-o", "json")
     assert process.stdin is not None
-    process.stdin.write(bytes(2 * append_request.PIECE_BYTES + 1))
+    process.stdin.write(bytes(2 * append_write.PIECE_BYTES + 1))
     process.stdin.flush()
     # It waits for the rest of the third piece while the second one is not sent.
     until(lambda: cli.call("blob", "exists", blob).code == 0 and len(content(cli, blob)) > 0)

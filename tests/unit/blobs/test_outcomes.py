@@ -8,8 +8,8 @@ import pytest
 from azure.storage.blob import ContentSettings
 
 from azguard.blobs import deletes, headers, properties
-from azguard.blobs.content import append_end, page_write, upload
-from azguard.blobs.content.append_request import End, Proof
+from azguard.blobs.content import append_blob, page_write, upload
+from azguard.blobs.content.append_blob import End, Proof
 from azguard.blobs.content.page_blob import PageWrite
 from azguard.blobs.content.upload import BlockLists, ListedBlock, Settings, Upload
 from azguard.errors import Locked, NotFound
@@ -60,7 +60,7 @@ class Blob:
 def blob(monkeypatch: pytest.MonkeyPatch) -> Blob:
     made = Blob()
     monkeypatch.setattr(properties, "fetch", made.fetch)
-    monkeypatch.setattr(append_end, "read_range", lambda _, offset, length, *__: made.content[offset:][:length])
+    monkeypatch.setattr(append_blob, "read_range", lambda _, offset, length, *__: made.content[offset:][:length])
     monkeypatch.setattr(upload, "fetch_blocks", lambda *_: made.list_blocks())
     return made
 
@@ -114,7 +114,7 @@ def test_what_stands_where_ours_belongs_tells_of_an_append(
     blob.is_now(**facts)
     blob.content = content
     assert (
-        append_end.find_append_outcome(TARGET, End(4, BORN, 1), b"new", Proof.NONE, None, PATIENCE).verdict is verdict
+        append_blob.find_append_outcome(TARGET, End(4, BORN, 1), b"new", Proof.NONE, None, PATIENCE).verdict is verdict
     )
 
 
@@ -132,7 +132,7 @@ def test_equal_bytes_are_ours_only_if_something_proves_that(
 ) -> None:
     blob.is_now(size=7)
     blob.content, blob.lease_id = b"....new", held
-    found = append_end.find_append_outcome(TARGET, End(4, BORN, 1), b"new", proof, LEASE, PATIENCE)
+    found = append_blob.find_append_outcome(TARGET, End(4, BORN, 1), b"new", proof, LEASE, PATIENCE)
     assert (found.verdict, found.may_be_ours) == (verdict, verdict is UNKNOWN)
 
 
