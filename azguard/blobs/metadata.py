@@ -147,11 +147,9 @@ class BlobMetadata(LeasableBlob):
         return lambda held: self._set_metadata(state, metadata, lineage, held, deadline)
 
     def count_room(self, state: CurrentVersion, content: bytes) -> int:
-        """Return how many characters the lineage may have beside the metadata."""
         return count_room(json.loads(content), KEY)
 
     def canonicalize(self, content: bytes) -> bytes:
-        """Return the metadata as indented JSON."""
         return as_json(from_json(content))
 
     def _read_fence(self, deadline: Deadline) -> int | None:
@@ -167,7 +165,6 @@ class ContainerMetadata(ComparedMetadata):
     """The metadata of a container, as a JSON object of strings: see ``compared``."""
 
     def fetch(self, deadline: Deadline) -> StampedMetadata:
-        """Return the metadata and the ETag of the container."""
         found = lifecycles.fetch(self.target, Conditions(lease_id=self.lease_id), deadline)
         return StampedMetadata(found.metadata or {}, found.etag, found.last_modified)
 

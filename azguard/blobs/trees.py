@@ -51,11 +51,9 @@ class BlobTree(TreeStore):
     snapshots: str | None = None
 
     def fetch(self, target: Target, deadline: Deadline) -> Any:
-        """Return the properties of the container or a blob."""
         return lifecycles.fetch(target, Conditions(), deadline)
 
     def list_items(self, deadline: Deadline) -> Iterator[ListedItem]:
-        """Yield the blobs under the prefix."""
         return listing.list_names(self.root, deadline, self.prefix)
 
     def put(self, put: TreePut) -> tuple[Any, str | None]:
@@ -98,7 +96,6 @@ class BlobTree(TreeStore):
             )
 
     def delete(self, target: Target, conditions: Conditions, deadline: Deadline, *, listed: str | None) -> Written:
-        """Delete a blob; see ``deletes.delete``."""
         return deletes.delete(target, conditions, self.snapshots, deadline, listed=listed)
 
 

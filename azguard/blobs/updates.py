@@ -70,12 +70,10 @@ class LeasableBlob(ABC):
         return lambda: mark(lease_id)
 
     def read_unleased(self, deadline: Deadline) -> CurrentVersion:
-        """Read as ``read`` does, without the caller's lease id, whose lease may have ended."""
         return replace(self, lease_id=None).read(deadline)
 
     @property
     def leases(self) -> Leasable:
-        """Return how it is leased."""
         return self
 
     def acquire(self, state: CurrentVersion, lease_id: str, seconds: int, deadline: Deadline) -> None:
@@ -95,7 +93,6 @@ class LeasableBlob(ABC):
         call(BLOB_LEASE_RELEASE, self.target, write_timeouts(deadline, at_least=1.0), headers=headers)
 
     def read_etag_under_lease(self, lease_id: str, deadline: Deadline) -> str:
-        """Return the current ETag, which the service tells only to the holder of ``lease_id``."""
         return str(properties.fetch(self.target, Conditions(lease_id=lease_id), deadline).etag)
 
     def is_leased(self, deadline: Deadline) -> bool:
@@ -199,7 +196,6 @@ class BlobContent(LeasableBlob):
         return lambda held: self._set_metadata(state, kept.settings.metadata or {}, lineage, held, deadline)
 
     def count_room(self, state: CurrentVersion, content: bytes) -> int:
-        """Return how many characters the lineage may have beside the metadata."""
         kept: _Preserved = state.preserved
         from azguard.documents.metadata import count_room
 

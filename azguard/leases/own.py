@@ -122,7 +122,6 @@ class OwnLeaseStatus:
 
     @classmethod
     def of(cls, known: CheckedLease, now: datetime) -> "OwnLeaseStatus":
-        """Return the status of a remembered lease."""
         lease = known.lease
         until = None
         if lease.duration is not None:

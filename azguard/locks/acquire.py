@@ -296,7 +296,6 @@ class WaitReporter:
             self.tell()
 
     def tell(self) -> None:
-        """Say who holds the lock, and our place in the queue."""
         place = "" if self._told_place is None else f"{_format_place(self._told_place)} in the queue; "
         for line in self._told:
             left = f"; {span(math.ceil(self._deadline.remaining))} left to wait"

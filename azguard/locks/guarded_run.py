@@ -191,7 +191,6 @@ class GuardedRun:
         self._guardian.keep_open(descriptor)
 
     def check_held(self) -> None:
-        """See that no lock is lost before the command is started."""
         if self._lost:
             raise LockLost("a lock was lost before the command was started", detail=self._lost)
 

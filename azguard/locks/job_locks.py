@@ -299,7 +299,6 @@ def _check_renewed(target: Target, hold: HoldRecord) -> None:
 
 
 def _look_at_lease(known: JobLock, deadline: Deadline) -> LeaseState:
-    """Look at a lease."""
     try:
         state = lease_state.look(known.target, deadline, known.lease_id)
     except (Locked, NotFound) as error:

@@ -114,7 +114,6 @@ class LeaseLocks:
         return lost
 
     def finish(self, lost: tuple[str, ...], ended: Ended) -> None:
-        """Add this run to the history of its locks."""
         if not self._plan.settings.keeps_log:
             return
         for lock, held in self._acquired:

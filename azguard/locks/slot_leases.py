@@ -60,7 +60,6 @@ class _SlotLease:
         return note
 
     def close_note(self) -> None:
-        """Delete the note, if there is one."""
         note = self.take_note()
         if note is not None:
             note.close(is_released=True)

@@ -60,7 +60,6 @@ class StepVariables:
 
     @property
     def paths(self) -> list[Path]:
-        """Return the files."""
         return [path for path in (self.file, self.github) if path is not None]
 
     def is_of_step(self, lease_id: str, job: str | None) -> bool:

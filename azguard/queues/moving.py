@@ -290,7 +290,6 @@ class _Job:
     begun: float
 
     def run(self) -> Done:
-        """Move it and return how that ended."""
         address = str(self.message.target.address)
         return conclude(address, lambda: self.run_.put_and_delete(self.message, self.begun))
 

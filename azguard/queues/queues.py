@@ -140,7 +140,6 @@ class QueueMetadataUpdate(ComparedMetadata):
     """The metadata of a queue, as a JSON object of strings; their version is azguard's own, of their content."""
 
     def fetch(self, deadline: Deadline) -> StampedMetadata:
-        """Return the metadata and the ETag that azguard makes of them."""
         stamped = _fetch_metadata(self.target, deadline)
         return StampedMetadata(stamped, _compute_etag(stamped))
 

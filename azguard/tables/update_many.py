@@ -48,7 +48,6 @@ class _EntityUpdate:
     tools: UpdateHooks
 
     def run(self) -> Done:
-        """Make the update and return how it ended."""
         address = str(self.resource.target.address)
         return conclude(address, lambda: self._run(address))
 

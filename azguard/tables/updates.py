@@ -74,7 +74,6 @@ class VersionedEntity:
             return CurrentVersion(b"", None, Lineage())
 
     def read_unleased(self, deadline: Deadline) -> CurrentVersion:
-        """Read as ``read`` does, without the caller's lease id, whose lease may have ended."""
         return self.read(deadline)
 
     def prepare(
@@ -92,7 +91,6 @@ class VersionedEntity:
         return lambda _: touch()
 
     def count_room(self, state: CurrentVersion, content: bytes) -> int:
-        """Return how many characters the lineage may have beside the other properties."""
         return edm.count_room(json.loads(content), KEY)
 
     def fence(
@@ -110,12 +108,10 @@ class VersionedEntity:
         return []
 
     def canonicalize(self, content: bytes) -> bytes:
-        """Return the output of the transform in the canonical spelling."""
         return entity_json.canonicalize(content, self.target.address)
 
     @property
     def keys(self) -> Entity:
-        """Return the two properties that name the entity."""
         return dict(zip(KEYS, self.target.address.parts[1:], strict=True))
 
     def _write(self, entity: Entity, state: CurrentVersion, deadline: Deadline) -> CommittedVersion:

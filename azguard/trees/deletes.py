@@ -201,7 +201,6 @@ class TreeDelete:
 
     @property
     def address(self) -> str:
-        """Return the address of the prefix."""
         return self.deleting.store.address
 
     def phases(self, control: Control) -> list[Iterator[Job]]:
@@ -209,7 +208,6 @@ class TreeDelete:
         return [self._jobs(control), after(self._deleting_folders(control).jobs)]
 
     def preview(self, control: Control) -> Iterator[Done]:
-        """Yield what would be deleted."""
         yield from map(self.deleting.foresee, self._list(control))
         yield from self._deleting_folders(control).preview(self._stays)
 

@@ -47,7 +47,6 @@ class TreeDownload:
 
     @property
     def address(self) -> str:
-        """Return the address of the prefix."""
         return self.store.address
 
     def phases(self, control: Control) -> list[Iterator[Job]]:

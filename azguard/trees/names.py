@@ -89,7 +89,6 @@ class NameIndex:
         )
 
     def add_all(self, items: Iterable[ListedItem]) -> None:
-        """Add what a listing yields."""
         add = "INSERT OR REPLACE INTO names VALUES (?, ?, ?, ?, ?, ?, ?, 0)"
         with database.explain_full_disk():
             self._database.executemany(add, map(self._to_row, items))
@@ -106,7 +105,6 @@ class NameIndex:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether it has no name."""
         return self._database.execute("SELECT 1 FROM names LIMIT 1").fetchone() is None
 
     def mark(self, name: str, *, with_all_below: bool = False) -> None:
@@ -136,7 +134,6 @@ class NameIndex:
         return isinstance(name, str) and self.find(name) is not None
 
     def close(self) -> None:
-        """Delete it."""
         self._database.close()
 
 

@@ -86,7 +86,6 @@ class FileWrites:
         return build(runs.WOULD_CREATE if known is None else runs.WOULD_REPLACE)
 
     def conditions(self, target: Target, copy: Copy) -> Conditions:
-        """Return the conditions that guard the write of a file."""
         if self.skips_existing:
             # Even if this scope has read a version.
             return resolve(self.store.PUT, RequestedConditions(), target)
@@ -214,7 +213,6 @@ class TreeUpload(FileWrites):
 
     @property
     def address(self) -> str:
-        """Return the address of the prefix."""
         return self.store.address
 
     def phases(self, control: Control) -> list[Iterator[Job]]:

@@ -98,7 +98,6 @@ class UnboundLineage(Lineage):
     binds: ClassVar[bool] = False
 
     def successor(self, parent: str | None) -> str | None:
-        """Return nothing."""
         return None
 
     @property
@@ -138,7 +137,6 @@ class ComparedMetadata(ABC):
         return
 
     def read(self, deadline: Deadline) -> CurrentVersion:
-        """Read the metadata and their version."""
         found = self.fetch(deadline)
         return CurrentVersion(
             content=as_json(drop_lineage(found.entries)),
@@ -148,7 +146,6 @@ class ComparedMetadata(ABC):
         )
 
     def read_unleased(self, deadline: Deadline) -> CurrentVersion:
-        """Read as ``read`` does, without the caller's lease id, whose lease may have ended."""
         return replace(self, lease_id=None).read(deadline)
 
     def prepare(
@@ -178,7 +175,6 @@ class ComparedMetadata(ABC):
         return self.prepare(state, state.content, lineage, lease_id, deadline)
 
     def count_room(self, state: CurrentVersion, content: bytes) -> int:
-        """Return how many characters the lineage may have beside the metadata."""
         return rules.count_room(from_json(content), KEY)
 
     def fence(
@@ -196,5 +192,4 @@ class ComparedMetadata(ABC):
         return []
 
     def canonicalize(self, content: bytes) -> bytes:
-        """Return the metadata as indented JSON."""
         return as_json(from_json(content))

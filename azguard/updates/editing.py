@@ -164,7 +164,6 @@ class EditSession:
             self._file.remove()
 
     def close(self) -> None:
-        """Let go of the files."""
         if self._locked is not None:
             os.close(self._locked)
 

@@ -42,7 +42,6 @@ class MergedVersion:
 
     @classmethod
     def of(cls, version: CurrentVersion | None) -> "MergedVersion | None":
-        """Return it; None where there is none."""
         return None if version is None else cls(version.etag, version.last_modified)
 
 

@@ -74,7 +74,6 @@ class CommittedVersion(NamedTuple):
 
     @classmethod
     def of(cls, answer: Mapping[str, Any]) -> "CommittedVersion":
-        """Read the service's answer to a write."""
         return cls(answer.get("etag"), answer.get("last_modified"), answer.get("version_id"))
 
 

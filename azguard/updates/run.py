@@ -155,11 +155,9 @@ class UpdateRun:
             self.note("settled", outcome=self.result.outcome, etag=self.result.committed.etag)
 
     def note(self, step: str, **facts: Any) -> None:
-        """Note a step in the trace."""
         trace.note(step, self.resource.target, op=self.plan.op, **facts)
 
     def tell(self, text: str) -> None:
-        """Tell what happens, for --verbose."""
         self.tools.tell(text)
 
     def start_deadline(self, seconds: float) -> Deadline:
@@ -209,7 +207,6 @@ class UpdateRun:
 
     @property
     def final_guard(self) -> str:
-        """Return the name of what guards the write, as the result tells it."""
         if self.plan.fence is not None:
             return "fence"
         if self.plan.guard_name is not None:
@@ -250,7 +247,6 @@ class UpdateRun:
         )
 
     def collect_facts(self) -> dict[str, object]:
-        """Return the facts that every error of an update carries."""
         return {
             "op_id": f"{RAW_OP}{self.plan.op}",
             "attempts": self.attempts,

@@ -187,7 +187,6 @@ class MessageHandling:
             self._due = self._halve(at)
 
     def _hide_longer(self) -> None:
-        """Hide the message for longer."""
         if self._is_stale:
             return
         try:
@@ -364,12 +363,10 @@ class ClaimHold:
             self.ends = at + self._seconds
 
     def finish(self) -> None:
-        """Note that the key is done."""
         if self._claims is not None and self._claimed is not None:
             self._claims.finish(self._claimed, _patience())
 
     def poison(self, reason: str, status: int | None, copy_id: str) -> None:
-        """Note that the message was moved to the poison queue."""
         if self._claims is not None and self._claimed is not None:
             self._claims.poison(self._claimed, reason, status, _patience(), copy_id)
 

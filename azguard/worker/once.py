@@ -283,7 +283,6 @@ def _own(claimed: Claimed) -> OnceClaim:
 
 
 def _read(target: Target, deadline: Deadline) -> Stored | None:
-    """Return a row; None if there is none."""
     try:
         return entities.get(target, deadline)
     except NotFound as error:

@@ -119,7 +119,6 @@ class QueueInbox:
         self._queue, self._poison, self._encoding, self._now = queue, poison, encoding, now
 
     def receive(self, number: int, seconds: int) -> list[Taken]:
-        """Receive up to so many messages, which are hidden for so many seconds."""
         at = self._now()
         received = messages.receive(self._queue, number, seconds, self._encoding, _patience(_RECEIVE_SECONDS))
         return [Taken(each, at, at + _find_life_seconds(each, seconds)) for each in received]
@@ -128,7 +127,6 @@ class QueueInbox:
         return throttling.find_pause_seconds(self._queue.endpoint)
 
     def hide(self, message: Taken, receipt: MessageReceipt, seconds: int) -> MessageReceipt:
-        """Hide a message for so many seconds from now, and return its new receipt."""
         # The service refuses to hide a message beyond its end.
         left = min(seconds, max(1, int(message.expires - self._now() - 1)))
         updated = messages.update(message.received.target, receipt.text, None, left, _patience(_SEND_SECONDS))
@@ -139,7 +137,6 @@ class QueueInbox:
         messages.delete(target, receipt.text, patience, hidden_until=receipt.hidden_until)
 
     def send_to_poison(self, message: Taken) -> str:
-        """Put a copy of a message into the poison queue, which is made if it is missing; return the id of the copy."""
         try:
             return self._send(message)
         except NotFound:
@@ -281,7 +278,6 @@ class Crew:
             return self._alive == 0
 
     def give(self, taken: Taken) -> None:
-        """Have a message handled."""
         with self._lock:
             self._busy += 1
         self._given.put(taken)

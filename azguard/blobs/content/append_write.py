@@ -161,7 +161,6 @@ class _AppendRun:
                 return lease
 
     def add(self, piece: Piece) -> None:
-        """Append one piece."""
         given = self.given
         until = given.deadline.restart(seconds=given.contention_seconds)
         others = given.deadline.restart(seconds=_OTHERS_SECONDS)
@@ -190,7 +189,6 @@ class _AppendRun:
                     return
 
     def build_result(self) -> AppendDone:
-        """Return the result of the append."""
         given, answer = self.given, self.answer or {}
         return AppendDone(
             **describe_write(given.target, given.guard, Settled(answer, self.attempts, 0)),

@@ -119,7 +119,6 @@ class Download:
 
     @property
     def lineage(self) -> str | None:
-        """Return the lineage that this version carries."""
         value: str | None = (self.properties.metadata or {}).get(KEY)
         return value
 

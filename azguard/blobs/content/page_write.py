@@ -147,7 +147,6 @@ class _PageRun:
                 return
 
     def add(self, piece: _Pages) -> None:
-        """Write one piece."""
         given, lease = self.given, self.lease
         deadline = given.deadline.fresh()
         if lease is not None:
@@ -185,7 +184,6 @@ class _PageRun:
         self.etag = properties.fetch(target, Conditions(lease_id=lease.lease_id), lease.patience).etag
 
     def build_result(self) -> PagesWritten:
-        """Return the result of the page write."""
         given, answer = self.given, self.answer or {}
         return PagesWritten(
             **describe_write(given.target, given.conditions.guard, Settled(answer, self.attempts, 0)),
