@@ -6,10 +6,9 @@ it when azguard says so, when azguard is gone, or when the last renewal it heard
 ``run``                acquire, run, renew, release; and the same around work in this process
 ``guarded_run``        a command under locks of any kind, and the heartbeat file
 ``background_holder``  ``lock hold``: a process in the background renews the lease
-``sticky``             ``lock hold --sticky``: a lock without a process, until a time that stands on it
 ``hold_records``       the records on this machine of what ``lock hold`` took
 ``job_locks``          the locks of this job: find, check and release them
-``steps``              a lock that is held for the later steps of a job, and the variables that tell them of it
+``steps``              a lock that is held for the later steps of a job, with a process or, sticky, without; its release
 ``acquire``            acquire one lock: wait for it, and tell people who holds it
 ``slot_leases``        ask for the leases of a lock's slots, and write the holder's record
 ``held_lock``          a lock that is held: renew its lease, release it, end one whose time is over
@@ -19,6 +18,6 @@ it when azguard says so, when azguard is gone, or when the last renewal it heard
 ``lock_blobs``         which lock to acquire, and how; the blobs that locks are, and what is written on them
 ``log``                the history of a lock: who held it, how that ended, who broke it
 ``shown``              what ``lock show``, ``hold``, ``check`` and ``release`` print
-``environment``        the variables that tell a command its locks
+``environment``        the variables that tell a command, or later steps, of locks
 ``terraform``          the lock of a Terraform state around a run, and the notes of runs
 """

@@ -1,12 +1,18 @@
-"""The locks that are held around us: what ``lock run`` puts into its command's environment, and ``lock hold`` into that
+"""The variables that tell of locks: what ``lock run`` puts into its command's environment, and ``lock hold`` into that
 of the steps that follow.
 """
 
+import os
+import shlex
+import uuid
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
+from azguard import ci_jobs
 from azguard.accounts.account import Target
-from azguard.errors import AzguardError, Locked, LockLost, NotFound
+from azguard.errors import AzguardError, ConfigError, Locked, LockLost, NotFound
 from azguard.requests.deadline import Deadline
 
 LOCK = "AZGUARD_LOCK"
@@ -17,6 +23,7 @@ ENDPOINT = "AZGUARD_LOCK_ENDPOINT"
 DURATION = "AZGUARD_LOCK_DURATION"
 #: The files that are locked around a command through SMB, as JSON: see ``smb/environment``.
 FILE_LOCKS = "AZGUARD_FILE_LOCKS"
+_GITHUB = "GITHUB_ENV"
 
 
 class OuterLock(NamedTuple):
@@ -111,3 +118,101 @@ def find_lease_id(target: Target, environ: Mapping[str, str]) -> str | None:
     """Return the id of the lease that a ``lock run`` or ``lock hold`` around us says it holds on a resource."""
     found = find_outer_lock(target, environ)
     return None if found is None else found.lease_id
+
+
+@dataclass(frozen=True)
+class StepVariables:
+    """Where later steps find their variables."""
+
+    #: A file of lines for a shell; None is none.
+    file: Path | None
+    #: The file that GITHUB_ENV names.
+    github: Path | None
+    #: Whether the agent of Azure Pipelines reads logging commands: it does, from both streams of a step.
+    is_azure_pipelines: bool
+    #: The CI job that this is: see ``ci_jobs``; None if it is none.
+    job: str | None
+    #: Writes a command for the agent to a stream that it reads.
+    write_command: Callable[[str], None]
+
+    @classmethod
+    def of(cls, named: str | None, environ: Mapping[str, str], write_command: Callable[[str], None]) -> "StepVariables":
+        """Return where they go.
+
+        Raises:
+            ConfigError: a file cannot be written.
+        """
+        github = Path(environ[_GITHUB]) if environ.get(_GITHUB) else None
+        file = None if named is None else Path(named)
+        # Its format is GitHub's, by whatever name it is given.
+        file = None if file is not None and github is not None and _is_same(file, github) else file
+        found = cls(file, github, ci_jobs.is_azure_pipelines(environ), ci_jobs.find_job(environ), write_command)
+        for path in found.paths:
+            _append(path, "")
+        return found
+
+    @property
+    def paths(self) -> list[Path]:
+        return [path for path in (self.file, self.github) if path is not None]
+
+    def is_of_step(self, lease_id: str, job: str | None) -> bool:
+        """Return whether a lease was left by this step, or by this job."""
+        return ci_jobs.is_same(job, self.job) or (self.github is not None and lease_id.encode() in _read(self.github))
+
+    def is_in_file(self, lease_id: str) -> bool:
+        """Return whether a lease was left in the file that was named, by this step or by any before."""
+        return self.file is not None and lease_id.encode() in _read(self.file)
+
+    def write(self, variables: Mapping[str, str]) -> tuple[str, ...]:
+        """Leave variables, and return where.
+
+        Raises:
+            ConfigError: a file cannot be written.
+        """
+        where = []
+        if self.file is not None:
+            _append(self.file, "".join(f"{name}={shlex.quote(value)}\n" for name, value in variables.items()))
+            where.append(str(self.file))
+        if self.github is not None:
+            _append(self.github, "".join(_format_for_github(*each) for each in variables.items()))
+            where.append(_GITHUB)
+        if self.is_azure_pipelines:
+            for name, value in variables.items():
+                self.write_command(f"##vso[task.setvariable variable={name}]{_escape(value)}\n")
+            where.append("azure-pipelines")
+        return tuple(where)
+
+
+def _format_for_github(name: str, value: str) -> str:
+    if "\n" not in value:
+        return f"{name}={value}\n"
+    # A value cannot end this by itself.
+    end = f"azguard-{uuid.uuid4().hex}"
+    return f"{name}<<{end}\n{value}\n{end}\n"
+
+
+def _escape(value: str) -> str:
+    return value.replace("%", "%AZP25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _read(path: Path) -> bytes:
+    try:
+        # What is no file, such as a pipe, would be waited for.
+        return path.read_bytes() if path.is_file() else b""
+    except OSError:
+        return b""
+
+
+def _append(path: Path, text: str) -> None:
+    try:
+        opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(opened, text.encode())
+        finally:
+            os.close(opened)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}", reason="env_file_not_written") from error
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)

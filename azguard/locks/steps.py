@@ -1,128 +1,207 @@
-"""The locks of a job, as its later steps shall find them: those that the environment tells, and those of the same step.
+"""A lock that is held for the later steps of a job: taken with a process that renews it or without one, and released.
 
 A step does not see the variables that it leaves itself. A second ``lock hold`` in it, or a release of one of two locks,
 would so wipe out what the first has left.
+
+**Sticky.** A lock without a process lasts until it is released, or until a time that stands on it. The lease is
+acquired as for any other holder, with a term. Under it the record is written, and only then the same lease is made
+infinite. A run that is killed on the way leaves a lease that ends by itself.
 """
 
-import os
-import shlex
-import uuid
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from azguard import ci_jobs
-from azguard.errors import AzguardError, ConfigError, GaveUp, LockLost, UsageError
+from azguard.accounts.account import Target
+from azguard.errors import (
+    AzguardError,
+    Changed,
+    ConfigError,
+    GaveUp,
+    Locked,
+    LockLost,
+    NotFound,
+    Unavailable,
+    UsageError,
+)
+from azguard.guards.resolve import Conditions
+from azguard.leases import actions, owner_records
+from azguard.leases import state as lease_state
 from azguard.leases.actions import LONGEST
+from azguard.leases.owner_records import Moved, Version
+from azguard.leases.owners import Owner
 from azguard.leases.recorded import LeaseRecords
-from azguard.locks import background_holder, environment, job_locks, queue, readers
+from azguard.locks import background_holder, environment, held_lock, job_locks, lock_blobs, log, queue, readers
+from azguard.locks.acquire import LockAcquisition
 from azguard.locks.background_holder import HoldPlan
-from azguard.locks.environment import LockLine
-from azguard.locks.hold_records import HoldRecord, HoldRecords
+from azguard.locks.environment import LockLine, StepVariables
+from azguard.locks.held_lock import HeldLock
+from azguard.locks.hold_records import HoldRecord, HoldRecords, HoldState
 from azguard.locks.job_locks import JobLock
+from azguard.locks.lock_blobs import ANSWER_SECONDS
 from azguard.locks.shown import HoldResult, ReleaseResult
-from azguard.locks.sticky import HeldUntil, StickyHold
+from azguard.processes.signals import ignore_ending, raise_at_end
+from azguard.requests import calls, commits
 from azguard.requests.deadline import Deadline
-
-_GITHUB = "GITHUB_ENV"
+from azguard.times import find_moment, iso
+from azguard.wire.rows import Condition
 
 
 @dataclass(frozen=True)
-class StepVariables:
-    """Where later steps find their variables."""
+class HeldUntil:
+    """When a lock without a process may be taken by the next holder."""
 
-    #: A file of lines for a shell; None is none.
-    file: Path | None
-    #: The file that GITHUB_ENV names.
-    github: Path | None
-    #: Whether the agent of Azure Pipelines reads logging commands: it does, from both streams of a step.
-    is_azure_pipelines: bool
-    #: The CI job that this is: see ``ci_jobs``; None if it is none.
-    job: str | None
-    #: Writes a command for the agent to a stream that it reads.
-    write_command: Callable[[str], None]
+    moment: datetime | None = None
+    #: How many seconds after it was taken, where no moment is given.
+    seconds: float | None = None
 
-    @classmethod
-    def of(cls, named: str | None, environ: Mapping[str, str], write_command: Callable[[str], None]) -> "StepVariables":
-        """Return where they go.
+    def write_on(self, owner: Owner, lease_id: str) -> Owner:
+        """Return the record of a holder with its end."""
+        since = find_moment(owner.since)
+        if since is None:
+            raise AzguardError("the service did not tell the time")
+        end = self.moment
+        if self.seconds is not None:
+            end = since + timedelta(seconds=self.seconds)
+        if end is not None and end <= since:
+            raise UsageError(
+                f"{iso(end)} is over: it is {iso(since)}, by the service's clock", reason="sticky_until_is_over"
+            )
+        lasting = replace(owner, pid=None, until=iso(end), lease_id=None if end is None else lease_id)
+        return lasting.tie_to_lease(lease_id, None)
 
-        Raises:
-            ConfigError: a file cannot be written.
-        """
-        github = Path(environ[_GITHUB]) if environ.get(_GITHUB) else None
-        file = None if named is None else Path(named)
-        # Its format is GitHub's, by whatever name it is given.
-        file = None if file is not None and github is not None and _same(file, github) else file
-        found = cls(file, github, ci_jobs.is_azure_pipelines(environ), ci_jobs.find_job(environ), write_command)
-        for path in found.paths:
-            _append(path, "")
-        return found
 
-    @property
-    def paths(self) -> list[Path]:
-        return [path for path in (self.file, self.github) if path is not None]
+@dataclass(frozen=True)
+class StickyHold:
+    """A lock to hold without a process."""
 
-    def is_of_step(self, lease_id: str, job: str | None) -> bool:
-        """Return whether a lease was left by this step, or by this job."""
-        return ci_jobs.is_same(job, self.job) or (self.github is not None and lease_id.encode() in _read(self.github))
+    plan: HoldPlan
+    until: HeldUntil
 
-    def is_in_file(self, lease_id: str) -> bool:
-        """Return whether a lease was left in the file that was named, by this step or by any before."""
-        return self.file is not None and lease_id.encode() in _read(self.file)
+    def hold(self, publish: Callable[[HoldRecord], None]) -> HoldRecord:
+        """Acquire the lock for ever, or until its time is over, and return the record of it.
 
-    def write(self, variables: Mapping[str, str]) -> tuple[str, ...]:
-        """Leave variables, and return where.
+        ``publish`` tells the steps that follow. If it fails, the lock is released.
 
         Raises:
-            ConfigError: a file cannot be written.
+            GaveUp: it is busy, and the time for waiting is over.
+            UsageError: its time would be over already.
+            ConfigError: the record of it cannot be written.
         """
-        where = []
-        if self.file is not None:
-            _append(self.file, "".join(f"{name}={shlex.quote(value)}\n" for name, value in variables.items()))
-            where.append(str(self.file))
-        if self.github is not None:
-            _append(self.github, "".join(_format_for_github(*each) for each in variables.items()))
-            where.append(_GITHUB)
-        if self.is_azure_pipelines:
-            for name, value in variables.items():
-                self.write_command(f"##vso[task.setvariable variable={name}]{_escape(value)}\n")
-            where.append("azure-pipelines")
-        return tuple(where)
+        plan = self.plan
+        held: HeldLock | None = None
+        with commits.suppress():
+            try:
+                # A signal that came during a write is raised once that is settled, and with the lock held.
+                with raise_at_end():
+                    deadline = Deadline(plan.wait, answer_seconds=ANSWER_SECONDS)
+                    held = LockAcquisition(plan.request, plan.settings, deadline).run()
+                    record = self._stay(held)
+                with ignore_ending():
+                    publish(record)
+            except BaseException:
+                with ignore_ending():
+                    if held is not None:
+                        self._give_back(held)
+                raise
+        commits.announce()
+        return record
 
+    def find_own(self) -> JobLock | None:
+        """Return the lock if this job holds it without a process already."""
+        target = self.plan.request.target
+        for record in self.plan.holds.list_own(self.plan.own):
+            if (record.endpoint, record.address) == (target.endpoint, str(target.address)):
+                is_own = record.pid is None and record.state is HoldState.HELD
+                return JobLock(target, record.lease_id, record.fence, record) if is_own else None
+        return None
 
-def _format_for_github(name: str, value: str) -> str:
-    if "\n" not in value:
-        return f"{name}={value}\n"
-    # A value cannot end this by itself.
-    end = f"azguard-{uuid.uuid4().hex}"
-    return f"{name}<<{end}\n{value}\n{end}\n"
+    def prolong(self, lock: JobLock) -> JobLock | None:
+        """Write another end and another reason on a lock that this scope holds so; None if it was broken meanwhile.
 
-
-def _escape(value: str) -> str:
-    return value.replace("%", "%AZP25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _read(path: Path) -> bytes:
-    try:
-        # What is no file, such as a pipe, would be waited for.
-        return path.read_bytes() if path.is_file() else b""
-    except OSError:
-        return b""
-
-
-def _append(path: Path, text: str) -> None:
-    try:
-        opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        Raises:
+            UsageError: its time would be over already.
+            Changed: a run with a higher sequence number has held it.
+        """
+        assert lock.hold is not None
+        plan = self.plan
+        patience = plan.settings.patience_now()
         try:
-            os.write(opened, text.encode())
-        finally:
-            os.close(opened)
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror}", reason="env_file_not_written") from error
+            lock_blobs.leave_sequence(plan.request, lock.target, lock.lease_id, plan.settings)
+            found = lease_state.look(lock.target, patience, lock.lease_id)
+            if found.state != "leased":
+                self.plan.holds.close(lock.hold, HoldState.LOST, f"its lease is {found.state}")
+                return None
+            now = calls.ask_service_time(lock.target.account, lock.target.kind, patience)
+            version = Version(found.etag, found.metadata, now)
+            owner = self.until.write_on(owner_records.set_service_time(plan.settings.owner, version), lock.lease_id)
+            moved = owner_records.leave(lock.target, lock.lease_id, owner, patience)
+            if found.duration != _INFINITE:  # The run that took it was killed before that.
+                self._make_infinite(lock.target, lock.lease_id, owner, moved)
+        except (Locked, NotFound) as error:
+            self.plan.holds.close(lock.hold, HoldState.LOST, error.message)
+            return None
+        self.plan.settings.records.record_move(lock.target, moved)
+        record = replace(lock.hold, until=owner.until, version=moved.after)
+        with suppress(ConfigError):  # It is prolonged all the same: the time stands on the lock itself.
+            plan.holds.save(record)
+        return replace(lock, hold=record)
+
+    def _stay(self, held: HeldLock) -> HoldRecord:
+        """Write the end on the lock, and make its lease infinite."""
+        assert held.record is not None
+        plan = self.plan
+        owner = self.until.write_on(held.record.owner, held.lease_id)
+        moved = owner_records.leave(held.target, held.lease_id, owner, plan.settings.patience_now())
+        plan.settings.records.record_move(held.target, moved)
+        record = replace(plan.build_record(held), until=owner.until, version=moved.after)
+        plan.holds.prune()
+        plan.holds.save(record)
+        plan.settings.records.add(held.target, held.lease_id, None)
+        self._make_infinite(held.target, held.lease_id, owner, moved)
+        plan.settings.records.confirm(held.target, held.lease_id)
+        before = log.build_before(held.target, held.record)
+        if before is not None and plan.settings.keeps_log:
+            log.append(held.target, before, plan.settings.say)
+        return record
+
+    def _make_infinite(self, target: Target, lease_id: str, owner: Owner, moved: Moved) -> None:
+        """Acquire the same lease without a term: the service takes the same id again."""
+        patience = self.plan.settings.patience_now()
+        # Of the version with our record alone: the id of a lease that has ended is taken again, too.
+        version = moved.after or owner_records.read_version(target, patience, lease_id).etag
+        tied = Conditions({Condition.IF_MATCH.header: version}, "if-match", version)
+        sent = 0
+        while True:
+            try:
+                sent += actions.acquire(target, lease_id, None, tied, patience).attempts
+            except Changed as error:
+                raise _build_unavailable(target, "ended before it was made infinite") from error
+            # After a lost answer, that the lease is held does not show with which term.
+            if lease_state.look(target, patience, lease_id).duration == _INFINITE:
+                break
+            if patience.passed:
+                raise _build_unavailable(target, "could not be made infinite")
+        if sent > 1:
+            # One that comes late, after the release, would lock it for ever, were it of a version that is still there.
+            again = owner_records.leave(target, lease_id, owner, patience)
+            self.plan.settings.records.record_move(target, again)
+
+    def _give_back(self, held: HeldLock) -> None:
+        deadline = Deadline(_RELEASE_SECONDS, answer_seconds=ANSWER_SECONDS)
+        records = self.plan.settings.records
+        if not held_lock.give_back(held.target, held.lease_id, records, deadline):
+            return
+        held_lock.forget(held, records)
+        known = self.plan.holds.find(held.lease_id)
+        if known is not None:
+            self.plan.holds.close(known, HoldState.RELEASED)
 
 
-def _same(one: Path, other: Path) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)
+def _build_unavailable(target: Target, why: str) -> Unavailable:
+    return Unavailable(f"the lease on {target} {why}", address=str(target.address))
 
 
 @dataclass(frozen=True)
@@ -162,7 +241,7 @@ class StepHold:
 
         def publish(held: HoldRecord) -> None:
             lines = _list_lines(self.environ, self.variables, plan.holds)
-            exported.extend(self.variables.write(_add(lines, held)))
+            exported.extend(self.variables.write(_export_with(lines, held)))
 
         try:
             held = background_holder.hold(plan, publish) if sticky is None else sticky.hold(publish)
@@ -244,7 +323,7 @@ def _list_lines(environ: Mapping[str, str], variables: StepVariables, holds: Hol
     ids = {line.lease_id for line in around}
     for hold in holds.list_unreleased():
         if hold.lease_id not in ids and _is_told(hold, variables):
-            found[hold.address] = _describe(hold)
+            found[hold.address] = _describe_line(hold)
     return list(found.values())
 
 
@@ -255,12 +334,17 @@ def _is_told(hold: HoldRecord, variables: StepVariables) -> bool:
     return in_file or variables.is_of_step(hold.lease_id, hold.job)
 
 
-def _describe(hold: HoldRecord) -> LockLine:
+def _describe_line(hold: HoldRecord) -> LockLine:
     """Return the line about a lock that later steps read."""
     duration = LONGEST if hold.seconds is None else hold.seconds
     return LockLine(hold.address, hold.endpoint, hold.lease_id, str(hold.fence), str(duration))
 
 
-def _add(lines: list[LockLine], hold: HoldRecord) -> dict[str, str]:
+def _export_with(lines: list[LockLine], hold: HoldRecord) -> dict[str, str]:
     """Return the variables of these locks and of one more."""
-    return environment.export_lines([*(line for line in lines if line.lock != hold.address), _describe(hold)])
+    return environment.export_lines([*(line for line in lines if line.lock != hold.address), _describe_line(hold)])
+
+
+# Bounded: an infinite lease that is not given back here has its record, and is released by its id.
+_RELEASE_SECONDS = 5.0
+_INFINITE = "infinite"

@@ -21,10 +21,10 @@ from azguard.cli.rules.engine import checked, excludes, needs, only_for
 from azguard.errors import GaveUp, UsageError
 from azguard.locks import job_locks
 from azguard.locks.background_holder import HoldPlan
+from azguard.locks.environment import StepVariables
 from azguard.locks.hold_records import JobScope
 from azguard.locks.job_locks import JobLock
-from azguard.locks.steps import StepHold, StepRelease, StepVariables
-from azguard.locks.sticky import HeldUntil
+from azguard.locks.steps import HeldUntil, StepHold, StepRelease
 from azguard.processes.identity import KnownProcess
 from azguard.times import parse_http_date
 

@@ -9,7 +9,7 @@ import pytest
 
 from azguard.cli.output import stream
 from azguard.errors import ConfigError
-from azguard.locks.steps import StepVariables
+from azguard.locks.environment import StepVariables
 
 _TWO_LINES = {"AZGUARD_LOCK": "blob:locks/a\nblob:locks/b c", "AZGUARD_FENCE": "7"}
 
