@@ -169,9 +169,9 @@ class LeaseDone(Written):
     lease_id: str | None
     action: str
     #: The term in seconds, or ``infinite``; None if it is not known here.
-    duration: int | str | None
+    duration: int | str | None = None
     #: The seconds that remain after a break, as its answer says; None if the answer was lost.
-    lease_time: int | None
+    lease_time: int | None = None
 
 
 def acquire(

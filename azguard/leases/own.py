@@ -361,11 +361,7 @@ def _build_gone(target: Target, conditions: Conditions) -> LeaseDone:
     return LeaseDone(
         address=str(target.address),
         lease_id=conditions.lease_id,
-        etag=None,
-        last_modified=None,
         action=Action.RELEASE.value,
-        duration=None,
-        lease_time=None,
         guard=conditions.guard,
         attempts=1,
         outcome=GONE,

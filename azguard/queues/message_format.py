@@ -94,14 +94,8 @@ class MessageDone(Written):
 
     FIRST: ClassVar = ("address",)
     LAST: ClassVar = (
-        "guard",
-        "attempts",
-        "conflicts",
-        "outcome",
-        "etag",
-        "last_modified",
-        "insertion_time",
-        "expiration_time",
+        *("guard", "attempts", "conflicts", "outcome", "etag", "last_modified"),
+        *("insertion_time", "expiration_time"),
     )
 
     etag: None = None
@@ -125,41 +119,44 @@ class MessagePut(MessageWritten):
     expiration_time: datetime | None = None
 
 
-@dataclass(frozen=True)
-class MessageReceived:
+@dataclass(frozen=True, kw_only=True)
+class MessageShown:
+    """A message of a queue."""
+
+    FIRST: ClassVar = ("address", "id")
+    LAST: ClassVar = ("is_base64", "insertion_time", "expiration_time", "time_next_visible", "dequeue_count")
+
+    address: str
+    id: str
+    is_base64: bool
+    insertion_time: datetime
+    expiration_time: datetime
+    dequeue_count: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class MessageReceived(MessageShown):
     """A message that was received, with its receipt."""
 
     COLUMNS: ClassVar = (columns.ADDRESS, columns.NEXT_VISIBLE, columns.DEQUEUES, columns.CONTENT)
 
-    address: str
-    id: str
     pop_receipt: str
     content: str
     #: ``base64`` where the content was decoded; ``text`` where it is as the service keeps it.
     encoding: str
-    is_base64: bool
-    insertion_time: datetime
-    expiration_time: datetime
     #: When it can be received again, unless it is deleted or changed before.
     time_next_visible: datetime
-    dequeue_count: int
 
 
-@dataclass(frozen=True)
-class MessagePeeked:
+@dataclass(frozen=True, kw_only=True)
+class MessagePeeked(MessageShown):
     """A message that was looked at, in both readings."""
 
     COLUMNS: ClassVar = (columns.ADDRESS, columns.DEQUEUES, columns.TEXT, columns.DECODED)
 
-    address: str
-    id: str
     text: str
     #: The text of which it is the base64; None if it is none, or of bytes that are no text.
     decoded: str | None
-    is_base64: bool
-    insertion_time: datetime
-    expiration_time: datetime
-    dequeue_count: int
 
 
 @dataclass(frozen=True)
@@ -215,40 +212,33 @@ def locate(queue: Target, message_id: str) -> Target:
     return Target(queue.account, Address(Kind.MESSAGE, (queue.address.container, message_id)))
 
 
-def _facts(found: QueueMessage) -> Mapping[str, Any]:
-    return {
-        "insertion_time": found.inserted_on,
-        "expiration_time": found.expires_on,
-        "dequeue_count": found.dequeue_count,
-    }
-
-
 def describe(queue: Target, found: QueueMessage, encoding: str) -> Received:
     """Return a message that was received, with its content as ``encoding`` reads it."""
     target, body = locate(queue, found.id), Body.of(found.content)
     # Bytes that are no text stay in base64.
     decoded = body.decoded_text if encoding == BASE64 else None
     shown = MessageReceived(
-        address=str(target.address),
-        id=found.id,
+        **_list_facts(target, found, body),
         pop_receipt=found.pop_receipt,
         content=body.text if decoded is None else decoded,
         encoding=TEXT if decoded is None else BASE64,
-        is_base64=body.decoded is not None,
         time_next_visible=found.next_visible_on,
-        **_facts(found),
     )
     return Received(target, body, shown)
 
 
 def describe_peeked(queue: Target, found: QueueMessage) -> MessagePeeked:
     """Return a message that was looked at."""
-    body = Body.of(found.content)
-    return MessagePeeked(
-        address=str(locate(queue, found.id).address),
-        id=found.id,
-        text=body.text,
-        decoded=body.decoded_text,
-        is_base64=body.decoded is not None,
-        **_facts(found),
-    )
+    target, body = locate(queue, found.id), Body.of(found.content)
+    return MessagePeeked(**_list_facts(target, found, body), text=body.text, decoded=body.decoded_text)
+
+
+def _list_facts(target: Target, found: QueueMessage, body: Body) -> Mapping[str, Any]:
+    return {
+        "address": str(target.address),
+        "id": found.id,
+        "is_base64": body.decoded is not None,
+        "insertion_time": found.inserted_on,
+        "expiration_time": found.expires_on,
+        "dequeue_count": found.dequeue_count,
+    }

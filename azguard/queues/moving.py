@@ -258,26 +258,26 @@ class _Run:
     def _deadline(self) -> Deadline:
         return self.move.patience.restart_on(self.clock)
 
-    @property
-    def _names(self) -> dict[str, str]:
-        return {"source": self.move.source.address.short, "destination": self.move.destination.address.short}
-
-    def _explain_doubt(self, error: OutcomeUnknown, message: Received) -> OutcomeUnknown:
-        return error.but(
-            message=f"{message.target} was sent to {self.move.destination}, and whether it was put cannot be known: it "
-            f"stays in {self.move.source}, and may be in both queues",
-            address=str(message.target.address),
-            reason="message_move_unknown",
-            values=self._names,
+    def _explain_doubt(self, error: OutcomeUnknown, message: Received) -> AzguardError:
+        words = (
+            f"was sent to {self.move.destination}, and whether it was put cannot be known: it stays in "
+            f"{self.move.source}, and may be in both queues"
         )
+        return self._explain(error, message, words, "message_move_unknown")
 
     def _explain_duplicate(self, error: AzguardError, message: Received) -> AzguardError:
+        words = (
+            f"was put into {self.move.destination} and could not be deleted, so it may be in both queues: "
+            f"{error.message}"
+        )
+        return self._explain(error, message, words, "message_move_duplicated")
+
+    def _explain(self, error: AzguardError, message: Received, words: str, reason: str) -> AzguardError:
         return error.but(
-            message=f"{message.target} was put into {self.move.destination} and could not be deleted, so it may be in "
-            f"both queues: {error.message}",
+            message=f"{message.target} {words}",
             address=str(message.target.address),
-            reason="message_move_duplicated",
-            values=self._names,
+            reason=reason,
+            values={"source": self.move.source.address.short, "destination": self.move.destination.address.short},
         )
 
 

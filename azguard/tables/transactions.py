@@ -22,14 +22,6 @@ from azguard.tables import edm, entities, writes
 from azguard.tables.writes import EntityWrite, Verb, fetch_current, judge_outcome
 from azguard.wire import transactions as wire_transactions
 from azguard.wire.failures import Broken, BrokenAnswer
-from azguard.wire.operations.tables import (
-    TABLE_ENTITY_DELETE,
-    TABLE_ENTITY_INSERT,
-    TABLE_ENTITY_INSERT_OR_MERGE,
-    TABLE_ENTITY_INSERT_OR_REPLACE,
-    TABLE_ENTITY_MERGE,
-    TABLE_ENTITY_UPDATE,
-)
 from azguard.wire.transactions import TransactionPart
 
 if TYPE_CHECKING:
@@ -337,16 +329,9 @@ class _Transaction:
 
 def _to_part(made: EntityWrite) -> TransactionPart:
     """Return a write as it is sent; an invalid one fails here, before anything is sent."""
-    if made.verb is Verb.DELETE:
-        return TransactionPart(TABLE_ENTITY_DELETE, made.target, None, made.version)
-    body = edm.to_body(made.sent)
-    if made.inserts:
-        return TransactionPart(TABLE_ENTITY_INSERT, made.target, body)
-    if made.verb is Verb.UPSERT:
-        return TransactionPart(
-            TABLE_ENTITY_INSERT_OR_MERGE if made.partial else TABLE_ENTITY_INSERT_OR_REPLACE, made.target, body
-        )
-    return TransactionPart(TABLE_ENTITY_MERGE if made.partial else TABLE_ENTITY_UPDATE, made.target, body, made.version)
+    body = None if made.verb is Verb.DELETE else edm.to_body(made.sent)
+    version = None if made.verb in (Verb.INSERT, Verb.UPSERT) else made.version
+    return TransactionPart(made.verb.operation(merges=made.merges), made.target, body, version)
 
 
 def _to_item_written(item: Item, etag: str | None, attempts: int) -> ItemWritten:
