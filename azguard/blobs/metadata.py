@@ -14,7 +14,7 @@ from typing import Any
 from azguard.accounts.account import Target
 from azguard.blobs import headers, properties, updates, writes
 from azguard.blobs.content.upload import Settings
-from azguard.blobs.updates import Commit, LeasableBlob
+from azguard.blobs.updates import LeasableBlob
 from azguard.documents.metadata import as_json, count_room, from_json
 from azguard.errors import NotFound
 from azguard.guards.resolve import Conditions
@@ -30,7 +30,7 @@ from azguard.resources import lifecycles, parts
 from azguard.resources.parts import Rewritten
 from azguard.resources.properties import ContentHeaders
 from azguard.updates.compared import ComparedMetadata, StampedMetadata
-from azguard.updates.resource import CommittedVersion, CurrentVersion
+from azguard.updates.resource import Commit, CommittedVersion, CurrentVersion
 
 
 def get(target: Target, conditions: Conditions, deadline: Deadline) -> tuple[MetadataShown, str | None]:

@@ -11,7 +11,7 @@ with a lower fence, whose write is bound to the version that it compared the fen
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any, ClassVar
@@ -20,7 +20,7 @@ from azguard import columns
 from azguard.accounts.account import Target
 from azguard.blobs import properties, updates
 from azguard.blobs.headers import set_headers
-from azguard.blobs.updates import Commit, LeasableBlob
+from azguard.blobs.updates import LeasableBlob
 from azguard.documents import metadata as rules
 from azguard.documents.metadata import as_json, flatten
 from azguard.errors import (
@@ -47,7 +47,7 @@ from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_u
 from azguard.resources.properties import ContentHeaders
 from azguard.updates.compared import RefusedHere, SingleWrite, fence_by_release
 from azguard.updates.recording import ReadRecords
-from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion
+from azguard.updates.resource import Commit, CommittedVersion, CurrentVersion, FencingWrite, KeptVersion
 from azguard.wire.rows import Condition
 
 # Stands between the blob's ETag and the digest of the tags.
@@ -339,7 +339,7 @@ class BlobTags(LeasableBlob):
 
     def fence(
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[], CommittedVersion]:
+    ) -> FencingWrite:
         """Return a function that makes a write in doubt impossible: it frees the lease and checks the version."""
         own = None if lease_id == self.lease_id else lease_id
         return fence_by_release(self, self.read, state, own, deadline)

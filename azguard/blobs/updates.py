@@ -4,7 +4,7 @@ The adapters of other parts of a blob have the base class in common with it.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -26,7 +26,7 @@ from azguard.resources import parts
 from azguard.updates import recording
 from azguard.updates.plan import RAW_OP
 from azguard.updates.recording import LocalRecords, UpdateReport, UpdateRequest
-from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion, Leasable
+from azguard.updates.resource import Commit, CommittedVersion, CurrentVersion, FencingWrite, KeptVersion, Leasable
 from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_LEASE_ACQUIRE, BLOB_LEASE_RELEASE
 from azguard.wire.rows import Condition
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 # An end of a line has at most two bytes.
 _END_OF_LINE = 2
-#: Sends a write under the lease id given, or under none.
-Commit = Callable[[str | None], CommittedVersion]
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ class LeasableBlob(ABC):
 
     def fence(
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[], CommittedVersion]:
+    ) -> FencingWrite:
         """Return that write, bound to ``lease_id``."""
         mark = self.mark(state, lineage, lease_id, deadline)
         return lambda: mark(lease_id)

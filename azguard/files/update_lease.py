@@ -7,7 +7,7 @@ A request that comes late is refused, because its lease has ended, and no lease 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage
 from azguard.resources import parts
 from azguard.updates.compared import RefusedHere, SingleWrite, fence_by_release
-from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion, Leasable
+from azguard.updates.resource import Commit, CommittedVersion, CurrentVersion, FencingWrite, KeptVersion, Leasable
 
 
 @dataclass
@@ -103,7 +103,7 @@ class LeasedUpdate(ABC):
 
     def fence(
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[], CommittedVersion]:
+    ) -> FencingWrite:
         """Return a function that makes a write in doubt impossible: it frees the lease and checks the version."""
         return fence_by_release(self, self.read, state, lease_id or "" if self.lease_id is None else None, deadline)
 
@@ -149,9 +149,7 @@ class LeasedUpdate(ABC):
         """Return the metadata that new content leaves as they are."""
         return {**drop_own(metadata), **self.callers_record(metadata)}
 
-    def set_metadata(
-        self, state: CurrentVersion, stamped: Mapping[str, str], deadline: Deadline
-    ) -> Callable[[str | None], CommittedVersion]:
+    def set_metadata(self, state: CurrentVersion, stamped: Mapping[str, str], deadline: Deadline) -> Commit:
         """Return the request that replaces all metadata of the version read."""
 
         def commit(held: str | None) -> CommittedVersion:

@@ -6,7 +6,7 @@ lease: its metadata are compared, then written.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from io import BytesIO
@@ -32,7 +32,7 @@ from azguard.requests.service_errors import service_code
 from azguard.resources import parts
 from azguard.resources.properties import ContentHeaders, encode_md5
 from azguard.updates.compared import ComparedMetadata, RefusedHere, StampedMetadata
-from azguard.updates.resource import CommittedVersion, CurrentVersion
+from azguard.updates.resource import Commit, CommittedVersion, CurrentVersion
 
 # Where a file or a share is to be, there is nothing that could hold it.
 _NOWHERE = ("ShareNotFound", "ParentNotFound")
@@ -92,7 +92,7 @@ class FileContent(LeasedUpdate):
 
     def prepare(
         self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[str | None], CommittedVersion]:
+    ) -> Commit:
         """Write the content beside the file, and return the rename."""
         self._discard()
         kept: Kept | None = state.preserved
@@ -127,9 +127,7 @@ class FileContent(LeasedUpdate):
 
         return commit
 
-    def mark(
-        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[str | None], CommittedVersion]:
+    def mark(self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline) -> Commit:
         """Return the write of the same metadata with our op; the content is not sent."""
         self._discard()
         kept: Kept = state.preserved
@@ -195,7 +193,7 @@ class LeasedMetadata(LeasedUpdate):
 
     def prepare(
         self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[str | None], CommittedVersion]:
+    ) -> Commit:
         """Return the write of all metadata."""
         if state.etag is None:
             raise NotFound(f"there is no {self.target.kind.noun} {self.target}", address=str(self.target.address))
@@ -206,9 +204,7 @@ class LeasedMetadata(LeasedUpdate):
             raise error.as_kind(TransformFailed) from None
         return self.set_metadata(state, stamped, deadline)
 
-    def mark(
-        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[str | None], CommittedVersion]:
+    def mark(self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline) -> Commit:
         """Return the write of the same metadata with our op."""
         return self.prepare(state, state.content, lineage, lease_id, deadline)
 

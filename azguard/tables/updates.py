@@ -25,7 +25,7 @@ from azguard.tables import edm, entities, entity_json
 from azguard.tables.edm import ANNOTATION, DATETIME, KEYS, PARTITION_KEY, ROW_KEY, Entity
 from azguard.tables.entities import Stored
 from azguard.times import iso
-from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion
+from azguard.updates.resource import Commit, CommittedVersion, CurrentVersion, FencingWrite, KeptVersion
 from azguard.wire import transactions
 from azguard.wire.failures import Broken, BrokenAnswer
 from azguard.wire.operations.tables import TABLE_ENTITY_INSERT, TABLE_ENTITY_MERGE, TABLE_ENTITY_UPDATE
@@ -78,14 +78,12 @@ class VersionedEntity:
 
     def prepare(
         self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[str | None], CommittedVersion]:
+    ) -> Commit:
         """Return the Update Entity, which replaces it, or the Insert Entity where there is none."""
         entity = add_lineage(content, state, lineage)
         return lambda _: self._write(entity, state, deadline)
 
-    def mark(
-        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[str | None], CommittedVersion]:
+    def mark(self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline) -> Commit:
         """Return a Merge Entity that changes nothing but the ETag and the lineage."""
         touch = self.fence(state, lineage, lease_id, deadline)
         return lambda _: touch()
@@ -95,7 +93,7 @@ class VersionedEntity:
 
     def fence(
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[], CommittedVersion]:
+    ) -> FencingWrite:
         """Return a Merge Entity that changes nothing but the ETag and the lineage."""
         touch: Entity = self.keys | _to_lineage_property(state, lineage)
         etag = str(state.etag)
@@ -174,25 +172,23 @@ class LedgeredEntity(VersionedEntity):
 
     def prepare(
         self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[str | None], CommittedVersion]:
+    ) -> Commit:
         """Return the transaction that writes the entity and the row."""
         return self._write_with_row(_change(self.target, add_lineage(content, state, lineage), state.etag), deadline)
 
-    def mark(
-        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[str | None], CommittedVersion]:
+    def mark(self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline) -> Commit:
         """Return the transaction that writes the row, and of the entity the ETag and the lineage alone."""
         touch: Entity = self.keys | _to_lineage_property(state, lineage)
         return self._write_with_row(_change(self.target, touch, state.etag, merges=True), deadline)
 
-    def _write_with_row(self, change: TransactionPart, deadline: Deadline) -> Callable[[str | None], CommittedVersion]:
+    def _write_with_row(self, change: TransactionPart, deadline: Deadline) -> Commit:
         changes = [change, _change(self.target, self._row(_COMMITTED), self._void)]
         self.asks = True
         return lambda _: CommittedVersion(_transact(self.target, changes, deadline))
 
     def fence(
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[], CommittedVersion]:
+    ) -> FencingWrite:
         """Return the write of a void row, which makes every attempt of this op fail."""
         row = self._row(_VOID)
         void = self._void

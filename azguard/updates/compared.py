@@ -19,7 +19,7 @@ from azguard.requests import commits
 from azguard.requests.calls import CallOutcome, outcome_of
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, with_lineage
-from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion, Leasable
+from azguard.updates.resource import Commit, CommittedVersion, CurrentVersion, FencingWrite, KeptVersion, Leasable
 
 
 class RefusedHere(Exception):  # it stands for a refusal of the service, whose fields it has
@@ -43,7 +43,7 @@ def fence_by_release(
     state: CurrentVersion,
     lease_id: str | None,
     deadline: Deadline,
-) -> Callable[[], CommittedVersion]:
+) -> FencingWrite:
     """Return a function that makes a write in doubt impossible: it frees the lease and checks the version.
 
     The caller's own lease stays, so that it is refused: ``lease_id`` is None.
@@ -78,7 +78,7 @@ class SingleWrite:
         if self._may_arrive:
             raise RefusedHere(HTTPStatus.BAD_REQUEST, "MayStillArrive")
 
-    def send(self, call: Callable[[], CommittedVersion]) -> CommittedVersion:
+    def send(self, call: FencingWrite) -> CommittedVersion:
         """Send it once, and note whether it may still arrive."""
         self.check()
         self._may_arrive = True
@@ -150,7 +150,7 @@ class ComparedMetadata(ABC):
 
     def prepare(
         self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[str | None], CommittedVersion]:
+    ) -> Commit:
         """Return the write, before which the version is compared once more."""
         stamped = with_lineage(from_json(content), state.carry_on(lineage))
         try:
@@ -168,9 +168,7 @@ class ComparedMetadata(ABC):
 
         return commit
 
-    def mark(
-        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[str | None], CommittedVersion]:
+    def mark(self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline) -> Commit:
         """Return the write of the same metadata with our op."""
         return self.prepare(state, state.content, lineage, lease_id, deadline)
 
@@ -179,7 +177,7 @@ class ComparedMetadata(ABC):
 
     def fence(
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[], CommittedVersion]:
+    ) -> FencingWrite:
         """Return a refusal: nothing keeps a write out that is under way."""
 
         def refuse() -> CommittedVersion:

@@ -77,6 +77,12 @@ class CommittedVersion(NamedTuple):
         return cls(answer.get("etag"), answer.get("last_modified"), answer.get("version_id"))
 
 
+#: Sends a write under the lease id given, or under none.
+Commit = Callable[[str | None], CommittedVersion]
+#: Replaces a version by the same content under a new ETag.
+FencingWrite = Callable[[], CommittedVersion]
+
+
 class KeptVersion(NamedTuple):
     """One entry of the history that an account with versioning keeps."""
 
@@ -99,7 +105,7 @@ class UpdatableResource(Protocol):
 
     def prepare(
         self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[str | None], CommittedVersion]:
+    ) -> Commit:
         """Send what must precede the commit, and return the one request that commits ``content`` over ``state``.
 
         ``lineage`` is stamped on the new version; None leaves what is there. ``lease_id`` is the lease held by now;
@@ -109,9 +115,7 @@ class UpdatableResource(Protocol):
             AzguardError: what comes before failed; nothing of the new content shows.
         """
 
-    def mark(
-        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[str | None], CommittedVersion]:
+    def mark(self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline) -> Commit:
         """Return the one request that writes our op over ``state``, and changes nothing else: see ``prepare``."""
 
     def count_room(self, state: CurrentVersion, content: bytes) -> int:
@@ -119,7 +123,7 @@ class UpdatableResource(Protocol):
 
     def fence(
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[], CommittedVersion]:
+    ) -> FencingWrite:
         """Return a request that replaces ``state`` by the same content under a new ETag.
 
         ``lineage`` is stamped on it; None leaves what is there. The SDK's errors pass through it.

@@ -1,6 +1,5 @@
 """One update under way: its state so far, and the errors with which it can end."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,14 @@ from azguard.requests.lineage import ABSENT, Lineage
 from azguard.requests.service_errors import translate
 from azguard.updates.local_runs import WriteJournal
 from azguard.updates.plan import RAW_OP, UpdateHooks, UpdatePlan, UpdateResult
-from azguard.updates.resource import Applied, CommittedVersion, CurrentVersion, UpdatableResource, count_remembered
+from azguard.updates.resource import (
+    Applied,
+    Commit,
+    CommittedVersion,
+    CurrentVersion,
+    UpdatableResource,
+    count_remembered,
+)
 
 
 @dataclass
@@ -22,7 +28,7 @@ class Work:
     base: CurrentVersion
     content: bytes
     #: The request that commits the content; None until it is prepared.
-    commit: Callable[[str | None], CommittedVersion] | None = None
+    commit: Commit | None = None
 
     @property
     def is_unchanged(self) -> bool:
