@@ -12,7 +12,7 @@ Source: https://learn.microsoft.com/rest/api/storageservices/lease-blob and /lea
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any
@@ -30,7 +30,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written
 from azguard.requests.service_codes import TYPE_MISMATCH, Answers
 from azguard.requests.service_errors import is_lease_problem, service_code, status
-from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
+from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.wire import throttling
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
@@ -54,13 +54,26 @@ _RELEASE_PAUSE = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
+class LeaseDone(Written):
+    """What an operation on a lease did."""
+
+    lease_id: str | None
+    action: str
+    #: The term in seconds, or ``infinite``; None if it is not known here.
+    duration: int | str | None = None
+    #: The seconds that remain after a break, as its answer says; None if the answer was lost.
+    lease_time: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class LeaseOperation:
     """An operation on a lease: how it is sent, and how its outcome is found after a lost answer."""
 
     target: Target
     action: Action
     conditions: Conditions
-    send: Callable[[], Facts]
+    #: What the request says besides.
+    given: Mapping[str, Any] = field(default_factory=dict)
     #: Reads the resource, and returns whether the operation is done.
     look: Callable[[Deadline], Finding[Facts]]
     #: Returns what a refusal proves after a transmission in doubt, given what ``look`` found.
@@ -70,7 +83,7 @@ class LeaseOperation:
     #: The term that is asked for, in seconds; None for no term, or the term that it has.
     seconds: int | None = None
 
-    def perform(self, deadline: Deadline) -> Settled[Facts]:
+    def perform(self, deadline: Deadline, duration: int | str | None = None) -> LeaseDone:
         """Send it until it is done, refused, or known to be neither.
 
         Raises:
@@ -78,11 +91,14 @@ class LeaseOperation:
             OutcomeUnknown: it was sent, and whether it was done cannot be known.
             Unavailable: it was never sent.
         """
-        request = WriteRequest(
+        conditions = self.conditions
+        names_lease = operation_of(self.target, self.action).names_lease
+        headers = conditions.request_headers if names_lease else conditions.headers
+        request = WriteRequest[Facts](
             target=self.target,
-            send=self.send,
+            send=lambda: transmit(self.target, self.action, write_timeouts(deadline), headers, **self.given),
             look=self._look,
-            expected_etag=self.conditions.expected_etag,
+            expected_etag=conditions.expected_etag,
             is_idempotent=True,
             look_after_refusal=self._look_after_refusal,
             judge_refusal=self.judge_refusal,
@@ -90,12 +106,20 @@ class LeaseOperation:
             # The caller releases the lease of an interrupted acquire, granted or not.
             is_undone_by_caller=self.action is Action.ACQUIRE,
         )
-        lease_id = self.new_id or self.conditions.lease_id
+        lease_id = self.new_id or conditions.lease_id
         try:
             with trace.note_lease(self.action, self.target, lease_id, self.seconds):
-                return send_until_settled(request, deadline)
+                settled = send_until_settled(request, deadline)
         except (Locked, Changed) as error:
             raise _explain(self.target, error, deadline) from error.__cause__
+        return LeaseDone(
+            **describe_write(self.target, conditions.guard, settled),
+            lease_id=lease_id if names_lease else self.new_id,
+            action=self.action.value,
+            duration=duration,
+            lease_time=settled.answer.get("lease_time"),
+            outcome=settled.answer.get("outcome", "committed"),
+        )
 
     def _look(self, patience: Deadline) -> Finding[Facts]:
         try:
@@ -162,18 +186,6 @@ def _try_to_look(target: Target, deadline: Deadline) -> LeaseState | NotFound | 
         return None
 
 
-@dataclass(frozen=True, kw_only=True)
-class LeaseDone(Written):
-    """What an operation on a lease did."""
-
-    lease_id: str | None
-    action: str
-    #: The term in seconds, or ``infinite``; None if it is not known here.
-    duration: int | str | None = None
-    #: The seconds that remain after a break, as its answer says; None if the answer was lost.
-    lease_time: int | None = None
-
-
 def acquire(
     target: Target, lease_id: str, seconds: int | None, conditions: Conditions, deadline: Deadline
 ) -> LeaseDone:
@@ -200,15 +212,13 @@ def acquire(
         target=target,
         action=Action.ACQUIRE,
         conditions=conditions,
-        send=lambda: transmit(
-            target, Action.ACQUIRE, write_timeouts(deadline), conditions.headers, **_name_terms(lease_id, term)
-        ),
+        given=_name_terms(lease_id, term),
         look=lambda patience: find_held(target, lease_id, patience, for_ever=seconds is None),
         judge_refusal=judge_refusal,
         new_id=lease_id,
         seconds=seconds,
     )
-    return _build_result(operation, operation.perform(deadline), lease_id, "infinite" if seconds is None else seconds)
+    return operation.perform(deadline, "infinite" if seconds is None else seconds)
 
 
 def renew(target: Target, conditions: Conditions, deadline: Deadline) -> LeaseDone:
@@ -218,16 +228,15 @@ def renew(target: Target, conditions: Conditions, deadline: Deadline) -> LeaseDo
         Locked: it is not held any more, or was never.
         OutcomeUnknown: it was sent, and whether it was done cannot be known.
     """
-    lease_id = _require_lease_id(conditions)
+    _require_lease_id(conditions)
     operation = LeaseOperation(
         target=target,
         action=Action.RENEW,
         conditions=conditions,
-        send=lambda: transmit(target, Action.RENEW, write_timeouts(deadline), conditions.request_headers),
         look=lambda _: Finding(Verdict.NOT_YET),  # A lease that is held does not show when it was renewed last.
         judge_refusal=lambda error, found: Finding(Verdict.NEVER),
     )
-    return _build_result(operation, operation.perform(deadline), lease_id)
+    return operation.perform(deadline)
 
 
 def change(target: Target, proposed: str, conditions: Conditions, deadline: Deadline) -> LeaseDone:
@@ -237,14 +246,12 @@ def change(target: Target, proposed: str, conditions: Conditions, deadline: Dead
         target=target,
         action=Action.CHANGE,
         conditions=conditions,
-        send=lambda: transmit(
-            target, Action.CHANGE, write_timeouts(deadline), conditions.request_headers, proposed_lease_id=proposed
-        ),
+        given={"proposed_lease_id": proposed},
         look=lambda patience: find_held(target, proposed, patience),
         judge_refusal=lambda error, found: _never_if_not_yet(found),
         new_id=proposed,
     )
-    return _build_result(operation, operation.perform(deadline), proposed)
+    return operation.perform(deadline)
 
 
 def release(target: Target, conditions: Conditions, deadline: Deadline) -> LeaseDone:
@@ -270,11 +277,10 @@ def release(target: Target, conditions: Conditions, deadline: Deadline) -> Lease
         target=target,
         action=Action.RELEASE,
         conditions=conditions,
-        send=lambda: transmit(target, Action.RELEASE, write_timeouts(deadline), conditions.request_headers),
         look=look_for_it,
         judge_refusal=judge_refusal,
     )
-    return _build_result(operation, operation.perform(deadline), lease_id)
+    return operation.perform(deadline)
 
 
 def break_(target: Target, period: int | None, conditions: Conditions, deadline: Deadline) -> LeaseDone:
@@ -306,13 +312,11 @@ def break_(target: Target, period: int | None, conditions: Conditions, deadline:
         target=target,
         action=Action.BREAK,
         conditions=conditions,
-        send=lambda: transmit(
-            target, Action.BREAK, write_timeouts(deadline), conditions.headers, lease_break_period=period
-        ),
+        given={"lease_break_period": period},
         look=look_for_it,
         judge_refusal=judge_refusal,
     )
-    return _build_result(operation, operation.perform(deadline), None)
+    return operation.perform(deadline)
 
 
 def give_back(
@@ -378,16 +382,3 @@ def transmit(
 def _never_if_not_yet(found: Finding[Facts]) -> Finding[Facts]:
     # A refusal that our own success cannot have caused, and the state that was read after it.
     return Finding(Verdict.NEVER if found.verdict is Verdict.NOT_YET else Verdict.UNKNOWN)
-
-
-def _build_result(
-    operation: LeaseOperation, settled: Settled[Facts], lease_id: str | None, duration: int | str | None = None
-) -> LeaseDone:
-    return LeaseDone(
-        **describe_write(operation.target, operation.conditions.guard, settled),
-        lease_id=lease_id,
-        action=operation.action.value,
-        duration=duration,
-        lease_time=settled.answer.get("lease_time"),
-        outcome=settled.answer.get("outcome", "committed"),
-    )
