@@ -10,7 +10,7 @@ Not guaranteed: entities that begin to match while the query is under way may or
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from azguard.accounts.account import Target
@@ -25,7 +25,6 @@ from azguard.tables.updates import LedgeredEntity, VersionedEntity, is_row
 from azguard.updates import update as updates
 from azguard.updates.local_runs import WriteJournal
 from azguard.updates.plan import UpdateHooks, UpdatePlan, choose_op
-from azguard.updates.resource import Change
 from azguard.updates.update import Preview
 
 UPDATED = "updated"
@@ -119,18 +118,8 @@ class ManyUpdates:
     change: Callable[[Target, Deadline, bytes], bytes]
     #: The key of the caller's, of which each entity gets an op of its own; None for fresh ones.
     key: str | None
-    #: What each update changes, compared with what an earlier run of the key did.
-    change_made: Change
-    #: Whether what an earlier run of the key did counts even if it was another change.
-    takes_any_change: bool
-    #: See ``UpdatePlan.list_created``.
-    list_created: Callable[[bytes, bytes], tuple[str, ...]]
-    stamps: bool
-    #: Whether each op is kept in a ledger.
-    ledger: bool
-    max_attempts: int | None
-    #: How long, in seconds, the service may be unreachable while nothing is in doubt; None is the whole deadline.
-    reach_seconds: float | None
+    #: What all updates have in common: each has a transform and an op of its own.
+    plan: UpdatePlan
     #: How long each page of the query may take.
     query_deadline: Deadline
     #: As long as each update may take.
@@ -159,21 +148,11 @@ class ManyUpdates:
         op = choose_op(target, self.key)
         matched = Matched(found, self.where)
         resource = VersionedEntity(target, matched)
-        if self.ledger:
-            resource = LedgeredEntity(target, matched, op=op, asks=self.key is not None, change=self.change_made.digest)
-        plan = UpdatePlan(
-            transform=matched.guard(lambda content: self.change(target, deadline, content)),
-            op=op,
-            is_keyed=self.key is not None,
-            change=self.change_made,
-            takes_any_change=self.takes_any_change,
-            list_created=self.list_created,
-            stamps=self.stamps,
-            ledger=self.ledger,
-            max_attempts=self.max_attempts,
-            reach_seconds=self.reach_seconds,
-        )
-        return resource, plan
+        if self.plan.ledger:
+            change = None if self.plan.change is None else self.plan.change.digest
+            resource = LedgeredEntity(target, matched, op=op, asks=self.key is not None, change=change)
+        transform = matched.guard(lambda content: self.change(target, deadline, content))
+        return resource, replace(self.plan, transform=transform, op=op, is_keyed=self.key is not None)
 
     def _hooks(self, target: Target, plan: UpdatePlan, deadline: Deadline) -> UpdateHooks:
         return UpdateHooks(

@@ -19,6 +19,7 @@ from azguard.requests.pool import Done, StoppableClock, Tally
 from azguard.tables import update_many
 from azguard.tables.update_many import ManyUpdates, NoLongerMatches, Summary, _EntityUpdate
 from azguard.updates import update as updates
+from azguard.updates.plan import UpdatePlan
 from azguard.updates.resource import Change
 
 TABLE = Target(emulator(), Address(Kind.TABLE, ("orders",)))
@@ -288,13 +289,7 @@ def test_a_timeout_that_was_asked_for_bounds_the_questions_after_each_update(
         where="",
         change=lambda target, deadline, content: content,
         key=None,
-        change_made=Change(b"abc", "--increment n"),
-        takes_any_change=False,
-        list_created=lambda source, made: (),
-        stamps=True,
-        ledger=False,
-        max_attempts=None,
-        reach_seconds=None,
+        plan=UpdatePlan(transform=bytes, op="", change=Change(b"abc", "--increment n")),
         query_deadline=patience,
         patience=patience,
         journals=tmp_path,
