@@ -263,20 +263,19 @@ class _Run:
             f"was sent to {self.move.destination}, and whether it was put cannot be known: it stays in "
             f"{self.move.source}, and may be in both queues"
         )
-        return self._explain(error, message, words, reason="message_move_unknown")
+        return self._explain(error, message, words).but(reason="message_move_unknown")
 
     def _explain_duplicate(self, error: AzguardError, message: Received) -> AzguardError:
         words = (
             f"was put into {self.move.destination} and could not be deleted, so it may be in both queues: "
             f"{error.message}"
         )
-        return self._explain(error, message, words, reason="message_move_duplicated")
+        return self._explain(error, message, words).but(reason="message_move_duplicated")
 
-    def _explain(self, error: AzguardError, message: Received, words: str, *, reason: str) -> AzguardError:
+    def _explain(self, error: AzguardError, message: Received, words: str) -> AzguardError:
         return error.but(
             message=f"{message.target} {words}",
             address=str(message.target.address),
-            reason=reason,
             values={"source": self.move.source.address.short, "destination": self.move.destination.address.short},
         )
 
