@@ -9,8 +9,8 @@ try:
 except KeyboardInterrupt:  # Ctrl-C, before anything could be done about it: end without a traceback.
     raise SystemExit(130) from None
 
-# The SDK's modules are some 65,000 objects that live as long as the process. Python's own threshold of 700 walks
-# them over and over while they load, 15 ms of 240; this one waits until there can be real garbage.
+# The modules of a command are some 30,000 objects that live as long as the process. Python's own threshold of 700 walks
+# them over and over while they load, 10 ms of 220; this one waits until there can be real garbage.
 _OBJECTS_BEFORE_COLLECTING = 100_000
 # The exit status of Ctrl-C, as shells have it.
 _CTRL_C = 130
@@ -31,7 +31,7 @@ def main() -> None:
         # What was interrupted is settled and told; threads that still wait for an answer are not waited for.
         _end(status)
     # Exit handlers and files are seen to as ever; only the search for cycles among what the system is about to
-    # take back anyway is left out: 35 ms of 240.
+    # take back anyway is left out: 35 ms of 220.
     gc.freeze()
     sys.exit(status)
 

@@ -1,7 +1,6 @@
 """The command line's front door: how a run begins and ends.
 
-``azguard --help`` and ``--version`` import no SDK: a command's module is imported when that command runs. Help, the
-version and completion need no parser either.
+A command's module is imported when that command runs. Help, the version and completion need no parser either.
 """
 
 import os

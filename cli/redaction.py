@@ -1,7 +1,7 @@
 """The one redactor: text for people and for logs → the same text without credentials.
 
 It takes the value of a credential, all of it, and nothing beside it. What it finds are the forms in which a
-credential appears in requests, URLs, connection strings, headers, JSON and the SDK's messages; a secret that has no
+credential appears in requests, URLs, connection strings, headers, JSON and libraries' messages; a secret that has no
 such form is found only if it is named in ``secrets``.
 
 Not guaranteed: a short secret in plain prose, without any mark beside it, cannot be told from a word.

@@ -1,7 +1,7 @@
 """A place where guarded commands run, one after another: azguard's side of it, and the process behind it.
 
 Guardians have to be forked before any thread is started. So a program of many threads has processes of one thread and
-without an SDK, forked early, which fork a guardian for each command. If azguard is gone, the command is ended; if this
+few modules, forked early, which fork a guardian for each command. If azguard is gone, the command is ended; if this
 process is gone, the guardian ends the command. A command reads what it is given on stdin. What it prints goes to
 stderr, because stdout carries azguard's result.
 """
@@ -86,7 +86,7 @@ class CommandPlace:
 
     @classmethod
     def fork(cls, count: int, environ: Mapping[str, str]) -> list[Self]:
-        """Start so many places. Call it before any thread is started and any SDK imported."""
+        """Start so many places. Call it before any thread is started, and while few modules are loaded."""
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         # What is left of a place that is killed is seen by azguard, and not by another's init.
         tree.adopt_orphans()

@@ -130,7 +130,7 @@ class Forked:
 def fork(work: Callable[[Channel], None]) -> Forked:
     """Fork a process that does a piece of work at the other end of a channel, and ends.
 
-    Call it before any thread is started and any SDK imported.
+    Call it before any thread is started, and while few modules are loaded.
     """
     ours, theirs = pair()
     pid = os.fork()

@@ -45,7 +45,7 @@ class Ended:
 
 
 class Guardian:
-    """The process that runs the command. Fork it before any thread is started and any SDK imported."""
+    """The process that runs the command. Fork it before any thread is started, and while few modules are loaded."""
 
     def __init__(self, process: Forked, offspring: Offspring | None = None) -> None:
         self._descendants = offspring or Offspring()

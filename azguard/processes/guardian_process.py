@@ -1,4 +1,4 @@
-"""The guardian itself: a process of one thread and without an SDK, which runs the command and ends it in time.
+"""The guardian itself: a process of one thread and few modules, which runs the command and ends it in time.
 
 It ends the command, with all that it started, when azguard says that the lock is lost, when azguard is gone
 (``kill -9``), and when azguard falls silent (SIGSTOP, a hung network) until shortly before the lease ends. When the
@@ -7,7 +7,7 @@ started, too. If the guardian itself is killed or stopped, azguard does the same
 one ``pkill`` does not hit both.
 
 Not guaranteed: what runs as another user is beyond reach and, elsewhere than on Linux, what leaves the command's
-process group; and, where no control group can be made (see ``cgroup``), that a command which forks all the time ends.
+process group; and, where no control group can be made (see ``command_tree``), that a command which forks all the time ends.
 If azguard and the guardian are killed at the same moment, Linux kills the command, but not what it has
 started. A machine that is suspended, or a guardian that is stopped together with azguard, ends the command late.
 """

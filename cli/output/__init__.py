@@ -5,8 +5,7 @@
 ``summaries``  what a command did, in one line
 ``terminal``   what a stream can show: width, colour, characters; lines and bars that are drawn again in their place
 ``stream``     stdout, and what if it cannot be written
-``json_form``  results as what JSON knows, and what ``--query`` picks of them
-``formats``    the text of that, in each format for programs
+``json_form``  results as what JSON knows, the text of that for programs, and what ``--query`` picks of it
 ``received``   messages that were received, whose receipts must not be lost
 ``trees``      what a run over a tree shows, and how far it is
 ``holdings``   who holds what: once, or again and again

@@ -1,9 +1,11 @@
-"""Results as what JSON knows, what all formats of the output are made from; and what ``--query`` picks of them.
+"""Results as what JSON knows, and the text of that in each format for programs; and what ``--query`` picks of them.
 
 Over results that come line by line a query picks from each line, or it picks lines. Lines are not kept, for there may
 be a million of them: a query that needs all of them at once is refused.
 """
 
+import json
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
@@ -11,8 +13,9 @@ from enum import Enum
 from functools import cache
 from typing import Any
 
+from azguard.cli.output import terminal
 from azguard.cli.output.stream import HINT
-from azguard.documents import json_text
+from azguard.documents import controls, json_text
 from azguard.errors import OutputFailed, UsageError
 from azguard.times import iso
 
@@ -21,6 +24,9 @@ _AS_IT_IS = (str, int, float, bool, type(None))
 # The nodes of JMESPath's tree that read a list, and of these the roots that treat each of its items alike.
 _READ_LISTS = ("projection", "filter_projection", "flatten", "index_expression")
 _PICK_LINES = ("projection", "filter_projection")
+_MARGIN = "\n  "
+# json.dumps makes another one for each line.
+_to_json_line = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def to_json_form(value: object) -> Any:
@@ -50,6 +56,73 @@ def _list_printed(kind: type) -> tuple[str, ...]:
     first = [name for name in getattr(kind, "FIRST", ()) if name in names]
     last = [name for name in getattr(kind, "LAST", ()) if name in names and name not in first]
     return (*first, *(name for name in names if name not in {*first, *last}), *last)
+
+
+def write_json_array(values: Iterator[Any]) -> None:
+    """Print values as one array in JSON, as they come."""
+    separator = "[\n"
+    for value in values:
+        sys.stdout.write(f"{separator}  {to_json(value, margin=_MARGIN)}")
+        separator = ",\n"
+    sys.stdout.write("[]\n" if separator == "[\n" else "\n]\n")
+
+
+def _is_watched() -> bool:
+    """Return whether a terminal gets the result: names and values must not be able to drive it."""
+    return terminal.is_terminal(sys.stdout)
+
+
+def to_json(value: Any, margin: str | None = None) -> str:
+    """Return a value in one line, or with a margin in several; ``margin`` is a line break and the first blanks."""
+    text = _to_json_line(value) if margin is None else _spread(value, margin)
+    return controls.escape_json(text) if _is_watched() else text
+
+
+def _spread(value: Any, margin: str) -> str:
+    """Return JSON of several lines, as json.dumps with an indent does, which takes three times as long."""
+    within = f"{margin}  "
+    if isinstance(value, dict) and value:
+        items = f",{within}".join(f"{_to_json_line(name)}: {_spread(each, within)}" for name, each in value.items())
+        return f"{{{within}{items}{margin}}}"
+    if isinstance(value, list) and value:
+        items = f",{within}".join(_spread(each, within) for each in value)
+        return f"[{within}{items}{margin}]"
+    return _to_json_line(value)
+
+
+def to_yaml(value: Any) -> str:
+    """Return a value in YAML."""
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        """A dumper that quotes what would drive a terminal, so that it can be spelled out."""
+
+        def represent_text(self, text: str) -> Any:
+            style = '"' if controls.are_in(text) else None
+            return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+    if not _is_watched():
+        return yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
+    Dumper.add_representer(str, Dumper.represent_text)
+    return controls.escape(yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=True))
+
+
+def to_tsv(row: Any) -> str:
+    """Return the values of a row, with tabs in between, without the end of the line."""
+    if isinstance(row, dict):
+        row = list(row.values())
+    line = "\t".join(_cell(value) for value in (row if isinstance(row, list) else [row]))
+    return controls.escape(line) if _is_watched() else line
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (dict, list)):
+        return json.dumps(value, ensure_ascii=False)
+    return str(value).replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
 
 
 def check_lines(query: str | None, sample: dict[str, Any]) -> None:

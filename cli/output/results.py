@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, TextIO
 
-from azguard.cli.output import formats, json_form, terminal
+from azguard.cli.output import json_form, terminal
 from azguard.cli.output.json_form import to_json_form
 from azguard.cli.output.stream import HINT, build_output_failed
 from azguard.errors import OutputFailed
@@ -97,12 +97,12 @@ class Output:
     def _print(self, value: Any, result: object) -> None:
         """Print what was picked from a result."""
         if self.format == "json":
-            _line(formats.to_json(value, margin=None if self.in_stream else "\n"))
+            _line(json_form.to_json(value, margin=None if self.in_stream else "\n"))
         elif self.format == "yaml":
-            sys.stdout.write(formats.to_yaml([value] if self.in_stream else value))
+            sys.stdout.write(json_form.to_yaml([value] if self.in_stream else value))
         elif self.format == "tsv":
             for row in value if isinstance(value, list) else [value]:
-                _line(formats.to_tsv(row))
+                _line(json_form.to_tsv(row))
         elif not self._summarize(value, result):
             from azguard.cli.output import rendering
 
@@ -131,9 +131,9 @@ class Output:
             self._show_chunks(iter(results))
         elif self.format == "tsv":
             for result in results:
-                _line(formats.to_tsv(to_json_form(result)))
+                _line(json_form.to_tsv(to_json_form(result)))
         else:
-            formats.write_json_array(to_json_form(result) for result in results)
+            json_form.write_json_array(to_json_form(result) for result in results)
 
     def _show_chunks(self, results: Iterator[object]) -> None:
         first = list(islice(results, _CHUNK))
@@ -147,10 +147,10 @@ class Output:
 
                 rendering.show_chunks(chunks, rendering.of(first), color=self.color)
             elif self.format == "json":
-                formats.write_json_array(chain.from_iterable(chunks))
+                json_form.write_json_array(chain.from_iterable(chunks))
             else:
                 for row in chain.from_iterable(chunks):
-                    _line(formats.to_tsv(row))
+                    _line(json_form.to_tsv(row))
 
     def _streams(self) -> bool:
         """Return whether each result can be printed as it comes: a query may make of it what is no row of a table."""
@@ -178,7 +178,7 @@ class Output:
                 self._print(values, [sample])
         elif self.format != "none":
             for each in values:
-                _line(formats.to_json(each) if self.format == "json" else formats.to_tsv(each))
+                _line(json_form.to_json(each) if self.format == "json" else json_form.to_tsv(each))
         self.flush()
 
     def print_line(self, text: str) -> None:
@@ -209,7 +209,7 @@ class Output:
     def json_lines(self, records: Iterable[Mapping[str, object]]) -> None:
         """Print one JSON object per line, whatever the format: what another program reads back."""
         for record in records:
-            _line(formats.to_json(record))
+            _line(json_form.to_json(record))
 
     def pass_on(self, chunk: bytes) -> None:
         """Print on stderr what a command printed that is not the result."""

@@ -44,7 +44,7 @@ HINTS: Mapping[str, Words] = {
     "create_unknown": "run it again: with --if-exists skip that is safe",
     "disabled": "ask who administers the account",
     "emulator_too_old": (
-        "this emulator is older than the SDK: use azguard emulator start, or azurite --skipApiVersionCheck"
+        "this emulator knows an older API version only: use azguard emulator start, or azurite --skipApiVersionCheck"
     ),
     "entity_without_key": "an entity has a PartitionKey and a RowKey, both strings",
     "has_snapshots": "add --delete-snapshots include, or only",

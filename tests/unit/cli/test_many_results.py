@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from azguard.cli.output import formats
+from azguard.cli.output import json_form
 from azguard.cli.output.json_form import to_json_form
 from azguard.cli.output.results import Output
 from azguard.columns import ADDRESS, Column
@@ -51,7 +51,7 @@ def test_a_table_of_many_rows_has_the_columns_of_the_first(capsys: pytest.Captur
 def test_a_query_of_lines_picks_from_many_as_from_all(query: str, capsys: pytest.CaptureFixture[str]) -> None:
     every = Output("json", query).pick(to_json_form(list(list_rows())))
     assert show(capsys, Output("json", query)) == json.dumps(every, indent=2) + "\n"
-    assert show(capsys, Output("tsv", query)) == "".join(f"{formats.to_tsv(each)}\n" for each in every)
+    assert show(capsys, Output("tsv", query)) == "".join(f"{json_form.to_tsv(each)}\n" for each in every)
 
 
 def test_a_query_that_finds_nothing_by_a_name_that_no_row_has_is_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,4 +71,4 @@ PLAIN: st.SearchStrategy[Any] = st.recursive(
 
 @given(PLAIN)
 def test_json_of_several_lines_is_that_of_the_standard_library(value: Any) -> None:
-    assert formats.to_json(value, "\n") == json.dumps(value, indent=2, ensure_ascii=False)
+    assert json_form.to_json(value, "\n") == json.dumps(value, indent=2, ensure_ascii=False)
