@@ -8,7 +8,8 @@ one ``pkill`` does not hit both.
 
 Not guaranteed: what runs as another user is beyond reach and, elsewhere than on Linux, what leaves the command's
 process group; and, where no control group can be made (see ``command_tree``), that a command which forks all the time
-ends. If azguard and the guardian are killed at the same moment, Linux kills the command, but not what it has started. A machine that is suspended, or a guardian that is stopped together with azguard, ends the command late.
+ends. If azguard and the guardian are killed at the same moment, Linux kills the command, but not what it has started. A
+machine that is suspended, or a guardian that is stopped together with azguard, ends the command late.
 """
 
 import os
