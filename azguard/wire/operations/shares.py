@@ -1,5 +1,7 @@
 """Operations on shares, directories and files."""
 
+from functools import partial
+
 from azguard.wire.rows import (
     ACQUIRE,
     BREAK,
@@ -33,6 +35,8 @@ _RENAME = speaks(
     sends=f"rename_source replace_if_exists source_lease_id destination_lease_id metadata {_SMB_SETTINGS}",
     returns=_VERSION,
 )
+# A write under a lease: the service compares no version, and refuses other writers while it is held.
+_changes_held = partial(changes, lease=Lease.REQUIRED, guard=Guard.LEASE)
 _SET_METADATA = speaks("PUT", "metadata", sends="metadata", returns=_VERSION)
 
 # Shares. Unlike a container's, the lease of a share is required by everything that changes the share itself.
@@ -44,43 +48,26 @@ SHARE_CREATE = creates(
 SHARE_LIST = reads(
     "share.list", "list-shares", http=speaks("GET", "list", path="", sends="prefix include marker maxresults")
 )
-SHARE_DELETE = changes(
-    "share.delete",
-    "delete-share",
-    lease=Lease.REQUIRED,
-    guard=Guard.LEASE,
-    http=speaks("DELETE", sends="delete_snapshots", ok=(202,)),
-)
+SHARE_DELETE = _changes_held("share.delete", "delete-share", http=speaks("DELETE", sends="delete_snapshots", ok=(202,)))
 SHARE_GET_PROPERTIES = reads(
     "share.get_properties",
     "get-share-properties",
     lease=Lease.OPTIONAL,
     http=speaks("GET", returns=f"{_VERSION} lease metadata quota access_tier protocols root_squash"),
 )
-SHARE_SET_PROPERTIES = changes(
+SHARE_SET_PROPERTIES = _changes_held(
     "share.set_properties",
     "set-share-properties",
-    lease=Lease.REQUIRED,
-    guard=Guard.LEASE,
     http=speaks("PUT", "properties", sends="quota", returns=_VERSION),
 )
 SHARE_GET_METADATA = reads("share.get_metadata", "get-share-metadata", lease=Lease.OPTIONAL)
-SHARE_SET_METADATA = changes(
-    "share.set_metadata",
-    "set-share-metadata",
-    lease=Lease.REQUIRED,
-    guard=Guard.LEASE,
-    part=Part.METADATA,
-    http=_SET_METADATA,
-)
+SHARE_SET_METADATA = _changes_held("share.set_metadata", "set-share-metadata", part=Part.METADATA, http=_SET_METADATA)
 SHARE_GET_ACL = reads(
     "share.get_acl", "get-share-acl", lease=Lease.OPTIONAL, http=speaks("GET", "acl", returns=_VERSION)
 )
-SHARE_SET_ACL = changes(
+SHARE_SET_ACL = _changes_held(
     "share.set_acl",
     "set-share-acl",
-    lease=Lease.REQUIRED,
-    guard=Guard.LEASE,
     part=Part.ACL,
     http=speaks("PUT", "acl", headers=XML, returns=_VERSION),
 )
@@ -135,11 +122,9 @@ DIRECTORY_RENAME = creates(
 )
 
 # Files. Create File and Copy File overwrite and cannot be told to create only; Rename File can.
-FILE_CREATE = changes(
+FILE_CREATE = _changes_held(
     "file.create",
     "create-file",
-    lease=Lease.REQUIRED,
-    guard=Guard.LEASE,
     http=speaks(
         "PUT",
         headers=(("x-ms-type", "file"),),
@@ -154,37 +139,24 @@ FILE_GET = reads(
     lease=Lease.OPTIONAL,
     http=speaks("GET", sends="range", returns=_FILE_PROPERTIES, ok=(200, 206)),
 )
-FILE_DELETE = changes(
-    "file.delete", "delete-file2", lease=Lease.REQUIRED, guard=Guard.LEASE, http=speaks("DELETE", ok=(202,))
-)
+FILE_DELETE = _changes_held("file.delete", "delete-file2", http=speaks("DELETE", ok=(202,)))
 FILE_GET_PROPERTIES = reads(
     "file.get_properties",
     "get-file-properties",
     lease=Lease.OPTIONAL,
     http=speaks("HEAD", returns=_FILE_PROPERTIES),
 )
-FILE_SET_PROPERTIES = changes(
+FILE_SET_PROPERTIES = _changes_held(
     "file.set_properties",
     "set-file-properties",
-    lease=Lease.REQUIRED,
-    guard=Guard.LEASE,
     http=speaks("PUT", "properties", sends=f"size permission {_CONTENT} {_SMB_SETTINGS}", returns=_VERSION),
 )
 FILE_GET_METADATA = reads("file.get_metadata", "get-file-metadata", lease=Lease.OPTIONAL)
-FILE_SET_METADATA = changes(
-    "file.set_metadata",
-    "set-file-metadata",
-    lease=Lease.REQUIRED,
-    guard=Guard.LEASE,
-    part=Part.METADATA,
-    http=_SET_METADATA,
-)
+FILE_SET_METADATA = _changes_held("file.set_metadata", "set-file-metadata", part=Part.METADATA, http=_SET_METADATA)
 # The CRC-64 conditions of Put Range From URL compare the source's range, not a version, and have no flag.
-FILE_PUT_RANGE = changes(
+FILE_PUT_RANGE = _changes_held(
     "file.put_range",
     "put-range",
-    lease=Lease.REQUIRED,
-    guard=Guard.LEASE,
     http=speaks("PUT", "range", sends="write range body_type", returns=_VERSION, ok=(201,)),
 )
 FILE_LIST_RANGES = reads(
@@ -193,11 +165,9 @@ FILE_LIST_RANGES = reads(
     lease=Lease.OPTIONAL,
     http=speaks("GET", "rangelist", sends="range prevsharesnapshot marker"),
 )
-FILE_COPY = changes(
+FILE_COPY = _changes_held(
     "file.copy",
     "copy-file",
-    lease=Lease.REQUIRED,
-    guard=Guard.LEASE,
     http=speaks(
         "PUT",
         headers=_FROM_SOURCE,
