@@ -18,17 +18,14 @@ from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
 from queue import SimpleQueue
-from typing import TYPE_CHECKING
+from typing import Any
 
 from azguard.accounts import account
 from azguard.accounts.account import Target
 from azguard.accounts.endpoints import EMULATOR_KEY
 from azguard.address import Address, Kind
 from azguard.updates.plan import UpdateHooks, UpdatePlan
-
-if TYPE_CHECKING:
-    from azure.storage.blob import BlobClient, ContainerClient, LinearRetry
-
+from azguard.wire import sdk
 
 CONTAINER = "demo"
 START = b'{"count": 0}\n'
@@ -97,13 +94,9 @@ def _listen(lines: SimpleQueue[str]) -> None:
 
 def _import_all() -> None:
     """Import what the first increment would, so that its time counts for no strategy."""
-    for name in (
-        "azure.storage.blob",
-        "azguard.documents.edits",
-        "azguard.updates.update",
-        "azguard.blobs.updates",
-    ):
+    for name in ("azguard.documents.edits", "azguard.updates.update", "azguard.blobs.updates"):
         import_module(name)
+    open_blob(Strategy.BLIND, 0)
 
 
 def _say(word: str) -> None:
@@ -111,25 +104,15 @@ def _say(word: str) -> None:
     sys.stdout.flush()
 
 
-def open_blob(strategy: Strategy, port: int) -> "BlobClient":
+def open_blob(strategy: Strategy, port: int) -> Any:
     """Return the SDK's client of the blob that a strategy counts in, with the SDK's retries on."""
-    from azure.storage.blob import LinearRetry
-
-    policy = LinearRetry(backoff=RETRY_WAIT_SECONDS, random_jitter_range=0)  # type: ignore[arg-type]  # int in name only
-    return open_container(port, policy).get_blob_client(_name(strategy))
+    return open_container(port).get_blob_client(_name(strategy))
 
 
-def open_container(port: int, retry_policy: "LinearRetry | None" = None) -> "ContainerClient":
+def open_container(port: int) -> Any:
     """Return the SDK's client of the container that all strategies count in."""
-    from azure.storage.blob import ContainerClient
-
-    return ContainerClient(
-        account.emulator({"blob": port}).endpoint("blob"),
-        CONTAINER,
-        credential=EMULATOR_KEY,
-        retry_policy=retry_policy,
-        use_env_settings=False,  # no HTTP_PROXY leads to 127.0.0.1
-    )
+    endpoint = account.emulator({"blob": port}).endpoint("blob")
+    return sdk.open_container(endpoint, CONTAINER, EMULATOR_KEY, RETRY_WAIT_SECONDS)
 
 
 def build_increment(strategy: Strategy, port: int, queues: Path) -> Callable[[], IncrementOutcome]:
@@ -146,12 +129,12 @@ def _name(strategy: Strategy) -> str:
     return f"{strategy.name.lower()}.json"
 
 
-def _get_change_put(client: "BlobClient") -> None:
+def _get_change_put(client: Any) -> None:
     content = client.download_blob().readall()
     client.upload_blob(_plus_one(content), overwrite=True)
 
 
-def _get_if_match_retry(client: "BlobClient") -> None:
+def _get_if_match_retry(client: Any) -> None:
     from azure.core import MatchConditions
     from azure.core.exceptions import ResourceModifiedError
 
@@ -172,7 +155,7 @@ def _plus_one(content: bytes) -> bytes:
     return json.dumps(value).encode()
 
 
-def _try_to_apply(apply: Callable[["BlobClient"], None], client: "BlobClient") -> IncrementOutcome:
+def _try_to_apply(apply: Callable[[Any], None], client: Any) -> IncrementOutcome:
     from azure.core.exceptions import AzureError
 
     try:

@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from azure.storage.fileshare import ShareClient, ShareDirectoryClient, ShareFileClient, ShareServiceClient
 
 
+def open_container(endpoint: str, name: str, key: str, retry_wait_seconds: float) -> "ContainerClient":
+    """Return the client of one container with its retries on, as ``az`` and scripts have it."""
+    from azure.storage.blob import ContainerClient, LinearRetry
+
+    policy = LinearRetry(backoff=retry_wait_seconds, random_jitter_range=0)  # type: ignore[arg-type]  # int in name only
+    # No HTTP_PROXY leads to 127.0.0.1.
+    return ContainerClient(endpoint, name, credential=key, retry_policy=policy, use_env_settings=False)
+
+
 def blob(account: Account, address: Address) -> "BlobClient":
     """Return the client of one blob; all of them share the settings and the pipeline of one service client."""
     return blob_service(account).get_blob_client(
