@@ -23,11 +23,11 @@ from azguard.errors import AzguardError, ConfigError, LoginFailed, Unavailable
 from azguard.requests.commits import NotSent
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import BUSY, Answers
-from azguard.requests.service_errors import NOT_IMPLEMENTED, is_unreadable, service_code, status, translate
+from azguard.requests.service_errors import NOT_IMPLEMENTED, service_code, status, translate
 from azguard.wire import throttling
 from azguard.wire.call import call as send
 from azguard.wire.client import CONNECT_SECONDS, Limits, default_limits
-from azguard.wire.failures import NotConnected, find_failure
+from azguard.wire.failures import NoAnswer, NotConnected, Unreadable
 from azguard.wire.items import Page, parse_page
 from azguard.wire.operations.blobs import BLOB_GET_BLOCK_LIST
 from azguard.wire.operations.shares import SHARE_GET_STATS
@@ -99,7 +99,7 @@ def outcome_of(error: BaseException) -> CallOutcome:
         # What an SMB client has not flushed yet is refused with 408 or 500, and nothing was done.
         is_refused = found in REFUSALS or code == NOT_IMPLEMENTED or code in BUSY
         return CallOutcome.REFUSED if is_refused else CallOutcome.IN_DOUBT
-    was_never_sent = isinstance(error, LoginFailed) or isinstance(find_failure(error), NotConnected)
+    was_never_sent = isinstance(error, (LoginFailed, NotConnected))
     return CallOutcome.NOT_SENT if was_never_sent else CallOutcome.IN_DOUBT
 
 
@@ -214,13 +214,13 @@ def walk(listing: Any, take: Callable[[Any], T], target: Target, deadline: Deadl
 
 
 def _is_transient(error: BaseException) -> bool:
-    if is_unreadable(error):
+    if isinstance(error, Unreadable):
         return True
     found = status(error)
     if found is not None:
         return found >= HTTPStatus.INTERNAL_SERVER_ERROR or found in (408, 429)
-    if (failure := find_failure(error)) is not None:
-        return failure.may_pass
+    if isinstance(error, NoAnswer):
+        return error.may_pass
     return isinstance(error, OSError)
 
 

@@ -7,9 +7,10 @@ where it is proved wrong. See ``calls.ServiceClock`` for what takes something fr
 import re
 from datetime import datetime, timedelta
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from azguard import times
+from azguard.wire.failures import Response
 
 # The credentials are not accepted, whatever the status.
 AUTHENTICATION = {
@@ -137,7 +138,7 @@ LEASES = {
 
 
 class Answers:
-    """Hears the answers to one call that is no download: pass ``hear`` along, as ``raw_response_hook`` to the SDK."""
+    """Hears the answers to one call that is no download: pass ``hear`` along."""
 
     def __init__(self) -> None:
         #: The Date of the last answer, in whole seconds; None if it has none, or one that is proved wrong.
@@ -145,13 +146,12 @@ class Answers:
         #: When the service wrote the last answer, if that was a refusal that says so.
         self.refused_at: datetime | None = None
 
-    def hear(self, response: Any) -> None:
+    def hear(self, response: Response) -> None:
         """Note the times of one answer."""
-        answer = getattr(response, "http_response", response)
-        date = times.find_http_date(answer.headers.get("Date"))
-        self.date = None if date is None or _is_wrong(date, answer) else date
-        is_refused = answer.status_code >= HTTPStatus.BAD_REQUEST
-        self.refused_at = find_time(answer.body().decode(errors="replace")) if is_refused else None
+        date = times.find_http_date(response.headers.get("Date"))
+        self.date = None if date is None or _is_wrong(date, response) else date
+        is_refused = response.status_code >= HTTPStatus.BAD_REQUEST
+        self.refused_at = find_time(response.content.decode(errors="replace")) if is_refused else None
 
 
 def find_time(text: str) -> datetime | None:
@@ -163,7 +163,7 @@ def find_time(text: str) -> datetime | None:
         return None
 
 
-def _is_wrong(date: datetime, answer: Any) -> bool:
+def _is_wrong(date: datetime, answer: Response) -> bool:
     """Return whether a Date is proved wrong: the service accepted a key, and our clock says something else."""
     headers = answer.request.headers
     sent = times.find_http_date(headers.get("x-ms-date"))

@@ -1,11 +1,9 @@
 """What a failed request says → one of our errors, by status *and* service code.
 
-The SDK's exception classes are no guide: it turns every 409 into ResourceExistsError, lease conflicts included. A 409
-or a 412 can be of leases, conditions, states and administrators alike.
+A 409 or a 412 can be of leases, conditions, states and administrators alike.
 Source: Blob, File, Queue and Table service error codes in the REST reference.
 """
 
-import traceback
 from collections.abc import Mapping
 from http import HTTPStatus
 from math import ceil
@@ -20,7 +18,7 @@ from azguard.address import Kind
 from azguard.requests import service_codes
 from azguard.requests.commits import NotSent
 from azguard.wire import throttling
-from azguard.wire.failures import NotOfTheService, Unreadable, find_failure
+from azguard.wire.failures import NoAnswer, NotOfTheService, Refusal, Unreadable
 
 _CONFLICTING_BLOCKS = {"InvalidBlockList", "InvalidBlobOrBlock"}
 # Refusals of a conditional write that say what 412 says: it was created, deleted, or our blocks were discarded.
@@ -28,12 +26,10 @@ _FOREIGN_WRITE = {
     "BlobAlreadyExists", "BlobNotFound", "EntityAlreadyExists", "EntityNotFound", "ResourceNotFound",
     *_CONFLICTING_BLOCKS,
 }  # fmt: skip
-# In whose modules an answer is read.
-_SDK = "azure."
 _SAYS_LATER = (408, 429)
 #: The emulator's answer to a request that it does not know, with 501.
 NOT_IMPLEMENTED = "APINotImplemented"
-# What the SDK writes below the service's sentence.
+# What stands below the service's sentence.
 _NO_SENTENCE = ("RequestId:", "Time:", "ErrorCode:")
 # Without its container nothing can have been written.
 NOWHERE = ("ContainerNotFound", "TableNotFound", "QueueNotFound", "ShareNotFound")
@@ -46,41 +42,14 @@ _UNCLEAR = service_codes.Refusal("the service refused this for {0}: {1}", "refus
 
 
 def service_code(error: BaseException) -> str | None:
-    """Return the service's error code, such as ``ConditionNotMet``, as a plain string."""
-    code = getattr(error, "error_code", None)
-    if code is None and (response := getattr(error, "response", None)) is not None:
-        code = response.headers.get("x-ms-error-code") or _find_code_in_body(response)
-    if code is None:
-        return None
-    return str(getattr(code, "value", code))
-
-
-def _find_code_in_body(response: Any) -> str | None:
-    """Return the code in the body of an answer: the Table service puts it nowhere else."""
-    try:
-        found = response.json()["odata.error"]["code"]
-    except Exception:  # noqa: BLE001  # whatever is wrong with the body, the status still says what happened
-        return None
-    # A transaction's names the item first: ``1:UpdateConditionNotSatisfied``.
-    return str(found).rpartition(":")[2] or None
+    """Return the service's error code, such as ``ConditionNotMet``."""
+    return error.code if isinstance(error, Refusal) else None
 
 
 def status(error: BaseException) -> int | None:
     """Return the HTTP status of the answer, or None where there was none."""
     found = getattr(error, "status_code", None)
     return found if isinstance(found, int) else None
-
-
-def is_unreadable(error: BaseException) -> bool:
-    """Return whether nothing could be made of an answer that was a success: its body is cut, or is another's."""
-    found = status(error)
-    if found is not None:
-        return found < HTTPStatus.MULTIPLE_CHOICES
-    if isinstance(error, (Unreadable, errors.AzguardError, OSError)) or find_failure(error) is not None:
-        return isinstance(error, Unreadable)
-    return any(
-        frame.f_globals.get("__name__", "").startswith(_SDK) for frame, _ in traceback.walk_tb(error.__traceback__)
-    )
 
 
 def build_wrong_range(target: Target, detail: str) -> errors.Unavailable:
@@ -117,7 +86,7 @@ def is_perhaps_ours(error: BaseException, target: Target) -> bool:
 
 
 def translate(error: BaseException, target: Target, *, expected_etag: str | None = None) -> errors.AzguardError:
-    """Return our error for one that the SDK raised; our own errors pass through."""
+    """Return the error of azguard for what a request raised; one that is that already passes through."""
     if isinstance(error, NotSent):
         return error.error
     if isinstance(error, errors.AzguardError):
@@ -130,7 +99,7 @@ def translate(error: BaseException, target: Target, *, expected_etag: str | None
         "service_code": code,
         "request_id": response.headers.get("x-ms-request-id") if response is not None else None,
     }
-    if is_unreadable(error):
+    if isinstance(error, Unreadable):
         return build_unreadable(target, _first_line(error), **facts)
     if found is None:
         return _without_status(error, target, facts)
@@ -279,13 +248,12 @@ def _not_found(target: Target, code: str | None, facts: dict[str, Any]) -> error
 
 
 def _without_status(error: BaseException, target: Target, facts: dict[str, Any]) -> errors.AzguardError:
-    failure = find_failure(error)
-    if isinstance(failure, NotOfTheService):
-        return _not_asked(failure, target, facts)
-    if failure is not None:
+    if isinstance(error, NotOfTheService):
+        return _not_asked(error, target, facts)
+    if isinstance(error, NoAnswer):
         from azguard.wire import unreachable
 
-        reason = unreachable.explain(failure, target.endpoint, target.kind.service)
+        reason = unreachable.explain(error, target.endpoint, target.kind.service)
         return errors.Unavailable(reason.message, reason=reason.reason, values=reason.values, **facts)
     return errors.AzguardError(f"{type(error).__name__}: {_first_line(error)}", **facts)
 

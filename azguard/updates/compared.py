@@ -20,16 +20,11 @@ from azguard.requests.calls import CallOutcome, outcome_of
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, with_lineage
 from azguard.updates.resource import Commit, CommittedVersion, CurrentVersion, FencingWrite, KeptVersion, Leasable
+from azguard.wire.failures import Refusal
 
 
-class RefusedHere(Exception):  # it stands for a refusal of the service, whose fields it has
+class RefusedHere(Refusal):
     """What the service would refuse if it compared the version itself."""
-
-    def __init__(self, status: int, code: str) -> None:
-        super().__init__(code)
-        self.status_code = int(status)
-        self.error_code = code
-        self.message = code
 
     @classmethod
     def as_changed(cls) -> "RefusedHere":

@@ -64,7 +64,7 @@ def call(
     if hear is not None:
         hear(response)
     if response.status_code not in http.ok:
-        raise ServiceRefusal(describe(response), response)
+        raise ServiceRefusal(response)
     return Answer(operation, response.status_code, response.headers, response.content)
 
 
@@ -126,31 +126,3 @@ def _speak_of_files(target: Target, operation: Operation) -> dict[str, str]:
     # The service drops a dot at the end of a name, and so takes the name for another one, unless it is told.
     dots = {} if operation.noun == "share" else {"x-ms-allow-trailing-dot": "true"}
     return dots | ({"x-ms-file-request-intent": "backup"} if target.account.auth is Auth.LOGIN else {})
-
-
-def describe(response: Response) -> str:
-    """Return the sentence of a refusal, and the facts in its body in lines of their own."""
-    told = _read_facts(response.content)
-    message = told.pop("Message", "") or f"the service answered {response.status_code} {response.reason}".strip()
-    code = told.pop("Code", "") or response.headers.get("x-ms-error-code")
-    return "\n".join([message, f"ErrorCode:{code}", *(f"{name}:{text}" for name, text in told.items())])
-
-
-def _read_facts(content: bytes) -> dict[str, str]:
-    """Return what the body of a refusal says, by the names that the services of blobs, files and queues use."""
-    if content.lstrip()[:1] == b"{":
-        import json
-
-        try:
-            error = json.loads(content)["odata.error"]
-            return {"Code": str(error["code"]), "Message": str(error["message"]["value"])}
-        except (ValueError, KeyError, TypeError):
-            return {}
-    from xml.etree import ElementTree as ET
-
-    try:
-        root = ET.fromstring(content)  # noqa: S314  # an answer of the service
-    except ET.ParseError:
-        return {}
-    # The service of tables says the same in a namespace.
-    return {each.tag.rpartition("}")[2].title() if "}" in each.tag else each.tag: each.text or "" for each in root}

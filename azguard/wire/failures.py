@@ -1,9 +1,9 @@
-"""Why there is no answer that can be believed, and what a refusal is. One class for each, whatever sent the request."""
+"""Why there is no answer that can be believed, and what a refusal is. One class for each."""
 
 from collections.abc import Mapping
 from enum import Enum
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
 
@@ -95,14 +95,28 @@ class NotOfTheService(NoAnswer):
         return self.status >= HTTPStatus.INTERNAL_SERVER_ERROR or self.status in (408, 429)
 
 
-class ServiceRefusal(Exception):
-    """An answer of the service that says no, or that it failed."""
+class Refusal(Exception):
+    """The service says no, or that it failed."""
 
-    def __init__(self, message: str, response: "Response") -> None:
-        super().__init__(message)
-        self.message = message
+    def __init__(self, status_code: int, code: str | None, words: str = "") -> None:
+        super().__init__(words or code or "")
+        self.status_code = int(status_code)
+        #: The service's own name of the reason, such as ``ConditionNotMet``.
+        self.code = code
+
+
+class ServiceRefusal(Refusal):
+    """A refusal as it was answered: the text is the service's sentence, with the facts in lines of their own."""
+
+    def __init__(self, response: "Response") -> None:
+        told = _read_facts(response.content)
+        message = told.pop("Message", "") or f"the service answered {response.status_code} {response.reason}".strip()
+        in_body = told.pop("Code", "")
+        code = response.headers.get("x-ms-error-code")
+        facts = [message, f"ErrorCode:{in_body or code}", *(f"{name}:{text}" for name, text in told.items())]
+        # That of a transaction names the item first: ``1:UpdateConditionNotSatisfied``.
+        super().__init__(response.status_code, code or in_body.rpartition(":")[2] or None, "\n".join(facts))
         self.response = response
-        self.status_code = response.status_code
 
 
 class SentRequest(NamedTuple):
@@ -123,34 +137,31 @@ class Response(NamedTuple):
     headers: Mapping[str, str]
     content: bytes
 
-    def body(self) -> bytes:
-        """Return the content."""
-        return self.content
-
-    def json(self) -> Any:
-        """Return what the content says in JSON."""
-        import json
-
-        return json.loads(self.content)
-
-
-def find_failure(error: BaseException) -> NoAnswer | None:
-    """Return why there was no answer, from an error of ours or one of the SDK that it caused; None if there was one."""
-    seen: set[int] = set()
-    cause: BaseException | None = error
-    while cause is not None and id(cause) not in seen:
-        if isinstance(cause, NoAnswer):
-            return cause
-        seen.add(id(cause))
-        inner = getattr(cause, "inner_exception", None)
-        cause = inner if isinstance(inner, BaseException) else cause.__cause__
-    return None
-
 
 def is_redirection(status: int) -> bool:
     """Return whether a status sends the client elsewhere, which the service never does."""
     is_other = HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST
     return is_other and status != HTTPStatus.NOT_MODIFIED
+
+
+def _read_facts(content: bytes) -> dict[str, str]:
+    """Return what the body of a refusal says, by the names that the services of blobs, files and queues use."""
+    if content.lstrip()[:1] == b"{":
+        import json
+
+        try:
+            error = json.loads(content)["odata.error"]
+            return {"Code": str(error["code"]), "Message": str(error["message"]["value"])}
+        except (ValueError, KeyError, TypeError):
+            return {}
+    from xml.etree import ElementTree as ET
+
+    try:
+        root = ET.fromstring(content)  # noqa: S314  # an answer of the service
+    except ET.ParseError:
+        return {}
+    # The service of tables says the same in a namespace.
+    return {each.tag.rpartition("}")[2].title() if "}" in each.tag else each.tag: each.text or "" for each in root}
 
 
 def _describe_location(location: str) -> str:

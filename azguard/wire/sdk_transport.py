@@ -3,17 +3,14 @@
 import io
 import uuid
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any
 
 from azguard.accounts.account import SINGLE_BYTES, Account
-from azguard.accounts.logins import Answered
-from azguard.errors import LoginFailed
-from azguard.wire import client, unreachable
-from azguard.wire.client import Limits, NetworkClient
+from azguard.wire import client
+from azguard.wire.client import Limits
 from azguard.wire.connections import Reply
 from azguard.wire.exchange import REQUEST_ID
-from azguard.wire.failures import Broken, BrokenAnswer, NoAnswer, NotConnected, find_failure
+from azguard.wire.failures import Broken, BrokenAnswer, NoAnswer, NotConnected
 
 _SIGNED_BY_KEY = "SharedKey"
 _READS = ("GET", "HEAD")
@@ -23,33 +20,10 @@ Send = Callable[[str, str, Mapping[str, str], bytes | None, Limits], Reply]
 def make_transport(account: Account) -> Any:
     """Return the transport of an account, which takes answers of Azure Storage alone.
 
-    It raises the SDK's errors, whose cause is ours; see ``failures.find_failure``.
+    It raises the SDK's errors, whose cause is ours.
     """
     sender = client.find_client(account)
     return account.keep("transport", lambda: _make_transport(lambda *request: client.send(sender, *request)))
-
-
-@cache
-def _make_login_transport() -> Any:
-    return _make_transport(NetworkClient().send)
-
-
-class LoginNetwork:
-    """How a login asks for tokens."""
-
-    @property
-    def transport(self) -> Any:
-        return _make_login_transport()
-
-    def get(self, url: str, authorization: str | None, seconds: float) -> Answered:
-        return client.get(url, authorization, seconds)
-
-    def explain(self, error: Exception, authority: str) -> LoginFailed | None:
-        failure = find_failure(error)
-        if failure is None:
-            return None
-        found = unreachable.explain(failure, authority)
-        return LoginFailed(found.message, reason=found.reason, values=found.values)
 
 
 def _make_transport(send: Send) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from azguard.accounts.account import Target
 from azguard.wire.answers import Answer, build_headers
-from azguard.wire.call import SERVICE_HEADERS, build_url, call, describe
+from azguard.wire.call import SERVICE_HEADERS, build_url, call
 from azguard.wire.connections import Headers
 from azguard.wire.failures import Response, SentRequest, ServiceRefusal, Unreadable
 from azguard.wire.operations.tables import TABLE_BATCH
@@ -45,7 +45,7 @@ def send(table: Target, parts: Sequence[TransactionPart], timeouts: Mapping[str,
     found = _parse(answer)
     for each in found:
         if each.status_code >= _REFUSED:
-            raise ServiceRefusal(describe(each), each)
+            raise ServiceRefusal(each)
     if len(found) != len(parts):
         raise Unreadable(f"{len(found)} of {len(parts)} operations are answered")
     return [

@@ -13,15 +13,13 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, ClassVar
 
-from azure.core.exceptions import HttpResponseError
-
 from azguard.accounts.account import Target, emulator
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, Locked, Unavailable
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import AppliedKey, Lineage
 from azguard.updates.resource import CommittedVersion, CurrentVersion, KeptVersion, Leasable
-from azguard.wire.failures import Broken, BrokenAnswer, NotConnected, Stage
+from azguard.wire.failures import Broken, BrokenAnswer, NotConnected, Refusal, Stage
 
 TARGET = Target(emulator(), Address(Kind.BLOB, ("site", "config.json")))
 
@@ -53,14 +51,6 @@ class Clock:
 
     def deadline(self, seconds: float = 60.0) -> Deadline:
         return Deadline(seconds, self, self.sleep)
-
-
-class Refusal(HttpResponseError):
-    """What the SDK raises for a refused request."""
-
-    def __init__(self, status: int, code: str) -> None:
-        super().__init__(code)
-        self.status_code, self.error_code = status, code
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,10 @@ from azguard.errors import Unavailable
 from azguard.requests.calls import CallOutcome, read, send_once, write_timeouts
 from azguard.requests.deadline import ANSWER_SECONDS, Deadline
 from azguard.wire.call import call
+from azguard.wire.failures import Refusal
 from azguard.wire.operations.blobs import BLOB_GET_TAGS, BLOB_PUT_BLOCK_BLOB
 from tests.support.cases import cases
-from tests.support.fake_resource import Clock, Refusal
+from tests.support.fake_resource import Clock
 from tests.unit.requests.test_calls import SAY_NO
 
 HOST = "127.0.0.1"

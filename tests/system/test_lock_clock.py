@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from azure.core.exceptions import HttpResponseError
 
 from azguard.accounts.account import Target, emulator
 from azguard.address import Address, Kind
@@ -20,7 +19,7 @@ from azguard.locks import held_lock
 from azguard.locks.held_lock import HeldLock, Renewer
 from azguard.processes.guardian import Ended, Guardian
 from azguard.times import read_boot_clock
-from azguard.wire.failures import Broken, BrokenAnswer
+from azguard.wire.failures import Broken, BrokenAnswer, Refusal
 from tests.support import locked_command
 from tests.support.emulator_world import until
 
@@ -80,11 +79,9 @@ def now() -> Clock:
     return Clock()
 
 
-def refusal() -> HttpResponseError:
+def refusal() -> Refusal:
     """Return what the service says of a lease that another has."""
-    error = HttpResponseError("refused")
-    error.status_code, error.error_code = 409, "LeaseIdMismatchWithLeaseOperation"  # type: ignore[attr-defined]  # as the SDK sets them
-    return error
+    return Refusal(409, "LeaseIdMismatchWithLeaseOperation")
 
 
 def test_after_a_sleep_beyond_the_term_the_lease_is_renewed_first(now: Clock, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import jsonschema
 import pytest
-from azure.core.exceptions import HttpResponseError
 
 from azguard.accounts import account
 from azguard.accounts.account import Target
@@ -18,6 +17,7 @@ from azguard.leases.owners import Owner
 from azguard.locks import log
 from azguard.locks.log import LogLine
 from azguard.requests.calls import CallOutcome, CallResult
+from azguard.wire.failures import Refusal
 from tests.faults.rules import operation
 from tests.support import places
 from tests.support.emulator_world import until
@@ -245,8 +245,7 @@ def test_a_history_that_takes_no_line_begins_anew(world: Locks, monkeypatch: pyt
     def refuse_first(blob: Any, text: bytes) -> CallResult[Any]:
         # As the service refuses what comes after 50,000.
         asked.append(text)
-        error = HttpResponseError("full")
-        error.status_code, error.error_code = 409, "BlockCountExceedsLimit"  # type: ignore[attr-defined]
+        error = Refusal(409, "BlockCountExceedsLimit")
         return CallResult(CallOutcome.REFUSED, error=error) if len(asked) == 1 else send(blob, text)
 
     monkeypatch.setattr(log._LogBlob, "_append", refuse_first)

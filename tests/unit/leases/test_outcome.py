@@ -14,8 +14,8 @@ from azguard.leases import actions
 from azguard.leases.actions import LeaseDone
 from azguard.leases.kinds import Action
 from azguard.requests.deadline import Deadline
-from azguard.wire.failures import Broken, BrokenAnswer
-from tests.support.fake_resource import TARGET, Clock, Refusal
+from azguard.wire.failures import Broken, BrokenAnswer, Refusal
+from tests.support.fake_resource import TARGET, Clock
 
 A, B = (f"{letter * 8}-0000-4000-8000-000000000000" for letter in "ab")
 NAMED = Conditions(lease_id=A)

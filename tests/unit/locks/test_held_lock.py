@@ -7,9 +7,8 @@ from azguard.leases.owners import FENCE, OWNER, Owner
 from azguard.leases.state import LeaseState
 from azguard.locks import held_lock
 from azguard.locks.held_lock import _is_definite
-from azguard.wire.failures import Broken, BrokenAnswer
+from azguard.wire.failures import Broken, BrokenAnswer, Refusal
 from tests.support.cases import cases
-from tests.support.fake_resource import Refusal
 
 FREE = LeaseState("blob:a/b", "available", "unlocked", None, "0x1", datetime.now(UTC), {FENCE: "1"})
 OWNER_RECORD = Owner("me", "here", 1, "sh", None).tie_to_lease("id", 60)

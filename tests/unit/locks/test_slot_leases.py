@@ -15,8 +15,8 @@ from azguard.leases.owners import Owner
 from azguard.locks import held_lock, lock_blobs
 from azguard.locks.lock_blobs import AcquireSettings, LockRecord, LockRequest, RequestTime
 from azguard.locks.slot_leases import SlotLeases
-from azguard.wire.failures import Broken, BrokenAnswer
-from tests.support.fake_resource import TARGET, Clock, Refusal
+from azguard.wire.failures import Broken, BrokenAnswer, Refusal
+from tests.support.fake_resource import TARGET, Clock
 from tests.support.no_records import NoRecords
 
 BLOB, FILE = TARGET, Target(TARGET.account, Address(Kind.FILE, ("share", "plan.txt")))

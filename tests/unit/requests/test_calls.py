@@ -4,10 +4,8 @@ import ssl
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from itertools import pairwise
-from types import SimpleNamespace
 
 import pytest
-from azure.core.exceptions import AzureError, ServiceRequestError, ServiceResponseError
 
 from azguard import times
 from azguard.address import Kind
@@ -15,9 +13,19 @@ from azguard.errors import AzguardError, LoginFailed, Unavailable
 from azguard.requests import calls
 from azguard.requests.calls import CallOutcome, ServiceClock, describe, outcome_of, pages, read, send_once
 from azguard.requests.service_codes import Answers
-from azguard.wire.failures import Broken, BrokenAnswer, NotConnected, NotOfTheService, Stage, Unreadable
+from azguard.wire.failures import (
+    Broken,
+    BrokenAnswer,
+    NotConnected,
+    NotOfTheService,
+    Refusal,
+    Response,
+    SentRequest,
+    Stage,
+    Unreadable,
+)
 from tests.support.cases import cases
-from tests.support.fake_resource import TARGET, Clock, Refusal
+from tests.support.fake_resource import TARGET, Clock
 from tests.support.lease_script import MESSAGE, Answer, it_is, scripted
 
 # By these the service, or what stands before it, says that nothing was done; every other status leaves a doubt.
@@ -34,26 +42,15 @@ def test_what_the_emulator_does_not_know_it_does_not_do() -> None:
     assert outcome_of(Refusal(501, "APINotImplemented")) is CallOutcome.REFUSED
 
 
-def test_without_a_connection_nothing_was_sent_however_deep_the_cause_lies() -> None:
-    cause = NotConnected(Stage.HOST, ConnectionRefusedError("Connection refused"))
-    inner = ServiceRequestError("no", error=cause)
-    chained = AzureError("outer")
-    chained.__cause__ = inner
-    errors = (cause, inner, chained, LoginFailed("no token"))
-    assert [outcome_of(each) for each in errors] == [CallOutcome.NOT_SENT] * 4
+def test_without_a_connection_or_a_token_nothing_was_sent() -> None:
+    errors = (NotConnected(Stage.HOST, ConnectionRefusedError("Connection refused")), LoginFailed("no token"))
+    assert [outcome_of(each) for each in errors] == [CallOutcome.NOT_SENT] * 2
 
 
-def test_an_error_without_such_a_cause_leaves_a_doubt() -> None:
-    silence = BrokenAnswer(Broken.TIMED_OUT)
-    errors = (ServiceRequestError("TLS broke"), silence, ServiceResponseError("no answer", error=silence))
+def test_every_other_error_leaves_a_doubt() -> None:
     leaked = (AttributeError("leaked"), TimeoutError())  # with words, and without any
-    assert [outcome_of(each) for each in (*errors, *leaked)] == [CallOutcome.IN_DOUBT] * 5
-
-
-def test_an_error_that_is_its_own_cause_leaves_a_doubt() -> None:
-    one, other = AzureError("one"), AzureError("other")
-    one.__cause__, other.__cause__ = other, one
-    assert outcome_of(one) is CallOutcome.IN_DOUBT
+    errors = (BrokenAnswer(Broken.TIMED_OUT), NotOfTheService(200, {}), Unreadable("cut"), *leaked)
+    assert [outcome_of(each) for each in errors] == [CallOutcome.IN_DOUBT] * 5
 
 
 def test_what_became_of_a_request_is_told_with_the_reason() -> None:
@@ -98,13 +95,8 @@ def test_a_read_is_made_again_after_a_failure_that_passes_and_after_no_other() -
     assert again == {408, 429, *range(500, 600)}
 
 
-def not_of_the_service(status: int) -> AzureError:
-    foreign = NotOfTheService(status, {"Content-Type": "text/html"})
-    return ServiceResponseError("no answer", error=foreign)
-
-
 def test_a_read_that_something_else_answered_is_made_again_only_if_that_may_pass() -> None:
-    again = {code for code in range(200, 600) if made_again(not_of_the_service(code))}
+    again = {code for code in range(200, 600) if made_again(NotOfTheService(code, {"Content-Type": "text/html"}))}
     assert again == {408, 429, *range(500, 600)}
 
 
@@ -203,11 +195,10 @@ CODE = b"<Error><Message>No.\nRequestId:1\nTime:2026-11-21T12:00:00.1234567Z</Me
 
 def hear(minutes: int, status: int = 200, body: bytes = b"", **sent: str) -> Answers:
     """Return what is heard of an answer whose Date is so many minutes ahead of the clock that signed the request."""
-    request = SimpleNamespace(headers={"x-ms-date": format_datetime(NOW, usegmt=True), **sent})
+    request = SentRequest("GET", "", {"x-ms-date": format_datetime(NOW, usegmt=True), **sent})
     date = {"Date": format_datetime(NOW + timedelta(minutes=minutes), usegmt=True)}
-    answer = SimpleNamespace(status_code=status, headers=date, request=request, body=lambda: body)
     answers = Answers()
-    answers.hear(SimpleNamespace(http_response=answer))
+    answers.hear(Response(request, status, "", date, body))
     return answers
 
 

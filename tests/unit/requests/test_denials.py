@@ -5,29 +5,31 @@ from email.utils import format_datetime
 from types import SimpleNamespace
 from typing import Any
 
-from azure.core.exceptions import HttpResponseError
-
 from azguard.accounts.account import Account, Auth, Target
 from azguard.address import parse
 from azguard.requests import denials
+from azguard.wire.failures import Response, SentRequest, ServiceRefusal
 from tests.support.cases import cases
 
 NOW = datetime(2026, 11, 21, 10, tzinfo=UTC)
 AZURE = {"blob": "https://acc.blob.core.windows.net", "table": "https://acc.table.core.windows.net"}
 
 
-def request(method: str = "GET", url: str = "https://acc/site/a", **headers: str) -> Any:
-    return SimpleNamespace(method=method, url=url, headers=headers)
+def request(method: str = "GET", url: str = "https://acc/site/a", **headers: str) -> SentRequest:
+    return SentRequest(method, url, headers)
 
 
-def refusal(code: str, asked: Any, token: str | None = None, said: str = "no", **headers: str) -> denials.Denial:
+def refusal(
+    code: str, asked: SentRequest, token: str | None = None, said: str = "no", **headers: str
+) -> denials.Denial:
     """Return what is made of an answer of the service at ``NOW`` to a request under a SAS, or the key."""
-    response = SimpleNamespace(headers={"Date": format_datetime(NOW, usegmt=True), **headers}, request=asked)
     kind = "entity" if "Tables" in asked.url or "Orders" in asked.url else "blob"
     which = "entity:Orders/a/b" if kind == "entity" else "blob:site/a"
     account = Account("acc", AZURE, Auth.KEY if token is None else Auth.SAS, token or "key")
-    error = HttpResponseError(said)
-    error.response = response
+    told = {"Date": format_datetime(NOW, usegmt=True), **headers}
+    error = ServiceRefusal(
+        Response(asked, 403, "Forbidden", told, f"<Error><Message>{said}</Message></Error>".encode())
+    )
     return denials.explain(error, code, Target(account, parse(which).address), "no")
 
 

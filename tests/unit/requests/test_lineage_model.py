@@ -15,7 +15,8 @@ from azguard.requests.commits import Verdict
 from azguard.requests.lineage import Lineage, new_op, verdict_from_lineage
 from azguard.updates.doubt import find_status, judge_by_versions
 from azguard.updates.resource import KeptVersion
-from tests.support.fake_resource import FakeResource, Fault, Refusal, Store
+from azguard.wire.failures import Refusal
+from tests.support.fake_resource import FakeResource, Fault, Store
 
 
 @dataclass

@@ -1,17 +1,19 @@
 """What the live service answered, as it was recorded, → one of our errors. Azurite gives some other codes."""
 
 import json
-from types import SimpleNamespace
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from azure.core.exceptions import HttpResponseError
 
 from azguard.accounts.account import Account, Auth, Target, emulator
 from azguard.address import parse
 from azguard.requests.service_errors import is_conflict, translate
-from azguard.wire import sdk
+from azguard.wire.call import call
 from azguard.wire.connections import Reply
+from azguard.wire.failures import Response, SentRequest, ServiceRefusal
+from azguard.wire.operations.blobs import BLOB_DELETE, BLOB_GET_PROPERTIES, BLOB_PUT_BLOCK_BLOB
+from azguard.wire.operations.containers import CONTAINER_CREATE, CONTAINER_GET_PROPERTIES
 from tests.support.answering_client import AnsweringClient, Asked, reply
 from tests.support.cases import cases
 from tests.support.evidence import EVIDENCE
@@ -64,15 +66,13 @@ def test_an_answer_of_the_live_service_is_classified_by_its_meaning(
 ) -> None:
     shared = {"client": Replayed(recorded(name, method, code))}
     account = Account("acc", {"blob": URL}, Auth.ANONYMOUS, None, shared)
-    address = parse("blob:site/a").address
-    blob, container = sdk.blob(account, address), sdk.container(account, address)
-    calls = {
-        "DELETE": blob.delete_blob,
-        "GET": container.get_container_properties if code == "ContainerNotFound" else blob.get_blob_properties,
-        "PUT": container.create_container if code == "ContainerAlreadyExists" else lambda: blob.upload_blob(b"x"),
-    }
-    with pytest.raises(Exception) as caught:  # noqa: PT011  # which class the SDK picks is what must not matter
-        calls[method]()
+    operation = {
+        "DELETE": BLOB_DELETE,
+        "GET": CONTAINER_GET_PROPERTIES if code == "ContainerNotFound" else BLOB_GET_PROPERTIES,
+        "PUT": CONTAINER_CREATE if code == "ContainerAlreadyExists" else BLOB_PUT_BLOCK_BLOB,
+    }[method]
+    with pytest.raises(ServiceRefusal) as caught:
+        call(operation, Target(account, parse("blob:site/a").address), {})
     error = translate(caught.value, Target(emulator(), parse("blob:site/a").address), expected_etag='"0x1"')
     assert (error.kind, error.http_status, error.service_code) == (kind, status, code)
 
@@ -116,19 +116,16 @@ def kind_by_name(answer: str) -> str:
 @cases("answer", ANSWERS)
 def test_each_code_of_the_evidence_has_its_kind(answer: str) -> None:
     code, _, status = answer.partition(" ")
-    headers = {"x-ms-error-code": code, "x-ms-request-id": "1"}
-    create_only = SimpleNamespace(url=f"{URL}/site/a", method="PUT", headers={"If-None-Match": "*"})
-    error = HttpResponseError(code)
-    error.status_code, error.response = int(status), SimpleNamespace(headers=headers, request=create_only)
+    error = refusal(int(status), code, code, {"If-None-Match": "*"})
     expected = next((kind for kind, answers in KINDS.items() if answer in answers), kind_by_name(answer))
     assert translate(error, Target(emulator(), parse("blob:site/a").address)).kind == expected
 
 
-def refusal(status: int, code: str | None, said: str) -> HttpResponseError:
-    error = HttpResponseError(said)
-    headers = {"x-ms-request-id": "1", **({"x-ms-error-code": code} if code else {})}
-    error.status_code, error.response = status, SimpleNamespace(headers=headers)
-    return error
+def refusal(status: int, code: str | None, said: str, asked: Mapping[str, str] | None = None) -> ServiceRefusal:
+    """Return the refusal of a Put Blob with these headers."""
+    told = {"x-ms-request-id": "1", **({"x-ms-error-code": code} if code else {})}
+    body = f"<Error><Message>{said}</Message></Error>".encode()
+    return ServiceRefusal(Response(SentRequest("PUT", f"{URL}/site/a", asked or {}), status, "", told, body))
 
 
 @cases(
@@ -167,8 +164,5 @@ def test_only_what_its_name_tells_is_left_out_of_the_table_of_kinds() -> None:
 
 
 def test_an_overwrite_that_a_sas_does_not_allow_is_forbidden() -> None:
-    request = SimpleNamespace(url=f"{URL}/site/a", method="PUT", headers={"If-Match": '"0x1"'})
-    error = HttpResponseError("no")
-    error.status_code = 403
-    error.response = SimpleNamespace(headers={"x-ms-error-code": "UnauthorizedBlobOverwrite"}, request=request)
+    error = refusal(403, "UnauthorizedBlobOverwrite", "no", {"If-Match": '"0x1"'})
     assert translate(error, Target(emulator(), parse("blob:site/a").address)).kind == "forbidden"

@@ -11,9 +11,9 @@ from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage, new_op, verdict_from_lineage
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
-from azguard.wire.failures import Broken, BrokenAnswer, NotConnected, Stage
+from azguard.wire.failures import Broken, BrokenAnswer, NotConnected, Refusal, Stage
 from tests.support.cases import cases
-from tests.support.fake_resource import TARGET, Clock, Refusal
+from tests.support.fake_resource import TARGET, Clock
 
 OP, OTHER = new_op(b"a" * 12), new_op(b"b" * 12)
 LOST = BrokenAnswer(Broken.TIMED_OUT)

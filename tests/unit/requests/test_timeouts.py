@@ -5,8 +5,9 @@ import pytest
 from azguard.requests.calls import page_timeouts, read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import StoppableClock
+from azguard.wire.failures import Refusal
 from tests.support.cases import cases
-from tests.support.fake_resource import TARGET, Clock, Refusal
+from tests.support.fake_resource import TARGET, Clock
 
 
 def test_a_write_may_stay_unanswered_for_twenty_seconds_or_as_long_as_is_said() -> None:

@@ -47,8 +47,8 @@ def write(metadata: Metadata, content: bytes = b'{"a": "1"}') -> CommittedVersio
     return metadata.prepare(state, content, lineage, None, Deadline())(None)
 
 
-def code_of(caught: "pytest.ExceptionInfo[RefusedHere]") -> tuple[int, str]:
-    return caught.value.status_code, caught.value.error_code
+def code_of(caught: "pytest.ExceptionInfo[RefusedHere]") -> tuple[int, str | None]:
+    return caught.value.status_code, caught.value.code
 
 
 def test_a_write_carries_its_lineage_which_is_no_part_of_the_content() -> None:

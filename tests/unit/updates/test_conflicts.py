@@ -4,8 +4,9 @@ import pytest
 
 from azguard.errors import GaveUp, TransformFailed
 from azguard.wire.exchange import PACE_BYTES_PER_SECOND
+from azguard.wire.failures import Refusal
 from tests.support.cases import cases
-from tests.support.fake_resource import Fault, Refusal, Store
+from tests.support.fake_resource import Fault, Store
 from tests.support.update_case import Case, others_update, plus_one, stored
 
 

@@ -4,8 +4,9 @@ from azguard.errors import Changed
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage
 from azguard.updates.resource import CurrentVersion
+from azguard.wire.failures import Refusal
 from tests.support.cases import cases
-from tests.support.fake_resource import Fault, Refusal, Store
+from tests.support.fake_resource import Fault, Store
 from tests.support.update_case import OTHER, Case, stored
 
 

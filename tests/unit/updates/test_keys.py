@@ -20,8 +20,9 @@ from azguard.updates.local_runs import WriteJournal
 from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.resource import Applied, Change, CommittedVersion, CurrentVersion, find_applied
 from azguard.updates.update import preview, update
+from azguard.wire.failures import Refusal
 from tests.support.cases import cases
-from tests.support.fake_resource import Baton, FakeResource, Fault, LedgeredResource, Refusal, Row, Store
+from tests.support.fake_resource import Baton, FakeResource, Fault, LedgeredResource, Row, Store
 from tests.support.update_case import OP, OTHER, Case, others_update, plus_one, stored
 
 ONE, ANOTHER = Change.of(["one"], "--increment n"), Change.of(["another"], "--increment n=…")

@@ -11,8 +11,9 @@ from azguard.requests.deadline import Deadline
 from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.resource import CommittedVersion, CurrentVersion
 from azguard.updates.update import Preview, preview, update
+from azguard.wire.failures import Refusal
 from tests.support.cases import cases
-from tests.support.fake_resource import Fault, Refusal, Store
+from tests.support.fake_resource import Fault, Store
 from tests.support.update_case import OP, OTHER, Case, others_update, plus_one, stored
 
 
