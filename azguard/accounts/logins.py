@@ -138,14 +138,6 @@ class Login:
                 reason="tenant_named_by_stranger",
             )
 
-    def get_token(self, *scopes: str, claims: str | None = None, tenant_id: str | None = None, **_: Any) -> Any:
-        """Return a token in the SDK's older form; see ``get_token_info``."""
-        from azure.core.credentials import AccessToken
-
-        given = {"claims": claims, "tenant_id": tenant_id}
-        found = self.get_token_info(*scopes, options={name: value for name, value in given.items() if value})
-        return AccessToken(found.token, found.expires_on)
-
     def _describe_failure(self, error: Exception, known: Any) -> LoginFailed:
         why, *more = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
         found = LoginFailed("", reason=self.reason)

@@ -9,7 +9,6 @@ from azguard.errors import AzguardError, Changed, Gone, NotFound
 from azguard.guards.resolve import Conditions
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.resources.properties import name_of
 from azguard.wire import xml
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
@@ -147,9 +146,10 @@ def to_gone(target: Target, expected_etag: str, refusal: AzguardError) -> Gone:
 
 def type_of(found: Any) -> str | None:
     """Return the type of a blob: BlockBlob, AppendBlob or PageBlob."""
-    return name_of(found.blob_type)
+    found_type: str | None = found.blob_type
+    return found_type
 
 
 def find_chosen_tier(found: Any) -> str | None:
     """Return a blob's tier, or None where it is the account's default."""
-    return None if found.blob_tier_inferred else name_of(found.access_tier)
+    return None if found.blob_tier_inferred else found.access_tier

@@ -73,7 +73,7 @@ def send_once(call: Callable[[], T]) -> CallResult[T]:
     except ConfigError:
         raise
     # Everything that is not known to be something else is a doubt.
-    except Exception as error:  # noqa: BLE001  # after a commit the SDK leaks AttributeError and requests' own exceptions
+    except Exception as error:  # noqa: BLE001  # whatever is wrong with the answer, the request was sent
         return CallResult(outcome_of(error), error=error)
 
 
@@ -104,19 +104,11 @@ def outcome_of(error: BaseException) -> CallOutcome:
 
 
 def write_timeouts(deadline: Deadline, at_least: float | None = None) -> Mapping[str, Any]:
-    """Return the SDK's timeouts for one write, in seconds; ``at_least`` is how long its answer is waited for."""
+    """Return the timeouts of one write, in seconds; ``at_least`` is how long its answer is waited for."""
     patient = _ANSWER_TO_SETTLE * deadline.settle_seconds if at_least is None else at_least
     return {
         "connection_timeout": min(CONNECT_SECONDS, max(0.5, deadline.remaining)),
         "read_timeout": min(deadline.answer_seconds, max(patient, deadline.remaining)),
-    }
-
-
-def page_timeouts(deadline: Deadline) -> Mapping[str, Any]:
-    """Return the SDK's timeouts for each page of a listing, in seconds; they are fixed when it begins."""
-    return {
-        "connection_timeout": min(CONNECT_SECONDS, max(0.5, deadline.seconds)),
-        "read_timeout": min(deadline.answer_seconds, max(0.5, deadline.seconds)),
     }
 
 
@@ -130,7 +122,7 @@ def hold_back(target: Target, deadline: Deadline) -> None:
 def read(call: Callable[[Mapping[str, Any]], T], target: Target, deadline: Deadline) -> T:
     """Make a read, again on transient failures, until it answers, or the deadline passes before it may be asked again.
 
-    ``call`` takes the SDK's timeouts as keyword arguments.
+    ``call`` takes the timeouts.
 
     Raises:
         AzguardError: the service refused, or did not answer in time.
@@ -190,25 +182,6 @@ def walk_pages(
     def ask(marker: str | None, timeouts: Mapping[str, Any]) -> tuple[Page, str | None]:
         page = parse_page(send(operation, target, timeouts, **asked, marker=marker), wrapper, *tags)
         return page, page.marker
-
-    return (page for page, _ in follow(ask, target, deadline))
-
-
-def pages(pager: Any, target: Target, deadline: Deadline) -> Iterator[Any]:
-    """Yield the items of a listing of the SDK's, as ``follow`` does.
-
-    The pages are walked one by one: the SDK's own chain of them takes the first failure for the end, so that
-    a listing asked again would quietly be cut short.
-    """
-    for page in walk(pager.by_page(), list, target, deadline):
-        yield from page
-
-
-def walk(listing: Any, take: Callable[[Any], T], target: Target, deadline: Deadline) -> Iterator[T]:
-    """Yield what ``take`` makes of each page of the SDK's, as ``follow`` does."""
-
-    def ask(_marker: object, _timeouts: object) -> tuple[T, str | None]:
-        return take(next(listing)), listing.continuation_token or None
 
     return (page for page, _ in follow(ask, target, deadline))
 

@@ -208,7 +208,7 @@ def to_url(source: Target) -> str:
     query = [f"{snapshot}={quote(found.snapshot)}"] if found.snapshot else []
     query += [f"versionid={quote(found.version)}"] if found.version else []
     # The service reads a source in the same account by the credentials of the request, but not by its SAS.
-    query += [account.secret] if account.auth is Auth.SAS and account.secret else []
+    query += [account.secret.lstrip("?")] if account.auth is Auth.SAS and account.secret else []
     path = f"{quote(found.container, safe='$')}/{quote(found.name, safe='~/')}"
     return "?".join([f"{source.endpoint}/{path}", *(["&".join(query)] if query else [])])
 

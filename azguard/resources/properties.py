@@ -20,7 +20,7 @@ class ContentHeaders:
 
     @classmethod
     def of(cls, found: Any) -> Self:
-        """Return those of the SDK's properties."""
+        """Return those of the properties that were found."""
         settings = found.content_settings
         return cls(
             settings.content_type or None,
@@ -38,7 +38,7 @@ class ContentHeaders:
         return {name: value for name, value in values.items() if value is not None}
 
     def over(self, found: Any) -> "ContentHeaders":
-        """Return these, and those of the SDK's properties that are not set here: what is not sent is cleared."""
+        """Return these, and those that were found where none is set here: what is not sent is cleared."""
         return ContentHeaders(**{**ContentHeaders.of(found).given, **self.given})
 
 
@@ -85,24 +85,19 @@ class CopyShown(MetadataShown):
 
 
 def describe_lease(found: Any) -> dict[str, str | None]:
-    """Return the fields of ``LeaseShown`` in the SDK's properties."""
+    """Return the fields of ``LeaseShown`` in the properties of a resource."""
     lease = found.lease
     return {"lease_status": lease.status, "lease_state": lease.state, "lease_duration": lease.duration}
 
 
 def describe_content(found: Any) -> dict[str, Any]:
-    """Return the content, the lease and the copy in the SDK's properties of a blob or a file."""
+    """Return the content, the lease and the copy in the properties of a blob or a file."""
     copy = found.copy
     return {
         "content_length": found.size,
         **vars(ContentHeaders.of(found)),
         **describe_lease(found),
         "copy_id": copy.id,
-        "copy_status": name_of(copy.status),
+        "copy_status": copy.status,
         "copy_progress": copy.progress,
     }
-
-
-def name_of(member: Any) -> str | None:
-    """Return a member of an enumeration of the SDK as the service writes it; None is not told."""
-    return None if member is None else str(getattr(member, "value", member))

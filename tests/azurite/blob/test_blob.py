@@ -8,10 +8,8 @@ import pytest
 
 from azguard.accounts.account import Target, from_connection_string
 from azguard.address import parse
-from azguard.blobs.listing import list_blobs
-from azguard.requests.calls import pages
+from azguard.blobs.listing import list_blobs, walk
 from azguard.requests.deadline import Deadline
-from tests.support import sdk_clients
 from tests.support.cli_world import CliWorld
 from tests.support.faultproxy import proxy
 
@@ -131,8 +129,7 @@ def test_a_listing_takes_pages_one_by_one_and_misses_nothing_when_one_fails(cli:
     with proxy.running(cli.port, decide) as between:
         account = from_connection_string(cli.through(between.port).connection_string or "")
         target = Target(account, parse(f"container:{site}").address)
-        found = sdk_clients.container(account, target.address).list_blobs(results_per_page=3)
-        names = [each.name for each in pages(found, target, Deadline())]
+        names = [each.name for each in walk(target, Deadline(), page=3)]
     assert (names, len(failed)) == ([str(number) for number in range(7)], 1)
 
 

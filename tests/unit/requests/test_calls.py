@@ -1,6 +1,7 @@
 """What an answer, or none, says of the request it came from, and which of its times are believed."""
 
 import ssl
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from itertools import pairwise
@@ -11,7 +12,8 @@ from azguard import times
 from azguard.address import Kind
 from azguard.errors import AzguardError, LoginFailed, Unavailable
 from azguard.requests import calls
-from azguard.requests.calls import CallOutcome, ServiceClock, describe, outcome_of, pages, read, send_once
+from azguard.requests.calls import CallOutcome, ServiceClock, describe, follow, outcome_of, read, send_once
+from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import Answers
 from azguard.wire.failures import (
     Broken,
@@ -135,56 +137,42 @@ def test_no_read_is_made_again_where_its_pause_would_outlast_the_deadline() -> N
     assert (len(calls), clock()) == (1, 1000.0)
 
 
-class Listing:
-    """Pages as the SDK yields them; those that are errors are raised, and the next look asks again."""
+def list_items(deadline: Deadline, *pages: list[str] | Exception, seconds: float = 0.0) -> Iterator[str]:
+    """Yield the items of a listing; a page that is an error is raised, and each takes so long."""
+    left = list(pages)
 
-    def __init__(self, *pages: list[str] | Exception) -> None:
-        self._pages = list(pages)
-
-    @property
-    def continuation_token(self) -> str | None:
-        """Return where the next page begins; None after the last one."""
-        return str(len(self._pages)) if self._pages else None
-
-    def by_page(self) -> "Listing":
-        return self
-
-    def __iter__(self) -> "Listing":
-        return self
-
-    def __next__(self) -> list[str]:
-        if not self._pages:
-            raise StopIteration
-        page = self._pages.pop(0)
+    def ask(marker: int | None, timeouts: object) -> tuple[list[str], int | None]:
+        deadline.sleep(seconds)
+        page = left.pop(0)
         if isinstance(page, Exception):
             raise page
-        return page
+        return page, len(left) or None
+
+    return (item for page, _ in follow(ask, TARGET, deadline) for item in page)
 
 
 def test_a_listing_has_the_items_of_every_page_also_after_one_that_failed_or_is_empty() -> None:
-    listing = Listing(["a", "b"], Refusal(503, "ServerBusy"), [], BrokenAnswer(Broken.TIMED_OUT), ["c"])
-    assert list(pages(listing, TARGET, Clock().deadline(60))) == ["a", "b", "c"]
+    pages: tuple[list[str] | Exception, ...] = (
+        ["a", "b"],
+        Refusal(503, "ServerBusy"),
+        [],
+        BrokenAnswer(Broken.TIMED_OUT),
+        ["c"],
+    )
+    assert list(list_items(Clock().deadline(60), *pages)) == ["a", "b", "c"]
 
 
 def test_a_listing_of_which_a_page_is_refused_fails_and_is_not_cut_short() -> None:
-    walk = pages(Listing(["a"], Refusal(403, "AuthorizationFailure"), ["b"]), TARGET, Clock().deadline(60))
-    assert next(walk) == "a"
+    found = list_items(Clock().deadline(60), ["a"], Refusal(403, "AuthorizationFailure"), ["b"])
+    assert next(found) == "a"
     with pytest.raises(AzguardError) as caught:
-        next(walk)
+        next(found)
     assert caught.value.kind == "forbidden"
 
 
 def test_each_page_of_a_listing_has_the_whole_time() -> None:
-    clock = Clock()
-
-    class Slow(Listing):
-        def __next__(self) -> list[str]:
-            clock.sleep(4.0)
-            return super().__next__()
-
     busy = Refusal(503, "ServerBusy")
-    listing = Slow(["a"], busy, ["b"], busy, ["c"])
-    assert list(pages(listing, TARGET, clock.deadline(9.0))) == ["a", "b", "c"]
+    assert list(list_items(Clock().deadline(9.0), ["a"], busy, ["b"], busy, ["c"], seconds=4.0)) == ["a", "b", "c"]
 
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from azguard.requests.calls import page_timeouts, read, write_timeouts
+from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import StoppableClock
 from azguard.wire.failures import Refusal
@@ -67,21 +67,21 @@ def test_a_connection_is_waited_for_four_seconds_at_most_and_half_a_second_at_le
     remaining: float, seconds: float
 ) -> None:
     deadline = Clock().deadline(remaining)
-    found = [write_timeouts(deadline), page_timeouts(deadline), *asked(deadline)]
-    assert [each["connection_timeout"] for each in found] == [seconds] * 3
+    found = [write_timeouts(deadline), *asked(deadline)]
+    assert [each["connection_timeout"] for each in found] == [seconds] * 2
 
 
 @cases(("remaining", "seconds"), [(60, 20.0), (12, 12), (0.125, 0.5)])
 def test_a_read_is_waited_for_no_longer_than_its_deadline_lasts(remaining: float, seconds: float) -> None:
     deadline = Clock().deadline(remaining)
-    assert [each["read_timeout"] for each in (page_timeouts(deadline), *asked(deadline))] == [seconds] * 2
+    assert [each["read_timeout"] for each in asked(deadline)] == [seconds]
 
 
 def test_a_read_that_is_made_again_gets_only_the_time_that_is_left() -> None:
     clock, left = Clock(), []
 
     def call(timeouts: object) -> None:
-        left.append(timeouts["read_timeout"])  # type: ignore[index]  # a mapping, as the SDK gets it
+        left.append(timeouts["read_timeout"])  # type: ignore[index]  # a mapping
         clock.sleep(7.0)
         if len(left) < 2:
             raise Refusal(503, "ServerBusy")

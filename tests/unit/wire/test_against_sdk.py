@@ -16,7 +16,7 @@ from azure.storage.fileshare import ShareLeaseClient
 from azguard.accounts.account import Account, Auth, Target
 from azguard.address import Address, Kind
 from azguard.tables import edm
-from azguard.wire import sdk, xml
+from azguard.wire import xml
 from azguard.wire.call import call
 from azguard.wire.catalogue import ALL
 from azguard.wire.connections import Reply
@@ -106,11 +106,11 @@ HELD = {"If-Match": '"1"', "x-ms-lease-id": "L"}
 
 
 def blob() -> Any:
-    return sdk.blob(ACCOUNT, BLOB.address)
+    return sdk_clients.blob(ACCOUNT, BLOB.address)
 
 
 def container() -> Any:
-    return sdk.container(ACCOUNT, CONTAINER.address)
+    return sdk_clients.container(ACCOUNT, CONTAINER.address)
 
 
 SHARE, FILE = place(Kind.SHARE, "docs"), place(Kind.FILE, "docs", "d/a b.")
@@ -134,7 +134,7 @@ def add(header: str, value: str) -> dict[str, Any]:
 
 def client_of(target: Target) -> Any:
     """Return the SDK's client of a resource."""
-    return getattr(sdk, target.kind.noun)(ACCOUNT, target.address)
+    return getattr(sdk_clients, target.kind.noun)(ACCOUNT, target.address)
 
 
 def lease(target: Target) -> Any:
@@ -194,7 +194,7 @@ def list_lease_cases(target: Target) -> list[Case]:
 
 
 def file() -> Any:
-    return sdk.file(ACCOUNT, FILE.address)
+    return sdk_clients.file(ACCOUNT, FILE.address)
 
 
 #: An operation on a place, with what is sent; and the SDK's call.
@@ -310,11 +310,11 @@ CASES: list[Case] = [
         blobs.BLOB_SET_TIER,
         VERSION,
         {"access_tier": "Hot", "rehydrate_priority": "High"},
-        lambda: sdk.blob(ACCOUNT, VERSION.address).set_standard_blob_tier(
+        lambda: sdk_clients.blob(ACCOUNT, VERSION.address).set_standard_blob_tier(
             "Hot", rehydrate_priority=RehydratePriority.HIGH
         ),
     ),
-    (blobs.BLOB_GET_TAGS, VERSION, {}, lambda: sdk.blob(ACCOUNT, VERSION.address).get_blob_tags()),
+    (blobs.BLOB_GET_TAGS, VERSION, {}, lambda: sdk_clients.blob(ACCOUNT, VERSION.address).get_blob_tags()),
     (
         blobs.BLOB_SET_TAGS,
         BLOB,
@@ -333,7 +333,7 @@ CASES: list[Case] = [
         {"headers": HELD, "delete_snapshots": "include"},
         lambda: blob().delete_blob("include", headers=dict(HELD)),
     ),
-    (blobs.BLOB_DELETE, SNAPSHOT, {}, lambda: sdk.blob(ACCOUNT, SNAPSHOT.address).delete_blob()),
+    (blobs.BLOB_DELETE, SNAPSHOT, {}, lambda: sdk_clients.blob(ACCOUNT, SNAPSHOT.address).delete_blob()),
     (blobs.BLOB_UNDELETE, BLOB, {}, lambda: blob().undelete_blob()),
     (
         blobs.BLOB_GET,
@@ -480,7 +480,9 @@ CASES: list[Case] = [
         containers.CONTAINER_LIST,
         CONTAINER,
         {"prefix": "a b", "include": "metadata", "maxresults": 3},
-        lambda: next(sdk.blob_service(ACCOUNT).list_containers("a b", include_metadata=True, results_per_page=3), None),
+        lambda: next(
+            sdk_clients.blob_service(ACCOUNT).list_containers("a b", include_metadata=True, results_per_page=3), None
+        ),
     ),
     (
         containers.CONTAINER_LIST_BLOBS,
@@ -500,13 +502,13 @@ CASES += [
         shares.DIRECTORY_GET_PROPERTIES,
         DIRECTORY,
         {},
-        lambda: sdk.directory(ACCOUNT, DIRECTORY.address).get_directory_properties(),
+        lambda: sdk_clients.directory(ACCOUNT, DIRECTORY.address).get_directory_properties(),
     ),
     (
         shares.DIRECTORY_GET_PROPERTIES,
         ROOT,
         {},
-        lambda: sdk.directory(ACCOUNT, ROOT.address).get_directory_properties(),
+        lambda: sdk_clients.directory(ACCOUNT, ROOT.address).get_directory_properties(),
     ),
     (
         shares.FILE_GET,
@@ -569,7 +571,7 @@ CASES += [
             "metadata": {"a": "b"},
             **_SMB,
         },
-        lambda: sdk.file(ACCOUNT, Address(Kind.FILE, ("docs", "d/old name."))).rename_file(
+        lambda: sdk_clients.file(ACCOUNT, Address(Kind.FILE, ("docs", "d/old name."))).rename_file(
             FILE.address.path,
             overwrite=True,
             source_lease=LEASE_ID,
@@ -586,7 +588,7 @@ CASES += [
             "replace_if_exists": "false",
             "destination_lease_id": OTHER_ID,
         },
-        lambda: sdk.directory(ACCOUNT, Address(Kind.DIR, ("docs", "d/old name."))).rename_directory(
+        lambda: sdk_clients.directory(ACCOUNT, Address(Kind.DIR, ("docs", "d/old name."))).rename_directory(
             DIRECTORY.address.path, overwrite=False, destination_lease=OTHER_ID
         ),
     ),
@@ -603,7 +605,7 @@ CASES += [
         SHARE,
         {"prefix": "a b", "include": "metadata,snapshots", "maxresults": 3},
         lambda: next(
-            sdk.share_service(ACCOUNT).list_shares(
+            sdk_clients.share_service(ACCOUNT).list_shares(
                 "a b", include_metadata=True, include_snapshots=True, results_per_page=3
             ),
             None,
@@ -680,13 +682,15 @@ CASES += [
         shares.FILE_LIST_HANDLES,
         FILE,
         {"recursive": "true", "maxresults": 3},
-        lambda: next(sdk.directory(ACCOUNT, FILE.address).list_handles(recursive=True, results_per_page=3), None),
+        lambda: next(
+            sdk_clients.directory(ACCOUNT, FILE.address).list_handles(recursive=True, results_per_page=3), None
+        ),
     ),
     (
         shares.FILE_FORCE_CLOSE_HANDLES,
         FILE,
         {"handle_id": "*", "recursive": "true"},
-        lambda: sdk.directory(ACCOUNT, FILE.address).close_all_handles(recursive=True),
+        lambda: sdk_clients.directory(ACCOUNT, FILE.address).close_all_handles(recursive=True),
     ),
     (shares.FILE_FORCE_CLOSE_HANDLES, FILE, {"handle_id": "7"}, lambda: client_of(FILE).close_handle("7")),
 ]
