@@ -4,12 +4,11 @@ import sys
 
 from azguard.address import Kind
 from azguard.cli.context import Environment
-from azguard.cli.input import streams
+from azguard.cli.input import parts, streams
 from azguard.cli.options import common, resources
 from azguard.cli.options.resources import Noun, declare_list
 from azguard.cli.parsing.tree import Group
 from azguard.resources import existence
-from azguard.resources.access_policies import parse as parse_policies
 from azguard.resources.existence import require_empty
 from azguard.tables import tables
 from azguard.wire.operations.tables import TABLE_CREATE, TABLE_DELETE, TABLE_GET_ACL, TABLE_QUERY_TABLES, TABLE_SET_ACL
@@ -116,7 +115,7 @@ def set_(
     """
     target = env.locate(table, Kind.TABLE)
     # Read first: where acl get is at the other end of the pipe, what guards this is recorded only then.
-    wanted = parse_policies(streams.read_json(file), tables.POLICIES.rules)
-    written = tables.POLICIES.replace(target, wanted, env.conditions(target), env.deadline)
+    wanted, seen = parts.read_policies(file, tables.POLICIES.rules)
+    written = tables.POLICIES.replace(target, wanted, env.conditions(target, seen), env.deadline)
     env.reads.record(target, written)
     env.out.show(written)
