@@ -19,26 +19,10 @@ def set_(cli: CliWorld, blob: str, *words: str, stdin: bytes = b"", scope: str =
     return cli.call("blob", "metadata", "set", blob, *words, stdin=stdin, scope=scope).code
 
 
-def test_what_get_prints_is_what_set_takes(cli: CliWorld, blob: str) -> None:
-    found = cli.call("blob", "metadata", "get", blob)
-    before = client(cli, blob).get_blob_properties().etag
-    document = {**found.json, "metadata": {**found.json["metadata"], "stage": "live"}}
-    written = cli.call("blob", "metadata", "set", blob, stdin=json.dumps(document).encode())
-    assert (found.json["etag"], found.json["metadata"], written.code, written.json["guard"]) == (
-        before, {"owner": "ops"}, 0, "if-match",
-    )  # fmt: skip
-    assert cli.call("blob", "metadata", "get", blob).json["metadata"] == {"owner": "ops", "stage": "live"}
-
-
 def test_all_metadata_are_replaced(cli: CliWorld, blob: str) -> None:
     cli.call("blob", "metadata", "get", blob)
     assert set_(cli, blob, "--metadata", "stage=live") == 0
     assert cli.call("blob", "metadata", "get", blob).json["metadata"] == {"stage": "live"}
-
-
-def test_an_empty_object_clears_them(cli: CliWorld, blob: str) -> None:
-    cli.call("blob", "metadata", "get", blob)
-    assert (set_(cli, blob, stdin=b"{}"), cli.call("blob", "metadata", "get", blob).json["metadata"]) == (0, {})
 
 
 def test_the_lineage_stays_hidden_and_whole(cli: CliWorld, blob: str) -> None:
@@ -55,25 +39,6 @@ def test_what_a_lock_keeps_there_stays(cli: CliWorld, key: str) -> None:
     cli.call("blob", "metadata", "get", blob)
     assert set_(cli, blob, "--metadata", "a=1") == 0
     assert client(cli, blob).get_blob_properties().metadata[f"azguard{key}"] == "7"
-
-
-def test_never_read_is_refused_before_any_request(cli: CliWorld, blob: str) -> None:
-    ran = cli.call("blob", "metadata", "set", blob, "--metadata", "a=1", "-o", "json")
-    assert (ran.code, ran.error["hint"]) == (
-        42,
-        f"read it first: azguard blob metadata get {blob}; or name the version you mean: --etag ETAG; "
-        "or say --last-writer-wins",
-    )
-
-
-def test_a_foreign_write_since_the_read_is_refused(cli: CliWorld, blob: str) -> None:
-    found = cli.call("blob", "metadata", "get", blob).json["etag"]
-    client(cli, blob).set_blob_metadata({"owner": "them"})
-    ran = cli.call("blob", "metadata", "set", blob, "--metadata", "a=1", "-o", "json")
-    now = client(cli, blob).get_blob_properties()
-    assert (ran.code, ran.error["expected_etag"], ran.error["current_etag"], now.metadata) == (
-        42, found, now.etag, {"owner": "them"},
-    )  # fmt: skip
 
 
 def test_a_foreign_write_of_the_content_that_was_read_is_refused(cli: CliWorld, blob: str) -> None:
@@ -139,14 +104,6 @@ def test_an_update_does_not_hide_a_foreign_change_of_the_metadata(cli: CliWorld)
     client(cli, blob).set_blob_metadata({"owner": "them"})
     assert cli.call("safe-update", f"blob:{blob}", "--increment", "n").code == 0
     assert set_(cli, blob, "--metadata", "a=2") == 42
-
-
-def test_a_file_guards_by_the_version_it_names(cli: CliWorld, blob: str) -> None:
-    old = cli.call("blob", "metadata", "get", blob).out
-    client(cli, blob).set_blob_metadata({"owner": "them"})
-    cli.call("blob", "metadata", "get", blob)
-    cli.file("old.json", old)
-    assert (set_(cli, blob, "-f", "old.json"), set_(cli, blob, "-f", "old.json", "--etag", "@last")) == (42, 0)
 
 
 def test_what_was_shown_in_part_was_not_read(cli: CliWorld, blob: str) -> None:

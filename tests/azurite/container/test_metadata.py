@@ -59,13 +59,6 @@ def test_without_the_race_being_accepted_nothing_is_written(cli: CliWorld, site:
     )
 
 
-def test_metadata_of_another_version_stay(cli: CliWorld, site: str) -> None:
-    cli.call("container", "metadata", "get", site)
-    sdk(cli, site).set_container_metadata({"owner": "them"})
-    ran = cli.call("container", "metadata", "set", site, "--metadata", "owner=me", RACE, "-o", "json")
-    assert (ran.code, ran.error["current_etag"]) == (42, sdk(cli, site).get_container_properties().etag)
-
-
 def test_a_container_that_was_created_here_can_be_deleted_afterwards(cli: CliWorld, site: str) -> None:
     name = f"{site}x"
     cli.call("container", "create", name)
@@ -79,15 +72,6 @@ def test_a_change_of_the_policies_is_noticed_by_a_writer_of_metadata(cli: CliWor
     assert set_metadata(cli, site, RACE) == 42
 
 
-def test_what_acl_get_prints_is_what_acl_set_takes(cli: CliWorld, site: str) -> None:
-    found = cli.call("container", "acl", "get", site).json
-    ran = set_acl(cli, site, RACE, stdin={**found, "policies": {"readers": READERS}})
-    again = cli.call("container", "acl", "get", site).json
-    assert (ran.json["guard"], again["policies"]) == (
-        "compare", {"readers": READERS},
-    )  # fmt: skip
-
-
 def test_public_access_stays_unless_it_is_given(cli: CliWorld, site: str) -> None:
     sdk(cli, site).set_container_access_policy({}, public_access="blob")
     found = cli.call("container", "acl", "get", site).json
@@ -96,12 +80,3 @@ def test_public_access_stays_unless_it_is_given(cli: CliWorld, site: str) -> Non
     assert set_acl(cli, site, "--public-access", "off", RACE).code == 0
     left = cli.call("container", "acl", "get", site).json
     assert (left["public_access"], list(left["policies"])) == ("off", ["readers"])
-
-
-def test_policies_of_another_version_stay(cli: CliWorld, site: str) -> None:
-    cli.call("container", "acl", "get", site)
-    sdk(cli, site).set_container_access_policy({}, public_access="container")
-    ran = set_acl(cli, site, RACE, stdin={"readers": READERS})
-    assert (ran.code, ran.error["hint"], sdk(cli, site).get_container_properties().public_access) == (
-        42, f"look, then decide: azguard container acl get {site}", "container",
-    )  # fmt: skip

@@ -12,7 +12,6 @@ from tests.support.cli_world import CliWorld
 from tests.support.faultproxy.faults import Fault
 
 WRITTEN = {"etag": None, "last_modified": None, "attempts": 1, "conflicts": 0, "outcome": "committed"}
-READERS = {"start": "2026-01-01T00:00:00.0000000Z", "expiry": "2027-01-01T00:00:00.1234567Z", "permission": "rp"}
 RACE = "--allow-race"
 ANYHOW = "--last-writer-wins"
 
@@ -95,49 +94,6 @@ def test_metadata_are_replaced_and_the_lineage_stays(cli: CliWorld, name: str) -
     now = cli.call("queue", "metadata", "get", name).json
     assert (now["metadata"], now["etag"]) == ({"owner": "me"}, ran.json["etag"])
     assert (read["metadata"], read["etag"] != now["etag"]) == ({"owner": "them"}, True)
-
-
-def test_metadata_of_another_version_stay(cli: CliWorld, jobs: str) -> None:
-    read = cli.call("queue", "metadata", "get", jobs).json
-    queue_world.sdk(cli, jobs).set_queue_metadata({"owner": "them"})
-    for guard in ((), ("--etag", read["etag"]), ("--etag", "@last")):
-        ran = cli.call("queue", "metadata", "set", jobs, "--metadata", "owner=me", RACE, "-o", "json", *guard)
-        assert (ran.code, ran.error["expected_etag"]) == (42, read["etag"])
-    assert queue_world.sdk(cli, jobs).get_queue_properties().metadata == {"owner": "them"}
-
-
-def test_a_file_with_metadata_carries_their_version(cli: CliWorld, jobs: str) -> None:
-    file = str(cli.file("metadata.json", cli.call("queue", "metadata", "get", jobs).stdout))
-    queue_world.sdk(cli, jobs).set_queue_metadata({"owner": "them"})
-    cli.call("queue", "metadata", "get", jobs)
-    assert cli.call("queue", "metadata", "set", jobs, "-f", file, RACE).code == 42
-
-
-@pytest.mark.parametrize("part", ["metadata", "acl"])
-@pytest.mark.parametrize(("words", "code"), [((), 42), ((RACE,), 42), ((ANYHOW,), 0)])
-def test_what_was_never_read_is_only_replaced_if_that_is_said(
-    cli: CliWorld, jobs: str, part: str, words: tuple[str, ...], code: int
-) -> None:
-    ran = cli.call("queue", part, "set", jobs, *words, "-o", "json", stdin=b"{}")
-    assert ran.code == code
-    assert code == 0 or f"azguard queue {part} get {jobs}" in ran.error["hint"]
-
-
-def test_access_policies_are_set_and_read_to_the_tick(cli: CliWorld, jobs: str) -> None:
-    empty = cli.call("queue", "acl", "get", jobs).json
-    written = set_acl(cli, jobs, {"readers": READERS}, RACE).json
-    found = cli.call("queue", "acl", "get", jobs).json
-    assert (empty["policies"], written["guard"], written["etag"]) == ({}, "compare", found["etag"])
-    assert found["policies"] == {"readers": READERS}
-
-
-def test_access_policies_that_changed_are_not_replaced(cli: CliWorld, jobs: str) -> None:
-    read = cli.call("queue", "acl", "get", jobs).json
-    now = set_acl(cli, jobs, {"readers": READERS}, ANYHOW, scope="other").json
-    ran = set_acl(cli, jobs, {}, RACE)
-    assert (ran.code, ran.error["expected_etag"], ran.error["current_etag"], ran.error["hint"]) == (
-        42, read["etag"], now["etag"], f"look, then decide: azguard queue acl get {jobs}",
-    )  # fmt: skip
 
 
 def test_a_set_of_access_policies_in_doubt_is_never_sent_again(cli: CliWorld, jobs: str) -> None:

@@ -84,42 +84,12 @@ def test_tables_are_listed_page_by_page(cli: CliWorld, name: str) -> None:
     assert {f"{name}{suffix}" for suffix in "cabD"} <= {each["name"] for each in cli.call("table", "list").json}
 
 
-def test_access_policies_are_set_and_read_to_the_tick(cli: CliWorld) -> None:
+def test_the_status_tells_whether_access_policies_that_were_read_changed(cli: CliWorld) -> None:
     table = table_world.table(cli)
-    empty = cli.call("table", "acl", "get", table).json
-    written = acl(cli, table, {"readers": READERS}, "--allow-race").json
-    found = cli.call("table", "acl", "get", table).json
-    assert empty == {
-        "address": f"table:{table}", "etag": empty["etag"], "last_modified": None, "policies": {},
-    }  # fmt: skip
-    assert written == {**WRITTEN, "address": f"table:{table}", "etag": found["etag"], "guard": "compare"}
-    assert found == {**empty, "etag": written["etag"], "policies": {"readers": READERS}}
-    assert empty["etag"] != found["etag"]
-
-
-def test_what_acl_get_prints_can_be_set(cli: CliWorld) -> None:
-    table = table_world.table(cli)
-    acl(cli, table, {"readers": READERS}, "--last-writer-wins")
-    printed = cli.call("table", "acl", "get", table).json
-    assert acl(cli, table, printed, "--allow-race").json["etag"] == printed["etag"]
-
-
-def test_access_policies_that_changed_are_not_replaced(cli: CliWorld) -> None:
-    table = table_world.table(cli)
-    read = cli.call("table", "acl", "get", table).json
-    now = acl(cli, table, {"readers": READERS}, "--last-writer-wins", scope="other").json
-    for guard in ((), ("--etag", read["etag"]), ("--etag", "@last")):
-        ran = acl(cli, table, {}, "--allow-race", "-o", "json", *guard)
-        assert (ran.code, ran.error["expected_etag"], ran.error["current_etag"]) == (42, read["etag"], now["etag"])
-    assert acl(cli, table, {}, "--allow-race", "--etag", now["etag"]).code == 0
-    assert cli.call("status", "table:" + table).json[0]["state"] == "properties_unchanged"
-
-
-@pytest.mark.parametrize(("words", "code"), [((), 42), (("--allow-race",), 42), (("--last-writer-wins",), 0)])
-def test_access_policies_never_read_are_only_replaced_if_that_is_said(
-    cli: CliWorld, words: tuple[str, ...], code: int
-) -> None:
-    assert acl(cli, table_world.table(cli), {"readers": READERS}, *words).code == code
+    assert acl(cli, table, {}, "--last-writer-wins").code == 0
+    assert cli.call("status", f"table:{table}").json[0]["state"] == "properties_unchanged"
+    assert acl(cli, table, {"readers": READERS}, "--last-writer-wins", scope="other").code == 0
+    assert cli.call("status", f"table:{table}").json[0]["state"] == "changed"
 
 
 @cases(
