@@ -1,7 +1,6 @@
 """``azguard safe-update`` against Azurite: what a user, a script or a CI step sees."""
 
 import json
-import random
 import re
 import shlex
 import signal
@@ -9,7 +8,6 @@ import socket
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -312,25 +310,6 @@ def first_write(*, faults: int = 1) -> Callable[[proxy.Request], proxy.Fault]:
     return decide
 
 
-@pytest.mark.parametrize("words", [(), ("--guard", "lease"), ("--metadata",)], ids=["lineage", "lease", "metadata"])
-@pytest.mark.parametrize("faults", [1, 2, 3])
-def test_an_update_whose_answers_are_lost_is_applied_once(
-    cli: CliWorld, address: str, azurite: Azurite, words: tuple[str, ...], faults: int
-) -> None:
-    with proxy.running(azurite.ports["blob"], first_write(faults=faults)) as running:
-        ran = cli.call("safe-update", address, "--increment", "n", *words, env=through(azurite, running.port))
-    found = client(cli, address).get_blob_properties()
-    applied = found.metadata["n"] == "1" if words == ("--metadata",) else content(cli, address) == {"n": 2}
-    assert (ran.code, ran.json["outcome"], ran.json["etag"], applied) == (0, "committed", found.etag, True)
-
-
-def test_a_create_whose_answer_is_lost_is_ours(cli: CliWorld, azurite: Azurite) -> None:
-    address = f"blob:{cli.container()}/new.json"
-    with proxy.running(azurite.ports["blob"], first_write()) as running:
-        ran = cli.call("safe-update", address, "--increment", "n", "--create", env=through(azurite, running.port))
-    assert (ran.code, ran.json["created"], content(cli, address)) == (0, True, {"n": 1})
-
-
 def test_without_a_lineage_a_lost_answer_is_unknown_and_says_what_to_do(
     cli: CliWorld, address: str, azurite: Azurite
 ) -> None:
@@ -340,32 +319,6 @@ def test_without_a_lineage_a_lost_answer_is_unknown_and_says_what_to_do(
     assert (ran.code, ran.error["outcome"], kept(cli, ran)) == (74, "unknown", b'{"n": 2}')
     assert "azguard blob get" in ran.error["hint"]
     assert "--op-id" not in ran.error["hint"]
-
-
-def test_processes_that_lose_answers_apply_each_update_once(cli: CliWorld, address: str, azurite: Azurite) -> None:
-    processes, updates = 5, 3
-    with proxy.running(azurite.ports["blob"], proxy.losing(0.2, random.Random(7))) as running:
-        env = through(azurite, running.port)
-
-        def work(number: int) -> list[int]:
-            words = ("safe-update", address, "--increment", "n", "--timeout", "2m")
-            return [cli.fork(*words, env=env, timeout=110).code for _ in range(updates)]
-
-        with ThreadPoolExecutor(processes) as pool:
-            codes = [code for each in pool.map(work, range(processes)) for code in each]
-    assert (codes, content(cli, address)) == ([0] * processes * updates, {"n": 1 + processes * updates})
-    assert any(answer.dropped for answer in running.log)
-
-
-def test_killed_updates_are_applied_once_or_not_at_all(cli: CliWorld, address: str) -> None:
-    for number in range(6):
-        process = cli.begin_fork("safe-update", address, "--increment", "n", "--op-id", f"kill {number}")
-        time.sleep(0.1 * number)  # somewhere in its life, which is about half a second
-        process.kill()
-        process.communicate()
-    for number in range(6):
-        assert cli.call("safe-update", address, "--increment", "n", "--op-id", f"kill {number}").code == 0
-    assert content(cli, address) == {"n": 7}
 
 
 def _until(condition: Callable[[], object]) -> None:

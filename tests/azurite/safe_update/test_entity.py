@@ -4,7 +4,6 @@ import json
 import re
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -205,9 +204,3 @@ def test_a_text_is_set_as_a_text_except_where_the_type_says_otherwise(cli: CliWo
     found = cli.call("entity", "get", name).json
     assert (done.code, refused.code) == (0, 65)
     assert (found["state"], found["total"], found["total@odata.type"]) == ("5", "7", "Edm.Int64")
-
-
-def test_writers_at_the_same_time_all_count(cli: CliWorld, name: str) -> None:
-    with ThreadPoolExecutor(4) as pool:
-        runs = list(pool.map(lambda _: cli.fork("safe-update", f"entity:{name}", "--increment", "n"), range(8)))
-    assert ([ran.code for ran in runs], (properties(cli, name) or {})["n"]) == ([0] * 8, 9)
