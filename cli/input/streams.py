@@ -18,7 +18,7 @@ from azguard.atomic_files import find_descriptor, open_in_place, remove_left
 from azguard.cli import signals
 from azguard.cli.output import terminal
 from azguard.cli.parsing.rows import flag
-from azguard.cli.rules.engine import checked
+from azguard.cli.rules.engine import excludes, needs
 from azguard.errors import Interrupted, UsageError
 
 if TYPE_CHECKING:
@@ -30,10 +30,14 @@ _STDOUT = 1
 _MOST_BYTES = 64 * 1024 * 1024
 # Names of files that are open already, as /dev/stdin is, whatever they were opened on.
 _OPEN_FILES = ("/dev/stdin", "/dev/fd/", "/proc/")
-#: Of a get into a file or a folder.
-_LOCAL = checked("--overwrite", "content that goes to a file or folder", "streams.check_overwrite")
+# Of a get into a file or a folder.
+_LOCAL = (
+    needs("--overwrite", "--file DIR", "it is for a local file, and stdout has none"),
+    excludes("--overwrite", "--file=-", "it is for a local file, and stdout has none"),
+    excludes("--overwrite", "--if-exists", "the one replaces what the other leaves alone"),
+)
 Overwrite = Annotated[
-    bool, flag("--overwrite", "Replace a local file, too, that you changed since you got it.", rules=(_LOCAL,))
+    bool, flag("--overwrite", "Replace a local file, too, that you changed since you got it.", rules=_LOCAL)
 ]
 
 
@@ -310,18 +314,6 @@ class Delivery(NamedTuple):
 
     is_kept: bool
     copy: "Copy | None" = None
-
-
-def check_overwrite(file: str | None, if_exists: str | None = None, *, overwrite: bool) -> None:
-    """Refuse --overwrite where no local file could be replaced.
-
-    Raises:
-        UsageError: the content goes to stdout, or what is in the folder is left alone.
-    """
-    if overwrite and file in (None, "-"):
-        raise UsageError("--overwrite is for a local file, and stdout has none", hint="name the file with -f FILE")
-    if overwrite and if_exists is not None:
-        raise UsageError("--if-exists skip leaves a file alone that --overwrite replaces", hint="leave one of them out")
 
 
 def to_file(path: Path, inode: tuple[int, int] | None) -> Delivery:

@@ -8,7 +8,7 @@ from azguard.accounts.account import Target
 from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
-from azguard.cli.input.streams import Overwrite, check_overwrite, to_file, to_stream
+from azguard.cli.input.streams import Overwrite, to_file, to_stream
 from azguard.cli.options import common
 from azguard.cli.options.content_headers import (
     PutContentOptions,
@@ -159,7 +159,6 @@ def get(
     """
     from azguard.blobs.content import download
 
-    check_overwrite(folder or file, tree.if_exists, overwrite=overwrite)
     if tree.recursive:
         from azguard.cli.input import addresses
 

@@ -26,11 +26,11 @@ from azguard.wire.operations.blobs import BLOB_DELETE, BLOB_GET_PROPERTIES
 from azguard.wire.operations.containers import CONTAINER_LIST_BLOBS
 from azguard.wire.rows import Operation
 
-_UNTIL = ("exists", "absent", "changed", "unleased")
-_KINDS = ValueType("kinds", lambda text, _: values.parse_included(text))
-
 if TYPE_CHECKING:
     from azguard.blobs.waiting import Waiting
+
+_UNTIL = ("exists", "absent", "changed", "unleased")
+_KINDS = ValueType("kinds", lambda text, _: values.parse_included(text))
 
 _LAST = "@last"
 _NOW = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.cli.input import addresses, streams
-from azguard.cli.input.streams import Overwrite, check_overwrite, to_file, to_stream
+from azguard.cli.input.streams import Overwrite, to_file, to_stream
 from azguard.cli.options import common, resources
 from azguard.cli.options.content_headers import ContentOptions, PutContentOptions, SmbPropertyOptions, SpanOptions
 from azguard.cli.options.trees import FileTreePutOptions, Folder, TreeGetOptions, refuse_second
@@ -98,7 +98,6 @@ def get(
     """
     from azguard.files import download
 
-    check_overwrite(folder or to, tree.if_exists, overwrite=overwrite)
     if tree.recursive:
         tree.get(env, addresses.file_tree(env, file, writable=False), folder, overwrites=overwrite)
         return
