@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated
 
 from azguard.cli.context import Environment
-from azguard.cli.options.types import DURATION, PORT, TEXT, choice
+from azguard.cli.options.types import DURATION, PORT, TEXT, ValueType
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import CommandSpec, argument, flag, option
 from azguard.cli.parsing.tree import Group
@@ -16,6 +16,9 @@ from azguard.emulators import azurite_process, background
 from azguard.emulators.azurite_install import check_system
 from azguard.errors import NotFound, UsageError
 from azguard.processes import identity
+
+# The names of other shells are known, too.
+_SHELL = ValueType("choice", lambda text, _: background.find_syntax(text), choices=background.SHELLS)
 
 app = Group("Run emulators on this machine: Azurite, and one of file shares.")
 
@@ -124,7 +127,7 @@ def env_(
     env: Environment,
     shell: Annotated[
         str | None,
-        option("--shell", "sh|fish|powershell", "The syntax.", choice, otherwise="that of your shell"),
+        option("--shell", "sh|fish|powershell", "The syntax.", _SHELL, otherwise="that of your shell"),
     ] = None,
     unset: Annotated[bool, flag("--unset", "Print the line that unsets the variable, after a stop.")] = False,
 ) -> None:
@@ -138,7 +141,7 @@ def env_(
         eval "$(azguard emulator env --unset)"
     """
     env = _local(env)
-    syntax = _shell(env) if shell is None else background.find_syntax(shell)
+    syntax = shell or _shell(env)
     if unset:
         sys.stdout.write(f"{background.write_unset(syntax)}\n")
         return

@@ -192,8 +192,6 @@ def locate_kept(env: Environment, target: Target, text: str) -> Target:
         UsageError: it is malformed, names neither, or is of another blob.
         NotFound: the newest is meant, and there is none.
     """
-    if not text.strip():
-        raise UsageError("--from is empty", hint=f"--from snapshot restores the newest snapshot of {target}")
     if text in _NEWEST:
         from azguard.blobs import restores
 

@@ -163,14 +163,6 @@ def chosen(text: str | None, option: str, known: Sequence[str]) -> str | None:
     return found or choice(text, option, known)
 
 
-def named(text: str | None, option: str, known: Sequence[str]) -> str:
-    """Return one of the known words, which has to be given."""
-    found = chosen(text, option, known)
-    if found is None:
-        raise UsageError(f"{option} is missing", hint=" or ".join(f"{option} {each}" for each in known[:4]))
-    return found
-
-
 def parse_included(text: str | None) -> list[str]:
     """Return the parts of a listing that are asked for, as words or as the letters of az storage."""
     if text and set(text) <= set(_LETTERS):

@@ -122,7 +122,7 @@ class Row:
         # A default is a value already.
         if self.type is None or not isinstance(value, (str, list)):
             return value
-        name = self.metavar if self.is_argument else self.flags[0]
+        name = self.place_name if self.is_argument else self.flags[0]
         if self.type.of_many:
             return self.type.read(value, name)
         return self.type.read(value, name) if isinstance(value, str) else [self.type.read(each, name) for each in value]

@@ -140,7 +140,7 @@ HINTS: Mapping[str, Words] = {
         "wait until it is free: azguard lease wait {address}\n"
         "      or, if its holder is gone, break it: azguard lease break {address}"
     ),
-    "tree_folder_fails": "name another folder with -f DIR",
+    "tree_folder_fails": "name another folder",
     "tree_has_no_file": "check the address; if there may be no file: --allow-empty",
     "tree_is_no_folder": "to put one file, leave --recursive out: -f FILE",
     "tree_last_missing": (

@@ -17,7 +17,7 @@ from azguard.cli.context import Environment
 from azguard.cli.input import values
 from azguard.cli.options import common
 from azguard.cli.options.messages import HIDING, HIDING_OF_RECEIVED, Encoding, PoisonQueue, locate_poison
-from azguard.cli.options.types import COUNT, DURATION, FILE, TEXT, ValueType, lasting, whole
+from azguard.cli.options.types import COUNT, DURATION, FILE, JMESPATH, TEXT, ValueType, lasting, whole
 from azguard.cli.output import terminal
 from azguard.cli.output.terminal import LiveLine
 from azguard.cli.parsing import command_line
@@ -168,7 +168,7 @@ class WorkOptions:
     ] = None
     once_key: Annotated[
         str | None,
-        option("--once-key", "JMESPATH", "Claim this value of the JSON body instead of the id.", TEXT),
+        option("--once-key", "JMESPATH", "Claim this value of the JSON body instead of the id.", JMESPATH),
     ] = None
     strict_key: Annotated[
         bool,
