@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.speed import AZGUARD, HERE, run, world
+from benchmarks.speed import AZGUARD, HERE, Cost, run, world
 
 MIB = 1 << 20
 RUNS = 5
@@ -64,7 +64,7 @@ def _list_ways(copy: Path, az: Path | None) -> dict[str, Sequence[str]]:
     return ways
 
 
-def _print(name: str, mib: int, rounds: Sequence[Mapping[str, tuple[float, float]]]) -> None:
+def _print(name: str, mib: int, rounds: Sequence[Mapping[str, Cost]]) -> None:
     seconds = [each[name][0] for each in rounds]
     ratios = [each["azguard blob get -f"][0] / each[name][0] for each in rounds]
     peak = max(each[name][1] for each in rounds)
