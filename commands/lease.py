@@ -23,8 +23,8 @@ from azguard.guards.requested import HELD
 from azguard.leases import own as held_leases
 from azguard.leases import owner_records, shown
 from azguard.leases import state as lease_state
-from azguard.leases.actions import DEFAULT_SECONDS, LeaseDone
-from azguard.leases.kinds import Action, kind_of
+from azguard.leases.actions import LeaseDone
+from azguard.leases.kinds import DEFAULT_SECONDS, Action, kind_of
 from azguard.leases.own import CheckedLease, OwnLeaseStatus, Standing
 from azguard.leases.owners import Owner
 from azguard.leases.recorded import LeaseRequest, RecordedLease

@@ -40,12 +40,6 @@ Facts = Mapping[str, Any]
 GONE = "gone"
 # Bounded: this read only explains a refusal that is known already.
 _EXPLAIN_SECONDS = 2.0
-# The terms that the service accepts for a finite lease, in seconds.
-SHORTEST = 15
-LONGEST = 60
-# A holder that dies blocks others no longer than this.
-DEFAULT_SECONDS = 60
-LONGEST_BREAK = 60  # seconds
 # A lease without end.
 INFINITE = -1
 # Bounded: after Ctrl-C a finite lease that is not released expires on its own.

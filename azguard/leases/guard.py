@@ -15,14 +15,14 @@ from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Locked, OutcomeUnknown, Unavailable
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions, state
-from azguard.leases.kinds import kind_of
+from azguard.leases.kinds import SHORTEST, kind_of
 from azguard.leases.owner_records import ProcessLease, ProcessLeases
 from azguard.leases.recorded import LeaseRecords
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 
 # A writer that dies blocks others no longer; and it is long enough to compare and write.
-_SECONDS = actions.SHORTEST
+_SECONDS = SHORTEST
 # The lease of another guarded write lasts a few round trips. One that lasts longer is a lock.
 _OTHERS_SECONDS = 2.0
 _PAUSE_SECONDS = 0.1

@@ -10,6 +10,13 @@ from azguard.errors import UsageError
 from azguard.wire.catalogue import ALL
 from azguard.wire.rows import Operation
 
+# The terms that the service accepts for a finite lease, in seconds.
+SHORTEST = 15
+LONGEST = 60
+# A holder that dies blocks others no longer than this.
+DEFAULT_SECONDS = 60
+LONGEST_BREAK = 60  # seconds
+
 
 class Action(StrEnum):
     """What can be done to a lease."""

@@ -15,7 +15,7 @@ from azguard import columns
 from azguard.columns import Column
 from azguard.leases import owners
 from azguard.leases import state as lease_age
-from azguard.leases.actions import LONGEST
+from azguard.leases.kinds import LONGEST
 from azguard.leases.owners import FENCE, HOLDER_CLOCK, INFINITE, SERVICE_CLOCK, Owner, TerraformLock
 from azguard.leases.state import VM_DISK, WEBJOBS, LeaseAge, LeaseState, OtherHolder
 from azguard.times import find_moment, iso, span

@@ -24,7 +24,7 @@ from azguard.address import Address, Kind
 from azguard.errors import Changed, Locked, NotFound, UsageError
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions, owner_records, owners
-from azguard.leases.kinds import Action
+from azguard.leases.kinds import SHORTEST, Action
 from azguard.leases.owner_records import Version
 from azguard.leases.owners import FENCE, OWNER, READER, SHARED, SLOTS
 from azguard.leases.state import LeaseState
@@ -140,7 +140,7 @@ class ReaderLease:
         leaves one that it was not lost to. One that is not broken ends by itself.
         """
         lease_id, timeouts = str(uuid.uuid4()), self._time.timeouts()
-        sent = send_once(lambda: actions.acquire_once(self._lock, lease_id, actions.SHORTEST, timeouts))
+        sent = send_once(lambda: actions.acquire_once(self._lock, lease_id, SHORTEST, timeouts))
         if sent.error is None:
             # Of this version alone: one that comes late hits no next holder who has left its record.
             tied = {"If-Match": lock.etag}

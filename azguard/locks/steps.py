@@ -29,7 +29,7 @@ from azguard.errors import (
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions, owner_records
 from azguard.leases import state as lease_state
-from azguard.leases.actions import LONGEST
+from azguard.leases.kinds import LONGEST
 from azguard.leases.owner_records import Moved, Version
 from azguard.leases.owners import Owner
 from azguard.leases.recorded import LeaseRecords

@@ -14,7 +14,6 @@ from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import argument
 from azguard.errors import ConfigError, UsageError
 from azguard.guards.resolve import Conditions
-from azguard.locks import lock_blobs, log
 from azguard.naming import same_host
 from azguard.wire.rows import Part
 
@@ -255,6 +254,8 @@ def locks(env: Environment, texts: Sequence[str], container: str | None, *, also
 
 
 def _locate_lock(env: Environment, text: str, container: str | None, also: Sequence[Kind]) -> Target:
+    from azguard.locks import log
+
     target = env.locate(_expand_name(env, text, container), writable=True)
     if target.kind is Kind.BLOB and (lock := log.find_name_of_lock(target.address.short)) is not None:
         raise UsageError(f"{target} is the history of a lock", hint=f"azguard lock log {command_line.quote(lock)}")
@@ -290,6 +291,8 @@ def choose_container(named: str | None, environ: Mapping[str, str]) -> str:
         UsageError: it is no name of a container.
         ConfigError: that of the environment is empty: the lock would not be the one that other jobs hold.
     """
+    from azguard.locks import lock_blobs
+
     variable = lock_blobs.CONTAINER_VARIABLE
     if named is None and not environ.get(variable, lock_blobs.CONTAINER).strip():
         raise ConfigError(f"{variable} is set but empty", hint=f"set it, or remove it: unset {variable}")
@@ -310,6 +313,8 @@ def _is_bare(text: str) -> bool:
 
 def locate_designated(env: Environment, table: Target, container: str | None) -> Target:
     """Return the blob that stands for a table, and say so."""
+    from azguard.locks import lock_blobs
+
     blob = lock_blobs.choose_lock_blob(table, choose_container(container, env.environ))
     env.out.info(f"{table.address} has no lease of its own; its lock is {blob.address}")
     return blob

@@ -15,17 +15,15 @@ from azguard.cli.parsing.rows import flag, option
 from azguard.cli.rules.engine import checked, excludes
 from azguard.errors import UsageError
 from azguard.guards.resolve import Conditions
-from azguard.leases import breaking, owners, recorded, shown
-from azguard.leases.actions import LONGEST, LONGEST_BREAK, SHORTEST
-from azguard.leases.kinds import Action, operation_of
-from azguard.leases.owners import Owner
-from azguard.leases.state import LeaseState
+from azguard.leases.kinds import LONGEST, LONGEST_BREAK, SHORTEST, Action, operation_of
 from azguard.requests.deadline import Deadline
 from azguard.times import iso, span
 
 if TYPE_CHECKING:
     from azguard.leases.breaking import BreakDone, Safeguards
+    from azguard.leases.owners import Owner
     from azguard.leases.shown import LeaseFacts
+    from azguard.leases.state import LeaseState
 
 # After its end the service may take up to a minute until it gives a lease to the next, says its documentation.
 _SLACK_SECONDS = 60.0
@@ -49,8 +47,10 @@ def conditions(env: Environment, target: Target, action: Action | None, lease_id
     return env.conditions(target, operation=operation_of(target, action), lease_id=lease_id)
 
 
-def this_process(env: Environment, command: str, reason: str | None = None, *, is_lasting: bool = False) -> Owner:
+def this_process(env: Environment, command: str, reason: str | None = None, *, is_lasting: bool = False) -> "Owner":
     """Return the owner record of this process; ``command`` is what to publish of the command."""
+    from azguard.leases import owners
+
     secrets = redaction.find_secrets(env.shared, env.environ)
     return owners.describe_this_process(
         command,
@@ -61,15 +61,19 @@ def this_process(env: Environment, command: str, reason: str | None = None, *, i
     )
 
 
-def wait_free(env: Environment, target: Target, patience: Deadline) -> LeaseState:
+def wait_free(env: Environment, target: Target, patience: Deadline) -> "LeaseState":
     """Wait until a lease is free, saying who holds it."""
+    from azguard.leases import recorded
+
     return recorded.wait_until_free(
         target, patience, lambda state: say_waiting(env, state), random.SystemRandom().uniform
     )
 
 
-def say_waiting(env: Environment, state: LeaseState) -> None:
+def say_waiting(env: Environment, state: "LeaseState") -> None:
     """Say who holds the lease that is waited for."""
+    from azguard.leases import shown
+
     env.out.info(f"waiting: {state.address} is {shown.describe(state)}")
 
 
@@ -128,6 +132,7 @@ def break_lease(env: Environment, target: Target, given: BreakOptions) -> "Break
         UsageError: nothing says that it is meant, and there is no terminal to ask on.
         GaveUp: it was broken, and is not free in time.
     """
+    from azguard.leases import breaking, shown
     from azguard.locks import log
 
     breaker = this_process(env, f"azguard {env.command}", given.reason)

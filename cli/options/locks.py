@@ -10,7 +10,7 @@ from azguard.cli.options import common, leases
 from azguard.cli.options.types import whole
 from azguard.cli.parsing.rows import flag, option
 from azguard.cli.rules.engine import excludes, only_for
-from azguard.leases.actions import DEFAULT_SECONDS
+from azguard.leases.kinds import DEFAULT_SECONDS
 from azguard.leases.owner_records import ProcessLeases
 from azguard.leases.owners import Owner
 from azguard.locks.lock_blobs import ANSWER_SECONDS, AcquireSettings, LockRequest

@@ -10,7 +10,7 @@ from azguard.address import Kind
 from azguard.cli import completers, context
 from azguard.cli.context import Environment
 from azguard.cli.input import parts, values
-from azguard.cli.options import common, leases, resources
+from azguard.cli.options import common, resources
 from azguard.cli.options.guarded_runs import NoTimeout
 from azguard.cli.options.trees import TreeOptions
 from azguard.cli.options.types import TEXT, ValueType, choice
@@ -234,6 +234,7 @@ def wait_for_blob(
 def describe_wait(env: Environment, target: Target, until: str, seconds: float) -> "Waiting":
     """Return how to wait for so many seconds, telling what is waited for; for none, it is looked once."""
     from azguard.blobs.waiting import Waiting
+    from azguard.cli.options import leases
 
     patience = env.patience(seconds or None, seconds)
 

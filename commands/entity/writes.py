@@ -11,13 +11,12 @@ from azguard.cli import context
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.cli.input.addresses import locate_designated
-from azguard.cli.options import common, leases, locks, resources
+from azguard.cli.options import common, leases, resources
 from azguard.cli.options.types import TEXT, choice
 from azguard.cli.parsing.rows import argument, flag, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import checked, excludes, needs
-from azguard.leases.actions import DEFAULT_SECONDS
-from azguard.locks.run import hold_lock
+from azguard.leases.kinds import DEFAULT_SECONDS
 from azguard.requests.lineage import fresh_op
 from azguard.resources import existence
 from azguard.tables import edm, entities, entity_json, transactions, writes
@@ -81,12 +80,13 @@ def around_write(env: Environment, target: Target, asked: TableLock) -> Iterator
     if not asked.with_table_lock:
         yield lambda: None
         return
+    from azguard.cli.options.locks import acquire_settings
+    from azguard.locks.run import hold_lock
+
     table = Target(target.account, Address(Kind.TABLE, target.address.parts[:1]))
     blob = locate_designated(env, table, asked.lock_container)
     wait = asked.waiting.wait_seconds
-    settings = locks.acquire_settings(
-        env, leases.this_process(env, f"azguard {env.command}"), DEFAULT_SECONDS, create=True
-    )
+    settings = acquire_settings(env, leases.this_process(env, f"azguard {env.command}"), DEFAULT_SECONDS, create=True)
     context.warn_of_end(blob, wait + DEFAULT_SECONDS, env.out.warn_once)
     with hold_lock(blob, settings, wait, env.environ) as held:
         yield lambda: None if held is None else held.check()
