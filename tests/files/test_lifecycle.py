@@ -6,11 +6,9 @@ import pytest
 
 from tests.support import files_world
 from tests.support.cli_world import CliWorld, Ran
-from tests.support.faultproxy.faults import Fault
 
 ANYHOW = "--last-writer-wins"
 RACE = "--allow-race"
-LOST = [Fault.DROP, Fault.FAIL_AFTER, Fault.RESET, Fault.FAIL_BEFORE, Fault.REPLAYED]
 
 
 @pytest.fixture
@@ -185,18 +183,6 @@ def test_what_exists_is_left_alone(files_cli: CliWorld, share: str, noun: str) -
     ran = files_cli.call(noun, "create", address, "-o", "json")
     skipped = files_cli.call(noun, "create", address, "--if-exists", "skip")
     assert (ran.code, ran.error["kind"], skipped.code, skipped.json["outcome"]) == (45, "exists", 0, "exists")
-
-
-@pytest.mark.parametrize("fault", LOST)
-@pytest.mark.parametrize("noun", ["share", "file"])
-def test_a_delete_of_what_was_read_is_settled_by_its_lease(files_cli: CliWorld, noun: str, fault: Fault) -> None:
-    file = files_world.make(files_cli)
-    address = file.partition("/")[0] if noun == "share" else file
-    etag = files_cli.call(noun, "show", address).json["etag"]
-    words = ["--with-contents"] if noun == "share" else []
-    ran, _ = files_world.spoilt(files_cli, fault, noun, "delete", address, "--etag", etag, *words, which="DELETE ")
-    assert (ran.code, ran.json["guard"], files_cli.call(noun, "exists", address).code) == (0, "lease", 44)
-    assert files_cli.call("lease", "list", "--mine").json == []
 
 
 def test_another_version_is_not_deleted_and_the_lease_is_given_back(files_cli: CliWorld) -> None:

@@ -22,7 +22,7 @@ from tests.support.faultproxy.faults import Chosen, Fault, ProxiedAnswer, Reques
 from tests.support.forked_process import ForkedProcess
 
 #: Faults that leave something different behind each. FAIL_AFTER leaves what DROP does, and RESET what FAIL_BEFORE does:
-#: only the transport tells them apart, one for all commands. They are tried in tests/files/test_lifecycle.py.
+#: only the transport tells them apart, one for all commands. They are tried in tests/faults.
 FAULTS = (Fault.DROP, Fault.FAIL_BEFORE, Fault.REPLAYED)
 
 

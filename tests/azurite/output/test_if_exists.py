@@ -7,8 +7,6 @@ import pytest
 
 from tests.support import scripted_service, table_world
 from tests.support.cli_world import CliWorld, Ran
-from tests.support.faultproxy import proxy
-from tests.support.faultproxy.faults import Fault
 from tests.support.scripted_service import Answer
 
 SKIP = ("--if-exists", "skip")
@@ -57,27 +55,6 @@ def test_a_blob_that_was_read_here_is_left_alone_too(cli: CliWorld) -> None:
 def test_create_only_says_the_same(cli: CliWorld) -> None:
     put = ("blob", "put", f"{cli.container()}/a", *SKIP, "--if-none-match", "*")
     assert [cli.call(*put, stdin=b"1").json["outcome"] for _ in range(2)] == ["committed", "exists"]
-
-
-@pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_AFTER])
-def test_our_own_create_with_a_lost_answer_is_no_stranger(cli: CliWorld, create: tuple[str, ...], fault: Fault) -> None:
-    """A table carries no mark of its maker, so that it cannot be known whose it is: the way out is to run it again."""
-    spoilt: list[str] = []
-
-    def once(request: proxy.Request) -> Fault:
-        if request.method not in ("PUT", "POST") or spoilt:
-            return Fault.NONE
-        spoilt.append(request.path)
-        return fault
-
-    port = cli.port if create[0] in ("blob", "container") else table_world.port(cli)
-    with proxy.running(port, once) as between:
-        world = cli.through(between.port) if port == cli.port else table_world.through(cli, between.port)
-        ran = world.call(*create, *SKIP, "-o", "json", stdin=b'{"n": 1}')
-    if create[0] == "table":
-        assert (ran.code, ran.error["hint"]) == (74, "run it again: with --if-exists skip that is safe")
-    else:
-        assert (ran.code, ran.json["outcome"], len(spoilt)) == (0, "committed", 1)
 
 
 @pytest.mark.parametrize("words", [

@@ -41,29 +41,6 @@ def known(cli: CliWorld, blob: str) -> str:
 
 
 @pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize("times", [1, 2])
-@pytest.mark.parametrize("size", [5, LARGE])
-def test_a_create_whose_answer_was_lost_is_found_to_be_ours(cli: CliWorld, site: str, size: int, times: int) -> None:
-    with losing(cli, lambda each: each.writes and "comp=block&" not in each.path, times) as (lossy, between):
-        ran = lossy.call("blob", "put", f"{site}/a", stdin=b"x" * size)
-    shown = cli.call("blob", "show", f"{site}/a").json
-    commits = [each for each in between.log if each.request.writes and "comp=block&" not in each.request.path]
-    assert (ran.code, ran.json["etag"], ran.json["created"]) == (0, shown["etag"], True)
-    assert [each.status for each in commits] == [201]  # found by looking, not by sending again
-
-
-@pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize("size", [5, LARGE])
-def test_a_guarded_put_whose_answer_was_lost_is_found_to_be_ours(cli: CliWorld, site: str, size: int) -> None:
-    etag = known(cli, f"{site}/a")
-    with losing(cli, lambda each: each.writes and "comp=block&" not in each.path) as (lossy, _):
-        ran = lossy.call("blob", "put", f"{site}/a", "--etag", etag, stdin=b"x" * size)
-        again = lossy.call("blob", "put", f"{site}/a", stdin=b"next")
-    assert (ran.code, ran.json["outcome"], ran.json["attempts"]) == (0, "committed", 1)
-    assert (again.code, again.json["guard"]) == (0, "if-match")  # the settled ETag was the right one
-
-
-@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize(
     "words",
     [
@@ -98,29 +75,6 @@ def test_a_version_of_a_writer_that_left_our_lineage_does_not_guard_the_next_wri
         ran = world.call("blob", *(word.format(blob=blob) for word in words), stdin=b"ours")
         again = world.call("blob", "put", blob, stdin=b"next")
     assert (ran.code, ran.json["etag"], again.code in (42, 45)) == (0, None, True)
-
-
-@pytest.mark.usefixtures("small_blocks")
-def test_a_lost_block_is_just_staged_again(cli: CliWorld, site: str) -> None:
-    with losing(cli, lambda each: "comp=block&" in each.path, 2) as (lossy, _):
-        ran = lossy.call("blob", "put", f"{site}/a", stdin=b"x" * (3 * LARGE))
-    assert (ran.code, len(cli.call("blob", "get", f"{site}/a").stdout)) == (0, 3 * LARGE)
-
-
-def test_an_unconditional_put_is_settled_by_its_lineage_too(cli: CliWorld, site: str) -> None:
-    known(cli, f"{site}/a")
-    with losing(cli, writes) as (lossy, between):
-        ran = lossy.call("blob", "put", f"{site}/a", "--last-writer-wins", stdin=b"new")
-    assert (ran.code, ran.json["guard"], committed(between)) == (0, "none", [201])
-
-
-def test_without_lineage_a_lost_answer_is_unknown_and_is_not_sent_twice(cli: CliWorld, site: str) -> None:
-    etag = known(cli, f"{site}/a")
-    with losing(cli, writes) as (lossy, between):
-        ran = lossy.call("blob", "put", f"{site}/a", "--etag", etag, "--no-lineage", "-o", "json", stdin=b"new")
-    assert (ran.code, ran.error["kind"], ran.error["hint"], committed(between)) == (
-        74, "unknown", f"look before you try again: azguard blob show {site}/a", [201],
-    )  # fmt: skip
 
 
 def test_a_put_that_was_overwritten_before_we_looked_is_still_ours(cli: CliWorld, site: str) -> None:
@@ -165,42 +119,6 @@ def test_a_put_that_a_foreign_writer_overwrote_before_we_looked_is_unknown(cli: 
         put = ("blob", "put", f"{site}/a", "--etag", etag, "--blob-type", "block", "-o", "json")
         ran = cli.through(between.port).call(*put, stdin=b"mine")
     assert (ran.code, ran.error["kind"], committed(between)) == (74, "unknown", [201])
-
-
-def test_a_delete_whose_answer_was_lost_is_unknown_and_never_not_found(cli: CliWorld, site: str) -> None:
-    etag = known(cli, f"{site}/a")
-    with losing(cli, writes) as (lossy, between):
-        ran = lossy.call("blob", "delete", f"{site}/a", "--etag", etag, "-o", "json")
-    assert (ran.code, ran.error["kind"], committed(between)) == (74, "unknown", [202])
-
-
-def test_a_container_created_with_a_lost_answer_is_found_to_be_ours(cli: CliWorld, site: str) -> None:
-    with losing(cli, writes) as (lossy, between):
-        ran = lossy.call("container", "create", f"{site}new", "--metadata", "owner=me")
-    shown = cli.call("container", "show", f"{site}new").json
-    assert (ran.code, ran.json["etag"], committed(between), shown["metadata"]) == (
-        0, shown["etag"], [201], {"owner": "me"},
-    )  # fmt: skip
-
-
-def test_a_container_deleted_under_our_lease_with_a_lost_answer_is_ours(cli: CliWorld, site: str) -> None:
-    etag = cli.call("container", "show", site).json["etag"]
-    with losing(cli, lambda each: each.method == "DELETE") as (lossy, _):
-        ran = lossy.call("container", "delete", site, "--etag", etag)
-    assert (ran.code, ran.json["guard"]) == (0, "lease")
-
-
-def test_a_lost_answer_to_the_lease_of_a_delete_changes_nothing(cli: CliWorld, site: str) -> None:
-    etag = cli.call("container", "show", site).json["etag"]
-    with losing(cli, lambda each: each.headers.get("x-ms-lease-action") == "acquire") as (lossy, _):
-        ran = lossy.call("container", "delete", site, "--etag", etag)
-    assert (ran.code, cli.call("container", "exists", site).code) == (0, 44)
-
-
-def test_an_unguarded_delete_of_a_container_with_a_lost_answer_is_unknown(cli: CliWorld, site: str) -> None:
-    with losing(cli, writes) as (lossy, between):
-        ran = lossy.call("container", "delete", site, "--last-writer-wins", "-o", "json")
-    assert (ran.code, ran.error["kind"], committed(between)) == (74, "unknown", [202])
 
 
 @pytest.mark.parametrize("words", [
