@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from azguard.accounts.account import Target
 from azguard.errors import Changed, Exists, Forbidden, Locked, NotFound, OutcomeUnknown
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import quote_etag, require_version
+from azguard.guards.versions import require_version
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage
@@ -143,17 +143,6 @@ def _create_unless_exists(make: Callable[[], T], look: Callable[[], Written]) ->
         if error.service_code != _LEASED:
             raise
         return look()
-
-
-def find_existing(target: Target, op: str, look: Callable[[], Any]) -> Written:
-    """Find what is there already, for a create; ``look`` returns its properties from the SDK."""
-    try:
-        found = look()
-    except NotFound:  # deleted since
-        return leave_alone(target, None, None)
-    etag = getattr(found, "etag", None)
-    etag = None if etag is None else quote_etag(etag)
-    return judge_version(target, etag, found.last_modified if etag else None, Lineage.find(found.metadata), op)
 
 
 def judge_version(target: Target, etag: str | None, modified: datetime | None, lineage: Lineage, op: str) -> Written:

@@ -12,7 +12,7 @@ from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.errors import BadRequest, NotFound
 from azguard.guards.resolve import Conditions
-from azguard.guards.versions import describe_write
+from azguard.guards.versions import describe_write, quote_etag
 from azguard.requests.calls import read, walk_pages, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
@@ -99,7 +99,13 @@ def has_metadata(found: Answer, wanted: Mapping[str, str]) -> bool:
 
 def find_existing(target: Target, op: str, deadline: Deadline) -> Written:
     """Return the result for the resource that exists: ours, if the network sent the create twice."""
-    return existence.find_existing(target, op, lambda: fetch(target, Conditions(), deadline.fresh()))
+    try:
+        found = fetch(target, Conditions(), deadline.fresh())
+    except NotFound:  # deleted since
+        return existence.leave_alone(target, None, None)
+    etag = found.get("etag")
+    etag = None if etag is None else quote_etag(etag)
+    return existence.judge_version(target, etag, found.get("last_modified"), Lineage.find(found.metadata), op)
 
 
 def list_all(

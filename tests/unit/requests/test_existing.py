@@ -3,15 +3,18 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from types import SimpleNamespace
 
 import pytest
 
+from azguard.accounts.account import Account, Auth
 from azguard.errors import AzguardError, Changed, Exists, Forbidden, Locked, NotFound, OutcomeUnknown
+from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage, new_op
 from azguard.requests.results import Written
-from azguard.resources import existence
+from azguard.resources import existence, lifecycles
 from azguard.resources.existence import Existence
+from azguard.wire.connections import Reply
+from tests.support.answering_client import AnsweringClient, Asked, reply
 from tests.support.cases import cases
 from tests.support.fake_resource import TARGET
 
@@ -113,9 +116,27 @@ def test_a_version_is_ours_only_if_its_lineage_has_our_op(lineage: Lineage, resu
     assert existence.judge_version(TARGET, '"7"', WRITTEN, lineage, OURS) == result
 
 
-def test_the_etag_of_what_a_create_finds_is_in_quotes() -> None:
-    found = SimpleNamespace(etag="7", last_modified=WRITTEN, metadata={})
-    assert existence.find_existing(TARGET, OURS, lambda: found) == FOUND
+class Service(AnsweringClient):
+    """Answers with what is there."""
+
+    def __init__(self, there: Reply) -> None:
+        self.there = there
+
+    def answer(self, _asked: Asked) -> Reply:
+        return self.there
+
+
+@cases(
+    ("there", "found"),
+    [
+        (reply(200, {"ETag": "7", "Last-Modified": "Sat, 21 Nov 2026 10:00:00 GMT"}), FOUND),
+        (reply(404, {"x-ms-error-code": "BlobNotFound"}), NOTHING_FOUND),
+    ],
+)
+def test_what_a_create_finds_is_told_with_its_etag_in_quotes(there: Reply, found: Written) -> None:
+    endpoints = {"blob": "https://acc.blob.core.windows.net"}
+    account = Account("acc", endpoints, Auth.ANONYMOUS, None, {"client": Service(there)})
+    assert lifecycles.find_existing(TARGET._replace(account=account), OURS, Deadline(1)) == found
 
 
 @cases(("look", "is_there"), [(lambda: None, True), (ending(NotFound("gone")), False)])
