@@ -8,6 +8,7 @@ from azguard.cli.context import Environment
 from azguard.cli.input import addresses
 from azguard.cli.options import common, resources
 from azguard.cli.options.content_headers import SOME_SMB_PROPERTY, SmbPropertyOptions
+from azguard.cli.options.file_metadata import declare_metadata
 from azguard.cli.options.resources import Noun, declare_exists, declare_show
 from azguard.cli.parsing.rows import argument
 from azguard.cli.parsing.tree import Group
@@ -21,11 +22,19 @@ from azguard.wire.operations.shares import (
     DIRECTORY_SET_METADATA,
     DIRECTORY_SET_PROPERTIES,
 )
-from azguard.wire.rows import Part
 
 app = Group("Directories: create, show, exists, list, delete, rename, set-properties, metadata.")
 _DIRECTORY = Noun(Kind.DIR, "dir", addresses.Directory, "team/reports", "files", "directory")
-metadata_app = resources.declare_part(app, _DIRECTORY, Part.METADATA, DIRECTORY_GET_PROPERTIES, addresses.read_metadata)
+declare_metadata(
+    app,
+    _DIRECTORY,
+    DIRECTORY_GET_PROPERTIES,
+    DIRECTORY_SET_METADATA,
+    """A directory has no lease that could guard this write. With --allow-race azguard compares the version with the one
+    that you read last, or with --etag. Another writer can still come in between.""",
+    first=" --last-writer-wins",
+    last=" --allow-race",
+)
 
 
 @app.command(spec=common.operation(DIRECTORY_CREATE))
@@ -158,26 +167,3 @@ def set_properties(env: Environment, directory: addresses.Directory, given: SmbP
     done = properties.change_directory(target, wanted, conditions, env.deadline)
     env.reads.follow(target, conditions.expected_etag, done.etag, None)
     env.out.show(done)
-
-
-@metadata_app.command(name="set", spec=common.operation(DIRECTORY_SET_METADATA))
-def set_metadata(
-    env: Environment,
-    directory: addresses.Directory,
-    metadata: common.Metadata = None,
-    file_: resources.MetadataFile = None,
-) -> None:
-    """Replace all metadata of a directory, if they are still those that you read. azguard keeps its own entry.
-
-    A directory has no lease that could guard this write. With --allow-race azguard compares the version with the one
-    that you read last, or with --etag. Another writer can still come in between.
-
-    Examples:
-        azguard dir metadata set team/reports --metadata owner=ops --last-writer-wins
-        azguard dir metadata get team/reports > metadata.json
-        azguard dir metadata set team/reports -f metadata.json --allow-race
-
-    Topics: files
-    """
-    target = env.locate(directory, Kind.DIR, writable=True)
-    addresses.replace_metadata(env, target, metadata, file_)

@@ -6,6 +6,7 @@ from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.cli.input import addresses, parts
 from azguard.cli.options import common, resources
+from azguard.cli.options.file_metadata import declare_metadata
 from azguard.cli.options.resources import Noun, declare_exists, declare_show
 from azguard.cli.options.types import choice, whole
 from azguard.cli.parsing.rows import argument, option
@@ -30,7 +31,14 @@ _GIBIBYTES = whole(1, 262_144)
 
 app = Group("File shares: create, show, exists, list, delete, snapshot, stats, quota, metadata, acl.")
 _SHARE = Noun(Kind.SHARE, "share", addresses.Share, "team", "files")
-metadata_app = resources.declare_part(app, _SHARE, Part.METADATA, SHARE_GET_PROPERTIES, addresses.read_metadata)
+declare_metadata(
+    app,
+    _SHARE,
+    SHARE_GET_PROPERTIES,
+    SHARE_SET_METADATA,
+    "The service does not compare the ETag here. So azguard takes a lease of 15 seconds, compares, writes.",
+    first=" --last-writer-wins",
+)
 acl_app = resources.declare_part(app, _SHARE, Part.ACL, SHARE_GET_ACL, shares.get_policies)
 
 
@@ -185,28 +193,6 @@ def quota(
     done = properties.change_quota(target, wanted, conditions, addresses.guarding(env), env.deadline)
     env.reads.follow(target, conditions.expected_etag, done.etag, None)
     env.out.show(done)
-
-
-@metadata_app.command(name="set", spec=common.operation(SHARE_SET_METADATA))
-def set_metadata(
-    env: Environment,
-    share: addresses.Share,
-    metadata: common.Metadata = None,
-    file_: resources.MetadataFile = None,
-) -> None:
-    """Replace all metadata of a share, if they are still those that you read. azguard keeps its own entry.
-
-    The service does not compare the ETag here. So azguard takes a lease of 15 seconds, compares, writes.
-
-    Examples:
-        azguard share metadata set team --metadata owner=ops --last-writer-wins
-        azguard share metadata get team > metadata.json
-        azguard share metadata set team -f metadata.json
-
-    Topics: files
-    """
-    target = env.locate(share, Kind.SHARE, writable=True)
-    addresses.replace_metadata(env, target, metadata, file_)
 
 
 @acl_app.command(name="set", spec=common.operation(SHARE_SET_ACL))

@@ -9,13 +9,11 @@ from azguard.accounts.account import Target
 from azguard.address import Address, Kind
 from azguard.cli import completers
 from azguard.cli.context import Environment
-from azguard.cli.input import parts
 from azguard.cli.parsing import command_line
 from azguard.cli.parsing.rows import argument
 from azguard.errors import ConfigError, UsageError
 from azguard.guards.resolve import Conditions
 from azguard.naming import same_host
-from azguard.wire.rows import Part
 
 if TYPE_CHECKING:
     from azguard.blobs.trees import BlobTree
@@ -95,23 +93,6 @@ def guarding(env: Environment) -> "Guarding":
         processes=ProcessLeases(env.folders.process_leases),
         temporary=ProcessNotes(env.folders.process_files),
     )
-
-
-def read_metadata(*asked: Any) -> Any:
-    """Return the metadata of a share, a directory or a file, and their lineage."""
-    from azguard.files import properties
-
-    return properties.get_metadata(*asked)
-
-
-def replace_metadata(env: Environment, target: Target, typed: dict[str, str] | None, file: str | None) -> None:
-    """Replace the metadata of a share, a directory or a file by those that were typed, or by those of a file."""
-    from azguard.cli.options import resources
-    from azguard.files import properties
-
-    wanted, seen = parts.read_metadata(typed, file)
-    done = properties.replace_metadata(target, wanted, env.conditions(target, seen), guarding(env), env.deadline)
-    resources.record_replaced(env, target, Part.METADATA, done)
 
 
 def record_written(env: Environment, target: Target, conditions: Conditions, done: Any) -> None:

@@ -9,6 +9,7 @@ Of many commands:
 By what a command is about:
 
 ``content_headers`` of ``put`` and ``set-properties``: content, headers, which bytes
+``file_metadata``   the commands of the metadata of a share, a directory or a file
 ``copies``          of what names the source of a copy
 ``trees``           of trees of files, and the run that they describe
 ``messages``        of messages, and which receipt is meant

@@ -16,6 +16,7 @@ from azguard.cli.options.content_headers import (
     HeaderOptions,
     SmbPropertyOptions,
 )
+from azguard.cli.options.file_metadata import declare_metadata
 from azguard.cli.options.resources import Noun, declare_exists, declare_show
 from azguard.cli.options.trees import FileTreeDeleteOptions
 from azguard.cli.options.types import DURATION
@@ -30,7 +31,6 @@ from azguard.wire.operations.shares import (
     FILE_SET_METADATA,
     FILE_SET_PROPERTIES,
 )
-from azguard.wire.rows import Part
 
 # The service's limit for one file: 4 TiB.
 _SIZE = size_type(0, 4 * 1024**4)
@@ -39,7 +39,14 @@ app = Group(
     "A file in its directory: show, exists, list, delete, prune, copy, rename, resize, set-properties, metadata."
 )
 _FILE = Noun(Kind.FILE, "file", addresses.File, "team/plan.txt", "files")
-metadata_app = resources.declare_part(app, _FILE, Part.METADATA, FILE_GET_PROPERTIES, addresses.read_metadata)
+declare_metadata(
+    app,
+    _FILE,
+    FILE_GET_PROPERTIES,
+    FILE_SET_METADATA,
+    """The service does not compare the ETag here. So azguard takes a lease, compares, writes. The ETag changes, the
+    content does not. So a file that you read with file get can still be put.""",
+)
 
 
 @dataclass(frozen=True)
@@ -201,26 +208,3 @@ def set_properties(env: Environment, file: addresses.File, given: FilePropertyOp
     done = properties.change_file(target, wanted, conditions, addresses.guarding(env), env.deadline)
     env.reads.follow(target, conditions.expected_etag, done.etag, None)
     env.out.show(done)
-
-
-@metadata_app.command(name="set", spec=common.operation(FILE_SET_METADATA))
-def set_metadata(
-    env: Environment,
-    file: addresses.File,
-    metadata: common.Metadata = None,
-    file_: resources.MetadataFile = None,
-) -> None:
-    """Replace all metadata of a file, if they are still those that you read. azguard keeps its own entry.
-
-    The service does not compare the ETag here. So azguard takes a lease, compares, writes. The ETag changes, the
-    content does not. So a file that you read with file get can still be put.
-
-    Examples:
-        azguard file metadata set team/plan.txt --metadata owner=ops
-        azguard file metadata get team/plan.txt > metadata.json
-        azguard file metadata set team/plan.txt -f metadata.json
-
-    Topics: files
-    """
-    target = env.locate(file, Kind.FILE, writable=True)
-    addresses.replace_metadata(env, target, metadata, file_)
