@@ -321,7 +321,7 @@ class _Transaction:
         """Return the item that the service refused; it names none if there is only one, or if none is to blame."""
         if cause is None or status(cause) is None or service_code(cause) == "TableNotFound":
             return None
-        index = _INDEX.match(str(getattr(cause, "message", "")))
+        index = _INDEX.match(str(cause))
         if index is not None and int(index[1]) < len(self._items):
             return self._items[int(index[1])]
         return self._items[0] if len(self._items) == 1 else None
