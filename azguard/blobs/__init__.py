@@ -1,7 +1,7 @@
 """Blobs and containers.
 
 ``content``        bytes into blobs and out of them: puts, gets, blocks, appends, pages
-``properties``     one blob's properties and tags, as the SDK has them
+``properties``     one blob's properties and tags
 ``listing``        blobs as commands show them: one, or those of a container; and their names, for trees
 ``metadata``       the metadata of a blob and of a container: read, replaced, and as the update loop sees them
 ``headers``        the content headers of a blob, and writes that read first what is to stay

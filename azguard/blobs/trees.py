@@ -1,4 +1,4 @@
-"""Blobs under a prefix, as trees of files see them. A small blob takes one request, and no model of the SDK."""
+"""Blobs under a prefix, as trees of files see them. A small blob takes one request."""
 
 import hashlib
 import stat
@@ -76,7 +76,7 @@ class BlobTree(TreeStore):
         return written, upload.stamp
 
     def get(self, get: TreeGet) -> tuple[Any, str | None]:
-        """Read a blob into a file; see ``download.to_file``. A small one takes one request and no model of the SDK."""
+        """Read a blob into a file; see ``download.to_file``. A small one takes one request."""
         size, progress = get.size, get.progress
         if size is not None and 0 < size <= _SMALL_BYTES:
             found = _read_small_to_file(get)

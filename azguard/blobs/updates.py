@@ -238,7 +238,7 @@ def _condition_on(state: CurrentVersion, lease_id: str | None) -> Conditions:
 def to_current_version(
     content: bytes, found: Any, preserved: object, content_type: str | None = None
 ) -> CurrentVersion:
-    """Return the version that the SDK's properties describe."""
+    """Return the version that properties describe."""
     return CurrentVersion(
         content=content,
         etag=found.etag,

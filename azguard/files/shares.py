@@ -21,7 +21,7 @@ from azguard.guards.versions import describe_write, quote_etag
 from azguard.requests.calls import walk_pages, write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage, fresh_op, with_lineage
+from azguard.requests.lineage import Lineage, fresh_op, with_lineage
 from azguard.requests.results import SnapshotMade, Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import access_policies, lifecycles
@@ -135,9 +135,8 @@ def take_snapshot(target: Target, metadata: Mapping[str, str], deadline: Deadlin
     """
     op = fresh_op()
     found = writes.fetch(target, None, deadline)
-    kept: Mapping[str, str] = found.metadata or {}
-    lineage = Lineage.parse(kept.get(KEY)).after(op, found.etag)
-    stamped = with_lineage(metadata or kept, lineage)
+    lineage = Lineage.find(found.metadata).after(op, found.etag)
+    stamped = with_lineage(metadata or found.metadata, lineage)
     request = WriteRequest[Any](
         target=target,
         send=lambda: call(SHARE_SNAPSHOT, target, write_timeouts(deadline), metadata=stamped),

@@ -49,10 +49,7 @@ class Conditions:
 
     @property
     def request_headers(self) -> dict[str, str]:
-        """Return the request headers of the conditions and the lease.
-
-        They are set on the request itself: the SDK's keyword arguments drop some of them silently.
-        """
+        """Return the request headers of the conditions and the lease."""
         lease = {"x-ms-lease-id": self.lease_id} if self.lease_id else {}
         return {**self.headers, **lease}
 

@@ -53,7 +53,7 @@ def parse_blob_etag(etag: str, argument: str = "etag") -> str:
 
 
 def quote_etag(etag: str) -> str:
-    """Return an ETag of the service in quotes: its listings and the SDK give some without."""
+    """Return an ETag of the service in quotes: its listings give some without."""
     return f'"{etag.strip(_QUOTE)}"'
 
 

@@ -1,6 +1,6 @@
 """``lock hold``: a lock that outlives the command that took it, renewed by a process in the background.
 
-The process is forked before the SDK is loaded, and itself waits for the lock, so that its connection and its
+The process is forked before anything is sent, and itself waits for the lock, so that its connection and its
 credentials are in no other process. It tells the command that the lock is held, and stays only after the command has
 said so to the steps that follow. Until then it ends with the command.
 

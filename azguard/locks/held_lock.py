@@ -45,8 +45,7 @@ _PART_OF_TERM = 1 / 3
 _LOOK_SECONDS = 5.0
 # A failed renewal is repeated soon, while the term still runs.
 _RETRY_SECONDS = 0.5
-# A renewal is a small request; one that takes longer is better sent anew. The SDK's own retries would send the next
-# renewal of a 15 s lease after 22 s, past its end.
+# A renewal is a small request; one that takes longer is better sent anew, before the term ends.
 _CONNECT_SECONDS = 2.0
 _ANSWER_SECONDS = 3.0
 # Short, because an event waits on a clock that stops while the machine is suspended.

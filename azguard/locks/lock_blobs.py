@@ -115,7 +115,7 @@ class RequestTime:
         return replace(self.deadline, seconds=self._patience, answer_seconds=ANSWER_SECONDS)
 
     def timeouts(self) -> Mapping[str, Any]:
-        """Return the SDK's timeouts for one request that is made now, in seconds."""
+        """Return the timeouts for one request that is made now, in seconds."""
         left = max(LEAST_SECONDS, self.left)
         return {"connection_timeout": min(_CONNECT_SECONDS, left), "read_timeout": min(ANSWER_SECONDS, left)}
 

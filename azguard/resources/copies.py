@@ -94,7 +94,7 @@ def read_progress(text: str | None) -> tuple[int, int | None]:
 def build_failure(target: Target, found: Any, left: str) -> AzguardError:
     """Return the error for a copy that ended without success: aborted or failed.
 
-    ``found`` are the SDK's properties of its destination, and ``left`` says what is there now.
+    ``found`` are the properties of its destination, and ``left`` says what is there now.
     """
     facts = {"copy_id": found.copy.id, "copy_status": found.copy.status}
     if found.copy.status == ABORTED:

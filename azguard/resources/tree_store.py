@@ -172,7 +172,7 @@ class TreeStore(ABC):
 
     @abstractmethod
     def fetch(self, target: Target, deadline: Deadline) -> Any:
-        """Return the SDK's properties of the root or a file.
+        """Return the properties of the root or a file.
 
         Raises:
             NotFound: it does not exist.

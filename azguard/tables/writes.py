@@ -129,7 +129,7 @@ class EntityWrite:
 
 
 def check(made: EntityWrite) -> None:
-    """Refuse what the service or the SDK would refuse: after it was sent it would look like a lost answer.
+    """Refuse what the service would refuse: after it was sent it would look like a lost answer.
 
     Raises:
         UsageError: a property does not have its type, or the entity is beyond a limit.

@@ -124,7 +124,7 @@ class ComparedMetadata(ABC):
 
     @abstractmethod
     def send(self, stamped: Mapping[str, str], lease_id: str | None, deadline: Deadline) -> CommittedVersion:
-        """Replace all metadata once. The SDK's errors pass through it."""
+        """Replace all metadata once. Errors of the wire pass through it."""
 
     @property
     def leases(self) -> None:

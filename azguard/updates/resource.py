@@ -109,7 +109,7 @@ class UpdatableResource(Protocol):
         """Send what must precede the commit, and return the one request that commits ``content`` over ``state``.
 
         ``lineage`` is stamped on the new version; None leaves what is there. ``lease_id`` is the lease held by now;
-        the request takes the one to commit under, and may be sent more than once. The SDK's errors pass through it.
+        the request takes the one to commit under, and may be sent more than once. Errors of the wire pass through it.
 
         Raises:
             AzguardError: what comes before failed; nothing of the new content shows.
@@ -126,7 +126,7 @@ class UpdatableResource(Protocol):
     ) -> FencingWrite:
         """Return a request that replaces ``state`` by the same content under a new ETag.
 
-        ``lineage`` is stamped on it; None leaves what is there. The SDK's errors pass through it.
+        ``lineage`` is stamped on it; None leaves what is there. Errors of the wire pass through it.
         """
 
     def list_versions(self, deadline: Deadline) -> list[KeptVersion]:
@@ -151,10 +151,10 @@ class Leasable(Protocol):
     takes_proposed_id: ClassVar[bool]
 
     def acquire(self, state: CurrentVersion, lease_id: str, seconds: int, deadline: Deadline) -> None:
-        """Acquire a lease with our own id, only if ``state`` is still current. The SDK's errors pass through."""
+        """Acquire a lease with our own id, only if ``state`` is still current. Errors of the wire pass through."""
 
     def release(self, lease_id: str, deadline: Deadline) -> None:
-        """Release a lease. The SDK's errors pass through."""
+        """Release a lease. Errors of the wire pass through."""
 
     def read_etag_under_lease(self, lease_id: str, deadline: Deadline) -> str:
         """Return the current ETag, asked with the lease id, so that the answer proves the lease is held.
