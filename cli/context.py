@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from azguard.cache.reads import Reads
     from azguard.guards.resolve import Conditions
     from azguard.guards.versions import SeenVersion
-    from azguard.leases.cache_records import CacheRecords
+    from azguard.leases.cache_records import LeaseRecords
     from azguard.locks.hold_records import HoldRecords
     from azguard.wire.rows import Operation
 
@@ -104,12 +104,12 @@ class Environment:
         )
 
     @cached_property
-    def lease_records(self) -> "CacheRecords":
+    def lease_records(self) -> "LeaseRecords":
         """Return where this scope writes down its leases."""
         from azguard.cli.words import leases
-        from azguard.leases.cache_records import CacheRecords
+        from azguard.leases.cache_records import LeaseRecords
 
-        return CacheRecords(
+        return LeaseRecords(
             self.reads,
             tell_given_up=lambda target, seconds: self.out.warn(leases.tell_given_up(target, seconds)),
             tell_left=lambda target: self.out.warn(leases.tell_left(target)),

@@ -17,7 +17,7 @@ from azguard.errors import BadRequest, Changed, Gone, NotFound
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag, require_version
 from azguard.leases import guard
-from azguard.leases.recorded import LeaseRecords
+from azguard.leases.cache_records import LeaseRecords
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline

@@ -19,8 +19,8 @@ from azguard.documents.metadata import as_json, count_room, from_json
 from azguard.errors import NotFound
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag
+from azguard.leases.cache_records import LeaseRecords
 from azguard.leases.owners import OF_LOCK
-from azguard.leases.recorded import LeaseRecords
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, verdict_from_lineage

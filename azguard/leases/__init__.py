@@ -8,7 +8,7 @@
 ``owners``          the record that a holder leaves, read
 ``owner_records``   the record that a holder leaves, written under the lease
 ``recorded``        acquire, renew, change, release with the record of the lease on this machine; wait for one
-``cache_records``   the records of leases in the cache of a scope
+``cache_records``   the records of leases in the cache of a scope, by which one that a crash left is found
 ``own``             the leases that this machine remembers: which are still held, and their release
 ``guard``           a lease held between a comparison and a write
 ``breaking``        a break as an operator does it

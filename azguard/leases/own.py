@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from azguard import address, ci_jobs, columns
 from azguard.accounts.account import Account, Target
@@ -30,6 +30,7 @@ from azguard.errors import AzguardError, Locked, LockLost, NotFound, OutcomeUnkn
 from azguard.guards.resolve import Conditions
 from azguard.leases import state
 from azguard.leases.actions import GONE, LeaseDone
+from azguard.leases.cache_records import LeaseRecords
 from azguard.leases.kinds import Action
 from azguard.leases.recorded import RecordedLease
 from azguard.leases.state import LeaseState
@@ -199,28 +200,9 @@ def _find_standing(target: Target, lease: HeldLease, deadline: Deadline) -> Stan
     return Standing.HELD
 
 
-class ReleaseRecords(Protocol):
-    """What this scope knows of a lease that is to be released."""
-
-    def find_held(self, target: Target) -> HeldLease | None:
-        """Return the newest lease that was asked for and is not known to be released."""
-
-    def find_released(self, target: Target) -> str | None:
-        """Return the id of the last lease for which a release was sent, unless another was asked for since."""
-
-    def note_release(self, target: Target, lease_id: str) -> None:
-        """Record that a release is about to be sent."""
-
-    def forget_release(self, target: Target) -> None:
-        """Record that no release of this scope is known to have ended a lease."""
-
-    def knows(self, target: Target, etag: str) -> bool:
-        """Return whether this version is the last that this scope has read or written."""
-
-
 def release(
     lease: RecordedLease,
-    records: ReleaseRecords,
+    records: LeaseRecords,
     conditions: Conditions,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> LeaseDone:
@@ -259,7 +241,7 @@ def release(
 @dataclass(frozen=True, kw_only=True)
 class _Release:
     lease: RecordedLease
-    records: ReleaseRecords
+    records: LeaseRecords
     #: The lease as this scope has asked for it; None if it knows none with this id.
     known: HeldLease | None
     #: Whether a release of it was sent before. That may have ended it: then nothing proves a loss.

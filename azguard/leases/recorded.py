@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Protocol
 
 from azguard.accounts.account import Target
 from azguard.address import Kind
@@ -18,7 +17,8 @@ from azguard.errors import AzguardError, Forbidden, GaveUp, Locked, NotFound, Ou
 from azguard.guards.resolve import Conditions
 from azguard.leases import actions, owner_records
 from azguard.leases.actions import LeaseDone
-from azguard.leases.owner_records import Moved, Version
+from azguard.leases.cache_records import LeaseRecords
+from azguard.leases.owner_records import Moved
 from azguard.leases.owners import Owner
 from azguard.leases.state import LeaseState, look
 from azguard.requests.deadline import Deadline, poll
@@ -26,37 +26,6 @@ from azguard.times import span
 
 # The service's codes for a lease of another holder: such a lease can be waited for.
 _HELD_BY_ANOTHER = ("LeaseAlreadyPresent", "LeaseIsBreakingAndCannotBeAcquired")
-
-
-class LeaseRecords(Protocol):
-    """The records of leases, so that a lease left behind by a crash can be found."""
-
-    def find_held(self, target: Target) -> HeldLease | None:
-        """Return the newest lease that was asked for and is not known to be released."""
-
-    def add(self, target: Target, lease_id: str, seconds: int | None, *, has_reason: bool = False) -> None:
-        """Record a lease before it is asked for; ``seconds`` None is infinite, or not known."""
-
-    def confirm(self, target: Target, lease_id: str, since: datetime | None = None) -> None:
-        """Record that it was granted; ``since`` is the moment from which its term counts, by default unchanged."""
-
-    def remove(self, target: Target, lease_id: str) -> None:
-        """Delete the record of a lease that is not held any more."""
-
-    def give_up(self, target: Target, lease_id: str, seconds: int | None, *, is_told: bool = True) -> None:
-        """Record that a lease was given up although a request for it may still come, and tell people."""
-
-    def find_given_up(self, target: Target) -> list[str]:
-        """Return the ids of the leases of this scope that were given up so, not long ago."""
-
-    def note_left(self, target: Target) -> None:
-        """Tell people that a lease without a term could not be given back, so that it may be held for ever."""
-
-    def record_move(self, target: Target, moved: Moved) -> None:
-        """Record that our own change of the metadata gave the resource another ETag."""
-
-    def record_creation(self, target: Target, made: Version) -> None:
-        """Record that the resource is there because we have just made it, so that its version guards our next write."""
 
 
 @dataclass(frozen=True)

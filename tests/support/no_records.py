@@ -2,11 +2,17 @@
 
 from typing import Any
 
+from azguard.cache.records import HeldLease
+from azguard.leases.cache_records import LeaseRecords
 
-class NoRecords:
+
+class NoRecords(LeaseRecords):
     """Takes the place of the records of leases."""
 
-    def find_held(self, _target: Any) -> None:
+    def __init__(self) -> None:
+        """Open no cache."""
+
+    def find_held(self, _target: Any) -> HeldLease | None:
         """Know of none."""
 
     def add(self, _target: Any, _lease_id: str, _seconds: int | None, *, has_reason: bool = False) -> None:

@@ -24,6 +24,7 @@ from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
 from tests.support.faultproxy import proxy
+from tests.support.no_records import NoRecords
 from tests.support.table_world import properties
 
 
@@ -204,30 +205,9 @@ def test_inside_a_lock_run_of_the_table_it_runs_at_once(cli: CliWorld, order: st
     assert (ran.code, properties(cli, order)) == (0, {"a": "1"})
 
 
-class Records:
-    """Leases written down nowhere."""
-
-    def add(self, target: Target, lease_id: str, seconds: int) -> None: ...
-
-    def confirm(self, target: Target, lease_id: str) -> None: ...
-
-    def remove(self, target: Target, lease_id: str) -> None: ...
-
-    def record_move(self, target: Target, moved: object) -> None: ...
-
-    def give_up(self, target: Target, lease_id: str, seconds: int | None, *, is_told: bool = True) -> None: ...
-
-    def find_given_up(self, target: Target) -> list[str]:
-        return []
-
-    def note_left(self, target: Target) -> None: ...
-
-    def record_creation(self, target: Target, made: object) -> None: ...
-
-
 def settings_of(said: list[str], now: float = 0.0) -> AcquireSettings:
     owner = Owner("me", "here", 1, "test", "2026-11-21T10:00:00Z", None)
-    settings: dict[str, Any] = {"owner": owner, "seconds": 60, "create": True, "records": Records()}
+    settings: dict[str, Any] = {"owner": owner, "seconds": 60, "create": True, "records": NoRecords()}
     patience = Deadline(4.0)
     return AcquireSettings(
         **settings,

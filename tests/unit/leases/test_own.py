@@ -16,6 +16,7 @@ from azguard.requests.deadline import Deadline
 from tests.support.cases import cases
 from tests.support.fake_resource import Clock
 from tests.support.lease_script import Answer, it_is, now_is, scripted
+from tests.support.no_records import NoRecords
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 LEASE = HeldLease(
@@ -94,7 +95,7 @@ SENT = Locked("not held", service_code="LeaseIdMismatchWithLeaseOperation")
 
 
 @dataclass
-class Known:
+class Known(NoRecords):
     """What the scope knows, and what it is told."""
 
     lease: HeldLease | None

@@ -16,6 +16,7 @@ from azguard.leases.owner_records import Moved
 from azguard.leases.recorded import LeaseRequest, RecordedLease
 from azguard.requests.deadline import Deadline
 from tests.support.fake_resource import TARGET, Clock
+from tests.support.no_records import NoRecords
 
 A, B = (f"{letter * 8}-0000-4000-8000-000000000000" for letter in "ab")
 NAMED = Conditions(lease_id=A)
@@ -29,7 +30,7 @@ def record(lease_id: str, duration: int | None = 30) -> HeldLease:
 
 
 @dataclass
-class Records:
+class Records(NoRecords):
     """Records that note in order what is done to them."""
 
     known: HeldLease | None = None
@@ -54,14 +55,6 @@ class Records:
     def record_move(self, target: Any, moved: Moved) -> None:
         """Note a change of metadata."""
         self.notes.append("follow")
-
-    def give_up(self, target: Any, lease_id: str, seconds: int | None, *, is_told: bool = True) -> None: ...
-
-    def find_given_up(self, target: Any) -> list[str]:
-        """Return none."""
-        return []
-
-    def note_left(self, target: Any) -> None: ...
 
     def record_creation(self, target: Any, made: Any) -> None:
         """Note what was made."""
