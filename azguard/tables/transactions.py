@@ -1,16 +1,22 @@
 """Entity group transactions: up to a hundred writes in one partition, each under its own condition, all or nothing.
 
+A transaction is given as JSON lines, one for each write.
+
 Source: https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions
 """
 
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from azguard import columns
+from azguard.accounts.account import Target
 from azguard.errors import AzguardError, Changed, NotFound, OutcomeUnknown, UsageError
+from azguard.guards import resolve
+from azguard.guards.requested import RequestedConditions
+from azguard.guards.versions import Remembered, SeenVersion
 from azguard.requests.calls import write_timeouts
 from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
@@ -18,10 +24,11 @@ from azguard.requests.results import Written
 from azguard.requests.service_errors import service_code, status, translate
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources.existence import look_before
-from azguard.tables import edm, entities, writes
-from azguard.tables.writes import EntityWrite, Verb, fetch_current, judge_outcome
+from azguard.tables import edm, entities, entity_json, writes
+from azguard.tables.writes import EntityWrite, ItemVerdict, Verb, fetch_current, judge_outcome, verdict_from_items
 from azguard.wire import transactions as wire_transactions
 from azguard.wire.failures import Broken, BrokenAnswer
+from azguard.wire.rows import Operation
 from azguard.wire.transactions import TransactionPart
 
 if TYPE_CHECKING:
@@ -31,66 +38,10 @@ if TYPE_CHECKING:
 MOST_ITEMS = 100
 MOST_BYTES = 4 * 1024 * 1024
 _INDEX = re.compile(r"(\d+):")
-
-
-class _Evidence(Enum):
-    """What an item says about the transaction where nothing is certain."""
-
-    UNTOUCHED = "the version that it would replace is still there"
-    ABSENT = "the entity that it would insert is not there"
-    REPLACED = "another version is there, and nothing tells whose"
-    NONE = "it has no condition, so that what is there tells nothing"
-
-
-@dataclass(frozen=True)
-class ItemVerdict:
-    """What a look says about one item."""
-
-    verdict: Verdict
-    #: Whether it makes the entity.
-    inserts: bool
-    #: Whether of two transmissions of it only one can commit.
-    excludes_itself: bool
-
-    @classmethod
-    def of(cls, write: EntityWrite, verdict: Verdict) -> "ItemVerdict":
-        """Return a verdict on one write."""
-        return cls(verdict, inserts=write.inserts, excludes_itself=write.excludes_itself)
-
-    @property
-    def evidence(self) -> _Evidence:
-        """Return the evidence of an item whose verdict is not certain."""
-        if not self.excludes_itself:
-            return _Evidence.NONE
-        if self.verdict is Verdict.UNKNOWN:
-            return _Evidence.REPLACED
-        return _Evidence.ABSENT if self.inserts else _Evidence.UNTOUCHED
-
-
-def _tells_of_all(refused: EntityWrite, verdict: Verdict) -> bool:
-    """Return whether the verdict on an item that was refused is one on all.
-
-    That what it would insert is not there does not tell: our insert may have been committed, and deleted since.
-    """
-    if verdict is Verdict.NOT_YET:
-        return not refused.inserts
-    return verdict is not Verdict.UNKNOWN
-
-
-def verdict_from_items(items: Iterable[ItemVerdict]) -> Verdict:
-    """Return the verdict on a whole transaction: a certain verdict on one item holds for all items.
-
-    An insert never proves that it was not applied, because its entity may have been deleted since. So the evidence of
-    an insert counts only where no other item is against it. Items after the first certain one are not asked for.
-    """
-    found = set()
-    for item in items:
-        if item.verdict in (Verdict.COMMITTED, Verdict.NEVER):
-            return item.verdict
-        found.add(item.evidence)
-    if _Evidence.UNTOUCHED in found or (_Evidence.ABSENT in found and _Evidence.REPLACED not in found):
-        return Verdict.NOT_YET
-    return Verdict.UNKNOWN
+_TEXTS = ("etag", "if_match")
+_FLAGS = ("last_writer_wins",)
+_KNOWN = ("op", "address", "entity", "mode", *_TEXTS, *_FLAGS)
+EXAMPLE = '{"op": "merge", "address": "Orders/eu/1007", "entity": {"status": "shipped"}}'
 
 
 @dataclass(frozen=True)
@@ -263,7 +214,7 @@ class _Transaction:
         if look.seen is NOTHING_THERE and first.write.verb is Verb.DELETE:
             return told._replace(may_be_ours=self._is_perhaps_done(first, patience))
         others = sorted((item for item in stamped if item is not first), key=lambda item: item.write.inserts)
-        if others and not _tells_of_all(first.write, look.verdict):
+        if others and not ItemVerdict.of(first.write, look.verdict).holds_for_all:
             look = self._look_at(others[0], patience)
         return Finding(look.verdict, self._find_etags(patience)) if look.verdict is Verdict.COMMITTED else told
 
@@ -337,3 +288,109 @@ def _to_part(made: EntityWrite) -> TransactionPart:
 def _to_item_written(item: Item, etag: str | None, attempts: int) -> ItemWritten:
     done = writes.to_write_result(item.write, etag, attempts)
     return ItemWritten(**vars(done), line=item.line, op=item.write.verb.value)
+
+
+@dataclass(frozen=True)
+class LineReader:
+    """Reads the lines of one transaction."""
+
+    #: The op id of the transaction, which each of its writes carries in its lineage.
+    op: str
+    #: Returns the entity that an address names.
+    locate: Callable[[str], Target]
+    #: Returns what the scope knows of an entity, given the version that the line itself has.
+    recall: Callable[[Target, Operation, RequestedConditions, SeenVersion | None], Remembered]
+    #: Whether the writes carry a lineage.
+    stamps: bool = True
+
+    def read(self, lines: Iterable[bytes]) -> list[Item]:
+        """Return the items, each with its own condition, after the limits of a transaction were checked.
+
+        Raises:
+            UsageError: a line is malformed, or the service would refuse it; names the line.
+            Changed: an item needs a version, and this scope has never read one; names the line.
+        """
+        items: list[Item] = []
+        for line, text in enumerate(lines, 1):
+            try:
+                made = self._write(entity_json.parse_input(text, "the line", EXAMPLE))
+            except AzguardError as error:
+                raise error.at_line(line) from error
+            items.append(Item(line, made.add_lineage() if self.stamps else made))
+            # One more than the limit is enough for the check to name its line.
+            if len(items) > MOST_ITEMS:
+                break
+        check(items)
+        return items
+
+    def _write(self, found: Mapping[str, Any]) -> EntityWrite:
+        _check_line(found)
+        verb = Verb(found["op"])
+        merges = verb is Verb.UPSERT and found.get("mode", "merge") == "merge"
+        target = self.locate(found["address"])
+        copy = entity_json.with_keys_of(target, found.get("entity", {}))
+        if verb is Verb.DELETE and "entity" in found:
+            copy = entity_json.for_delete(target, copy, '"entity"')
+        asked = RequestedConditions(**{name: found[name] for name in (*_TEXTS, *_FLAGS) if name in found})
+        operation = verb.operation(merges=merges)
+        known = self.recall(target, operation, asked, copy.version)
+        made = EntityWrite(
+            target=target,
+            verb=verb,
+            entity=copy.entity,
+            conditions=resolve.resolve(operation, asked, target, known),
+            op=self.op,
+            merges=merges,
+        )
+        writes.check(made)
+        return made
+
+
+def _check_line(found: Mapping[str, Any]) -> None:
+    """Refuse a line with an unknown key or a wrong value: a key that is ignored could be a condition."""
+    unknown = next((name for name in found if name not in _KNOWN), None)
+    if unknown is not None:
+        raise UsageError(f"{unknown!r} is not known", reason="line_unknown_key", values={"known": " ".join(_KNOWN)})
+    verb = _one_of(found, "op", [verb.value for verb in Verb])
+    _check_content(found, verb)
+    _check_conditions(found, verb)
+    if "mode" in found:
+        if verb != Verb.UPSERT:
+            raise UsageError(f'"mode" is for an upsert, not for a {verb}', reason="line_mode_not_upsert")
+        _one_of(found, "mode", ["merge", "replace"])
+
+
+def _check_content(found: Mapping[str, Any], verb: str) -> None:
+    if not isinstance(found.get("address"), str):
+        raise _incomplete('there is no "address"')
+    if verb != Verb.DELETE and "entity" not in found:
+        raise _incomplete('there is no "entity"')
+    if not isinstance(found.get("entity", {}), dict):
+        raise _incomplete('"entity" is not a JSON object')
+
+
+def _check_conditions(found: Mapping[str, Any], verb: str) -> None:
+    for name in _TEXTS:
+        if name in found and not isinstance(found[name], str):
+            raise UsageError(f'"{name}" is not a text', reason="line_condition_not_text")
+    if "last_writer_wins" not in found:
+        return
+    if found["last_writer_wins"] is not True:
+        raise UsageError('"last_writer_wins" is true, or is left out')
+    if verb == Verb.INSERT:
+        raise UsageError("an insert never overwrites", reason="line_insert_overwrites")
+
+
+def _incomplete(message: str) -> UsageError:
+    return UsageError(message, reason="line_incomplete", values={"example": EXAMPLE})
+
+
+def _one_of(found: Mapping[str, Any], name: str, words: Sequence[str]) -> str:
+    value = found.get(name)
+    if value not in words:
+        raise UsageError(
+            f'"{name}" is {json.dumps(value)}' if name in found else f'there is no "{name}"',
+            reason="line_word",
+            values={"name": name, "words": ", ".join(words)},
+        )
+    return str(value)

@@ -7,10 +7,10 @@ was deleted meanwhile. Where entities get deleted, keep an empty one instead.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Any
 
 from azguard.accounts.account import Target
@@ -309,3 +309,61 @@ def find_existing(made: EntityWrite, deadline: Deadline) -> Written:
     except NotFound:  # deleted since
         return leave_alone(made.target, None, None)
     return judge_version(made.target, found.etag, parse_timestamp(found.etag), found.lineage, made.op)
+
+
+class _Evidence(Enum):
+    """What one write of a transaction tells of all where nothing is certain."""
+
+    UNTOUCHED = "the version that it would replace is still there"
+    ABSENT = "the entity that it would insert is not there"
+    REPLACED = "another version is there, and nothing tells whose"
+    NONE = "it has no condition, so that what is there tells nothing"
+
+
+@dataclass(frozen=True)
+class ItemVerdict:
+    """What a look says about one item."""
+
+    verdict: Verdict
+    #: Whether it makes the entity.
+    inserts: bool
+    #: Whether of two transmissions of it only one can commit.
+    excludes_itself: bool
+
+    @classmethod
+    def of(cls, write: EntityWrite, verdict: Verdict) -> "ItemVerdict":
+        """Return a verdict on one write."""
+        return cls(verdict, inserts=write.inserts, excludes_itself=write.excludes_itself)
+
+    @property
+    def holds_for_all(self) -> bool:
+        """Return whether the verdict on an item that was refused is one on all.
+
+        That what it would insert is not there does not tell: our insert may have been committed, and deleted since.
+        """
+        return not self.inserts if self.verdict is Verdict.NOT_YET else self.verdict is not Verdict.UNKNOWN
+
+    @property
+    def evidence(self) -> _Evidence:
+        """Return the evidence of an item whose verdict is not certain."""
+        if not self.excludes_itself:
+            return _Evidence.NONE
+        if self.verdict is Verdict.UNKNOWN:
+            return _Evidence.REPLACED
+        return _Evidence.ABSENT if self.inserts else _Evidence.UNTOUCHED
+
+
+def verdict_from_items(items: Iterable[ItemVerdict]) -> Verdict:
+    """Return the verdict on a whole transaction: a certain verdict on one item holds for all items.
+
+    An insert never proves that it was not applied, because its entity may have been deleted since. So the evidence of
+    an insert counts only where no other item is against it. Items after the first certain one are not asked for.
+    """
+    found = set()
+    for item in items:
+        if item.verdict in (Verdict.COMMITTED, Verdict.NEVER):
+            return item.verdict
+        found.add(item.evidence)
+    if _Evidence.UNTOUCHED in found or (_Evidence.ABSENT in found and _Evidence.REPLACED not in found):
+        return Verdict.NOT_YET
+    return Verdict.UNKNOWN

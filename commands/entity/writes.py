@@ -21,7 +21,7 @@ from azguard.requests.lineage import fresh_op
 from azguard.resources import existence
 from azguard.tables import edm, entities, entity_json, transactions, writes
 from azguard.tables.entity_json import EntityCopy
-from azguard.tables.transaction_lines import LineReader
+from azguard.tables.transactions import LineReader
 from azguard.tables.writes import EntityWrite, Verb, find_existing
 from azguard.wire.operations.tables import (
     TABLE_BATCH,

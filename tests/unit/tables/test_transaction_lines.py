@@ -12,7 +12,7 @@ from azguard.errors import AzguardError, UsageError
 from azguard.guards.requested import RequestedConditions
 from azguard.guards.versions import Remembered, SeenVersion
 from azguard.tables import entity_json
-from azguard.tables.transaction_lines import LineReader
+from azguard.tables.transactions import LineReader
 from azguard.tables.writes import Verb
 from azguard.wire.rows import Operation
 from tests.support.cases import cases

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import permutations
 
 from azguard.requests.commits import Verdict
-from azguard.tables.transactions import ItemVerdict, verdict_from_items
+from azguard.tables.writes import ItemVerdict, verdict_from_items
 from tests.support.cases import cases
 
 COMMITTED, NEVER, NOT_YET, UNKNOWN = Verdict
