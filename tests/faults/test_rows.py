@@ -16,7 +16,7 @@ from tests.support.scenarios import SCENARIOS
 
 # Commands whose specification does not say that they read, or whose faults are tried elsewhere.
 _ELSEWHERE = {
-    "lock run": "tests/azurite/lock/test_faults.py and test_queue_faults.py, since it runs a command meanwhile",
+    "lock run": "tests/azurite/lock/test_faults.py and test_queue.py, since it runs a command meanwhile",
     **dict.fromkeys(("lock hold", "lock release"), "tests/azurite/lock/test_hold.py, since a process stays"),
     **dict.fromkeys(("lock check", "lock log"), "it reads"),
     "queue work": "tests/azurite/worker/test_faults.py, since it runs a command meanwhile",

@@ -1,8 +1,8 @@
 """Each command of shares, directories and files as the evidence has its operation: leases and versions.
 
 The rows come from tests/data/semantics.yaml, as those of blobs in tests/azurite/conditions. A command that is not
-walked here fails a test. What is refused before any request is walked in tests/system/test_unhonoured.py, and what the
-emulator itself answers to each operation in tests/unit/emulators/test_file_semantics.py.
+walked here fails a test. What is refused before any request is walked in tests/system/test_refused_conditions.py, and
+what the emulator itself answers to each operation in tests/unit/emulators/test_file_semantics.py.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from tests.support import files_world
 from tests.support.cli_world import CliWorld
 from tests.support.command_tree import command_at, find_command
 from tests.support.evidence import EXPECTED, Expected
-from tests.system.test_unhonoured import REMOTE
+from tests.system.test_refused_conditions import REMOTE
 
 LEASE = "6dd2b9e3-5c17-4a0e-a2f1-8f4c1b7d9e01"
 OTHER = "0e6e2a5b-3f0d-4a53-9f6e-2f1d8a7c6b02"

@@ -85,12 +85,6 @@ def test_a_holder_that_was_overtaken_is_refused(cli: CliWorld, blob: str, size: 
     assert (codes, there(cli, blob)) == ([0, 0, 77, 0, 77], (b"44", {"fence": tag(44)}))
 
 
-def test_numbers_of_different_lengths_are_compared_as_numbers(cli: CliWorld, blob: str) -> None:
-    most = 2**63 - 1
-    codes = [put(cli, blob, fence).code for fence in (0, 9, 10, 9, 100, 99, most, most - 1, most)]
-    assert (codes, there(cli, blob)) == ([0, 0, 0, 77, 0, 77, 0, 77, 0], (str(most).encode(), {"fence": tag(most)}))
-
-
 def test_a_refusal_says_both_numbers_and_what_to_do(cli: CliWorld, blob: str) -> None:
     put(cli, blob, 43)
     ran = put(cli, blob, 42)

@@ -24,7 +24,7 @@ from tests.support.evidence import EXPECTED, HEADERS, ROWS, answer_to, failures
 from tests.support.queue_stage import QueueStage
 from tests.support.scenarios import NO_COMMAND, PLAYED, SCENARIOS, SCRIPTED, Scenario
 from tests.support.staging import staged
-from tests.system.test_unhonoured import REMOTE
+from tests.system.test_refused_conditions import REMOTE
 
 _HEADERS = {**{flag: header.lower() for flag, header in HEADERS.items()}, "--lease-id": "x-ms-lease-id"}
 # The header that names the version of the destination, and that of a source.
