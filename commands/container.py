@@ -158,10 +158,10 @@ def set_policies(
 
     Topics: conditions
     """
-    from azguard.blobs.container_acl import RULES, replace
+    from azguard.blobs.container_acl import replace
 
     target = env.locate(container, Kind.CONTAINER)
     stays = file is None and public_access is not None
-    policies, seen = (None, None) if stays else parts.read_policies(file, RULES)
+    policies, seen = (None, None) if stays else parts.read_policies(file, Kind.CONTAINER)
     done = replace(target, policies, public_access, env.conditions(target, seen), env.deadline)
     resources.record_replaced(env, target, Part.ACL, done)

@@ -13,6 +13,7 @@ from azguard.cli.parsing.rows import argument, option
 from azguard.cli.parsing.tree import Group
 from azguard.cli.rules.engine import one_of
 from azguard.files import shares
+from azguard.resources import access_policies
 from azguard.wire.operations.shares import (
     SHARE_CREATE,
     SHARE_DELETE,
@@ -39,7 +40,7 @@ declare_metadata(
     "The service does not compare the ETag here. So azguard takes a lease of 15 seconds, compares, writes.",
     first=" --last-writer-wins",
 )
-acl_app = resources.declare_part(app, _SHARE, Part.ACL, SHARE_GET_ACL, shares.get_policies)
+acl_app = resources.declare_part(app, _SHARE, Part.ACL, SHARE_GET_ACL, access_policies.get)
 
 
 @app.command(spec=common.operation(SHARE_CREATE))
@@ -208,7 +209,7 @@ def set_policies(env: Environment, share: addresses.Share, file: resources.File 
     Topics: files
     """
     target = env.locate(share, Kind.SHARE, writable=True)
-    policies, seen = parts.read_policies(file, shares.POLICY_RULES)
+    policies, seen = parts.read_policies(file, Kind.SHARE)
     conditions = env.conditions(target, seen)
     done = shares.replace_policies(target, policies, conditions, addresses.guarding(env), env.deadline)
     env.reads.follow(target, conditions.expected_etag, done.etag, None)

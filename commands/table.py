@@ -8,7 +8,7 @@ from azguard.cli.input import parts, streams
 from azguard.cli.options import common, resources
 from azguard.cli.options.resources import Noun, declare_list
 from azguard.cli.parsing.tree import Group
-from azguard.resources import existence
+from azguard.resources import access_policies, existence
 from azguard.resources.existence import require_empty
 from azguard.tables import tables
 from azguard.wire.operations.tables import TABLE_CREATE, TABLE_DELETE, TABLE_GET_ACL, TABLE_QUERY_TABLES, TABLE_SET_ACL
@@ -68,7 +68,8 @@ def delete(
     target = env.locate(table, Kind.TABLE)
     conditions = env.conditions(target)
     if dry_run:
-        look = lambda: tables.POLICIES.get(target, env.deadline)  # noqa: E731  # a table has no other properties
+        # A table has no other properties.
+        look = lambda: access_policies.get(target, conditions, env.deadline)  # noqa: E731
         resources.show_doomed(env, target, conditions, look, None if with_contents else tables.count_entities)
         return
     if not with_contents:
@@ -88,8 +89,7 @@ def get(env: Environment, table: common.Table) -> None:
         azguard table acl get Orders -o json > policies.json
     """
     target = env.locate(table, Kind.TABLE)
-    env.conditions(target)
-    found = tables.POLICIES.get(target, env.deadline)
+    found = access_policies.get(target, env.conditions(target), env.deadline)
     env.out.show(found)
     env.out.flush()
     # What was shown in part, or went to /dev/null, was not read.
@@ -115,7 +115,7 @@ def set_(
     """
     target = env.locate(table, Kind.TABLE)
     # Read first: where acl get is at the other end of the pipe, what guards this is recorded only then.
-    wanted, seen = parts.read_policies(file, tables.POLICIES.rules)
-    written = tables.POLICIES.replace(target, wanted, env.conditions(target, seen), env.deadline)
+    wanted, seen = parts.read_policies(file, Kind.TABLE)
+    written = access_policies.replace(target, wanted, env.conditions(target, seen), env.deadline)
     env.reads.record(target, written)
     env.out.show(written)

@@ -4,33 +4,25 @@ The service keeps both together: what is not sent is removed. It compares no ver
 So azguard compares, and sends If-Unmodified-Since along, which sees whole seconds only.
 """
 
-import re
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Target
-from azguard.errors import Changed, NotFound, OutcomeUnknown
+from azguard.errors import Changed, NotFound
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import build_changed, require_version
 from azguard.requests.commits import Verdict, look_under
 from azguard.requests.deadline import Deadline
-from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
+from azguard.requests.settle import NOTHING_THERE, Finding
 from azguard.resources import access_policies
-from azguard.resources.access_policies import Policies, PolicyRules, VersionedPolicies, canonicalize
+from azguard.resources.access_policies import Policies, VersionedPolicies, canonicalize
 from azguard.resources.parts import Rewritten
 from azguard.times import http_date
-from azguard.wire.operations.containers import CONTAINER_GET_ACL, CONTAINER_SET_ACL
 from azguard.wire.rows import Condition
 
 #: Who may read without a signature: none, those who know the name of a blob, or all.
 ACCESS = ("off", "blob", "container")
-RULES = PolicyRules(
-    "a container",
-    re.compile(r"r?a?c?w?d?x?y?l?t?f?m?e?o?p?i?"),
-    "of r (read), a (add), c (create), w (write), d (delete), x (delete versions), y (delete for good), l (list), "
-    "t (tags), f (find), m (move), e (execute), o (owner), p (permissions), i (immutability)",
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +42,7 @@ def get(target: Target, conditions: Conditions, deadline: Deadline) -> Container
         NotFound: there is no such container.
     Source: https://learn.microsoft.com/rest/api/storageservices/get-container-acl
     """
-    found, answer = access_policies.get_versioned(target, CONTAINER_GET_ACL, conditions.request_headers, deadline)
+    found, answer = access_policies.fetch(target, conditions, deadline)
     return ContainerAcl(**vars(found), public_access=answer.public_access or ACCESS[0])
 
 
@@ -72,23 +64,15 @@ def replace(
     headers = {**conditions.request_headers, **since}
     wanted = found.policies if policies is None else policies
     allowed = access or found.public_access
-    request = WriteRequest(
-        target=target,
-        send=lambda: access_policies.send(
-            CONTAINER_SET_ACL,
+    try:
+        settled = access_policies.send(
             target,
             wanted,
             headers,
             deadline,
+            lambda patience: _find_outcome(target, wanted, allowed, conditions, patience),
             public_access=None if allowed == ACCESS[0] else allowed,
-        ),
-        look=lambda patience: _find_outcome(target, wanted, allowed, conditions, patience),
-        resend=False,
-    )
-    try:
-        settled: Settled[Any] = send_until_settled(request, deadline)
-    except OutcomeUnknown as error:
-        raise error.but(reason="acl_outcome_unknown") from error
+        )
     except Changed as error:
         if not is_compared:
             raise

@@ -4,7 +4,6 @@ Unlike that of a container, the lease of a share keeps out everything that chang
 properties and policies. It does not keep out writers of the files in it.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -25,22 +24,18 @@ from azguard.requests.lineage import Lineage, fresh_op, with_lineage
 from azguard.requests.results import SnapshotMade, Written
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import access_policies, lifecycles
-from azguard.resources.access_policies import AccessPolicies, Policies, PolicyRules
+from azguard.resources.access_policies import Policies
 from azguard.resources.existence import Contents, count_first
 from azguard.resources.properties import LeaseShown, describe_lease
 from azguard.wire.call import call
 from azguard.wire.operations.shares import (
     DIRECTORY_LIST,
     SHARE_DELETE,
-    SHARE_GET_ACL,
     SHARE_SET_ACL,
     SHARE_SNAPSHOT,
 )
 
 _PAGE = 5000
-POLICY_RULES = PolicyRules(
-    "a share", re.compile(r"r?c?w?d?l?"), "of r (read), c (create), w (write), d (delete), l (list)"
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,16 +154,6 @@ def _find_snapshot(target: Target, op: str, patience: Deadline) -> Finding[Any]:
         if item.name == name and item.snapshot and op in Lineage.find(item.metadata):
             return Finding(Verdict.COMMITTED, {"snapshot": item.snapshot})
     return Finding(Verdict.UNKNOWN)
-
-
-def get_policies(target: Target, conditions: Conditions, deadline: Deadline) -> AccessPolicies:
-    """Read the access policies of a share.
-
-    Raises:
-        NotFound: there is no such share.
-    Source: https://learn.microsoft.com/rest/api/storageservices/get-share-acl
-    """
-    return access_policies.get_versioned(target, SHARE_GET_ACL, conditions.request_headers, deadline)[0]
 
 
 def replace_policies(

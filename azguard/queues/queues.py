@@ -6,7 +6,6 @@ keeps others from writing in between. The lineage tells whose a write of metadat
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -21,14 +20,9 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import drop_lineage
 from azguard.requests.results import MetadataShown, Written, without_time
 from azguard.resources import lifecycles, parts
-from azguard.resources.access_policies import PolicyRules, UnversionedPolicies
 from azguard.resources.existence import Contents
 from azguard.updates.compared import ComparedMetadata, StampedMetadata
 from azguard.updates.resource import CommittedVersion
-from azguard.wire.operations.queues import (
-    QUEUE_GET_ACL,
-    QUEUE_SET_ACL,
-)
 
 
 @dataclass(frozen=True)
@@ -79,14 +73,6 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Writte
     """
     look = partial(lifecycles.fetch, target, Conditions())
     return lifecycles.delete_unguarded(target, conditions.guard, deadline, look)
-
-
-#: See https://learn.microsoft.com/rest/api/storageservices/get-queue-acl and set-queue-acl.
-POLICIES = UnversionedPolicies(
-    reads=QUEUE_GET_ACL,
-    writes=QUEUE_SET_ACL,
-    rules=PolicyRules("a queue", re.compile(r"r?a?u?p?"), "of r (read), a (add), u (update), p (process)"),
-)
 
 
 def get_metadata(target: Target, deadline: Deadline) -> MetadataShown:

@@ -9,12 +9,13 @@ Source: https://learn.microsoft.com/rest/api/storageservices/define-stored-acces
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from azguard.accounts.account import Target
+from azguard.address import Kind
 from azguard.errors import OutcomeUnknown, UsageError
 from azguard.guards.resolve import Conditions
 from azguard.guards.versions import quote_etag, require_version
@@ -23,11 +24,11 @@ from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.results import Shown, Written, without_time
 from azguard.requests.service_errors import build_unreadable
-from azguard.requests.settle import Finding, WriteRequest, send_until_settled
+from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
 from azguard.wire import xml
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
-from azguard.wire.rows import Operation
+from azguard.wire.catalogue import ALL
 
 # The service keeps no more.
 _MOST = 5
@@ -49,6 +50,22 @@ class PolicyRules:
     letters: str
 
 
+#: By the kind of resource.
+RULES = {
+    Kind.CONTAINER: PolicyRules(
+        "a container",
+        re.compile(r"r?a?c?w?d?x?y?l?t?f?m?e?o?p?i?"),
+        "of r (read), a (add), c (create), w (write), d (delete), x (delete versions), y (delete for good), l (list), "
+        "t (tags), f (find), m (move), e (execute), o (owner), p (permissions), i (immutability)",
+    ),
+    Kind.SHARE: PolicyRules(
+        "a share", re.compile(r"r?c?w?d?l?"), "of r (read), c (create), w (write), d (delete), l (list)"
+    ),
+    Kind.QUEUE: PolicyRules("a queue", re.compile(r"r?a?u?p?"), "of r (read), a (add), u (update), p (process)"),
+    Kind.TABLE: PolicyRules("a table", re.compile(r"r?a?u?d?"), "of r (read), a (add), u (update), d (delete)"),
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class AccessPolicies(Shown):
     """Access policies by their id, and the version that they are of: without one in the service, azguard's own."""
@@ -63,71 +80,35 @@ class VersionedPolicies(AccessPolicies):
     last_modified: datetime
 
 
-@dataclass(frozen=True)
-class UnversionedPolicies:
-    """How the access policies of one kind of resource are read and written, where the service gives them no version."""
-
-    reads: Operation
-    writes: Operation
-    rules: PolicyRules
-
-    def get(self, target: Target, deadline: Deadline) -> AccessPolicies:
-        """Read the access policies.
-
-        Raises:
-            NotFound: there is no such resource.
-        """
-        policies = _read(target, _fetch(target, self.reads, {}, deadline))
-        return AccessPolicies(
-            address=str(target.address), etag=compute_etag(policies), last_modified=None, policies=policies
-        )
-
-    def replace(self, target: Target, policies: Policies, conditions: Conditions, deadline: Deadline) -> Written:
-        """Replace all access policies.
-
-        Raises:
-            Changed: they are no longer those the ETag is of.
-            OutcomeUnknown: the answer was lost. Even the same policies there now do not tell whose they are.
-        """
-        if conditions.expected_etag is not None:
-            current = self.get(target, deadline).etag
-            what = f"the access policies of {target}"
-            require_version(target, conditions.expected_etag, current, reason="acl_changed", what=what)
-        request = WriteRequest(
-            target=target,
-            send=lambda: send(self.writes, target, policies, {}, deadline),
-            look=lambda _: Finding[object](Verdict.UNKNOWN),
-        )
-        try:
-            settled = send_until_settled(request, deadline)
-        except OutcomeUnknown as error:
-            raise error.but(reason="acl_outcome_unknown") from error
-        return without_time(target, conditions.guard, settled.attempts, compute_etag(policies))
+def get(target: Target, conditions: Conditions, deadline: Deadline) -> AccessPolicies:
+    """Read the access policies of a container, a share, a queue or a table; see ``fetch``."""
+    return fetch(target, conditions, deadline)[0]
 
 
-def get_versioned(
-    target: Target, operation: Operation, headers: Mapping[str, str], deadline: Deadline
-) -> tuple[VersionedPolicies, Answer]:
-    """Read access policies whose version the service tells, and return the service's answer too.
+def fetch(target: Target, conditions: Conditions, deadline: Deadline) -> tuple[AccessPolicies, Answer]:
+    """Read access policies, and return the service's answer too.
 
     Raises:
         NotFound: there is no such resource.
         Unavailable: something on the way has removed the ETag or the time, or it is no such answer.
+    Source: the pages Get Container ACL, Get Share ACL, Get Queue ACL and Get Table ACL of
+        https://learn.microsoft.com/rest/api/storageservices/
     """
-    answer = _fetch(target, operation, headers, deadline)
+    operation, headers = ALL[f"{target.kind.noun}.get_acl"], conditions.request_headers
+    answer = read(lambda timeouts: call(operation, target, timeouts, headers=headers), target, deadline)
+    policies = _read(target, answer)
+    if "etag" not in answer:
+        etag = compute_etag(policies)
+        return AccessPolicies(address=str(target.address), etag=etag, last_modified=None, policies=policies), answer
     if not answer.etag or not answer.last_modified:
         raise build_unreadable(target, "it has no ETag, or no Last-Modified")
     found = VersionedPolicies(
         address=str(target.address),
         etag=quote_etag(answer.etag),
         last_modified=answer.last_modified,
-        policies=_read(target, answer),
+        policies=policies,
     )
     return found, answer
-
-
-def _fetch(target: Target, operation: Operation, headers: Mapping[str, str], deadline: Deadline) -> Answer:
-    return read(lambda timeouts: call(operation, target, timeouts, headers=headers), target, deadline)
 
 
 def _read(target: Target, answer: Answer) -> Policies:
@@ -137,16 +118,46 @@ def _read(target: Target, answer: Answer) -> Policies:
         raise build_unreadable(target, str(error)) from error
 
 
+def replace(target: Target, policies: Policies, conditions: Conditions, deadline: Deadline) -> Written:
+    """Replace all access policies of a queue or a table.
+
+    Raises:
+        Changed: they are no longer those the ETag is of.
+        OutcomeUnknown: the answer was lost. Even the same policies there now do not tell whose they are.
+    """
+    if conditions.expected_etag is not None:
+        current = get(target, Conditions(), deadline).etag
+        what = f"the access policies of {target}"
+        require_version(target, conditions.expected_etag, current, reason="acl_changed", what=what)
+    settled = send(target, policies, {}, deadline, lambda _: Finding(Verdict.UNKNOWN))
+    return without_time(target, conditions.guard, settled.attempts, compute_etag(policies))
+
+
 def send(
-    operation: Operation,
     target: Target,
     policies: Policies,
     headers: Mapping[str, str],
     deadline: Deadline,
+    look: Callable[[Deadline], Finding[Any]],
     **given: Any,
-) -> Answer:
-    """Set all access policies of a resource, once."""
-    return call(operation, target, write_timeouts(deadline), headers=headers, body=build_body(policies), **given)
+) -> Settled[Any]:
+    """Set all access policies of a resource of which neither the service nor a lease keeps a version.
+
+    Raises:
+        OutcomeUnknown: the answer was lost. Even the same policies there now do not tell whose they are.
+    """
+    operation, body = ALL[f"{target.kind.noun}.set_acl"], build_body(policies)
+    request = WriteRequest[Any](
+        target=target,
+        send=lambda: call(operation, target, write_timeouts(deadline), headers=headers, body=body, **given),
+        look=look,
+        # Nothing keeps a copy that comes late from undoing what another writes meanwhile.
+        resend=False,
+    )
+    try:
+        return send_until_settled(request, deadline)
+    except OutcomeUnknown as error:
+        raise error.but(reason="acl_outcome_unknown") from error
 
 
 def build_body(policies: Policies) -> bytes:

@@ -19,12 +19,11 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.results import Written, without_time
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import existence, lifecycles
-from azguard.resources.access_policies import PolicyRules, UnversionedPolicies
 from azguard.resources.existence import Contents, count_first
 from azguard.tables import entities
 from azguard.wire.call import call
 from azguard.wire.failures import Unreadable
-from azguard.wire.operations.tables import TABLE_CREATE, TABLE_GET_ACL, TABLE_QUERY_TABLES, TABLE_SET_ACL
+from azguard.wire.operations.tables import TABLE_CREATE, TABLE_QUERY_TABLES
 
 # The most that one page holds.
 _PAGE = 1000
@@ -116,14 +115,6 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Writte
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-table
     """
     return lifecycles.delete_unguarded(target, conditions.guard, deadline, partial(_require, target))
-
-
-#: See https://learn.microsoft.com/rest/api/storageservices/get-table-acl and set-table-acl.
-POLICIES = UnversionedPolicies(
-    reads=TABLE_GET_ACL,
-    writes=TABLE_SET_ACL,
-    rules=PolicyRules("a table", re.compile(r"r?a?u?d?"), "of r (read), a (add), u (update), d (delete)"),
-)
 
 
 def count_entities(target: Target, deadline: Deadline) -> Contents:

@@ -4,13 +4,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from azguard.accounts.account import Target
+from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.cli.input import streams
 from azguard.errors import UsageError
 
 if TYPE_CHECKING:
     from azguard.guards.versions import SeenVersion
-    from azguard.resources.access_policies import Policies, PolicyRules
+    from azguard.resources.access_policies import Policies
 
 _Texts = dict[str, str]
 
@@ -47,7 +48,7 @@ def _read(
     return found.value, _read_seen(found.etag)
 
 
-def read_policies(file: str | None, rules: "PolicyRules") -> "tuple[Policies, SeenVersion | None]":
+def read_policies(file: str | None, kind: Kind) -> "tuple[Policies, SeenVersion | None]":
     """Return the access policies to set, and the version that the file with them came with.
 
     Raises:
@@ -57,7 +58,9 @@ def read_policies(file: str | None, rules: "PolicyRules") -> "tuple[Policies, Se
     from azguard.resources import access_policies
 
     document = streams.read_json(file)
-    return access_policies.parse(document, rules), _read_seen(metadata.take_part(document, "policies").etag)
+    return access_policies.parse(document, access_policies.RULES[kind]), _read_seen(
+        metadata.take_part(document, "policies").etag
+    )
 
 
 def _read_seen(etag: str | None) -> "SeenVersion | None":

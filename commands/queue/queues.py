@@ -18,6 +18,7 @@ from azguard.cli.parsing.tree import Group
 from azguard.guards.resolve import Conditions
 from azguard.queues import queues
 from azguard.requests.deadline import Deadline
+from azguard.resources import access_policies
 from azguard.wire.operations.queues import (
     QUEUE_CREATE,
     QUEUE_DELETE,
@@ -43,10 +44,6 @@ def _read_metadata(target: Target, _: object, deadline: Deadline) -> Any:
     return queues.get_metadata(target, deadline)
 
 
-def _read_policies(target: Target, _: object, deadline: Deadline) -> Any:
-    return queues.POLICIES.get(target, deadline)
-
-
 _MovedLife = Annotated[
     int | None,
     option(
@@ -64,7 +61,7 @@ app.add("poison", poison_app)
 _QUEUE = Noun(Kind.QUEUE, "queue", common.Queue, "jobs", "queues")
 _NO_ETAG = "The service gives them no ETag; azguard makes the one it shows from their content."
 metadata_app = resources.declare_part(app, _QUEUE, Part.METADATA, QUEUE_GET_METADATA, _read_metadata, _NO_ETAG)
-acl_app = resources.declare_part(app, _QUEUE, Part.ACL, QUEUE_GET_ACL, _read_policies, _NO_ETAG)
+acl_app = resources.declare_part(app, _QUEUE, Part.ACL, QUEUE_GET_ACL, access_policies.get, _NO_ETAG)
 
 
 @app.command(spec=common.operation(QUEUE_CREATE))
@@ -297,10 +294,8 @@ def set_policies(env: Environment, queue: common.Queue, file: resources.File = N
 
     Topics: queues
     """
-    from azguard.queues.queues import POLICIES
-
     target = env.locate(queue, Kind.QUEUE)
-    policies, seen = parts.read_policies(file, POLICIES.rules)
-    done = POLICIES.replace(target, policies, env.conditions(target, seen), env.deadline)
+    policies, seen = parts.read_policies(file, Kind.QUEUE)
+    done = access_policies.replace(target, policies, env.conditions(target, seen), env.deadline)
     env.reads.record_part(target, Part.ACL, done)
     env.out.show(done)

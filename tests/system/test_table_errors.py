@@ -137,7 +137,7 @@ def test_special_doubles_are_read_as_the_live_service_writes_them(answering: Ans
 
 def test_access_policies_are_the_same_however_the_service_spells_their_times(answering: Answering) -> None:
     body = recorded("test_table.test_set_table_acl_with_signed_identifiers", "GET", 200)
-    found = tables.POLICIES.get(answering("table:Orders", 200, body), Deadline(0))
+    found = access_policies.get(answering("table:Orders", 200, body), Conditions(), Deadline(0))
     times = {"start": "2011-10-11T00:00:00.0000000Z", "expiry": "2011-10-12T00:00:00.0000000Z", "permission": "r"}
     assert found.policies == {"testid": times}
     assert found.etag == access_policies.compute_etag(
