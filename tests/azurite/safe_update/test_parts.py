@@ -1,7 +1,8 @@
 """``safe-update`` of index tags, and of the metadata of a container or a queue."""
 
 import shlex
-import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -9,7 +10,6 @@ import pytest
 from azguard.blobs.metadata import ContainerMetadata
 from azguard.blobs.tags import BlobTags
 from azguard.queues.queues import QueueMetadataUpdate
-from azguard.requests.lineage import KEY, Lineage
 from tests.support import forked, queue_world
 from tests.support.blob_world import client, make
 from tests.support.cli_world import CliWorld
@@ -32,6 +32,84 @@ def container(cli: CliWorld, name: str) -> Any:
     return ContainerClient.from_connection_string(str(cli.connection_string), name)
 
 
+@dataclass(frozen=True)
+class Part:
+    """A part of a resource that is updated: how it is typed, the method after which another may write, how one does."""
+
+    noun: str
+    options: tuple[str, ...]
+    step: tuple[type, str]
+    write: Callable[[CliWorld, str, dict[str, str]], object]
+    make: Callable[[CliWorld], str]
+
+    @property
+    def name(self) -> str:
+        """Return its name among the fields of a result."""
+        return self.options[0].removeprefix("--")
+
+    def read(self, cli: CliWorld, name: str) -> Any:
+        """Return what is there, without what is azguard's own; this scope has read it then."""
+        return cli.call(self.noun, self.name, "get", name).json
+
+    def update(self, cli: CliWorld, name: str, *edits: str) -> Any:
+        """Update it."""
+        return update(cli, f"{self.noun}:{name}", *self.options, *edits)
+
+
+PARTS = [
+    Part("blob", ("--tags",), (BlobTags, "acquire"),
+         lambda cli, name, tags: client(cli, name).set_blob_tags(tags), make),
+    Part("container", ("--metadata", "--allow-race"), (ContainerMetadata, "prepare"),
+         lambda cli, name, texts: container(cli, name).set_container_metadata(texts), CliWorld.container),
+    Part("queue", ("--metadata", "--allow-race"), (QueueMetadataUpdate, "prepare"),
+         lambda cli, name, texts: queue_world.sdk(cli, name).set_queue_metadata(texts), queue_world.queue),
+]  # fmt: skip
+EACH = pytest.mark.parametrize("part", PARTS, ids=lambda part: part.noun)
+
+
+@EACH
+def test_one_entry_changes_and_what_others_write_meanwhile_stays(
+    cli: CliWorld, part: Part, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, rivals = part.make(cli), [{"owner": "ops", "theirs": "1"}]
+    part.write(cli, name, {"owner": "ops"})
+    adapter, step = part.step
+    take: Any = getattr(adapter, step)
+
+    def compete(*arguments: Any) -> Any:
+        if rivals:
+            part.write(cli, name, rivals.pop())
+        return take(*arguments)
+
+    monkeypatch.setattr(adapter, step, compete)
+    ran = part.update(cli, name, "--set-string", "ours=1")
+    found = part.read(cli, name)
+    assert (ran.json["conflicts"], ran.json["etag"]) == (1, found["etag"])
+    assert found[part.name] == {"owner": "ops", "theirs": "1", "ours": "1"}
+
+
+@EACH
+def test_what_the_scope_read_follows(cli: CliWorld, part: Part) -> None:
+    name = part.make(cli)
+    part.read(cli, name)
+    assert part.update(cli, name, "--set-string", "a=1").code == 0
+    words = (part.noun, part.name, "set", name, part.options[0], "b=1", *part.options[1:])
+    assert (cli.call(*words).code, part.read(cli, name)[part.name]) == (0, {"b": "1"})
+
+
+@EACH
+def test_what_is_missing_is_44(cli: CliWorld, part: Part) -> None:
+    assert part.update(cli, "nosuch/a" if part.noun == "blob" else "nosuch", "--set-string", "a=1").code == 44
+
+
+@pytest.mark.parametrize("part", PARTS[1:], ids=lambda part: part.noun)
+def test_a_key_works_once(cli: CliWorld, part: Part) -> None:
+    name = part.make(cli)
+    ran = [part.update(cli, name, "--increment", "n", "--op-id", "k").json for _ in range(2)]
+    assert [(each["guard"], each["attempts"]) for each in ran] == [("compare", 1), ("compare", 0)]
+    assert part.read(cli, name)["metadata"] == {"n": "1"}
+
+
 def test_one_tag_changes_under_a_lease_and_the_others_stay(cli: CliWorld, blob: str) -> None:
     before = client(cli, blob).get_blob_properties().etag
     ran = update(cli, f"blob:{blob}", "--tags", "--set-string", "stage=dead", "--unset", "n", "--set", "m=3")
@@ -45,21 +123,6 @@ def test_one_tag_changes_under_a_lease_and_the_others_stay(cli: CliWorld, blob: 
 def test_a_filter_gets_and_gives_a_json_object(cli: CliWorld, blob: str) -> None:
     ran = cli.fork("safe-update", f"blob:{blob}", "--tags", "--", "sed", "s/live/dead/")
     assert (ran.code, client(cli, blob).get_blob_tags()) == (0, {"stage": "dead", "n": "1"})
-
-
-def test_tags_that_another_writes_meanwhile_are_kept(cli: CliWorld, blob: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    acquire, rivals = BlobTags.acquire, [{"stage": "live", "n": "1", "theirs": "1"}]
-
-    def compete(self: BlobTags, *arguments: Any) -> None:
-        if rivals:
-            client(cli, blob).set_blob_tags(rivals.pop())
-        acquire(self, *arguments)
-
-    monkeypatch.setattr(BlobTags, "acquire", compete)
-    ran = update(cli, f"blob:{blob}", "--tags", "--set-string", "ours=1")
-    assert (ran.code, ran.json["conflicts"], client(cli, blob).get_blob_tags()) == (
-        0, 1, {"stage": "live", "n": "1", "theirs": "1", "ours": "1"},
-    )  # fmt: skip
 
 
 def test_tags_are_texts_as_metadata_are(cli: CliWorld, blob: str) -> None:
@@ -78,12 +141,6 @@ def test_the_tag_of_a_fence_cannot_be_edited_under_a_fence(cli: CliWorld, edit: 
 def test_unchanged_tags_are_not_written(cli: CliWorld, blob: str) -> None:
     ran = update(cli, f"blob:{blob}", "--tags", "--set-string", "stage=live")
     assert (ran.code, ran.json["outcome"], ran.json["attempts"]) == (0, "unchanged", 0)
-
-
-def test_what_the_scope_read_of_the_tags_follows(cli: CliWorld, blob: str) -> None:
-    cli.call("blob", "tags", "get", blob)
-    assert update(cli, f"blob:{blob}", "--tags", "--set-string", "stage=dead").code == 0
-    assert cli.call("blob", "tags", "set", blob, "--tags", "a=1").code == 0
 
 
 def test_the_lease_of_the_caller_guards_the_tags(cli: CliWorld, blob: str) -> None:
@@ -117,63 +174,12 @@ def test_tags_that_the_service_would_refuse_are_not_sent(cli: CliWorld, blob: st
     assert update(cli, f"blob:{blob}", "--tags", "--set-string", edit).code == 65
 
 
-def test_metadata_of_a_container_change_and_the_others_stay(cli: CliWorld) -> None:
-    site = f"t{uuid.uuid4().hex[:20]}"
-    assert cli.call("container", "create", site).code == 0
-    cli.call("container", "metadata", "set", site, "--metadata", "owner=ops", "--last-writer-wins")
-    ran = update(cli, f"container:{site}", "--metadata", "--set-string", "stage=live", "--allow-race")
-    found = container(cli, site).get_container_properties().metadata
-    entries = Lineage.parse(found.pop(KEY)).entries
-    assert (ran.json["guard"], found, len(entries), [parent for _, parent in entries if parent == "?"]) == (
-        "compare", {"owner": "ops", "stage": "live"}, 3, [],
-    )  # fmt: skip
-
-
-def test_a_key_works_once_on_a_container(cli: CliWorld) -> None:
-    words = (f"container:{cli.container()}", "--metadata", "--set-string", "n=1", "--allow-race", "--op-id", "k")
-    assert [update(cli, *words).json["attempts"] for _ in range(2)] == [1, 0]
-
-
-def test_metadata_of_a_container_that_another_changes_meanwhile_are_kept(
-    cli: CliWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site = cli.container()
-    prepare, rivals = ContainerMetadata.prepare, [{"theirs": "1"}]
-
-    def compete(self: ContainerMetadata, *arguments: Any) -> Any:
-        if rivals:
-            container(cli, site).set_container_metadata(rivals.pop())
-        return prepare(self, *arguments)
-
-    monkeypatch.setattr(ContainerMetadata, "prepare", compete)
-    ran = update(cli, f"container:{site}", "--metadata", "--set-string", "ours=1", "--allow-race")
-    found = container(cli, site).get_container_properties().metadata
-    assert (ran.json["conflicts"], {key: found[key] for key in found if key != KEY}) == (
-        1,
-        {"theirs": "1", "ours": "1"},
-    )
-
-
-def test_a_missing_container_is_44(cli: CliWorld) -> None:
-    assert update(cli, "container:nosuch", "--metadata", "--set-string", "a=1", "--allow-race").code == 44
-
-
 def queue_metadata(cli: CliWorld, name: str) -> Any:
     return cli.call("queue", "metadata", "get", name).json["metadata"]
 
 
 def update_queue(cli: CliWorld, name: str, *words: str) -> Any:
     return update(cli, f"queue:{name}", "--metadata", "--allow-race", *words)
-
-
-def test_metadata_of_a_queue_change_and_the_others_stay(cli: CliWorld) -> None:
-    jobs = queue_world.queue(cli)
-    cli.call("queue", "metadata", "set", jobs, "--metadata", "owner=ops", "--last-writer-wins")
-    ran = update_queue(cli, jobs, "--set-string", "stage=live")
-    found = cli.call("queue", "metadata", "get", jobs).json
-    assert (ran.json["guard"], ran.json["etag"], found["metadata"]) == (
-        "compare", found["etag"], {"owner": "ops", "stage": "live"},
-    )  # fmt: skip
 
 
 def test_metadata_of_a_queue_go_through_a_command(cli: CliWorld) -> None:
@@ -183,38 +189,9 @@ def test_metadata_of_a_queue_go_through_a_command(cli: CliWorld) -> None:
     assert (ran.code, queue_metadata(cli, jobs)) == (0, {"stage": "dead"})
 
 
-def test_metadata_of_a_queue_that_another_changes_meanwhile_are_kept(
-    cli: CliWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    jobs = queue_world.queue(cli)
-    prepare, rivals = QueueMetadataUpdate.prepare, [{"theirs": "1"}]
-
-    def compete(self: QueueMetadataUpdate, *arguments: Any) -> Any:
-        if rivals:
-            queue_world.sdk(cli, jobs).set_queue_metadata(rivals.pop())
-        return prepare(self, *arguments)
-
-    monkeypatch.setattr(QueueMetadataUpdate, "prepare", compete)
-    ran = update_queue(cli, jobs, "--set-string", "ours=1")
-    assert (ran.json["conflicts"], queue_metadata(cli, jobs)) == (1, {"theirs": "1", "ours": "1"})
-
-
-def test_a_key_works_once_on_a_queue(cli: CliWorld) -> None:
-    jobs = queue_world.queue(cli)
-    assert [update_queue(cli, jobs, "--increment", "n", "--op-id", "k").json["attempts"] for _ in range(2)] == [1, 0]
-    assert queue_metadata(cli, jobs) == {"n": "1"}
-
-
 def test_a_key_that_is_not_found_on_a_queue_is_unknown(cli: CliWorld) -> None:
     ran = update(cli, f"queue:{queue_world.queue(cli)}", "--metadata", "--op-id", "k", "--status")
     assert (ran.code, ran.json["outcome"]) == (74, "unknown")
-
-
-def test_what_the_scope_read_of_the_metadata_of_a_queue_follows(cli: CliWorld) -> None:
-    jobs = queue_world.queue(cli)
-    queue_metadata(cli, jobs)
-    assert update_queue(cli, jobs, "--set-string", "a=1").code == 0
-    assert cli.call("queue", "metadata", "set", jobs, "--metadata", "b=1", "--allow-race").code == 0
 
 
 def test_an_update_of_a_queue_is_shown_before_it_is_made(cli: CliWorld) -> None:
@@ -226,10 +203,6 @@ def test_an_update_of_a_queue_is_shown_before_it_is_made(cli: CliWorld) -> None:
 def test_metadata_of_a_queue_that_become_too_large_are_not_sent(cli: CliWorld) -> None:
     jobs = queue_world.queue(cli)
     assert update_queue(cli, jobs, "--set-string", f"a={'x' * 8192}").code == 65
-
-
-def test_a_missing_queue_is_44(cli: CliWorld) -> None:
-    assert update_queue(cli, "nosuch", "--set-string", "a=1").code == 44
 
 
 def test_a_command_cannot_make_the_entry_of_azguard(cli: CliWorld, blob: str) -> None:
