@@ -92,6 +92,8 @@ class ListingTally:
     failed: list[AzguardError] = field(default_factory=list)
     #: How many are held since an unknown time, so that they were left out of a list of stale ones.
     undated: int = 0
+    #: How many blobs were looked at.
+    looked: int = 0
     #: How many containers were asked.
     containers: int = 0
     #: Whether there are shares: the service does not list the leases on the files in them.
@@ -121,10 +123,18 @@ class _End:
 class HoldingsList:
     """One listing of all that is held."""
 
-    def __init__(self, selection: Selection, deadline: Deadline, report: Callable[[AzguardError], None]) -> None:
+    def __init__(
+        self,
+        selection: Selection,
+        deadline: Deadline,
+        report: Callable[[AzguardError], None],
+        progress: Callable[[int], object] = lambda looked: None,
+    ) -> None:
         self._selection = selection
         self._deadline = deadline
         self._report = report
+        #: Is told how many blobs were looked at, by any thread.
+        self._progress = progress
         self._gone = threading.Event()
         #: The service's time before what is listed now, by which stale ones are chosen; None if it is not known.
         self._began_at: datetime | None = None
@@ -179,8 +189,17 @@ class HoldingsList:
             AzguardError: it cannot be listed.
         """
         self._note_time(container.account, Kind.BLOB)
-        for state in list_states(container, self._deadline, self._selection.prefix or None):
+        for state in self._list_blobs(container, self._deadline, self._selection.prefix):
             yield from self._choose_blob(container.account, state)
+
+    def _list_blobs(self, container: Target, deadline: Deadline, prefix: str) -> Iterator[LeaseState]:
+        """Yield the leases on blobs until nobody wants more, such as after Ctrl-C."""
+        for state in list_states(container, deadline, prefix or None):
+            if self._gone.is_set():
+                return
+            self.tally.looked += 1
+            self._progress(self.tally.looked)
+            yield state
 
     def _begin(self, pool: ThreadPoolExecutor, account: Account, container: LeaseState) -> "Queue[Holding | _End]":
         self.tally.containers += 1
@@ -206,8 +225,8 @@ class HoldingsList:
         name = container.address.partition(":")[2]
         target = Target(account, Address(Kind.CONTAINER, (name,)))
         try:
-            begins = self._selection.prefix.partition("/")[2] or None
-            for state in list_states(target, self._deadline.fresh(), begins):
+            begins = self._selection.prefix.partition("/")[2]
+            for state in self._list_blobs(target, self._deadline.fresh(), begins):
                 for each in self._choose_blob(account, state):
                     if not self._put(found, each):
                         return

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +13,7 @@ from azguard.cli.context import Environment
 from azguard.cli.options.types import DURATION
 from azguard.cli.output import terminal
 from azguard.cli.output.json_form import pick_from_line, to_json_form
+from azguard.cli.output.results import CHUNK
 from azguard.cli.parsing.rows import flag, option
 from azguard.cli.rules.engine import Rule, excludes
 from azguard.errors import AzguardError
@@ -50,8 +51,13 @@ class HoldingsView:
         Raises:
             Partial: a container could not be listed.
         """
-        listing = self._build_list(self._report)
-        self.env.out.show_each(islice(self._list(listing), self.limit))
+        is_table = self.env.out.format == "table"
+        with self.env.out.progress_bar("look for leases", unit="blobs") as progress:
+            listing = self._build_list(self._report, progress.at)
+            found = islice(self._list(listing), self.limit)
+            # Nothing else is printed until there are so many rows of a table.
+            first = list(islice(found, CHUNK)) if is_table else []
+        self.env.out.show_each(chain(first, found))
         self._tell_of_files(listing)
         if listing.tally.undated:
             count = terminal.count(listing.tally.undated, "more lease")
@@ -91,10 +97,12 @@ class HoldingsView:
     def _address(self) -> str:
         return "container:" if self.container is None else str(self.container.address)
 
-    def _build_list(self, report: Callable[[AzguardError], None]) -> "HoldingsList":
+    def _build_list(
+        self, report: Callable[[AzguardError], None], progress: Callable[[int], object] = lambda looked: None
+    ) -> "HoldingsList":
         from azguard.leases.holdings import HoldingsList
 
-        return HoldingsList(self.selection, self.env.deadline, report)
+        return HoldingsList(self.selection, self.env.deadline, report, progress)
 
     def _list(self, listing: "HoldingsList") -> "Iterator[Holding]":
         if self.container is not None:

@@ -15,7 +15,7 @@ from azguard.errors import OutputFailed
 from azguard.wire import listeners
 
 # So many results are kept at once, and so many say how wide the columns of a table are.
-_CHUNK = 1000
+CHUNK = 1000
 # Of the second line of a message.
 _INDENT = 2
 
@@ -136,12 +136,12 @@ class Output:
             json_form.write_json_array(to_json_form(result) for result in results)
 
     def _show_chunks(self, results: Iterator[object]) -> None:
-        first = list(islice(results, _CHUNK))
-        if len(first) < _CHUNK or not self._streams():
+        first = list(islice(results, CHUNK))
+        if len(first) < CHUNK or not self._streams():
             self.show([*first, *results])
             return
         with _refuse_too_deep():
-            chunks = self._pick_chunks(chain([first], iter(lambda: list(islice(results, _CHUNK)), [])))
+            chunks = self._pick_chunks(chain([first], iter(lambda: list(islice(results, CHUNK)), [])))
             if self.format == "table":
                 from azguard.cli.output import rendering
 
@@ -268,14 +268,14 @@ class Output:
             self.warn(text)
 
     def progress_bar(
-        self, title: str, total: int | None = None, *, is_beside_content: bool = False
+        self, title: str, total: int | None = None, *, unit: str | None = None, is_beside_content: bool = False
     ) -> terminal.Progress:
-        """Return a progress bar, which draws only on a terminal.
+        """Return a progress bar, which draws only on a terminal; without a unit it counts bytes.
 
         ``is_beside_content`` says that stdout gets content meanwhile: on a terminal the two would mix.
         """
         mixes = is_beside_content and terminal.is_terminal(sys.stdout)
-        return terminal.Progress(title, total, self.progress and not mixes)
+        return terminal.Progress(title, total, self.progress and not mixes, unit)
 
     def verbose(self, text: str) -> None:
         """Print what is happening, for ``--verbose``."""

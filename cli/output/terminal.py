@@ -199,10 +199,11 @@ class LiveLine:
 
 
 class Progress:
-    """Counts bytes; draws one line on stderr once the work takes longer than a moment."""
+    """Counts bytes, or what has a unit; draws one line on stderr once the work takes longer than a moment."""
 
-    def __init__(self, title: str, total: int | None, enabled: bool) -> None:
+    def __init__(self, title: str, total: int | None, enabled: bool, unit: str | None = None) -> None:
         self._title, self._total, self._enabled = printable(title), total, enabled
+        self._unit = unit
         self._began = time.monotonic()
         self._next = self._began + QUIET_SECONDS
         self._line = LiveLine()
@@ -216,7 +217,7 @@ class Progress:
         self._line.close()
 
     def at(self, done: int, total: int | None = None) -> None:
-        """Say how many bytes are done, of how many."""
+        """Say how many are done, of how many."""
         whole = total or self._total
         if not self._enabled or time.monotonic() < self._next or (whole is not None and whole < _MEBIBYTE):
             return
@@ -227,7 +228,10 @@ class Progress:
         self._line.draw(f"{title}{numbers}")
 
     def _count(self, done: int, whole: int | None) -> str:
-        rate = f"{_size(done / max(0.001, time.monotonic() - self._began))} MiB/s"
+        per_second = done / max(0.001, time.monotonic() - self._began)
+        if self._unit is not None:
+            return f"  {done:,} {self._unit}  {per_second:,.0f}/s"
+        rate = f"{_size(per_second)} MiB/s"
         if not whole:
             return f"  {_size(done)} MiB  {rate}"
         share = min(done, whole) / whole

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import count, islice
 from typing import Any
 
 import pytest
@@ -88,6 +88,19 @@ def test_a_reader_that_stops_early_leaves_no_thread_waiting() -> None:
     found: Any = HoldingsList(Selection(), Deadline(1.0), lambda error: None).of_account(account)
     assert next(found).address == "blob:a/00000"
     found.close()
+
+
+def test_a_reader_that_stops_waits_for_no_listing_that_finds_nothing() -> None:
+    looked: list[int] = []
+
+    def free_for_ever() -> Iterator[Any]:
+        yield from (item(f"{number:09}") for number in count())
+
+    account = ListedAccount({"a": [item("x", "leased")], "b": free_for_ever()}).account
+    found: Any = HoldingsList(Selection(), Deadline(1.0), lambda error: None, looked.append).of_account(account)
+    assert next(found).address == "blob:a/x"
+    found.close()
+    assert looked == sorted(looked)
 
 
 def test_the_lease_of_a_container_is_listed_before_its_blobs() -> None:
