@@ -24,6 +24,7 @@ from azguard.requests.results import Written
 from azguard.resources import existence, lifecycles
 from azguard.resources.tree_store import ListedItem, TreeGet, TreePut, TreeStore
 from azguard.wire.call import call
+from azguard.wire.client import Limits
 from azguard.wire.operations.blobs import BLOB_DELETE, BLOB_GET, BLOB_PUT_BLOCK_BLOB
 
 # What all blobs together have in memory that are read at the same time: the first range of one, and AT_ONCE others.
@@ -122,9 +123,7 @@ def _read_small_to_file(get: TreeGet) -> tuple[BlobGot, str | None] | None:
     return replace(got, file=str(get.file), inode=inode), lineage
 
 
-def _read(
-    target: Target, headers: Mapping[str, str], timeouts: Mapping[str, Any]
-) -> tuple[bytes, BlobGot, str | None] | None:
+def _read(target: Target, headers: Mapping[str, str], timeouts: Limits) -> tuple[bytes, BlobGot, str | None] | None:
     """Read a blob and its lineage from one answer; None if it is empty, larger than one request reads, or odd.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/get-blob

@@ -4,12 +4,12 @@ The service evaluates no conditions on a read. Each answer tells the ETag of the
 that writes over SMB gives the file another ETag too; when, is up to the service.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from azguard import columns
 from azguard.accounts.account import Target
@@ -27,6 +27,7 @@ from azguard.requests.results import Shown
 from azguard.requests.service_errors import build_wrong_range
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
+from azguard.wire.client import Limits
 from azguard.wire.operations.shares import FILE_GET
 
 
@@ -136,7 +137,7 @@ class FileDownload:
         """Return a range, of one version if that is named, and the properties that came with it."""
         asked = f"bytes={offset}-{offset + most - 1}"
 
-        def ask(timeouts: Mapping[str, Any]) -> Answer:
+        def ask(timeouts: Limits) -> Answer:
             found = call(FILE_GET, self._target, timeouts, headers=self._headers, range=asked)
             self._check(found, offset, most, etag)
             return found

@@ -34,6 +34,7 @@ from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.wire import throttling
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
+from azguard.wire.client import Limits
 
 Facts = Mapping[str, Any]
 #: The outcome of a release that was refused where nothing is leased: a copy of it may have been first.
@@ -337,7 +338,7 @@ def give_back(
         patience.pause(pause)
 
 
-def acquire_once(target: Target, lease_id: str, seconds: int, timeouts: Mapping[str, Any]) -> datetime | None:
+def acquire_once(target: Target, lease_id: str, seconds: int, timeouts: Limits) -> datetime | None:
     """Ask for a lease in one transmission and return the service's clock then. What goes wrong passes through.
 
     What is leased for ever only is leased so.
@@ -349,7 +350,7 @@ def acquire_once(target: Target, lease_id: str, seconds: int, timeouts: Mapping[
     return answers.date
 
 
-def renew_once(target: Target, lease_id: str, timeouts: Mapping[str, Any]) -> None:
+def renew_once(target: Target, lease_id: str, timeouts: Limits) -> None:
     """Renew a lease in one transmission; one without a term is looked at. What goes wrong passes through."""
     kind, headers = kind_of(target), Conditions(lease_id=lease_id).request_headers
     with trace.note_lease(Action.RENEW, target, lease_id):
@@ -367,7 +368,7 @@ def _name_terms(lease_id: str, term: int) -> Mapping[str, Any]:
 
 
 def transmit(
-    target: Target, action: Action, timeouts: Mapping[str, Any], headers: Mapping[str, str] | None = None, **given: Any
+    target: Target, action: Action, timeouts: Limits, headers: Mapping[str, str] | None = None, **given: Any
 ) -> Answer:
     """Send an operation on a lease once. What goes wrong passes through."""
     return call(operation_of(target, action), target, timeouts, headers=headers, **given)

@@ -31,6 +31,7 @@ from azguard.requests import commits, trace
 from azguard.requests.calls import ServiceClock, describe, send_once
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import is_lease_problem, status, translate
+from azguard.wire.client import Limits
 
 if TYPE_CHECKING:
     from azguard.leases.owner_records import ProcessLease
@@ -192,7 +193,7 @@ class Renewer(Confirmer):
         return self._now() + _RETRY_SECONDS
 
     def _renew(self) -> None:
-        timeouts = {"connection_timeout": _CONNECT_SECONDS, "read_timeout": _ANSWER_SECONDS}
+        timeouts = Limits(_CONNECT_SECONDS, _ANSWER_SECONDS)
         actions.renew_once(self._held.target, self._held.lease_id, timeouts)
 
 

@@ -7,7 +7,6 @@ A lock can be a share or a file as well: that has to be there, and has neither s
 import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from azguard import times
 from azguard.accounts.account import Target
@@ -21,6 +20,7 @@ from azguard.leases.owner_records import Moved, ProcessLeases, Version
 from azguard.leases.owners import FENCE, SEQUENCE, SHARED, SLOTS, HeldSequence, Owner
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op
+from azguard.wire.client import Limits
 
 # How long one request may go unanswered: several fit into the shortest term.
 ANSWER_SECONDS = 3.0
@@ -114,10 +114,10 @@ class RequestTime:
     def start_silence(self) -> Deadline:
         return replace(self.deadline, seconds=self._patience, answer_seconds=ANSWER_SECONDS)
 
-    def timeouts(self) -> Mapping[str, Any]:
+    def timeouts(self) -> Limits:
         """Return the timeouts for one request that is made now, in seconds."""
         left = max(LEAST_SECONDS, self.left)
-        return {"connection_timeout": min(_CONNECT_SECONDS, left), "read_timeout": min(ANSWER_SECONDS, left)}
+        return Limits(min(_CONNECT_SECONDS, left), min(ANSWER_SECONDS, left))
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ from azguard.requests.service_errors import service_code, status
 from azguard.resources import copies
 from azguard.times import iso
 from azguard.wire.call import call
+from azguard.wire.client import Limits
 from azguard.wire.operations.blobs import BLOB_APPEND_BLOCK, BLOB_COPY, BLOB_GET_PROPERTIES, BLOB_PUT_APPEND_BLOB
 
 RELEASED = "released"
@@ -343,9 +344,9 @@ class _LogBlob:
         return sent
 
     @property
-    def _timeouts(self) -> Mapping[str, Any]:
+    def _timeouts(self) -> Limits:
         left = max(_LEAST_SECONDS, self.within.remaining)
-        return {"connection_timeout": left, "read_timeout": left}
+        return Limits(left, left)
 
     def _append(self, text: bytes) -> CallResult[Any]:
         return send_once(lambda: call(BLOB_APPEND_BLOCK, self.target, self._timeouts, body=text))

@@ -39,6 +39,7 @@ from azguard.requests.calls import describe, send_once
 from azguard.requests.service_errors import is_lease_problem, status
 from azguard.times import iso
 from azguard.wire.call import call
+from azguard.wire.client import Limits
 from azguard.wire.operations.blobs import BLOB_DELETE
 
 # The look at the writer comes before the first renewal is due.
@@ -196,7 +197,7 @@ def _is_inside(reader: Reader, time: RequestTime) -> bool:
 
 def delete(blob: Target) -> None:
     """Delete the blob of a reader that has released its lease. Its name is never used again. Raise nothing."""
-    send_once(lambda: call(BLOB_DELETE, blob, {"connection_timeout": 2, "read_timeout": 3}))
+    send_once(lambda: call(BLOB_DELETE, blob, Limits(2, 3)))
 
 
 def _delete_dead(blob: Target, etag: str, time: RequestTime) -> bool:

@@ -10,7 +10,7 @@ the text of a refusal. The Date of an answer can be that of a gateway.
 """
 
 import uuid
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator
 from datetime import datetime, timedelta
 from enum import Enum
 from functools import partial
@@ -26,7 +26,7 @@ from azguard.requests.service_codes import BUSY, Answers
 from azguard.requests.service_errors import NOT_IMPLEMENTED, service_code, status, translate
 from azguard.wire import throttling
 from azguard.wire.call import call as send
-from azguard.wire.client import CONNECT_SECONDS, Limits, default_limits
+from azguard.wire.client import CONNECT_SECONDS, Limits
 from azguard.wire.failures import NoAnswer, NotConnected, Unreadable
 from azguard.wire.items import Page, parse_page
 from azguard.wire.operations.blobs import BLOB_GET_BLOCK_LIST
@@ -103,13 +103,13 @@ def outcome_of(error: BaseException) -> CallOutcome:
     return CallOutcome.NOT_SENT if was_never_sent else CallOutcome.IN_DOUBT
 
 
-def write_timeouts(deadline: Deadline, at_least: float | None = None) -> Mapping[str, Any]:
+def write_timeouts(deadline: Deadline, at_least: float | None = None) -> Limits:
     """Return the timeouts of one write, in seconds; ``at_least`` is how long its answer is waited for."""
     patient = _ANSWER_TO_SETTLE * deadline.settle_seconds if at_least is None else at_least
-    return {
-        "connection_timeout": min(CONNECT_SECONDS, max(0.5, deadline.remaining)),
-        "read_timeout": min(deadline.answer_seconds, max(patient, deadline.remaining)),
-    }
+    return Limits(
+        min(CONNECT_SECONDS, max(0.5, deadline.remaining)),
+        min(deadline.answer_seconds, max(patient, deadline.remaining)),
+    )
 
 
 def hold_back(target: Target, deadline: Deadline) -> None:
@@ -119,7 +119,7 @@ def hold_back(target: Target, deadline: Deadline) -> None:
         deadline.pause(seconds)
 
 
-def read(call: Callable[[Mapping[str, Any]], T], target: Target, deadline: Deadline) -> T:
+def read(call: Callable[[Limits], T], target: Target, deadline: Deadline) -> T:
     """Make a read, again on transient failures, until it answers, or the deadline passes before it may be asked again.
 
     ``call`` takes the timeouts.
@@ -131,14 +131,11 @@ def read(call: Callable[[Mapping[str, Any]], T], target: Target, deadline: Deadl
     hold_back(target, deadline)
     while True:
         left = max(0.5, deadline.remaining)
-        timeouts = {
-            "connection_timeout": min(CONNECT_SECONDS, left),
-            "read_timeout": min(deadline.answer_seconds, left),
-        }
+        limits = Limits(
+            min(CONNECT_SECONDS, left), min(deadline.answer_seconds, left), is_strict=deadline.ends is not None
+        )
         try:
-            limits = Limits(timeouts["connection_timeout"], timeouts["read_timeout"], deadline.ends is not None)
-            with default_limits(limits):
-                return call(timeouts)
+            return call(limits)
         except Exception as error:  # whatever a read raises, asking again is safe
             wait = max(pause, throttling.find_pause_seconds(target.endpoint))
             if not _is_transient(error) or deadline.remaining <= wait:
@@ -148,7 +145,7 @@ def read(call: Callable[[Mapping[str, Any]], T], target: Target, deadline: Deadl
 
 
 def follow(
-    ask: Callable[[M | None, Mapping[str, Any]], tuple[T, M | None]], target: Target, deadline: Deadline
+    ask: Callable[[M | None, Limits], tuple[T, M | None]], target: Target, deadline: Deadline
 ) -> Iterator[tuple[T, bool]]:
     """Yield the pages of a listing, and whether another one follows; a page that failed is asked for again.
 
@@ -179,7 +176,7 @@ def walk_pages(
 ) -> Iterator[Page]:
     """Yield the pages of a listing in XML, in constant memory, as ``follow`` does; see ``items.parse_page``."""
 
-    def ask(marker: str | None, timeouts: Mapping[str, Any]) -> tuple[Page, str | None]:
+    def ask(marker: str | None, timeouts: Limits) -> tuple[Page, str | None]:
         page = parse_page(send(operation, target, timeouts, **asked, marker=marker), wrapper, *tags)
         return page, page.marker
 

@@ -10,6 +10,7 @@ from azguard.requests.calls import follow
 from azguard.requests.deadline import Deadline
 from azguard.wire import xml
 from azguard.wire.call import call
+from azguard.wire.client import Limits
 from azguard.wire.failures import Unreadable
 from azguard.wire.rows import Operation
 
@@ -39,7 +40,7 @@ def walk_ranges(
 ) -> Iterator[DataRange]:
     """Yield the ranges that hold data, and those that were cleared, in order."""
 
-    def ask(marker: str | None, timeouts: Mapping[str, Any]) -> tuple[list[DataRange], str | None]:
+    def ask(marker: str | None, timeouts: Limits) -> tuple[list[DataRange], str | None]:
         answer = call(operation, target, timeouts, headers=headers, marker=marker, **asked)
         root = xml.parse(answer, "list of ranges")
         try:

@@ -24,6 +24,7 @@ from azguard.tables import edm
 from azguard.tables.edm import ANNOTATION, KEYS, PARTITION_KEY, ROW_KEY, TIMESTAMP, Entity
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
+from azguard.wire.client import Limits
 from azguard.wire.failures import Broken, BrokenAnswer, Response, Unreadable
 from azguard.wire.operations.tables import (
     TABLE_ENTITY_DELETE,
@@ -80,7 +81,7 @@ def get(
     Source: https://learn.microsoft.com/rest/api/storageservices/query-entities
     """
 
-    def once(timeouts: Mapping[str, Any]) -> Stored:
+    def once(timeouts: Limits) -> Stored:
         answer = call(TABLE_ENTITY_GET, target, timeouts, select=select, hear=hear)
         return _parse(answer, Stored.of)
 
@@ -102,7 +103,7 @@ def walk_pages(
 ) -> Iterator[tuple[list[Stored], bool]]:
     """Yield what a query finds as ``read_pages`` does, and whether another page follows."""
 
-    def ask(after: tuple[str | None, str | None] | None, timeouts: Mapping[str, Any]) -> tuple[list[Stored], Any]:
+    def ask(after: tuple[str | None, str | None] | None, timeouts: Limits) -> tuple[list[Stored], Any]:
         partition, row = after or (None, None)
         asked: dict[str, Any] = {"filter": query, "select": select, "top": page}
         answer = call(TABLE_ENTITY_QUERY, target, timeouts, **asked, next_partition=partition, next_row=row)
@@ -130,7 +131,7 @@ def _parse(answer: Answer, parse: Callable[[Any], T]) -> T:
         raise Unreadable("the answer is no entity") from error
 
 
-def insert(target: Target, entity: Entity, timeouts: Mapping[str, Any]) -> str:
+def insert(target: Target, entity: Entity, timeouts: Limits) -> str:
     """Insert an entity, which must not be there, and return its ETag.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/insert-entity
@@ -138,7 +139,7 @@ def insert(target: Target, entity: Entity, timeouts: Mapping[str, Any]) -> str:
     return _etag(call(TABLE_ENTITY_INSERT, target, timeouts, body=edm.to_body(entity)))
 
 
-def write(target: Target, entity: Entity, etag: str, *, merge: bool, timeouts: Mapping[str, Any]) -> str:
+def write(target: Target, entity: Entity, etag: str, *, merge: bool, timeouts: Limits) -> str:
     """Replace a version of an entity, or merge properties into it, and return the new ETag.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/update-entity2 and /merge-entity
@@ -147,7 +148,7 @@ def write(target: Target, entity: Entity, etag: str, *, merge: bool, timeouts: M
     return _etag(call(operation, locate(target, entity), timeouts, body=edm.to_body(entity), if_match=etag))
 
 
-def upsert(target: Target, entity: Entity, *, merge: bool, timeouts: Mapping[str, Any]) -> str:
+def upsert(target: Target, entity: Entity, *, merge: bool, timeouts: Limits) -> str:
     """Write an entity over any version, or where there is none, and return its ETag.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/insert-or-replace-entity and /insert-or-merge-entity
@@ -156,7 +157,7 @@ def upsert(target: Target, entity: Entity, *, merge: bool, timeouts: Mapping[str
     return _etag(call(operation, locate(target, entity), timeouts, body=edm.to_body(entity)))
 
 
-def delete(target: Target, etag: str, timeouts: Mapping[str, Any]) -> None:
+def delete(target: Target, etag: str, timeouts: Limits) -> None:
     """Delete a version of an entity; that there is none is an error.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-entity1

@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from azguard import columns
 from azguard.accounts.account import Account, Target
@@ -22,6 +22,7 @@ from azguard.resources import existence, lifecycles
 from azguard.resources.existence import Contents, count_first
 from azguard.tables import entities
 from azguard.wire.call import call
+from azguard.wire.client import Limits
 from azguard.wire.failures import Unreadable
 from azguard.wire.operations.tables import TABLE_CREATE, TABLE_QUERY_TABLES
 
@@ -96,7 +97,7 @@ def list_tables(account: Account, deadline: Deadline, prefix: str | None, limit:
     between = f"TableName ge '{prefix}' and TableName lt '{prefix}{_BEHIND_LETTERS}'" if prefix else None
     top = limit and min(limit, _PAGE)
 
-    def ask(marker: str | None, timeouts: Mapping[str, Any]) -> tuple[list[str], str | None]:
+    def ask(marker: str | None, timeouts: Limits) -> tuple[list[str], str | None]:
         answer = call(TABLE_QUERY_TABLES, everything, timeouts, filter=between, top=top, next_table=marker)
         try:
             found = [str(each["TableName"]) for each in json.loads(answer.content)["value"]]

@@ -7,7 +7,7 @@ was deleted meanwhile. Where entities get deleted, keep an empty one instead.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum, StrEnum
@@ -26,6 +26,7 @@ from azguard.resources.existence import judge_version, leave_alone, look_before
 from azguard.tables import edm, entities
 from azguard.tables.edm import ANNOTATION, Entity
 from azguard.tables.entities import Stored
+from azguard.wire.client import Limits
 from azguard.wire.operations.tables import (
     TABLE_ENTITY_DELETE,
     TABLE_ENTITY_INSERT,
@@ -233,7 +234,7 @@ def _list_properties(made: EntityWrite) -> str:
     return ",".join(sorted(name for name in made.entity if not name.endswith(ANNOTATION)))
 
 
-def _send(made: EntityWrite, timeouts: Mapping[str, Any]) -> str | None:
+def _send(made: EntityWrite, timeouts: Limits) -> str | None:
     if made.inserts:
         return entities.insert(made.target, made.sent, timeouts)
     if made.verb is Verb.UPSERT:

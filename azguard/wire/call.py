@@ -11,6 +11,7 @@ from azguard.accounts.account import Auth, Target
 from azguard.address import Address, Kind
 from azguard.wire import client, identity
 from azguard.wire.answers import Answer, build_headers
+from azguard.wire.client import Limits
 from azguard.wire.exchange import REQUEST_ID
 from azguard.wire.failures import Response, SentRequest, ServiceRefusal
 from azguard.wire.rows import Http, Operation
@@ -37,7 +38,7 @@ _READS = ("GET", "HEAD")
 def call(
     operation: Operation,
     target: Target,
-    timeouts: Mapping[str, Any],
+    timeouts: Limits,
     *,
     headers: Mapping[str, str] | None = None,
     body: bytes | None = None,
@@ -97,11 +98,11 @@ def build_url(target: Target, operation: Operation, query: list[tuple[str, str]]
 
 
 def _exchange(
-    target: Target, method: str, url: str, headers: dict[str, str], body: bytes | None, timeouts: Mapping[str, Any]
+    target: Target, method: str, url: str, headers: dict[str, str], body: bytes | None, timeouts: Limits
 ) -> Response:
     """Send a request with what proves the caller's identity; once more if the service asks for another token."""
     account, service = target.account, target.kind.service
-    sender, limits = client.find_client(account), client.choose_limits(timeouts)
+    sender = client.find_client(account)
     sent = {
         **SERVICE_HEADERS[service],
         REQUEST_ID: str(uuid.uuid4()),
@@ -111,11 +112,11 @@ def _exchange(
     if body is not None or method not in _READS:
         sent["Content-Length"] = str(len(body or b""))
     url = identity.prove(account, service, method, url, sent)
-    reply = client.send(sender, method, url, sent, body, limits)
+    reply = client.send(sender, method, url, sent, body, timeouts)
     is_challenged = reply.status_code == HTTPStatus.UNAUTHORIZED and account.auth is Auth.LOGIN
     if is_challenged and identity.answer_challenge(account, reply.headers.get("WWW-Authenticate"), sent):
         sent[REQUEST_ID] = str(uuid.uuid4())
-        reply = client.send(sender, method, url, sent, body, limits)
+        reply = client.send(sender, method, url, sent, body, timeouts)
     return Response(SentRequest(method, url, sent), *reply)
 
 

@@ -8,9 +8,7 @@ credentials. Nor is an answer of the service's one whose ETag a proxy took away 
 by it.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -38,31 +36,17 @@ _WEAK = "W/"
 _BY_A_PROXY = 407
 # A live endpoint accepts a connection within a second; four leave room for one lost packet and the answer.
 CONNECT_SECONDS = 4.0
-_ANSWER_SECONDS = 60.0
 
 
 class Limits(NamedTuple):
     """How long one request may take, in seconds."""
 
     #: Until there is a connection.
-    connect: float
+    connect: float = CONNECT_SECONDS
     #: Until the whole answer is there, connecting included; what is moved adds to it, see ``Exchange``.
-    answer: float
+    answer: float = 60.0
     #: Whether they are the wall clock's, which no answer but content outlives.
     is_strict: bool = False
-
-
-_LIMITS: ContextVar[Limits | None] = ContextVar("limits", default=None)
-
-
-@contextmanager
-def default_limits(limits: Limits) -> Iterator[None]:
-    """Give every request made in this block these limits, unless it has some of its own."""
-    before = _LIMITS.set(limits)
-    try:
-        yield
-    finally:
-        _LIMITS.reset(before)
 
 
 class Client(Protocol):
@@ -155,14 +139,6 @@ def get(url: str, authorization: str | None, seconds: float) -> "Answered":
     except NoAnswer as error:
         raise OSError(str(error)) from error
     return Answered(reply.status_code, reply.headers.get("Content-Type", ""), reply.content)
-
-
-def choose_limits(timeouts: Mapping[str, float]) -> Limits:
-    """Return the limits of a request: its own, else those of the block that it is made in."""
-    given = _LIMITS.get()
-    connect = timeouts.get("connection_timeout", CONNECT_SECONDS if given is None else given.connect)
-    answer = timeouts.get("read_timeout", _ANSWER_SECONDS if given is None else given.answer)
-    return Limits(connect, answer, given is not None and given.is_strict)
 
 
 def _check(method: str, headers: Mapping[str, str], reply: Reply) -> Reply:

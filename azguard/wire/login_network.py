@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from azguard.accounts.logins import Answered
 from azguard.errors import LoginFailed
 from azguard.wire import client, unreachable
-from azguard.wire.client import NetworkClient
+from azguard.wire.client import Limits, NetworkClient
 from azguard.wire.connections import Reply
 from azguard.wire.exchange import REQUEST_ID
 from azguard.wire.failures import Broken, BrokenAnswer, NoAnswer, NotConnected
@@ -86,7 +86,9 @@ def _send(sender: NetworkClient, request: Any, timeouts: Mapping[str, Any]) -> R
     if body or request.method not in _READS:
         headers["Content-Length"] = str(len(body or b""))
     try:
-        return sender.send(request.method, request.url, headers, body, client.choose_limits(timeouts))
+        given = {"connect": timeouts.get("connection_timeout"), "answer": timeouts.get("read_timeout")}
+        limits = Limits(**{name: seconds for name, seconds in given.items() if seconds is not None})
+        return sender.send(request.method, request.url, headers, body, limits)
     except NotConnected as error:
         raise ServiceRequestError(str(error), error=error) from error
     except NoAnswer as error:

@@ -4,13 +4,14 @@ Source: https://learn.microsoft.com/rest/api/storageservices/performing-entity-g
 """
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from email.parser import BytesParser
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from azguard.accounts.account import Target
 from azguard.wire.answers import Answer, build_headers
 from azguard.wire.call import SERVICE_HEADERS, build_url, call
+from azguard.wire.client import Limits
 from azguard.wire.connections import Headers
 from azguard.wire.failures import Response, SentRequest, ServiceRefusal, Unreadable
 from azguard.wire.operations.tables import TABLE_BATCH
@@ -29,7 +30,7 @@ class TransactionPart(NamedTuple):
     if_match: str | None = None
 
 
-def send(table: Target, parts: Sequence[TransactionPart], timeouts: Mapping[str, Any]) -> list[Answer]:
+def send(table: Target, parts: Sequence[TransactionPart], timeouts: Limits) -> list[Answer]:
     """Send the operations once, and return an answer to each.
 
     Raises:

@@ -18,6 +18,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op
 from azguard.resources import lifecycles
 from azguard.tables import entities, updates
+from azguard.wire.client import Limits
 from azguard.wire.failures import ServiceRefusal
 from tests.explorer import wire
 from tests.explorer.blob_service import BlobService
@@ -33,7 +34,7 @@ from tests.support.cli_world import CliWorld
 _ONE, _TWO = "0ea5e000-0000-4000-8000-000000000001", "0ea5e000-0000-4000-8000-000000000002"
 _PUT = {"x-ms-blob-type": "BlockBlob"}
 _APPEND = {"x-ms-blob-type": "AppendBlob"}
-_TIMEOUTS = {"connection_timeout": 5, "read_timeout": 10}
+_TIMEOUTS = Limits(5, 10)
 _TOLD = ("x-ms-lease-state", "x-ms-lease-status", "x-ms-lease-duration", "x-ms-blob-type", "x-ms-blob-append-offset")
 
 

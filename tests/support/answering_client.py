@@ -62,4 +62,4 @@ def ask(
     """
     http = Http(method, tuple((query or {}).items()), ok=frozenset(range(200, 400)))
     operation = Operation(Write.FREE, f"{address.kind.noun}.test", "", http=http)
-    return call(operation, Target(account, address), {}, headers=headers, body=body)
+    return call(operation, Target(account, address), Limits(), headers=headers, body=body)

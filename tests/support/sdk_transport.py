@@ -1,7 +1,6 @@
 """What the SDK sends with in tests: the wire's own client, in the form that it knows."""
 
 import io
-import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,10 +8,8 @@ from azguard.accounts.account import SINGLE_BYTES, Account
 from azguard.wire import client
 from azguard.wire.client import Limits
 from azguard.wire.connections import Reply
-from azguard.wire.exchange import REQUEST_ID
 from azguard.wire.failures import Broken, BrokenAnswer, NoAnswer, NotConnected
 
-_SIGNED_BY_KEY = "SharedKey"
 _READS = ("GET", "HEAD")
 Send = Callable[[str, str, Mapping[str, str], bytes | None, Limits], Reply]
 
@@ -34,17 +31,8 @@ def _make_transport(send: Send) -> Any:
     # The SDK's warnings are about its insides; without a handler they would go to stderr.
     logging.getLogger("azure").addHandler(logging.NullHandler())
 
-    class Transport(RequestsTransport):  # type: ignore[misc]  # to mypy the SDK's lazy exports are Any
-        def send(self, request: Any, **kwargs: Any) -> Any:
-            # The SDK gives a key a new id to sign each time; what it sends again for a challenge has its first one.
-            if not request.headers.get("Authorization", "").startswith(_SIGNED_BY_KEY):
-                request.headers[REQUEST_ID] = str(uuid.uuid4())
-            limits = client.choose_limits(kwargs)
-            kwargs = {**kwargs, "connection_timeout": limits.connect, "read_timeout": limits.answer}
-            return super().send(request, **kwargs)
-
     # Answers are in memory already; the SDK would cut them into pieces of 4 KiB and join them again.
-    return Transport(session=_Session(send), session_owner=False, connection_data_block_size=SINGLE_BYTES)
+    return RequestsTransport(session=_Session(send), session_owner=False, connection_data_block_size=SINGLE_BYTES)
 
 
 class _Session:
@@ -65,10 +53,8 @@ class _Session:
         headers = dict(given.get("headers") or {})
         if body or method not in _READS:
             headers["Content-Length"] = str(len(body or b""))
-        connect, answer = given["timeout"]
-        limits = client.choose_limits({"connection_timeout": connect, "read_timeout": answer})
         try:
-            reply = self._send(method, url, headers, body, limits)
+            reply = self._send(method, url, headers, body, Limits(*given["timeout"]))
         except NotConnected as error:
             raise ServiceRequestError(str(error), error=error) from error
         except NoAnswer as error:

@@ -3,7 +3,7 @@
 import socket
 import struct
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -16,6 +16,7 @@ from azguard.errors import Unavailable
 from azguard.requests.calls import CallOutcome, read, send_once, write_timeouts
 from azguard.requests.deadline import ANSWER_SECONDS, Deadline
 from azguard.wire.call import call
+from azguard.wire.client import Limits
 from azguard.wire.failures import Refusal
 from azguard.wire.operations.blobs import BLOB_GET_TAGS, BLOB_PUT_BLOCK_BLOB
 from tests.support.cases import cases
@@ -23,6 +24,7 @@ from tests.support.fake_resource import Clock
 from tests.unit.requests.test_calls import SAY_NO
 
 HOST = "127.0.0.1"
+_TIMEOUTS = Limits(2, 2)
 Answer = Callable[[socket.socket], None]
 
 
@@ -33,13 +35,12 @@ def target(port: int, scheme: str = "http", host: str = HOST) -> Target:
     )
 
 
-def put(where: Target, timeouts: Any = None) -> Any:
-    given = timeouts or {"connection_timeout": 2, "read_timeout": 2}
-    return call(BLOB_PUT_BLOCK_BLOB, where, given, body=b"content")
+def put(where: Target, timeouts: Limits = _TIMEOUTS) -> Any:
+    return call(BLOB_PUT_BLOCK_BLOB, where, timeouts, body=b"content")
 
 
-def fate_at(where: Target, **timeouts: float) -> CallOutcome:
-    return send_once(lambda: put(where, timeouts or None)).outcome
+def fate_at(where: Target, timeouts: Limits = _TIMEOUTS) -> CallOutcome:
+    return send_once(lambda: put(where, timeouts)).outcome
 
 
 @contextmanager
@@ -127,7 +128,7 @@ def test_a_name_that_is_looked_up_for_too_long_is_not_sent(monkeypatch: pytest.M
         raise socket.gaierror
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
-    told.append(fate_at(target(80, host="slow.invalid"), connection_timeout=0.3, read_timeout=5).name)
+    told.append(fate_at(target(80, host="slow.invalid"), Limits(0.3, 5)).name)
     over.set()
     assert told == ["slow.invalid is looked up", "NOT_SENT"]
 
@@ -143,7 +144,7 @@ def test_a_connection_that_is_not_made_in_time_is_not_sent() -> None:
             each.setblocking(False)
             each.connect_ex(address)
         try:
-            fate = fate_at(target(address[1]), connection_timeout=0.5, read_timeout=5)
+            fate = fate_at(target(address[1]), Limits(0.5, 5))
         finally:
             for each in knocking:
                 each.close()
@@ -172,7 +173,7 @@ def test_a_connection_that_breaks_leaves_the_write_in_doubt(answer: Answer) -> N
 
 def test_an_answer_that_does_not_come_in_time_leaves_the_write_in_doubt() -> None:
     with serving(never_answers) as port:
-        assert fate_at(target(port), connection_timeout=2, read_timeout=0.3) is CallOutcome.IN_DOUBT
+        assert fate_at(target(port), Limits(2, 0.3)) is CallOutcome.IN_DOUBT
 
 
 def test_a_write_for_which_tls_never_came_to_be_was_not_sent() -> None:
@@ -250,15 +251,15 @@ def test_a_write_is_given_time_to_answer_even_at_the_deadline() -> None:
     clock.sleep(30)
     late = write_timeouts(deadline)
     assert (early, late) == (
-        {"connection_timeout": 4.0, "read_timeout": ANSWER_SECONDS},
-        {"connection_timeout": 0.5, "read_timeout": 10.0},
+        Limits(4.0, ANSWER_SECONDS),
+        Limits(0.5, 10.0),
     )
 
 
 def test_a_read_is_made_again_until_it_answers() -> None:
     failures = [Refusal(503, "ServerBusy"), Refusal(429, "TooMany"), OSError("reset")]
 
-    def call(timeouts: Mapping[str, Any]) -> str:
+    def call(timeouts: Limits) -> str:
         if failures:
             raise failures.pop()
         return "answer"
@@ -269,7 +270,7 @@ def test_a_read_is_made_again_until_it_answers() -> None:
 def test_a_read_ends_with_the_deadline() -> None:
     clock = Clock()
 
-    def call(timeouts: Mapping[str, Any]) -> str:
+    def call(timeouts: Limits) -> str:
         raise Refusal(503, "ServerBusy")
 
     with pytest.raises(Unavailable):
@@ -282,13 +283,13 @@ def test_a_read_that_is_given_no_time_ends_with_the_deadline_all_the_same() -> N
         where = target(port)
         with pytest.raises(Unavailable):
             # Without a timeout of its own the request would wait for 300 s, and this test would be ended.
-            read(lambda _: call(BLOB_GET_TAGS, where, {}), where, Deadline(0.5))
+            read(lambda _: call(BLOB_GET_TAGS, where, Limits()), where, Deadline(0.5))
 
 
 def test_a_read_that_is_refused_is_not_made_again() -> None:
     made = []
 
-    def call(timeouts: Mapping[str, Any]) -> str:
+    def call(timeouts: Limits) -> str:
         made.append(timeouts)
         raise Refusal(404, "BlobNotFound")
 
@@ -302,7 +303,7 @@ def test_a_credential_that_cannot_be_had_is_not_asked_for_again() -> None:
 
     made = []
 
-    def call(timeouts: Mapping[str, Any]) -> str:
+    def call(timeouts: Limits) -> str:
         made.append(timeouts)
         raise LoginFailed("no login")
 

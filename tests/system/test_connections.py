@@ -170,7 +170,7 @@ def test_a_connection_that_was_closed_meanwhile_is_not_taken(monkeypatch: pytest
 
 def get(target: Target) -> object:
     try:
-        answer = call(BLOB_GET, target, {"read_timeout": 5}, range="bytes=0-9")
+        answer = call(BLOB_GET, target, Limits(answer=5), range="bytes=0-9")
     except ServiceRefusal as error:
         return error.status_code, str(error), error.response.headers["x-ms-error-code"]
     return answer.status, answer.content

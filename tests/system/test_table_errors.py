@@ -16,6 +16,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import translate
 from azguard.resources import access_policies
 from azguard.tables import entities, tables
+from azguard.wire.client import Limits
 from tests.support.places import DATA
 
 RECORDINGS = DATA / "recordings"
@@ -119,7 +120,7 @@ def test_a_code_of_the_table_service_has_words_and_a_way_out(
     body = json.dumps({"odata.error": {"code": code, "message": {"lang": "en-US", "value": "As the service says."}}})
     target = answering("entity:Orders/eu/1", status, body)
     with pytest.raises(Exception) as caught:  # noqa: PT011  # which class the SDK picks is what must not matter
-        entities.insert(target, {"PartitionKey": "eu", "RowKey": "1"}, {})
+        entities.insert(target, {"PartitionKey": "eu", "RowKey": "1"}, Limits())
     error = in_words(translate(caught.value, target))
     told = (type(error), error.service_code, words in error.message, (error.hint or "").startswith(hint))
     assert told == (kind, code, True, True)

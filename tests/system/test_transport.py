@@ -24,11 +24,13 @@ from azguard.requests.calls import CallOutcome, send_once
 from azguard.requests.deadline import Deadline
 from azguard.wire import client
 from azguard.wire.call import call
+from azguard.wire.client import Limits
 from azguard.wire.operations.blobs import BLOB_DELETE, BLOB_PUT_BLOCK_BLOB
 from tests.support import scripted_service
 from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 
+_TIMEOUTS = Limits()
 _DATE = b"Date: Sat, 21 Nov 2026 10:00:00 GMT\r\n"
 _ETAG = b'ETag: "0x8DC1234567890AB"\r\nLast-Modified: Sat, 21 Nov 2026 10:00:00 GMT\r\n'
 _EMPTY = b"Content-Length: 0\r\n"
@@ -69,7 +71,7 @@ def _serving(*answers: Answer) -> Iterator[Target]:
         yield Target(account, Address(Kind.BLOB, ("site", "config.json")))
 
 
-def _fate(target: Target, **timeouts: float) -> CallOutcome:
+def _fate(target: Target, timeouts: Limits = _TIMEOUTS) -> CallOutcome:
     return send_once(lambda: call(BLOB_PUT_BLOCK_BLOB, target, timeouts, body=b"content")).outcome
 
 
@@ -100,7 +102,7 @@ def test_a_write_is_committed_or_refused_only_by_a_whole_answer_of_the_service(s
 
 def test_a_delete_is_not_done_by_its_status_alone() -> None:
     with _serving(_say(b"HTTP/1.1 202 Accepted\r\n" + _SERVICE + b"x-ms-req")) as target:
-        assert send_once(lambda: call(BLOB_DELETE, target, {})).outcome is CallOutcome.IN_DOUBT
+        assert send_once(lambda: call(BLOB_DELETE, target, Limits())).outcome is CallOutcome.IN_DOUBT
 
 
 _METADATA = _FOUND + _DATE + b"Content-Length: 4\r\nx-ms-meta-a: 1\r\nx-ms-meta-b: 2\r\n"
@@ -359,7 +361,7 @@ _GONE = threading.Event()
 @pytest.mark.parametrize("said", [b"HTTP/1.1 2", _CREATED, _CREATED + _ETAG + b"Content-Length: 9999\r\n\r\n"])
 def test_a_write_whose_answer_drips_is_in_doubt_once_its_time_is_up(said: bytes) -> None:
     with _serving(_drip(said)) as target:
-        assert _fate(target, connection_timeout=1, read_timeout=0.5) is CallOutcome.IN_DOUBT
+        assert _fate(target, Limits(1, 0.5)) is CallOutcome.IN_DOUBT
 
 
 def test_a_read_whose_answer_drips_ends_with_the_deadline() -> None:
@@ -388,7 +390,7 @@ def test_a_peer_that_reads_nothing_ends_an_upload() -> None:
         endpoint = f"http://127.0.0.1:{listening.getsockname()[1]}/{EMULATOR_NAME}"
         account = Account(EMULATOR_NAME, {"blob": endpoint}, Auth.KEY, EMULATOR_KEY)
         target = Target(account, Address(Kind.BLOB, ("site", "config.json")))
-        timeouts = {"connection_timeout": 1, "read_timeout": 0.5}
+        timeouts = Limits(1, 0.5)
         sent = send_once(lambda: call(BLOB_PUT_BLOCK_BLOB, target, timeouts, body=bytes(8_000_000)))
         assert sent.outcome is CallOutcome.IN_DOUBT
 

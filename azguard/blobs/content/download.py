@@ -28,6 +28,7 @@ from azguard.requests.service_errors import build_wrong_range
 from azguard.resources.properties import encode_md5
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
+from azguard.wire.client import Limits
 from azguard.wire.operations.blobs import BLOB_GET
 
 
@@ -186,7 +187,7 @@ def ask_range(
     """
     asked = f"bytes={offset}-{offset + length - 1}"
 
-    def ask(timeouts: Mapping[str, Any]) -> Answer:
+    def ask(timeouts: Limits) -> Answer:
         found = call(BLOB_GET, target, timeouts, headers=headers, range=asked, range_md5="true" if validates else None)
         is_version = etag is None or quote_etag(found.etag or "") == quote_etag(etag)
         if not is_version or not delivery.is_answer_to(offset, length, found):

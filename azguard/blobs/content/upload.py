@@ -21,6 +21,7 @@ from azguard.requests.results import ContentPut
 from azguard.resources import lifecycles
 from azguard.resources.properties import ContentHeaders, encode_md5
 from azguard.wire.call import call
+from azguard.wire.client import Limits
 from azguard.wire.failures import Unreadable
 from azguard.wire.operations.blobs import BLOB_GET_BLOCK_LIST, BLOB_PUT_BLOCK_BLOB, BLOB_PUT_BLOCK_LIST
 from azguard.wire.rows import Operation
@@ -225,7 +226,7 @@ def fetch_blocks(target: Target, kind: str, deadline: Deadline, headers: Mapping
     Source: https://learn.microsoft.com/rest/api/storageservices/get-block-list
     """
 
-    def ask(timeouts: Mapping[str, Any]) -> BlockLists:
+    def ask(timeouts: Limits) -> BlockLists:
         answer = call(BLOB_GET_BLOCK_LIST, target, timeouts, headers=headers, blocklisttype=kind)
         root = parse(answer, "list of blocks")
         try:

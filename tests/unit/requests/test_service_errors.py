@@ -10,6 +10,7 @@ from azguard.accounts.account import Account, Auth, Target, emulator
 from azguard.address import parse
 from azguard.requests.service_errors import is_conflict, translate
 from azguard.wire.call import call
+from azguard.wire.client import Limits
 from azguard.wire.connections import Reply
 from azguard.wire.failures import Response, SentRequest, ServiceRefusal
 from azguard.wire.operations.blobs import BLOB_DELETE, BLOB_GET_PROPERTIES, BLOB_PUT_BLOCK_BLOB
@@ -72,7 +73,7 @@ def test_an_answer_of_the_live_service_is_classified_by_its_meaning(
         "PUT": CONTAINER_CREATE if code == "ContainerAlreadyExists" else BLOB_PUT_BLOCK_BLOB,
     }[method]
     with pytest.raises(ServiceRefusal) as caught:
-        call(operation, Target(account, parse("blob:site/a").address), {})
+        call(operation, Target(account, parse("blob:site/a").address), Limits())
     error = translate(caught.value, Target(emulator(), parse("blob:site/a").address), expected_etag='"0x1"')
     assert (error.kind, error.http_status, error.service_code) == (kind, status, code)
 

@@ -5,6 +5,7 @@ import pytest
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import StoppableClock
+from azguard.wire.client import Limits
 from azguard.wire.failures import Refusal
 from tests.support.cases import cases
 from tests.support.fake_resource import TARGET, Clock
@@ -12,14 +13,13 @@ from tests.support.fake_resource import TARGET, Clock
 
 def test_a_write_may_stay_unanswered_for_twenty_seconds_or_as_long_as_is_said() -> None:
     silence = [
-        write_timeouts(Deadline(60, answer_seconds=seconds).restart(seconds=60).fresh())["read_timeout"]
-        for seconds in (0.3, 5)
+        write_timeouts(Deadline(60, answer_seconds=seconds).restart(seconds=60).fresh()).answer for seconds in (0.3, 5)
     ]
-    assert [write_timeouts(Deadline(60))["read_timeout"], *silence] == [20.0, 0.3, 5]
+    assert [write_timeouts(Deadline(60)).answer, *silence] == [20.0, 0.3, 5]
 
 
 def test_a_short_deadline_still_waits_ten_seconds_for_a_write_that_was_sent() -> None:
-    assert write_timeouts(Deadline(0.0))["read_timeout"] == 10.0
+    assert write_timeouts(Deadline(0.0)).answer == 10.0
 
 
 def at(deadline: Deadline, elapsed: float) -> Deadline:
@@ -33,7 +33,7 @@ def test_a_timeout_that_was_asked_for_bounds_answers_and_questions_too(
     seconds: float, answer: float, settle: float
 ) -> None:
     deadline = at(Deadline.strict(seconds), 0)
-    assert (write_timeouts(deadline)["read_timeout"], deadline.settle_seconds) == (answer, settle)
+    assert (write_timeouts(deadline).answer, deadline.settle_seconds) == (answer, settle)
 
 
 @cases(("elapsed", "release"), [(0, 3.0), (6, 2.0), (7.9, 0.5), (100, 0.5)])
@@ -48,12 +48,12 @@ def test_a_piece_of_a_transfer_that_begins_late_has_its_own_bound() -> None:
 
 
 def test_near_its_end_a_write_gets_no_more_than_twice_the_time_for_asking() -> None:
-    assert write_timeouts(at(Deadline.strict(3), 2.9))["read_timeout"] == 2.0
+    assert write_timeouts(at(Deadline.strict(3), 2.9)).answer == 2.0
 
 
 def test_a_caller_may_say_how_long_the_answer_to_a_write_is_waited_for() -> None:
     deadline = at(Deadline(3), 2.9)
-    assert [write_timeouts(deadline, at_least=seconds)["read_timeout"] for seconds in (1.5, 0.01)] == [
+    assert [write_timeouts(deadline, at_least=seconds).answer for seconds in (1.5, 0.01)] == [
         1.5,
         pytest.approx(0.1),
     ]
@@ -68,20 +68,20 @@ def test_a_connection_is_waited_for_four_seconds_at_most_and_half_a_second_at_le
 ) -> None:
     deadline = Clock().deadline(remaining)
     found = [write_timeouts(deadline), *asked(deadline)]
-    assert [each["connection_timeout"] for each in found] == [seconds] * 2
+    assert [each.connect for each in found] == [seconds] * 2
 
 
 @cases(("remaining", "seconds"), [(60, 20.0), (12, 12), (0.125, 0.5)])
 def test_a_read_is_waited_for_no_longer_than_its_deadline_lasts(remaining: float, seconds: float) -> None:
     deadline = Clock().deadline(remaining)
-    assert [each["read_timeout"] for each in asked(deadline)] == [seconds]
+    assert [each.answer for each in asked(deadline)] == [seconds]
 
 
 def test_a_read_that_is_made_again_gets_only_the_time_that_is_left() -> None:
     clock, left = Clock(), []
 
-    def call(timeouts: object) -> None:
-        left.append(timeouts["read_timeout"])  # type: ignore[index]  # a mapping
+    def call(timeouts: Limits) -> None:
+        left.append(timeouts.answer)
         clock.sleep(7.0)
         if len(left) < 2:
             raise Refusal(503, "ServerBusy")
@@ -90,10 +90,10 @@ def test_a_read_that_is_made_again_gets_only_the_time_that_is_left() -> None:
     assert left == [10.0, pytest.approx(2.9)]
 
 
-def asked(deadline: Deadline) -> list[dict[str, float]]:
+def asked(deadline: Deadline) -> list[Limits]:
     """Return the timeouts that a read is made with."""
-    found: list[dict[str, float]] = []
-    read(lambda timeouts: found.append(dict(timeouts)), TARGET, deadline)
+    found: list[Limits] = []
+    read(found.append, TARGET, deadline)
     return found
 
 

@@ -19,6 +19,7 @@ from azguard.tables import edm
 from azguard.wire import xml
 from azguard.wire.call import call
 from azguard.wire.catalogue import ALL
+from azguard.wire.client import Limits
 from azguard.wire.connections import Reply
 from azguard.wire.identity import sign
 from azguard.wire.operations import blobs, containers, queues, shares, tables
@@ -728,7 +729,7 @@ def test_an_operation_is_sent_as_the_sdk_sends_it(
 ) -> None:
     operation, target, given, by_sdk = case
     own_body = operation in _OWN_BODY
-    ours = describe(record(lambda: call(operation, target, {}, **given)), own_body=own_body)
+    ours = describe(record(lambda: call(operation, target, Limits(), **given)), own_body=own_body)
     theirs = describe(record(by_sdk), own_body=own_body)
     assert ours == theirs
 

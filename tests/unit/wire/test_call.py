@@ -13,6 +13,7 @@ from azguard.accounts.account import Account, Auth, Target
 from azguard.address import Address, Kind
 from azguard.wire.answers import Answer
 from azguard.wire.call import API_VERSIONS, call
+from azguard.wire.client import Limits
 from azguard.wire.connections import Reply
 from azguard.wire.failures import ServiceRefusal
 from azguard.wire.identity import sign
@@ -51,7 +52,7 @@ def build(auth: Auth, secret: str | None, answering: Answering, login: Any = Non
 
 
 def get(account: Account, headers: Mapping[str, str] | None = None) -> Answer:
-    return call(BLOB_GET, Target(account, ADDRESS), {}, headers=headers)
+    return call(BLOB_GET, Target(account, ADDRESS), Limits(), headers=headers)
 
 
 @given(
