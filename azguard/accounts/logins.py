@@ -76,7 +76,7 @@ class Network(Protocol):
 
 @dataclass
 class Login:
-    """A credential for the SDK that knows when its token ends and where it comes from. Threads may share it.
+    """A credential that knows when its token ends and where it comes from. Threads may share it.
 
     It names the token's end as the cause where a new one cannot be had.
     """
@@ -101,7 +101,7 @@ class Login:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get_token_info(self, *scopes: str, options: Any = None) -> Any:
-        """Return a token for the SDK, which may pass on what a service asked for in answer to an earlier token."""
+        """Return a token; ``options`` may pass on what a service asked for in answer to an earlier token."""
         asked = dict(options or {})
         self._check_challenge(scopes, asked.get("tenant_id"))
         with self._lock:
@@ -123,7 +123,7 @@ class Login:
             return found
 
     def _check_challenge(self, scopes: tuple[str, ...], tenant: str | None) -> None:
-        """Refuse to fetch what nothing of ours needs: the SDK would send it to the endpoint that asked for it."""
+        """Refuse to fetch what nothing of ours needs: it would be sent to the endpoint that asked for it."""
         other = next((each for each in scopes if each.replace("//.", "/.") not in _STORAGE_SCOPES), None)
         if other is not None:
             of_tenant = f" of the tenant {tenant}" if tenant else ""

@@ -16,7 +16,7 @@ from azguard.wire.exchange import REQUEST_ID
 from azguard.wire.failures import Response, SentRequest, ServiceRefusal
 from azguard.wire.rows import Http, Operation
 
-#: The version of each service that is spoken: the SDK's.
+#: The version of each service that is spoken.
 API_VERSIONS = {"blob": "2026-10-06", "file": "2026-10-06", "queue": "2026-10-06", "table": "2019-02-02"}
 #: What every request to a service carries.
 SERVICE_HEADERS = {

@@ -126,7 +126,7 @@ class Operation(NamedTuple):
     remark: str = ""
     #: What it reads or writes.
     part: Part = Part.WHOLE
-    #: None where the SDK sends it.
+    #: None where azguard never sends it.
     http: Http | None = None
 
     @property

@@ -120,7 +120,7 @@ def _read_initial(text: str, name: str) -> str:
 
 
 def _read_fence(text: str, _: str) -> int:
-    from azguard.guards import fences  # it knows the SDK
+    from azguard.guards import fences  # it is needed by few options
 
     return fences.parse(text)
 
