@@ -3,7 +3,8 @@
 ``actions``         acquire, renew, change, release, break; and their outcome after a lost answer
 ``kinds``           the kinds of resources that have leases: one row for each
 ``state``           the state of a lease, its age, and other programs' marks of a holder
-``shown``           a lease, its holder and its age, as commands show it; how other programs say who holds what
+``shown``           a lease, its holder and its age, as commands show it
+``conventions``     how other programs say who holds what: a function for each; what lists show of it
 ``holdings``        who holds what in an account, and what changes
 ``owners``          the record that a holder leaves, read
 ``owner_records``   the record that a holder leaves, written under the lease

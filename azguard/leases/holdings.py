@@ -21,9 +21,9 @@ from azguard.accounts.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.columns import Column
 from azguard.errors import AzguardError, BadRequest, Forbidden, NotFound, Partial
-from azguard.leases import owners, shown
+from azguard.leases import conventions, owners
+from azguard.leases.conventions import UNKNOWN, Claim, Holding, Read, build_holding
 from azguard.leases.owners import INFINITE, Owner
-from azguard.leases.shown import UNKNOWN, Claim, Holding, Read, build_holding
 from azguard.leases.state import LeaseState, list_states, parse_state
 from azguard.requests import calls
 from azguard.requests.calls import read, walk_pages
@@ -47,7 +47,7 @@ _POLL_SECONDS = 0.2
 # The record of a lock is short; what is longer is none.
 _RECORD_BYTES = 4096
 _NEVER_LEASED = "available"
-_NO_CLAIM = Claim(UNKNOWN, None, shown.UNKNOWN_AGE)
+_NO_CLAIM = Claim(UNKNOWN, None, conventions.UNKNOWN_AGE)
 TAKEN = "taken"
 FREED = "freed"
 CHANGED = "changed"
@@ -269,7 +269,7 @@ class HoldingsList:
 
     def _choose_blob(self, account: Account, listed: LeaseState) -> Iterator[Holding]:
         def read_record() -> bytes:
-            target = Target(account, Address(Kind.BLOB, shown.split_address(listed.address)))
+            target = Target(account, Address(Kind.BLOB, conventions.split_address(listed.address)))
             return _read_record(target, self._deadline.fresh())
 
         # A ticket keeps a place in the queue of a lock, and holds nothing.
@@ -293,8 +293,8 @@ class HoldingsList:
     def _find_claim(self, state: LeaseState, read_record: Read) -> Claim | None:
         states = self._selection.states
         if states is None:
-            return shown.find_claim(state, read_record)
-        return shown.find_claim(state, read_record) or _NO_CLAIM if state.state in states else None
+            return conventions.find_claim(state, read_record)
+        return conventions.find_claim(state, read_record) or _NO_CLAIM if state.state in states else None
 
 
 def _read_record(target: Target, deadline: Deadline) -> bytes:
@@ -333,7 +333,7 @@ def index(found: Sequence[Holding]) -> Mapping[str, Holding]:
 def carry_over(before: Mapping[str, Holding], now: Mapping[str, Holding], tally: ListingTally) -> Mapping[str, Holding]:
     """Return the current holdings, and the earlier holdings in containers that could not be listed this time."""
     unseen = {(each.address or "").partition(":")[2] for each in tally.failed}
-    kept = {address: each for address, each in before.items() if shown.split_address(address)[0] in unseen}
+    kept = {address: each for address, each in before.items() if conventions.split_address(address)[0] in unseen}
     return {**kept, **now}
 
 

@@ -19,8 +19,8 @@ from azguard.cli.rules.engine import Rule, excludes
 from azguard.errors import AzguardError
 
 if TYPE_CHECKING:
+    from azguard.leases.conventions import Holding
     from azguard.leases.holdings import HoldingsList, Selection
-    from azguard.leases.shown import Holding
 
 WholeAccount = Annotated[bool, flag("--account", "List all containers of the account.")]
 OlderThan = Annotated[

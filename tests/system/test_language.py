@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from azguard.leases.conventions import Holding
 from azguard.leases.holdings import HoldingChange
 from azguard.leases.own import OwnLeaseStatus
-from azguard.leases.shown import Holding, LeaseFacts
+from azguard.leases.shown import LeaseFacts
 from azguard.locks.log import HolderLine
 from azguard.smb.holders import FileHolder
 from tests.support.cases import cases

@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from azguard.leases import shown
+from azguard.leases import conventions
+from azguard.leases.conventions import build_holding
 from azguard.leases.owners import FENCE, OWNER, SERVICE_CLOCK, TERRAFORM, Owner
-from azguard.leases.shown import build_holding
 from azguard.leases.state import LeaseState
 from azguard.times import iso
 from tests.support.cases import cases
@@ -44,7 +44,7 @@ def state(
 
 
 def told(found: LeaseState, content: bytes = b"") -> tuple[Any, ...] | None:
-    claim = shown.find_claim(found, lambda: content)
+    claim = conventions.find_claim(found, lambda: content)
     return None if claim is None else (claim.kind, claim.who, claim.age.whole, claim.reason, claim.is_leaseless)
 
 
@@ -184,13 +184,13 @@ def test_a_holding_says_whether_its_holder_is_alive_and_when_it_ends(
     status = "locked" if state in ("leased", "breaking") else "unlocked"
     written = NOW - timedelta(seconds=100)
     found = LeaseState("blob:locks/a", state, status, duration, '"0x1"', written, metadata, NOW)
-    claim = shown.find_claim(found, bytes) or shown.Claim("unknown", None, shown.UNKNOWN_AGE)
+    claim = conventions.find_claim(found, bytes) or conventions.Claim("unknown", None, conventions.UNKNOWN_AGE)
     holding = build_holding(found, claim)
     assert (holding.state, holding.alive, holding.ends) == told
 
 
 def test_a_time_that_is_not_told_proves_nothing() -> None:
     found = LeaseState("blob:locks/a", "leased", "locked", "fixed", '"0x1"', NOW, record(900, 60))
-    claim = shown.find_claim(replace(found, answered_at=None), bytes)
+    claim = conventions.find_claim(replace(found, answered_at=None), bytes)
     assert claim is not None
     assert build_holding(found, claim).alive == "unknown"

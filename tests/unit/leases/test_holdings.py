@@ -10,9 +10,9 @@ import pytest
 
 from azguard.errors import AzguardError, Forbidden, Partial, Unavailable
 from azguard.leases import holdings
+from azguard.leases.conventions import Holding
 from azguard.leases.holdings import HoldingsList, ListingTally, Selection
 from azguard.leases.owners import TICKET
-from azguard.leases.shown import Holding
 from azguard.requests import calls
 from azguard.requests.deadline import Deadline
 from tests.support.cases import cases
