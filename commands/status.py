@@ -38,7 +38,8 @@ def status(
     Topics: scopes
     """
     env.cache.require_readable()
-    found = list(azguard_status.check_each(_reads(env, addresses or ()), env.deadline.fresh))
+    checked = azguard_status.check_each(_reads(env, addresses or ()), env.deadline.fresh)
+    found = env.out.gather(checked, "resources")
     return env.out.answer(found, _exit_status({each.state for each in found}))
 
 

@@ -77,6 +77,8 @@ class Move:
     patience: Deadline
     #: Called with each message that was not moved, as it ends.
     on_failure: Callable[[Done], None]
+    #: Called with the number of messages that have ended so far.
+    progress: Callable[[int], object] = lambda ended: None
 
 
 def prepare(source: Target, destination: Target, deadline: Deadline, count: int | None) -> int:
@@ -161,6 +163,7 @@ class _Run:
     #: By their addresses.
     held: dict[str, Received] = field(default_factory=dict)
     doubts: set[str] = field(default_factory=set)
+    ended: int = 0
     first_error: AzguardError | None = None
     #: Held while messages are received, until they are in ``held``.
     receiving: threading.Lock = field(default_factory=threading.Lock)
@@ -187,6 +190,8 @@ class _Run:
 
     def note(self, done: Done) -> None:
         """Note how one message ended, in the main thread."""
+        self.ended += 1
+        self.move.progress(self.ended)
         if done.outcome in (MOVED, DUPLICATED):
             self.held.pop(done.address, None)
         if done.error is not None:

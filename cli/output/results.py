@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 from azguard.cli.output import json_form, terminal
 from azguard.cli.output.json_form import to_json_form
@@ -14,6 +14,7 @@ from azguard.cli.output.stream import HINT, build_output_failed
 from azguard.errors import OutputFailed
 from azguard.wire import listeners
 
+T = TypeVar("T")
 # So many results are kept at once, and so many say how wide the columns of a table are.
 CHUNK = 1000
 # Of the second line of a message.
@@ -136,9 +137,12 @@ class Output:
             json_form.write_json_array(to_json_form(result) for result in results)
 
     def _show_chunks(self, results: Iterator[object]) -> None:
-        first = list(islice(results, CHUNK))
-        if len(first) < CHUNK or not self._streams():
-            self.show([*first, *results])
+        if not self._streams():
+            self.show(self.gather(results))
+            return
+        first = self.gather(islice(results, CHUNK))
+        if len(first) < CHUNK:
+            self.show(first)
             return
         with _refuse_too_deep():
             chunks = self._pick_chunks(chain([first], iter(lambda: list(islice(results, CHUNK)), [])))
@@ -151,6 +155,15 @@ class Output:
             else:
                 for row in chain.from_iterable(chunks):
                     _line(json_form.to_tsv(row))
+
+    def gather(self, results: Iterable[T], unit: str = "results") -> list[T]:
+        """Return all results; a terminal shows meanwhile how many there are."""
+        found: list[T] = []
+        with self.progress_bar("read", unit=unit) as progress:
+            for each in results:
+                found.append(each)
+                progress.at(len(found))
+        return found
 
     def _streams(self) -> bool:
         """Return whether each result can be printed as it comes: a query may make of it what is no row of a table."""

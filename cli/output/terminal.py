@@ -216,6 +216,10 @@ class Progress:
     ) -> None:
         self._line.close()
 
+    def hide(self) -> None:
+        """Make room for a line of something else."""
+        self._line.erase()
+
     def at(self, done: int, total: int | None = None) -> None:
         """Say how many are done, of how many."""
         whole = total or self._total

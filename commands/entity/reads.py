@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Annotated
 
 from azguard.accounts.account import Target
@@ -104,7 +105,7 @@ def deliver(env: Environment, table: Target, pages: Iterable[Sequence[Stored]], 
 
     They are printed and recorded page by page, where the format lets them.
     """
-    batches = pages if _streams(env.out) else [[each for page in pages for each in page]]
+    batches = pages if _streams(env.out) else [env.out.gather(chain.from_iterable(pages), "entities")]
     for page in batches:
         rows = [_row(env.out, entities.as_printed(each, select)) for each in page]
         _show(env.out, rows)

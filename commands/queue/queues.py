@@ -184,25 +184,37 @@ def move(
         )
         env.out.show_each(seen)
         return
-    moved = moving.Move(
-        source=source,
-        destination=target,
-        count=most,
-        time_to_live=time_to_live,
-        patience=env.deadline.fresh(),
-        on_failure=lambda done: _show_failure(env, done),
-    )
-    with signals.until_committed():
-        moving.run(moved, lambda result: _show(env, result))
+    with signals.until_committed(), env.out.progress_bar(f"move {source}", unit="messages") as progress:
+
+        def show(told: "QueueMoved | Done") -> None:
+            progress.hide()
+            _show(env, told)
+
+        moved = moving.Move(
+            source=source,
+            destination=target,
+            count=most,
+            time_to_live=time_to_live,
+            patience=env.deadline.fresh(),
+            on_failure=show,
+            progress=progress.at,
+        )
+        moving.run(moved, show)
 
 
-def _show(env: Environment, moved: "QueueMoved") -> None:
-    env.out.show(moved)
-    if not (moved.moved or moved.duplicated or moved.failed or moved.unknown):
-        env.out.info(f"nothing was moved: {moved.address} has no message that is visible now")
+def _show(env: Environment, told: "QueueMoved | Done") -> None:
+    """Print what a move did, or why a message was not moved."""
+    from azguard.queues.moving import QueueMoved
+
+    if not isinstance(told, QueueMoved):
+        _warn_of_failure(env, told)
+        return
+    env.out.show(told)
+    if not (told.moved or told.duplicated or told.failed or told.unknown):
+        env.out.info(f"nothing was moved: {told.address} has no message that is visible now")
 
 
-def _show_failure(env: Environment, done: "Done") -> None:
+def _warn_of_failure(env: Environment, done: "Done") -> None:
     from azguard.cli.words import hints
 
     if done.error is not None:
