@@ -3,6 +3,7 @@
 Connection strings, keys and SAS tokens are read as text. Messages name the part that is wrong, never the secret.
 """
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from azguard.errors import ConfigError
 from azguard.naming import same_host
 
 T = TypeVar("T")
+_KEEPING = threading.RLock()
 # What one request reads or writes; larger blobs go in pinned ranges and in blocks.
 SINGLE_BYTES = 8 * 1024 * 1024
 # The parts by which a connection string is known as that of another service of Azure.
@@ -104,11 +106,12 @@ class Account:
         self.shared["login_seconds"] = seconds
 
     def keep(self, name: str, make: Callable[[], T]) -> T:
-        """Return the object that this account keeps under a name. The first call makes it."""
-        if name not in self.shared:
-            self.shared[name] = make()
-        found: T = self.shared[name]
-        return found
+        """Return the object that this account keeps under a name. The first call, of any thread, makes it."""
+        with _KEEPING:
+            if name not in self.shared:
+                self.shared[name] = make()
+            found: T = self.shared[name]
+            return found
 
     def at(self, location: Location) -> "Account":
         """Return the account for an address that was given as a URL: that endpoint, with our credentials.

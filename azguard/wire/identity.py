@@ -96,8 +96,9 @@ def sign(account: str, key: str, service: str, method: str, url: str, headers: M
 def find_login(account: Account) -> "Login":
     """Return the login of an account; one for all requests, so that they share its tokens."""
     login = account.keep("login", lambda: _make_login(account))
-    if "tell_end" in account.shared:
-        login.tell_end = account.shared.pop("tell_end")
+    tell_end = account.shared.pop("tell_end", None)
+    if tell_end is not None:
+        login.tell_end = tell_end
     return login
 
 
