@@ -3,9 +3,9 @@
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from azguard import address
@@ -13,6 +13,7 @@ from azguard.accounts.account import Account, Auth, Target
 from azguard.address import Kind, Location
 from azguard.cli.errors import Facts
 from azguard.cli.output.results import Output
+from azguard.cli.shared_state import SharedState
 from azguard.errors import AzguardError, ConfigError, UsageError
 from azguard.folders import Folders
 from azguard.requests.deadline import ANSWER_SECONDS, PATIENCE_SECONDS, Deadline
@@ -40,11 +41,13 @@ class Environment:
     argv: tuple[str, ...] = ()
     #: The names of the options in the order that they were typed.
     order: Sequence[str] = ()
+    common: SharedState = field(default_factory=SharedState)
 
     @classmethod
     def of(cls, facts: Facts) -> "Environment":
         """Return the environment of a run that is about to begin."""
-        return cls(facts.shared, facts.operation, facts.command, os.environ, facts.argv, facts.order)
+        common = facts.common or SharedState()
+        return cls(facts.shared, facts.operation, facts.command, os.environ, facts.argv, facts.order, common)
 
     @cached_property
     def out(self) -> Output:
@@ -88,9 +91,12 @@ class Environment:
         """Return the ETag cache of this scope; damaged or read-only, it still answers, and a warning is shown."""
         from azguard.cache.etag_cache import EtagCache
 
-        return EtagCache.open(
-            self.folders.cache, self.scope, warn=self.out.warn, now=lambda: datetime.now(UTC), job=self.job
+        folder, scope, job, warn = self.folders.cache, self.scope, self.job, self.out.warn
+        opened = self.common.keep(
+            ("cache", folder),
+            lambda: EtagCache.open(folder, scope, warn=warn, now=lambda: datetime.now(UTC), job=job),
         )
+        return opened.for_scope(scope)
 
     @cached_property
     def reads(self) -> "Reads":
@@ -125,12 +131,13 @@ class Environment:
         """Return the account this run means."""
         from azguard.cli.input import accounts
 
-        found = accounts.choose(
-            self.shared,
-            self.environ,
-            self.folders.profiles,
-            lambda: accounts.local_emulator(self.folders),
-        )
+        folders, shared = self.folders, self.shared
+        return self.common.keep(("account", *accounts.list_given(shared)), lambda: self._choose_account(folders))
+
+    def _choose_account(self, folders: Folders) -> Account:
+        from azguard.cli.input import accounts
+
+        found = accounts.choose(self.shared, self.environ, folders.profiles, partial(accounts.local_emulator, folders))
         if overruled := accounts.find_overruled(self.shared, self.environ, found):
             self.out.warn(overruled)
         self._warn_of_http(found)
@@ -169,8 +176,9 @@ class Environment:
     def patience(self, timeout: float | None, otherwise: float) -> Deadline:
         """Return a deadline that begins now, of so many seconds or as long as --timeout says."""
         answer_seconds = _read_answer_seconds(self.environ)
-        made = Deadline(otherwise, answer_seconds=answer_seconds)
-        deadline = made if timeout is None else Deadline.strict(timeout, answer_seconds)
+        clock = self.common.clock
+        made = Deadline(otherwise, clock, answer_seconds=answer_seconds)
+        deadline = made if timeout is None else Deadline.strict(timeout, answer_seconds, clock)
         if timeout is not None and (account := self.account_if_known) is not None:
             account.limit_login(deadline.seconds)
         return deadline
@@ -212,7 +220,7 @@ class Environment:
 
     def find_account_of_url(self, location: Location) -> Account:
         """Return the account that a URL with a SAS is of; one that goes over http to another machine is warned of."""
-        found = Account("", {}, Auth.ANONYMOUS).at(location)
+        found = self.common.keep(("url",), lambda: Account("", {}, Auth.ANONYMOUS)).at(location)
         self._warn_of_http(replace(found, allows_http=bool(self.shared.get("allow_http"))))
         return found
 

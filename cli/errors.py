@@ -15,6 +15,7 @@ from azguard.errors import AzguardError, Changed, ConfigError, Gone, Interrupted
 
 if TYPE_CHECKING:
     from azguard.cli.parsing.tree import Group, TreeNode
+    from azguard.cli.shared_state import SharedState
     from azguard.wire.rows import Operation
 
 _CLOSED_PIPE = 141  # 128 + SIGPIPE, what any program gets whose reader has gone
@@ -37,6 +38,10 @@ class Facts:
     order: list[str] = field(default_factory=list)
     #: The context of a command or a group, and its parser, which has read what was typed.
     parsed: Any = None
+    #: What the run has in common with others in this process; None where it is the only one.
+    common: "SharedState | None" = None
+    #: The command of a line that was read and keeps its rules.
+    ready: Any = None
 
 
 @dataclass(eq=False)
@@ -85,7 +90,6 @@ def _words(error: BaseException, known: AzguardError, facts: Facts, environ: Map
     # Hundreds of words, for errors alone.
     from azguard.cli import redaction
     from azguard.cli.parsing import command_line
-    from azguard.cli.words import hints
 
     shared, argv = facts.shared, facts.argv
     text = ""
@@ -93,17 +97,12 @@ def _words(error: BaseException, known: AzguardError, facts: Facts, environ: Map
         import traceback
 
         text = "".join(traceback.format_exception(error))
-    operation = facts.operation
-    if isinstance(known, OutputFailed) and operation is not None and not operation.writes:
-        known = tell_of_read(known)
-    known = hints.in_words(known, argv)
-    known = known.but(hint=hints.keep(known.hint or hints.of(known, facts.command, facts.params, argv), argv))
-    secrets = redaction.find_secrets(shared, environ, argv)
+    known, secrets = explain(known, facts, environ)
     text = controls.escape(redaction.redact(text, secrets))
     # Typer knows no output where it could not read the command line to its end.
     output = shared.get("output")
     if output == "json" if output else command_line.wants_json(argv):
-        told = json.dumps({"error": redaction.redact_values(known.as_json(), secrets)}, indent=2, ensure_ascii=False)
+        told = json.dumps({"error": _describe(known, secrets)}, indent=2, ensure_ascii=False)
         return text + (controls.escape_json(told) if terminal.is_terminal(sys.stderr) else told)
     if isinstance(error, CommandMissing):
         from azguard.cli.help import layout, pages
@@ -116,6 +115,31 @@ def _words(error: BaseException, known: AzguardError, facts: Facts, environ: Map
     words = terminal.spell(words, sys.stderr)
     plain = {**shared, "no_color": shared.get("no_color") or "--no-color" in argv}
     return text + (terminal.paint_labels(words) if terminal.is_colored(sys.stderr, plain, environ) else words)
+
+
+def describe(error: BaseException, facts: Facts, environ: Mapping[str, str]) -> dict[str, Any]:
+    """Return the JSON error object of a run."""
+    return _describe(*explain(_as_known(error), facts, environ))
+
+
+def explain(known: AzguardError, facts: Facts, environ: Mapping[str, str]) -> tuple[AzguardError, list[str]]:
+    """Return an error in the words of the command line, and the secrets that they may not show."""
+    from azguard.cli import redaction
+    from azguard.cli.words import hints
+
+    operation, argv = facts.operation, facts.argv
+    if isinstance(known, OutputFailed) and operation is not None and not operation.writes:
+        known = tell_of_read(known)
+    known = hints.in_words(known, argv)
+    known = known.but(hint=hints.keep(known.hint or hints.of(known, facts.command, facts.params, argv), argv))
+    return known, redaction.find_secrets(facts.shared, environ, argv)
+
+
+def _describe(known: AzguardError, secrets: list[str]) -> dict[str, Any]:
+    from azguard.cli import redaction
+
+    described: dict[str, Any] = redaction.redact_values(known.as_json(), secrets)
+    return described
 
 
 def _tell(text: str) -> None:

@@ -80,6 +80,10 @@ class EtagCache:
         database.open()
         return cls(database, scope, now, job)
 
+    def for_scope(self, scope: str) -> "EtagCache":
+        """Return the same cache as another scope sees it."""
+        return EtagCache(self._database, scope, self._now, self.job)
+
     @property
     def path(self) -> Path:
         return self._database.path

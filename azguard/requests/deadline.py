@@ -45,13 +45,15 @@ class Deadline:
     started: float = field(init=False)
 
     @classmethod
-    def strict(cls, seconds: float, answer_seconds: float = ANSWER_SECONDS) -> "Deadline":
+    def strict(
+        cls, seconds: float, answer_seconds: float = ANSWER_SECONDS, clock: Callable[[], float] = time.monotonic
+    ) -> "Deadline":
         """Return a deadline that bounds the whole, answers and questions after them included, as the caller asked for.
 
         A write that was sent shortly before the end is still asked after, for at most a third longer.
         """
         settle_seconds = min(SETTLE_SECONDS, max(SHORTEST_SETTLE_SECONDS, seconds / 3))
-        made = cls(seconds, answer_seconds=min(answer_seconds, seconds), settle_seconds=settle_seconds)
+        made = cls(seconds, clock, answer_seconds=min(answer_seconds, seconds), settle_seconds=settle_seconds)
         made.ends = made.started + seconds + settle_seconds
         return made
 

@@ -63,6 +63,11 @@ def _choose(shared: Mapping[str, Any], environ: Mapping[str, str], file: Path, l
     return _of_profile(file, _profile_name(environ), local)
 
 
+def list_given(shared: Mapping[str, Any]) -> tuple[object, ...]:
+    """Return the values of the options that choose an account, as typed."""
+    return tuple(shared.get(name.replace("-", "_")) for name in (*_TYPED, "emulator", *_ACCEPTED))
+
+
 def find_unencrypted(account: Account) -> str | None:
     """Return the warning of a key or a SAS sent over http to another machine. The emulator's key is no secret."""
     if account.allows_http or account.name == EMULATOR_NAME or account.auth not in (Auth.KEY, Auth.SAS):

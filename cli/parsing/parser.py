@@ -6,10 +6,12 @@ own. Of Typer's inside three things are needed: the parser that a context has ma
 are text; and whether a command follows a group (``_protected_args``).
 """
 
+import copy
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from functools import cache
 from inspect import Parameter, Signature
 from typing import Annotated, Any
@@ -88,12 +90,19 @@ class _Reader:
 
     def read_once(self, ctx: Any, args: list[str]) -> list[Any]:
         """Return the parameters in the order that they were typed; what was found of them is kept for Typer."""
-        parser = super().make_parser(ctx)  # type: ignore[misc]  # a mixin, as above
+        parser = copy.copy(self._make_parser(ctx))
+        parser.ctx = ctx
         found = parser.parse_args(args=list(args))
         parser.parse_args = lambda args: found
         ctx.obj.parsed = (ctx, parser)
         order: list[Any] = found[-1]
         return order
+
+    def _make_parser(self, ctx: Any) -> Any:
+        """Return a parser of the options; it is made for the first line, since that takes a third of the time."""
+        if "_parser" not in vars(self):
+            self._parser = super().make_parser(ctx)  # type: ignore[misc]  # a mixin, as above
+        return self._parser
 
     def make_parser(self, ctx: Any) -> Any:
         of, parsed = ctx.obj.parsed or (None, None)
@@ -112,6 +121,44 @@ def _show_help(ctx: Any, _param: Any, is_asked: bool) -> None:
 
         layout.show(pages.build(ctx.command.node, ctx.command_path))
         ctx.exit()
+
+
+@dataclass(frozen=True)
+class ReadyCommand:
+    """A command whose line was read and keeps its rules: it can be called."""
+
+    node: Command
+    env: Environment
+    #: The values of its own options and arguments.
+    params: dict[str, Any]
+
+    @property
+    def writes(self) -> bool:
+        """Return whether it is one write."""
+        operation = self.node.spec.operation
+        return operation is not None and operation.writes
+
+    def call(self) -> int:
+        """Run it, and return its exit status."""
+        try:
+            return self.node.call(self.env, self.params)
+        except AzguardError as error:
+            if not self.node.spec.is_remote:
+                raise
+            from azguard.cli.words import refusals
+
+            told = refusals.explain(self.env, error)
+            if told is error:
+                raise
+            raise told from error
+
+    def call_alone(self) -> int:
+        """Run it as the one command of this process, whose signals and steps are its own; return its exit status."""
+        env = self.env
+        # A wrong --output is said before anything is done.
+        requests = trace_to(env.out, env.shared, env.environ) if env.out.is_verbose else nullcontext()
+        with signals.until_committed() if self.writes else nullcontext(), requests, _note_steps(env):
+            return self.call()
 
 
 class ParsedCommand(_Reader, TyperCommand):
@@ -157,11 +204,7 @@ class ParsedCommand(_Reader, TyperCommand):
         rules.check(self.node.rules, typed, lambda: _find_kind(env, self.node, ctx.params))
         for row in self.node.own:
             ctx.params[row.name] = row.read(ctx.params[row.name])
-        writes = spec.operation is not None and spec.operation.writes
-        with signals.until_committed() if writes else nullcontext():
-            status = self._call(env, ctx)
-        if status:
-            ctx.exit(status)
+        facts.ready = ReadyCommand(self.node, env, ctx.params)
 
     def _refuse_ignored(self, facts: Facts, *, has_source: bool) -> None:
         """Refuse a condition that the service ignores here, before anything that is missing is told."""
@@ -188,21 +231,6 @@ class ParsedCommand(_Reader, TyperCommand):
         if row.name in common.CONDITION_NAMES:
             self._check_condition(row.name)
         facts.shared[row.name] = value
-
-    def _call(self, env: Environment, ctx: Any) -> int:
-        # A wrong --output is said before anything is done.
-        with trace_to(env.out, env.shared, env.environ) if env.out.is_verbose else nullcontext(), _note_steps(env):
-            try:
-                return self.node.call(env, ctx.params)
-            except AzguardError as error:
-                if not self.node.spec.is_remote:
-                    raise
-                from azguard.cli.words import refusals
-
-                told = refusals.explain(env, error)
-                if told is error:
-                    raise
-                raise told from error
 
     def _check_condition(self, name: str) -> None:
         """Refuse a condition on a command that has none, before anything else is looked at."""
@@ -278,18 +306,31 @@ def parse_and_call(facts: Facts, argv: list[str]) -> int:
         UsageError: the line is not understood.
         Exception: what ended the command.
     """
+    ready = parse(facts, argv)
+    return 0 if ready is None else ready.call_alone()
+
+
+def parse(facts: Facts, argv: list[str]) -> ReadyCommand | None:
+    """Read the words of a line and check its rules; return its command, None if its help was shown instead.
+
+    Not guaranteed: that threads can read lines at the same time.
+
+    Raises:
+        UsageError: the line is not understood.
+    """
     try:
         command = build(root)
         context = command.make_context(ROOT, argv, obj=facts)
         with context:
             command.invoke(context)
-    except typer.Exit as ended:
-        return ended.exit_code
+    except typer.Exit:
+        return None
     except typer.Abort:
         raise KeyboardInterrupt from None
     except typer.TyperException as error:
         raise _explain(error, argv) from error
-    return 0
+    ready: ReadyCommand | None = facts.ready
+    return ready
 
 
 def _explain(error: Any, argv: Sequence[str]) -> UsageError:

@@ -1,0 +1,27 @@
+"""What the runs in one process have in common: the lines of a batch, each in a thread; else there is one run."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class SharedState:
+    """A clock, and what is made once for all runs."""
+
+    clock: Callable[[], float] = time.monotonic
+    #: What is made once, such as an account with its connections, by what it is made of.
+    _kept: dict[Any, Any] = field(default_factory=dict)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def keep(self, made_of: tuple[object, ...], make: Callable[[], T]) -> T:
+        """Return what is made of these; the first call makes it."""
+        with self._lock:
+            if made_of not in self._kept:
+                self._kept[made_of] = make()
+            found: T = self._kept[made_of]
+            return found
