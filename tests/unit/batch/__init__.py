@@ -1,0 +1,1 @@
+"""The room of batches, without a command line."""
