@@ -5,6 +5,7 @@ The way of one run:
 ``app``         the front door: which commands there are, and how a run ends
 ``registry``    the commands by name: their modules and their summaries
 ``shared_state``  what the runs in one process have in common
+``in_process``  lines that run in one process, each in a thread
 ``context``     what a command is handed: the account, the cache, the conditions, the output
 ``errors``      every exception as an exit status and words, the one place
 ``signals``     what a signal does to a run

@@ -36,6 +36,7 @@ _BY_OPTION = {
     "--recursive": errors.Partial,
     "--account": errors.Partial,
     "--max-messages": errors.Partial,
+    "--stop-on-error": errors.Partial,
     "--if-exists": errors.Exists,
     "--create": errors.Exists,
     "--op-id": errors.Exists,

@@ -52,8 +52,8 @@ class Lines:
     was printed.
     """
 
-    def __init__(self, out: Output) -> None:
-        """Begin without a line.
+    def __init__(self, out: Output, sample: object = None) -> None:
+        """Begin without a line; ``sample`` is the result of one, where that is not one of a tree.
 
         Raises:
             UsageError: --query needs all lines at once.
@@ -61,7 +61,7 @@ class Lines:
         self._out = out
         self._failure: OutputFailed | None = None
         self._is_broken = False
-        self._sample = _build_sample()
+        self._sample = sample or _build_sample()
         #: What is to be in the next table, and of how many lines it is made.
         self._rows: list[Any] = []
         self._lines_of_table = 0
@@ -77,7 +77,7 @@ class Lines:
             OutputFailed: it cannot be printed.
             BrokenPipeError: its reader has gone.
         """
-        self._keep_wrong(done)
+        self.keep_wrong(done)
         value = _describe(done)
         if self._out.summarizes is not None:
             text = _to_text(done, value, color=self._out.color)
@@ -94,7 +94,7 @@ class Lines:
     def show(self, done: Done) -> None:
         """Print how one file ended, if that is possible."""
         if self._is_broken:
-            self._keep_wrong(done)
+            self.keep_wrong(done)
             return
         try:
             self.print(done)
@@ -136,7 +136,8 @@ class Lines:
             sys.stdout.write(ERASE)
         self._out.show_picked(values, self._sample)
 
-    def _keep_wrong(self, done: Done) -> None:
+    def keep_wrong(self, done: Done) -> None:
+        """Keep a file that failed, to tell it again."""
         if done.outcome not in _WRONG:
             return
         if len(self._wrong) >= _MOST_WRONG:

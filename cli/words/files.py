@@ -36,6 +36,7 @@ def _close_handles(facts: Mapping[str, object]) -> str:
 
 #: What to type next.
 HINTS: Mapping[str, Words] = {
+    "batch_line": 'words as in a shell, a JSON array of them, or {{"args": [...], "stdin": "...", "id": "..."}}',
     # Files.
     "directory_not_empty": "a directory is deleted when it is empty; see azguard file list {target}",
     "file_delete_pending": _close_handles,

@@ -112,6 +112,12 @@ class Described:
             yield Typed((name,), option["group"], flags, others)
 
     @cached_property
+    def formats(self) -> list[str]:
+        """Return the formats of what it shows."""
+        option = next(each for each in self.data["options"] if "--output" in each["names"])
+        return list(option["type"]["choices"])
+
+    @cached_property
     def places(self) -> list[Typed]:
         """Return the arguments that it needs."""
         return [_place(self.name, each) for each in self.data["arguments"] if each["required"]]

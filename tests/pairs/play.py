@@ -71,7 +71,7 @@ def _play_line(stage: Stage, line: Line, chance: random.Random) -> Played:
     first, requests, changed = _type(stage, line, words, chosen or "json")
     again, changed_again = _type_again(stage, line, first, words)
     _settle(stage, first, {*changed, *changed_again})
-    wanted = "json" if chosen else chance.choice(_OTHER_FORMATS)
+    wanted = "json" if chosen else chance.choice([each for each in _OTHER_FORMATS if each in line.described.formats])
     other_words = stage.fill(_replace_output(line, wanted).shuffle(chance, *([] if chosen else ["-o", wanted])))
     other, _, changed_by_other = _type(stage, line, other_words, wanted)
     _settle(stage, other, changed_by_other)

@@ -10,10 +10,13 @@ from collections.abc import Mapping
 #: What is written, from a file or stdin; whole pages, so that a page blob takes it.
 CONTENT = b'{"n": "1"}'
 PAGE = CONTENT.ljust(512)
+#: One line: of several the order is not known.
+LINES = b"blob show pairs/a.json --query content_length\n"
 #: What is typed into stdin, where that is no content.
 STDIN: Mapping[str, bytes] = {
     "blob page put": PAGE,
     "acl set": b'{"policies": {}}',
+    "batch": LINES,
     "entity transaction": b'{"op": "insert", "address": "Pairs/p/made", "entity": {"n": 1}}\n',
 }
 _GUID = "01234567-89ab-cdef-0123-456789abcdef"
@@ -95,6 +98,7 @@ BY_OPTION: Mapping[str, tuple[str, ...]] = {
 #: Those of one command.
 BY_COMMAND: Mapping[tuple[str, str], tuple[str, ...]] = {
     **{(f"{noun} acl set", "--file"): ("policies.json",) for noun in ("container", "queue", "share", "table")},
+    ("batch", "--file"): ("lines.txt", "-"),
     ("blob page put", "--content"): (PAGE.decode(),),
     ("blob page put", "--offset"): ("0",),
     ("blob page put", "--file"): ("page.json",),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from azguard.wire import listeners
 from tests.pairs.account import SERVICES, Account
-from tests.pairs.samples import CONTENT, PAGE
+from tests.pairs.samples import CONTENT, LINES, PAGE
 from tests.support.cli_world import CliWorld, Ran
 
 _SCOPE = "pairs"
@@ -20,6 +20,7 @@ _FILES = {
     "page.json": PAGE,
     "policies.json": b'{"policies": {}}',
     "ids.txt": b"AAAAAAAAAAAAAAAAAAAAAA==\n",
+    "lines.txt": LINES,
     "patch.json": b'[{"op": "add", "path": "/n", "value": 2}]',
     "transaction.jsonl": b'{"op": "insert", "address": "Pairs/p/made", "entity": {"n": 1}}\n',
     "events.jsonl": b"",

@@ -147,6 +147,7 @@ def prepare(cli: CliWorld, group: str) -> None:
     cli.file("order.json", '{"status": "packed"}')
     cli.file("orders.jsonl", ORDERS)
     cli.file("events.jsonl")
+    cli.file("lines.txt", "blob show site/config.json")
     (cli.root / "dist").mkdir(exist_ok=True)
     cli.file("dist/index.html", "<p>")
     cli.file("deploy.sh", "#!/bin/sh\n").chmod(0o755)

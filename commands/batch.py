@@ -1,0 +1,185 @@
+"""``azguard batch``: many command lines in one process."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+from azguard.batch.lines import LineEnd
+from azguard.cli import signals
+from azguard.cli.context import Environment
+from azguard.cli.input import streams
+from azguard.cli.options import common
+from azguard.cli.options.types import choice, whole
+from azguard.cli.output.results import Output
+from azguard.cli.output.terminal import count
+from azguard.cli.output.trees import Lines
+from azguard.cli.parsing.rows import flag, option
+from azguard.cli.parsing.tree import Group
+from azguard.cli.rules.engine import checked
+from azguard.errors import Partial, UsageError
+from azguard.requests import pool
+from azguard.requests.pool import Done
+
+if TYPE_CHECKING:
+    from azguard.cli.in_process import LineWork
+    from azguard.cli.parsing.parser import ReadyCommand
+    from azguard.requests.pool import PoolEnd
+
+# Commands that cannot run beside others in one process, besides those that run a command of the user's.
+_ALONE = {
+    "batch": "its lines belong into this one",
+    "edit": "it needs a terminal",
+    "demo": "it needs a terminal",
+    "lock hold": "it leaves a process behind",
+    "emulator": "it starts and stops servers",
+}
+
+app = Group("Many command lines in one process.")
+
+
+@app.command(
+    spec=common.remote("each line has conditions of its own"),
+    rules=(
+        checked("--file", "each line is a command that can run beside others", "batch.refuse"),
+        checked("--dry-run", "each line is understood", "batch.show_checks"),
+    ),
+)
+def batch(
+    env: Environment,
+    *,
+    file: Annotated[
+        str | None, option("--file, -f", "FILE|-", "Read the lines from this file, not from stdin.")
+    ] = None,
+    jobs: Annotated[int, option("--jobs", "N", "Run N lines at a time.", whole(1, pool.MOST_JOBS))] = pool.DEFAULT_JOBS,
+    ordered: Annotated[bool, flag("--ordered", "Show the results in the order of the lines.")] = False,
+    stop_on_error: Annotated[bool, flag("--stop-on-error", "Begin no other line after one that failed.")] = False,
+    dry_run: Annotated[bool, flag("--dry-run", "Check every line, and send nothing.")] = False,
+    output: Annotated[str, option("--output, -o", "json|none", "Choose the format.", choice)] = "json",
+) -> None:
+    """Run many command lines in one process, with one login and one set of connections.
+
+    A line is words as in a shell: blob put site/a.json -f a.json --etag '"0x8D…"'. It can also be a JSON array of these
+    words, or a JSON object: {"args": [...], "stdin": "...", "id": "..."}. No variable and no * is expanded. Empty lines
+    and lines that begin with # are left out.
+
+    All lines are checked before the first one runs. If azguard does not understand one, it sends nothing, and the exit
+    status is 2.
+
+    Each line has an exit status, a scope and a guard of its own, as if it were a process of its own. Options of batch
+    hold for all lines: the account, --scope, --timeout and --quiet. A line can give another value.
+
+    Lines on the same address run in their order. So do those on a container and on a blob in it. All others run at the
+    same time, N at a time. A line without an address waits for no other line.
+
+    stdout has a JSON object for each line, as soon as it ends: id, line, exit_code, result, error. The exit status is
+    0, or 20 if a line failed. Ctrl-C lets no other line begin, and waits for those that run.
+
+    A line cannot run a command of yours, need a terminal or leave a process behind. It cannot print content: get needs
+    -f FILE.
+
+    Examples:
+        azguard batch -f lines.txt
+        azguard batch -f lines.txt --dry-run
+        azguard batch -f lines.txt --query '[?exit_code!=`0`]'
+
+    Topics: exit-status, scopes
+    """
+    from azguard.batch import lines, run
+    from azguard.batch.run import BatchSettings
+    from azguard.cli.in_process import LineRunner, divide_streams
+    from azguard.requests.pool import StoppableClock
+
+    results = _Results(replace(env.out, format=output, summarizes=None))
+    clock = StoppableClock()
+    runner = LineRunner(env, replace(env.common, clock=clock), refuse)
+    with streams.source(file) as source, lines.keep(source) as kept:
+        divide_streams()
+        begin = kept.tell()
+        works = map(runner.prepare, lines.read(kept))
+        if dry_run:
+            results.show_checks(works)
+            return
+        total = sum(map(_check, works))
+        kept.seek(begin)
+        works = map(runner.prepare, lines.read(kept))
+        with signals.until_committed():
+            ended = run.run(works, BatchSettings(jobs, ordered, stop_on_error), results.show, clock.stop)
+            results.tell(ended, total)
+
+
+def refuse(ready: "ReadyCommand") -> None:
+    """Refuse a command that cannot run beside others in one process.
+
+    Raises:
+        UsageError: it cannot; the hint tells what to do instead.
+    """
+    name, params = ready.env.command, ready.params
+    reason = next((why for each, why in _ALONE.items() if f"{name} ".startswith(f"{each} ")), None)
+    if any("CMD" in row.metavar and params[row.name] for row in ready.node.own):
+        reason = "it runs a command of yours"
+    if reason is not None:
+        raise UsageError(f"{name} cannot run in a batch: {reason}", hint="run it by itself")
+    options = ready.node.list_options()
+    if "--result" in options and params[options["--file"].name] in (None, "-") and not params["recursive"]:
+        raise UsageError("the content would go to stdout, where the results are", hint="-f FILE writes it to a file")
+
+
+def _check(work: "LineWork") -> int:
+    """Count a line.
+
+    Raises:
+        AzguardError: it cannot be run.
+    """
+    if work.refusal is not None:
+        raise work.refusal.at_line(work.line.number)
+    return 1
+
+
+class _Results(Lines):
+    """What a batch shows."""
+
+    def __init__(self, out: Output) -> None:
+        super().__init__(out, LineEnd("id", 1, 0))
+        self._wrong_lines = 0
+
+    def keep_wrong(self, done: Done) -> None:
+        """Name a line on stderr that failed, after what its command told there."""
+        ended: LineEnd = done.result
+        for message in ended.messages.splitlines():
+            self._out.complain(f"line {ended.line}: {message}")
+        if ended.exit_code:
+            self._wrong_lines += 1
+            self._out.complain(ended.reason)
+
+    def show_checks(self, works: Iterable["LineWork"]) -> None:
+        """Show whether each line can be run.
+
+        Raises:
+            UsageError: some cannot.
+        """
+        total = 0
+        for work in works:
+            total += 1
+            ended = LineEnd(work.line.id, work.line.number, 0) if work.refusal is None else work.run()
+            self.show(Done("", ended.outcome, result=ended))
+        if self._wrong_lines:
+            raise UsageError(f"{self._wrong_lines:,} of {count(total, 'line')} cannot be run; nothing was sent")
+        self._out.info(f"{count(total, 'line')} can be run; nothing was sent")
+        self.finish()
+
+    def tell(self, ended: "PoolEnd", total: int) -> None:
+        """Tell how many lines ended in which way.
+
+        Raises:
+            BaseException: what interrupted them.
+            Partial: a line failed.
+            OutputFailed: none failed, and not all could be printed.
+        """
+        counts = {**ended.counts, "not begun": total - ended.counts.total()}
+        told = ", ".join(f"{number:,} {outcome}" for outcome, number in counts.items() if number)
+        self._out.info(f"{count(total, 'line')}: {told or 'nothing to do'}")
+        if ended.interruption is not None:
+            raise ended.interruption
+        if self._wrong_lines:
+            raise Partial(f"{self._wrong_lines:,} of {count(total, 'line')} failed", hint="each line above says why")
+        self.finish()

@@ -1,0 +1,1 @@
+"""Many command lines in one process."""

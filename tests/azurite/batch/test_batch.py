@@ -1,0 +1,335 @@
+"""``azguard batch``: lines in one process, each as if it were a process of its own."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from azure.storage.blob import BlobServiceClient, ContainerClient
+
+from azguard.cli.parsing.tree import root
+from azguard.wire import network
+from tests.support import places, thorough
+from tests.support.cases import cases
+from tests.support.cli_world import CliWorld, Ran
+from tests.support.emulator_world import until
+from tests.support.faultproxy import proxy
+from tests.support.faultproxy.faults import Chosen, Fault, Request
+
+_ERROR = json.loads((places.SCHEMAS / "error.json").read_text())
+
+
+@pytest.fixture
+def site(cli: CliWorld) -> str:
+    return cli.container()
+
+
+def client(cli: CliWorld, site: str) -> ContainerClient:
+    service: Any = BlobServiceClient.from_connection_string(cli.connection_string or "")
+    found: ContainerClient = service.get_container_client(site)
+    return found
+
+
+def read_all(cli: CliWorld, site: str) -> dict[str, bytes]:
+    blobs = client(cli, site)
+    return {each.name: blobs.download_blob(each.name).readall() for each in blobs.list_blobs()}
+
+
+def list_puts(site: str, count: int) -> str:
+    return "".join(f"blob put {site}/{number} --content 1\n" for number in range(count))
+
+
+def play(cli: CliWorld, lines: str | Iterable[object], *words: str, **settings: Any) -> Ran:
+    """Run lines of text, or values that are written as JSON, from stdin."""
+    text = lines if isinstance(lines, str) else "".join(f"{json.dumps(each)}\n" for each in lines)
+    return cli.call("batch", *words, stdin=text.encode(), **settings)
+
+
+def told(ran: Ran) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in ran.out.splitlines()]
+
+
+def statuses(ran: Ran) -> dict[int, int]:
+    return {each["line"]: each["exit_code"] for each in told(ran)}
+
+
+def test_lines_are_words_or_json_with_names_and_stdin(cli: CliWorld, site: str) -> None:
+    cli.file("a file.json", "1")
+    lines = f"""# words, and JSON
+        blob put {site}/a -f 'a file.json'
+
+        ["blob", "put", "{site}/b", "--content", "2"]
+        {{"args": ["blob", "put", "{site}/c"], "stdin": "3\\n", "id": "third"}}
+    """
+    ran = play(cli, lines, "--ordered")
+    assert (ran.code, ran.err) == (0, "3 lines: 3 done\n")
+    assert [(each["id"], each["line"], each["result"]["address"]) for each in told(ran)] == [
+        (None, 2, f"blob:{site}/a"),
+        (None, 4, f"blob:{site}/b"),
+        ("third", 5, f"blob:{site}/c"),
+    ]
+    assert read_all(cli, site) == {"a": b"1", "b": b"2", "c": b"3\n"}
+
+
+def test_each_line_has_a_status_a_guard_and_an_error_of_its_own(cli: CliWorld, site: str) -> None:
+    lines = f"""blob put {site}/a --content 1
+        blob put {site}/a --content 2
+        blob put {site}/a --content 3 --scope another
+        blob put {site}/a --content 4 --etag 0x1
+        blob exists {site}/none
+        blob list {site} --query [].address
+        help batch
+        blob show {site}/a -o none"""
+    ran = play(cli, lines, "--ordered")
+    found = told(ran)
+    assert [each["exit_code"] for each in found] == [0, 0, 45, 42, 44, 0, 0, 0]
+    assert [each["error"] and each["error"]["kind"] for each in found[:5]] == [None, None, "exists", "changed", None]
+    assert (found[4]["result"]["exists"], found[5]["result"], found[7]["result"]) == (False, [f"blob:{site}/a"], None)
+    assert found[6]["result"].startswith("Usage: azguard batch")
+    assert set(found[3]["error"]) <= set(_ERROR["properties"]["error"]["properties"])
+    assert ran.code == 20
+    assert ran.err.splitlines()[-3:] == [
+        "8 lines: 5 done, 3 failed",
+        "error: 3 of 8 lines failed",
+        "hint: each line above says why",
+    ]
+    assert f"line 3 (45): {site}/a exists, and this scope never read it" in ran.err
+
+
+def test_lines_of_one_address_keep_their_order_and_a_container_comes_before_its_blobs(cli: CliWorld, site: str) -> None:
+    counts = [f"safe-update blob:{site}/log --append-line {number} --create ''" for number in range(12)]
+    ran = play(cli, "\n".join([f"container create {site}2", *counts, f"blob put {site}2/a --content 1"]))
+    assert ran.code == 0, ran.err
+    assert read_all(cli, site)["log"].decode().split() == [str(number) for number in range(12)]
+
+
+@cases(
+    "line, message",
+    [
+        ("lock run x -- true", "lock run cannot run in a batch: it runs a command of yours"),
+        ("file lock run s/x -- true", "file lock run cannot run in a batch: it runs a command of yours"),
+        ("queue work q -- true", "queue work cannot run in a batch: it runs a command of yours"),
+        ("safe-update blob:s/x -- cat", "safe-update cannot run in a batch: it runs a command of yours"),
+        ("emulator run -- true", "emulator run cannot run in a batch: it runs a command of yours"),
+        ("emulator start", "emulator start cannot run in a batch: it starts and stops servers"),
+        ("edit blob:s/x", "edit cannot run in a batch: it needs a terminal"),
+        ("demo", "demo cannot run in a batch: it needs a terminal"),
+        ("batch", "batch cannot run in a batch: its lines belong into this one"),
+        ("lock hold x", "lock hold cannot run in a batch: it leaves a process behind"),
+        ("blob get s/x", "the content would go to stdout, where the results are"),
+        ("file get s/x -f -", "the content would go to stdout, where the results are"),
+        ("blob show s/x -o table", "the result of a line is JSON"),
+        ("blob show s/x --debug", "--debug is not for a line of a batch"),
+        ("lock list s --watch", "--watch is not for a line of a batch"),
+        ("blob show s/x --help", "this line shows help, and does nothing"),
+        ("blob", "azguard blob needs a command"),
+        ("blob shwo s/x", "no such command 'shwo'"),
+        ("blob put s/x --etag ''", "--etag is empty"),
+        ("blob put s/x -r --etag 0x1", "--recursive and --etag do not go together: each file has a version of its own"),
+        ('{"args": []}', '"args" is not a list of texts'),
+    ],
+)
+def test_a_line_that_cannot_run_is_refused_with_its_number_before_anything_is_sent(
+    cli: CliWorld, site: str, line: str, message: str
+) -> None:
+    lines = f"blob put {site}/a --content 1\n# a remark\n{line}\n"
+    ran = play(cli, lines)
+    assert (ran.code, ran.out, ran.err.splitlines()[0]) == (2, "", f"error: line 3: {message}")
+    checked = play(cli, lines, "--dry-run")
+    assert (checked.code, statuses(checked)) == (2, {1: 0, 3: 2})
+    assert told(checked)[1]["error"]["message"] == message
+    assert read_all(cli, site) == {}
+
+
+def test_every_command_that_needs_a_command_of_yours_is_refused() -> None:
+    """A new one would be found by its argument."""
+    needs = [name for name, command in root.walk() if any("CMD" in row.metavar for row in command.own)]
+    assert needs == ["safe-update", "queue work", "file lock run", "lock run", "emulator run"]
+
+
+def test_a_dry_run_sends_nothing(cli: CliWorld, site: str) -> None:
+    requests: list[Request] = []
+
+    def decide(request: Request) -> Fault:
+        requests.append(request)
+        return Fault.NONE
+
+    with proxy.running(cli.port, decide) as running:
+        ran = play(cli.through(running.port), f"blob put {site}/a --content 1\nblob list {site}\n", "--dry-run")
+    assert (ran.code, statuses(ran), requests) == (0, {1: 0, 2: 0}, [])
+    assert ran.err == "2 lines can be run; nothing was sent\n"
+
+
+def test_after_a_failure_no_line_begins_if_that_is_wanted(cli: CliWorld, site: str) -> None:
+    lines = [f"blob put {site}/{number} --content 1{' --etag 0x1' * (number == 3)}" for number in range(50)]
+    ran = play(cli, "\n".join(lines), "--stop-on-error", "--jobs", "1")
+    assert (ran.code, len(read_all(cli, site))) == (20, 3)
+    assert "50 lines: 3 done, 1 failed, 46 not begun" in ran.err
+
+
+def test_so_many_lines_run_at_a_time_as_jobs_says(cli: CliWorld, site: str) -> None:
+    puts: list[Request] = []
+
+    def decide(request: Request) -> Chosen:
+        """Hold the first six until all of them are there."""
+        puts.append(request)
+        return Chosen(until=lambda: len(puts) >= 6)
+
+    with proxy.running(cli.port, decide) as running:
+        ran = play(cli.through(running.port), list_puts(site, 18), "--jobs", "6")
+    assert (ran.code, len(puts)) == (0, 18)
+
+
+def test_a_second_run_with_keys_changes_nothing(cli: CliWorld, site: str) -> None:
+    lines = [
+        {
+            "args": [
+                "safe-update",
+                f"blob:{site}/{number % 4}",
+                "--increment",
+                "n",
+                "--create",
+                "{}",
+                "--op-id",
+                f"r{number}",
+            ]
+        }
+        for number in range(20)
+    ]
+    first, second = play(cli, lines), play(cli, lines, scope="another")
+    assert (first.code, second.code) == (0, 0), first.err + second.err
+    assert {json.loads(content)["n"] for content in read_all(cli, site).values()} == {5}
+
+
+def test_answers_that_are_lost_double_nothing(cli: CliWorld, site: str) -> None:
+    count = [0]
+
+    def decide(request: Request) -> Fault:
+        count[0] += request.writes
+        return Fault.DROP if request.writes and count[0] % 3 == 0 else Fault.NONE
+
+    lines = [
+        *(f"safe-update blob:{site}/{number % 3} --increment n --create '{{}}'" for number in range(12)),
+        *(f"blob put {site}/put{number} --content {number}" for number in range(12)),
+    ]
+    with proxy.running(cli.port, decide) as running:
+        ran = play(cli.through(running.port), "\n".join(lines))
+        lost = sum(each.dropped for each in running.log)
+    assert (ran.code, set(statuses(ran).values()), lost > 0) == (0, {0}, True), ran.err
+    found = read_all(cli, site)
+    assert [json.loads(found[str(number)])["n"] for number in range(3)] == [4, 4, 4]
+    assert [found[f"put{number}"] for number in range(12)] == [str(number).encode() for number in range(12)]
+
+
+def test_one_set_of_connections_serves_all_lines(cli: CliWorld, site: str) -> None:
+    with patch.object(network, "connect", wraps=network.connect) as connect:
+        ran = play(cli, list_puts(site, 40), "--jobs", "4")
+    assert (ran.code, connect.call_count <= 4) == (0, True)
+
+
+def test_ctrl_c_settles_what_is_under_way_and_says_how_far_it_came(cli: CliWorld, site: str) -> None:
+    writes: list[Request] = []
+    go: list[bool] = []
+
+    def decide(request: Request) -> Chosen:
+        writes.extend([request] if request.writes else [])
+        position = len(writes)
+        return Chosen(until=lambda: position <= 20 or bool(go))
+
+    file = cli.file("lines", list_puts(site, 300))
+    with proxy.running(cli.port, decide) as running:
+        words = ("batch", "-f", str(file), "--jobs", "4")
+        process = cli.through(running.port).begin_fork(*words, stdin=subprocess.DEVNULL)
+        until(lambda: len(writes) >= 24)
+        process.send_signal(signal.SIGINT)
+        go.append(True)
+        out, err = process.communicate(timeout=60)
+    written = {f"blob:{site}/{name}" for name in read_all(cli, site)}
+    shown = [json.loads(line) for line in out.splitlines()]
+    assert process.returncode == 130
+    assert {each["result"]["address"] for each in shown if each["exit_code"] == 0} == written
+    assert f"300 lines: {len(written)} done, {300 - len(written)} not begun" in err.decode()
+
+
+def test_lines_go_on_when_no_one_reads_their_results(cli: CliWorld, site: str) -> None:
+    file = cli.file("lines", list_puts(site, 40))
+    reads, writes = os.pipe()
+    os.close(reads)
+    process = cli.begin_fork("batch", "-f", str(file), stdin=subprocess.DEVNULL, stdout=writes)
+    os.close(writes)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, len(read_all(cli, site))) == (0, 40), err
+
+
+@cases(
+    "words, message",
+    [
+        (("-o", "table"), "--output 'table' is not known"),
+        (("-o", "json", "-o", "none"), "--output/-o is given twice, and takes one value"),
+        (("--jobs", "0"), "--jobs: '0' is not a whole number from 1 to 64"),
+        (("--if-match", "*"), "--if-match is not enforced here: each line has conditions of its own"),
+        (("--query", "[0]"), "--query '[0]' needs all lines at once, and each is printed as it comes"),
+        (("-f", "none"), "none cannot be read: No such file or directory"),
+    ],
+)
+def test_batch_itself_refuses(cli: CliWorld, words: tuple[str, ...], message: str) -> None:
+    ran = play(cli, "version", *words)
+    assert (ran.code, ran.out, ran.err.splitlines()[0]) == (2, "", f"error: {message}")
+
+
+def test_a_query_picks_from_each_line_or_picks_lines(cli: CliWorld, site: str) -> None:
+    lines = f"blob put {site}/a --content 1\nblob show {site}/none\n"
+    assert play(cli, lines, "--query", "exit_code", "--ordered").out == "0\n44\n"
+    # The blob is there now, and this scope wrote it: only the other one is missing.
+    failed = play(cli, lines, "--query", "[?exit_code!=`0`].line")
+    assert (failed.code, failed.out) == (20, "2\n")
+    assert play(cli, lines, "-o", "none").out == ""
+
+
+def test_options_of_the_batch_hold_for_each_line_that_says_no_other(cli: CliWorld, site: str) -> None:
+    connection = cli.connection_string or ""
+    bare = CliWorld(cli.root)
+    lines = f"blob put {site}/a --content 1\nblob put {site}/b --content 1 --scope mine\n"
+    assert play(bare, lines, "--connection-string", connection, "--scope", "yours").code == 0
+    for name, scope, code in (("a", "yours", 0), ("a", "mine", 45), ("b", "mine", 0), ("b", "yours", 45)):
+        assert cli.call("blob", "put", f"{site}/{name}", "--content", "2", scope=scope).code == code
+
+
+def test_the_streams_of_lines_do_not_mix(cli: CliWorld, site: str) -> None:
+    lines: list[dict[str, Any]] = [
+        {"args": ["blob", "put", f"{site}/{number}", "-f", "-"], "stdin": f"{number}\n" * 100, "id": str(number)}
+        for number in range(60)
+    ]
+    ran = play(cli, lines)
+    assert {each["id"]: each["result"]["address"] for each in told(ran)} == {
+        str(number): f"blob:{site}/{number}" for number in range(60)
+    }
+    assert read_all(cli, site) == {str(number): f"{number}\n".encode() * 100 for number in range(60)}
+
+
+def test_what_a_line_tells_on_stderr_is_told_with_its_number(cli: CliWorld, site: str) -> None:
+    ran = play(cli, f"version\nblob show {site}/a --query nothing\nblob list {site} -q\n")
+    assert "line 2 (44): " in ran.err
+    blob = play(cli, f"blob put {site}/a --content 1\nblob show {site}/a --query nothing\n")
+    assert "line 2: --query matches nothing: the result has no nothing" in blob.err
+
+
+def test_ten_thousand_lines_take_no_more_memory_than_a_hundred(cli: CliWorld) -> None:
+    assert _measure_peak(cli, thorough.count(10_000, few=2_000)) < 1.3 * _measure_peak(cli, 100)
+
+
+def _measure_peak(cli: CliWorld, count: int) -> int:
+    file = cli.file("lines", "version\n" * count)
+    words = [sys.executable, "-m", "azguard", "batch", "-f", str(file), "-o", "none"]
+    process = subprocess.Popen(words, env=cli.environ(), cwd=cli.root, stderr=subprocess.PIPE)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.stderr is not None
+    with process.stderr as told:
+        assert (process.returncode, told.read()) == (0, f"{count:,} lines: {count:,} done\n".encode())
+    return usage.ru_maxrss
