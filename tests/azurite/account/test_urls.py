@@ -54,29 +54,6 @@ def test_a_lock_is_named_by_the_url_of_its_table(cli: CliWorld) -> None:
     assert "table:Orders has no lease of its own" in cli.call("lock", "show", url).err
 
 
-@cases(
-    ("words", "path", "message"),
-    [
-        (("lease", "acquire"), "work", "a queue cannot be leased with azguard"),
-        (("safe-update",), "work", "a queue needs --metadata: only its metadata can be updated"),
-        (
-            ("safe-update",),
-            "work/messages/0f3c",
-            "ADDRESS names a blob, a container, a queue, an entity, a table, a share, a directory or a file, "
-            "not a message",
-        ),
-        (("lock", "show"), "work", "a lock is a blob, a share, a file, or a table that a blob stands for; not a queue"),
-        (("blob", "get"), "work", "that URL is of the queue service, and this command takes a blob"),
-    ],
-)
-def test_a_kind_that_a_command_does_not_take_is_named(
-    cli: CliWorld, words: tuple[str, ...], path: str, message: str
-) -> None:
-    edit = ("--set", "a=1") if words == ("safe-update",) else ()
-    ran = cli.call(*words, f"{endpoint(cli, 'Queue')}/{path}", *edit, "-o", "json")
-    assert (ran.code, ran.error["message"]) == (2, message)
-
-
 def test_a_sas_behind_a_plain_address_is_refused_and_shown_nowhere(cli: CliWorld) -> None:
     ran = cli.call("blob", "get", "site/a?sv=2025-11-05&sig=c2VjcmV0c2VjcmV0", "--debug")
     assert (ran.code, "c2VjcmV0" in ran.err) == (2, False)

@@ -14,7 +14,6 @@ from azguard.accounts.endpoints import EMULATOR_KEY, EMULATOR_NAME
 from azguard.requests.lineage import KEY, Lineage
 from tests.faults.rules import operation
 from tests.support.blob_world import client as sdk
-from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.faultproxy import proxy
 from tests.support.faultproxy.faults import Fault, ProxiedAnswer, Request
@@ -236,30 +235,6 @@ def test_the_source_is_the_first_of_two_words_as_with_cp(cli: CliWorld, site: st
     assert (ran.code, ran.error["hint"]) == (2, "leave --source out")
     ran = cli.call("blob", "copy", f"{site}/from", "-o", "json")
     assert (ran.code, ran.error["hint"]) == (2, "type the source first, then the destination")
-
-
-@cases(
-    "words",
-    [
-        ("copy", "site/a"), ("copy", "site/a", "--source", ""), ("copy", "site/a", "--source", "site"),
-        ("copy", "site/a?snapshot=2026-11-21T10:00:00Z", "--source", "site/b"),
-        ("copy", "site/a", "--source", "site/b", "--source-sas", "nonsense"),
-        ("copy", "site/a", "--source", "http://127.0.0.1:9/acc/site/b?sig=x", "--source-sas", "sig=y"),
-        ("copy", "site/a", "--source", "site/b", "--source-if-match", ""),
-        ("copy", "site/a", "--source", "site/b", "--source-if-match", "@last"),
-        ("copy", "site/a", "--source", "site/b", "--if-exists", "skip", "--etag", "@last"),
-        ("restore", "site/a"), ("restore", "site/a", "--from", ""), ("restore", "site/a", "--from", "site/a"),
-        ("restore", "site/a", "--from", "site/b?snapshot=2026-11-21T10:00:00Z"),
-        ("restore", "site/a", "--from", "snapshot=yesterday"), ("abort-copy", "site/a", "--copy-id", ""),
-        ("snapshot", "site/a?snapshot=2026-11-21T10:00:00Z"), ("snapshot", "site/a", "--last-writer-wins"),
-        ("undelete", "site/a", "--etag", "0x1"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_meant_is_refused_before_any_request(cli: CliWorld, words: tuple[str, ...]) -> None:
-    with proxy.running(cli.port, lambda _: Fault.NONE) as running:
-        ran = cli.through(running.port).call("blob", *words, "-o", "json")
-    assert (ran.code in (2, 78), running.log) == (True, []), ran.err
-    assert ran.error["hint"], ran.error["message"]
 
 
 def test_a_restore_puts_back_content_metadata_and_tags_over_the_version_read(cli: CliWorld, site: str) -> None:

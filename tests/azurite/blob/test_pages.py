@@ -56,17 +56,9 @@ def test_the_lease_is_given_back(cli: CliWorld, seen: str) -> None:
     [
         ((), 42, "never read here"),
         (("--create", "2KiB"), 45, "never read it"),
-        (("--offset", "100", "--last-writer-wins"), 2, "--offset 0 or --offset 512"),
         (("--offset", "2KiB", "--last-writer-wins"), 40, "nothing can be written at byte 2,559"),
-        (("--offset", "far", "--last-writer-wins"), 2, "is not a number of bytes"),
-        (("--create", "1000", "-f", "page"), 2, "--create 512 or --create 1024"),
-        (("--create", "100"), 2, "less than 512 bytes"),
-        (("--create", "512", "--offset", "512", "-f", "page"), 2, "not what this content needs"),
         (("--if-sequence-number-lt", "0"), 42, "the condition did not hold"),
         (("--if-sequence-number-eq", "4"), 42, "the condition did not hold"),
-        (("--append-position", "4"), 2, "is not enforced here"),
-        (("--fence", "4"), 2, "sets no index tags"),
-        (("--content-type", "a/b"), 2, "--content-type needs --create"),
     ],
 )
 def test_a_refused_write_changes_no_page(

@@ -206,12 +206,6 @@ def test_what_cannot_be_a_transaction_is_refused_before_any_request(
     assert (ran.code, ran.out, ran.error["message"], asked) == (code, "", message.replace("@", watched.partition), [])
 
 
-@cases("words", [("--last-writer-wins",), ("--if-match", "*"), ("--etag", OLD), ("--wait", "1s")])
-def test_an_option_that_would_mean_nothing_is_refused(cli: CliWorld, partition: str, words: tuple[str, ...]) -> None:
-    ran = submit(cli, [item("replace", f"{partition}/a")], *words)
-    assert (ran.code, ran.error["message"].split()[0], properties(cli, f"{partition}/a")) == (2, words[0], {"n": 1})
-
-
 def test_a_hundred_items_go_in_one_request(cli: CliWorld, partition: str) -> None:
     with proxy.running(table_world.port(cli), lambda _: Fault.NONE) as between:
         world = table_world.through(cli, between.port)

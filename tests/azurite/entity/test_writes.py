@@ -8,7 +8,6 @@ import pytest
 
 from azguard.requests.lineage import KEY, Lineage
 from tests.support import table_world
-from tests.support.cases import cases
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.faultproxy import proxy
 from tests.support.faultproxy.faults import Fault
@@ -178,28 +177,6 @@ def test_an_insert_of_what_exists_is_refused(cli: CliWorld, order: str) -> None:
             45, "exists", 409, "EntityAlreadyExists",
         )  # fmt: skip
     assert properties(cli, order) == {"n": "5"}
-
-
-@cases(
-    ("verb", "words", "code"),
-    [
-        ("replace", (), 42), ("merge", (), 42), ("delete", (), 42), ("upsert", (), 2),
-        ("replace", ("--etag", "@last"), 42), ("replace", ("--etag", ""), 2), ("merge", ("--if-match", ""), 2),
-        ("replace", ("--etag", "0x1"), 2), ("delete", ("--if-match", "W/nonsense"), 2),
-        ("replace", ("--if-none-match", "*"), 2), ("upsert", ("--if-none-match", "*"), 2),
-        ("upsert", ("--etag", OLD), 2), ("upsert", ("--if-match", OLD), 2), ("insert", ("--etag", OLD), 2),
-        ("insert", ("--last-writer-wins",), 2), ("insert", ("--if-none-match", "*"), 2),
-        ("replace", ("--last-writer-wins", "--etag", OLD), 2), ("replace", ("--lease-id", "@held"), 2),
-        ("delete", ("--fence", "3"), 2), ("upsert", ("--last-writer-wins", "--mode", "fail"), 2),
-        ("merge", ("--last-writer-wins", "--wait", "3s"), 2), ("insert", ("--lock-container", "locks"), 2),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_guarded_is_refused_before_any_request(
-    cli: CliWorld, order: str, verb: str, words: tuple[str, ...], code: int
-) -> None:
-    with proxy.running(table_world.port(cli), lambda _: Fault.NONE) as between:
-        ran = write(table_world.through(cli, between.port), verb, order, *words)
-    assert (ran.code, ran.out, bool(ran.error["hint"]), between.log) == (code, "", True, [])
 
 
 def test_something_never_read_is_refused_with_three_ways_out(cli: CliWorld, order: str) -> None:

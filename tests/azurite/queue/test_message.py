@@ -150,27 +150,6 @@ def test_what_is_not_base64_is_shown_as_it_is_with_the_consequence(cli: CliWorld
     assert (ran.json[0]["content"], ran.json[0]["encoding"], "Azure Functions" in ran.err) == ("plain!", "text", True)
 
 
-@cases(
-    ("words", "size"),
-    [
-        ((), 64 * 1024 + 1),
-        (("--encoding", "base64"), 48 * 1024 + 1),
-        ((), 0),
-        (("--visibility-timeout", "8d"), 1),
-        (("--visibility-timeout", "-1"), 1),
-        (("--time-to-live", "0"), 1),
-        (("--time-to-live", "5s", "--visibility-timeout", "5s"), 1),
-        (("--hidden", "--visibility-timeout", "5s"), 1),
-        (("--content", "x", "-f", "-"), 1),
-        (("--encoding", "gzip"), 1),
-    ],
-)
-def test_what_the_service_would_refuse_is_refused_before_it_is_sent(
-    cli: CliWorld, jobs: str, words: tuple[str, ...], size: int
-) -> None:
-    assert (put(cli, jobs, b"x" * size, *words).code, peek(cli, jobs)) == (2, [])
-
-
 @pytest.mark.parametrize(
     ("words", "size"),
     [((), 64 * 1024), (("--encoding", "base64"), 48 * 1024), (("--allow-empty",), 0), (("--time-to-live", "-1"), 1)],
@@ -299,12 +278,6 @@ def test_a_queue_that_is_not_there_is_named(cli: CliWorld, words: tuple[str, ...
         44,
         "check the name: azguard queue list; to create it: azguard queue create nosuch",
     )
-
-
-@pytest.mark.parametrize("option", ["--if-match", "--etag", "--lease-id", "--last-writer-wins"])
-def test_conditions_mean_nothing_for_a_message(cli: CliWorld, jobs: str, option: str) -> None:
-    value = () if option == "--last-writer-wins" else ("x",)
-    assert cli.call("message", "put", jobs, "--content", "x", option, *value).code == 2
 
 
 def test_the_status_says_nothing_of_receipts_which_the_service_does_not_tell(cli: CliWorld, jobs: str) -> None:

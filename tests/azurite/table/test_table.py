@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from tests.support import table_world
-from tests.support.cases import cases
 from tests.support.cli_world import CliWorld
 from tests.support.faultproxy import proxy
 from tests.support.faultproxy.proxy import Fault, Request
@@ -90,26 +89,3 @@ def test_the_status_tells_whether_access_policies_that_were_read_changed(cli: Cl
     assert cli.call("status", f"table:{table}").json[0]["state"] == "properties_unchanged"
     assert acl(cli, table, {"readers": READERS}, "--last-writer-wins", scope="other").code == 0
     assert cli.call("status", f"table:{table}").json[0]["state"] == "changed"
-
-
-@cases(
-    ("policies", "words"),
-    [
-        ({str(number): READERS for number in range(6)}, "there are 6 access policies, and a table has at most 5"),
-        ([], "the access policies are not a JSON object of objects"),
-        ({"a": "r"}, "the access policies are not a JSON object of objects"),
-        ({"a": {"permission": "rx"}}, "access policy a: 'rx' is no permission of a table"),
-        ({"a": {"permission": "ar"}}, "access policy a: 'ar' is no permission of a table"),
-        ({"a": {"expires": "x"}}, "access policy a: 'expires' is not known"),
-        ({"a": {"start": "tomorrow"}}, "access policy a: start 'tomorrow' is not a time"),
-        ({"a": {"expiry": "2026-02-30"}}, "access policy a: expiry '2026-02-30' is not a time"),
-        ({"a": {"expiry": 5}}, "access policy a: expiry 5 is not a time"),
-        ({"": READERS}, "the id of an access policy has 1 to 64 characters, and not 0"),
-        ({"x" * 65: READERS}, "the id of an access policy has 1 to 64 characters, and not 65"),
-    ],
-)
-def test_access_policies_that_the_service_would_refuse_are_not_sent(cli: CliWorld, policies: Any, words: str) -> None:
-    table = table_world.table(cli)
-    file = str(cli.file("acl.json", json.dumps(policies)))
-    ran, log = spoilt(cli, "GET", Fault.NONE, "table", "acl", "set", table, "-f", file, "--last-writer-wins")
-    assert (ran.code, log, ran.error["message"]) == (2, [], words)
