@@ -111,7 +111,7 @@ MUTANTS = (
         "the Date of an answer is the service's clock",
         "2, rule 4",
         "azguard/requests/service_codes.py",
-        'self.refused_at = find_time(answer.body().decode(errors="replace")) if is_refused else None',
+        'self.refused_at = find_time(response.content.decode(errors="replace")) if is_refused else None',
         "self.refused_at = date if is_refused else None",
         "workers, one stopped",
     ),
