@@ -33,7 +33,7 @@ _TOLD = re.compile(r"Time:(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)")
 _REFUSED_KEY = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
 
-class Refusal(NamedTuple):
+class RefusalWords(NamedTuple):
     """What a code of the service means."""
 
     words: str
@@ -42,98 +42,104 @@ class Refusal(NamedTuple):
 
 # What is wrong with a table, a queue or a share, which an entity, a message or a file would be in.
 PARENTS = {
-    "TableBeingDeleted": Refusal("{0} is still being deleted", "table_being_deleted"),
-    "QueueBeingDeleted": Refusal("{0} is still being deleted", "queue_being_deleted"),
-    "TableNotFound": Refusal("there is no table {0}", "table_not_found"),
-    "QueueNotFound": Refusal("there is no queue {0}", "queue_not_found"),
-    "ShareBeingDeleted": Refusal("{0} is still being deleted", "share_being_deleted"),
-    "ShareNotFound": Refusal("there is no share {0}", "share_not_found"),
+    "TableBeingDeleted": RefusalWords("{0} is still being deleted", "table_being_deleted"),
+    "QueueBeingDeleted": RefusalWords("{0} is still being deleted", "queue_being_deleted"),
+    "TableNotFound": RefusalWords("there is no table {0}", "table_not_found"),
+    "QueueNotFound": RefusalWords("there is no queue {0}", "queue_not_found"),
+    "ShareBeingDeleted": RefusalWords("{0} is still being deleted", "share_being_deleted"),
+    "ShareNotFound": RefusalWords("there is no share {0}", "share_not_found"),
 }
 # What a 403 means that is not about the credentials, by the container and the account. The services of blobs and queues
 # say 409 of a container that is disabled.
 FORBIDDEN = {
-    "AccountIsDisabled": Refusal("the account {1} is disabled", "disabled"),
+    "AccountIsDisabled": RefusalWords("the account {1} is disabled", "disabled"),
     # The endpoint of a secondary region takes no writes.
-    "InsufficientAccountPermissions": Refusal(
+    "InsufficientAccountPermissions": RefusalWords(
         "the account {1} does not allow this now: its reads or its writes are switched off", "disabled"
     ),
-    "ShareSizeLimitReached": Refusal("the share {0} is full: it holds what its quota allows", "share_is_full"),
-    "ContainerDisabled": Refusal("the container {0} was disabled by an administrator", "disabled"),
-    "QueueDisabled": Refusal("the queue {0} was disabled by an administrator", "disabled"),
-    "ShareDisabled": Refusal("the share {0} was disabled by an administrator", "disabled"),
+    "ShareSizeLimitReached": RefusalWords("the share {0} is full: it holds what its quota allows", "share_is_full"),
+    "ContainerDisabled": RefusalWords("the container {0} was disabled by an administrator", "disabled"),
+    "QueueDisabled": RefusalWords("the queue {0} was disabled by an administrator", "disabled"),
+    "ShareDisabled": RefusalWords("the share {0} was disabled by an administrator", "disabled"),
 }
 # What a service means by a 400 that its message does not tell.
 LIMITS = {
-    "MetadataTooLarge": Refusal(
+    "MetadataTooLarge": RefusalWords(
         "its metadata would have more than 8 KiB, azguard's own entry included", "metadata_full"
     ),
 }
 # The same of the Table service, with its 413.
 TABLES = {
     **LIMITS,
-    "InvalidInput": Refusal("a value or the filter is not what the service understands", "table_input"),
-    "PropertyLimitExceeded": Refusal("the entity has more than 252 properties", "too_many_properties"),
-    "TooManyProperties": Refusal("the entity has more than 252 properties", "too_many_properties"),
-    "EntityTooLarge": Refusal("the entity has more than 1 MiB", "value_too_large"),
-    "RequestBodyTooLarge": Refusal("the request is too large", "value_too_large"),
-    "PropertyValueTooLarge": Refusal("a property has more than 64 KiB", "value_too_large"),
-    "KeyValueTooLarge": Refusal("a key has more than 1 KiB", "key_too_long"),
-    "PropertyNameTooLong": Refusal("the name of a property has more than 255 characters", "property_name_too_long"),
-    "PropertyNameInvalid": Refusal("the name of a property is not valid", "property_name_malformed"),
-    "PropertiesNeedValue": Refusal("a key is missing", "entity_without_key"),
-    "DuplicatePropertiesSpecified": Refusal("a property is given twice", "property_given_twice"),
-    "InvalidValueType": Refusal("a value does not have the type of its property", "value_of_other_type"),
-    "OutOfRangeInput": Refusal("a value is beyond what its type takes", "value_out_of_range"),
+    "InvalidInput": RefusalWords("a value or the filter is not what the service understands", "table_input"),
+    "PropertyLimitExceeded": RefusalWords("the entity has more than 252 properties", "too_many_properties"),
+    "TooManyProperties": RefusalWords("the entity has more than 252 properties", "too_many_properties"),
+    "EntityTooLarge": RefusalWords("the entity has more than 1 MiB", "value_too_large"),
+    "RequestBodyTooLarge": RefusalWords("the request is too large", "value_too_large"),
+    "PropertyValueTooLarge": RefusalWords("a property has more than 64 KiB", "value_too_large"),
+    "KeyValueTooLarge": RefusalWords("a key has more than 1 KiB", "key_too_long"),
+    "PropertyNameTooLong": RefusalWords(
+        "the name of a property has more than 255 characters", "property_name_too_long"
+    ),
+    "PropertyNameInvalid": RefusalWords("the name of a property is not valid", "property_name_malformed"),
+    "PropertiesNeedValue": RefusalWords("a key is missing", "entity_without_key"),
+    "DuplicatePropertiesSpecified": RefusalWords("a property is given twice", "property_given_twice"),
+    "InvalidValueType": RefusalWords("a value does not have the type of its property", "value_of_other_type"),
+    "OutOfRangeInput": RefusalWords("a value is beyond what its type takes", "value_out_of_range"),
 }
 # What else a conflict may be.
 STATES = {
-    "BlobArchived": Refusal("{0} is in the archive", "blob_is_archived"),
-    "BlobBeingRehydrated": Refusal("{0} is still on its way out of the archive", "blob_is_rehydrating"),
-    "SnapshotsPresent": Refusal("{0} has snapshots", "has_snapshots"),
-    "InvalidBlobType": Refusal("{0} is a blob of another type", "blob_of_other_type"),
-    "BlobIsSealed": Refusal("{0} is sealed", "blob_is_sealed"),
-    "ShareHasSnapshots": Refusal("{0} has snapshots", "share_has_snapshots"),
-    "DirectoryNotEmpty": Refusal("{0} is not empty", "directory_not_empty"),
-    "BlockCountExceedsLimit": Refusal("{0} has all the blocks that it can have", "too_many_blocks"),
+    "BlobArchived": RefusalWords("{0} is in the archive", "blob_is_archived"),
+    "BlobBeingRehydrated": RefusalWords("{0} is still on its way out of the archive", "blob_is_rehydrating"),
+    "SnapshotsPresent": RefusalWords("{0} has snapshots", "has_snapshots"),
+    "InvalidBlobType": RefusalWords("{0} is a blob of another type", "blob_of_other_type"),
+    "BlobIsSealed": RefusalWords("{0} is sealed", "blob_is_sealed"),
+    "ShareHasSnapshots": RefusalWords("{0} has snapshots", "share_has_snapshots"),
+    "DirectoryNotEmpty": RefusalWords("{0} is not empty", "directory_not_empty"),
+    "BlockCountExceedsLimit": RefusalWords("{0} has all the blocks that it can have", "too_many_blocks"),
 }
 # What the service does not do so often. The code is spelt like that.
 THROTTLED = {
-    "SnaphotOperationRateExceeded": Refusal("snapshots of {0} are taken too fast", "busy"),
+    "SnaphotOperationRateExceeded": RefusalWords("snapshots of {0} are taken too fast", "busy"),
 }
 # What is in use: others have it open, or it is on its way to be deleted or copied.
 BUSY = {
-    "PendingCopyOperation": Refusal("the service still copies into {0}", "copy_not_ended"),
-    **{code: Refusal("{0} is busy: {1}", "busy") for code in ("SystemInUse", "ShareSnapshotInProgress")},
-    "SharingViolation": Refusal("another program has {0} open", "file_is_open"),
-    "FileOpenBySmbClient": Refusal("another program has {0} open", "file_is_open"),
-    "CannotDeleteFileOrDirectory": Refusal("another program has {0} open", "file_is_open"),
-    "FileLockConflict": Refusal("another program has locked bytes of {0}", "file_is_open"),
-    "ClientCacheFlushDelay": Refusal("another program has {0} open, with writes in its cache", "file_is_open"),
-    "DeletePending": Refusal("{0} is deleted as soon as it is closed", "file_delete_pending"),
-    "SMBDeletePending": Refusal("{0} is deleted as soon as it is closed", "file_delete_pending"),
-    "ReadOnlyAttribute": Refusal("{0} has the attribute ReadOnly", "file_is_read_only"),
+    "PendingCopyOperation": RefusalWords("the service still copies into {0}", "copy_not_ended"),
+    **{code: RefusalWords("{0} is busy: {1}", "busy") for code in ("SystemInUse", "ShareSnapshotInProgress")},
+    "SharingViolation": RefusalWords("another program has {0} open", "file_is_open"),
+    "FileOpenBySmbClient": RefusalWords("another program has {0} open", "file_is_open"),
+    "CannotDeleteFileOrDirectory": RefusalWords("another program has {0} open", "file_is_open"),
+    "FileLockConflict": RefusalWords("another program has locked bytes of {0}", "file_is_open"),
+    "ClientCacheFlushDelay": RefusalWords("another program has {0} open, with writes in its cache", "file_is_open"),
+    "DeletePending": RefusalWords("{0} is deleted as soon as it is closed", "file_delete_pending"),
+    "SMBDeletePending": RefusalWords("{0} is deleted as soon as it is closed", "file_delete_pending"),
+    "ReadOnlyAttribute": RefusalWords("{0} has the attribute ReadOnly", "file_is_read_only"),
 }
 # What a refusal because of a lease means, by how its code begins; the first that fits holds.
 LEASES = {
-    "LeaseIdMissing": Refusal("{0} is leased, and no lease id was given", "lease_id_missing"),
-    "LeaseAlreadyPresent": Refusal("{0} is leased by another holder", "leased_by_another"),
+    "LeaseIdMissing": RefusalWords("{0} is leased, and no lease id was given", "lease_id_missing"),
+    "LeaseAlreadyPresent": RefusalWords("{0} is leased by another holder", "leased_by_another"),
     # Also where nothing is leased at all: the service calls that a mismatch too.
-    "LeaseIdMismatchWithLeaseOperation": Refusal("that lease on {0} is not held", "lease_not_held"),
-    "LeaseIdMismatch": Refusal("{0} is leased under another id", "leased_under_another_id"),
-    "LeaseNotPresentWithLeaseOperation": Refusal("there is no lease on {0}", "no_lease"),
-    "LeaseNotPresent": Refusal("the lease on {0} is not held any more", "lease_over"),
-    "LeaseLost": Refusal("the lease on {0} is not held any more", "lease_over"),
-    "LeaseIsBreakingAndCannotBeAcquired": Refusal(
+    "LeaseIdMismatchWithLeaseOperation": RefusalWords("that lease on {0} is not held", "lease_not_held"),
+    "LeaseIdMismatch": RefusalWords("{0} is leased under another id", "leased_under_another_id"),
+    "LeaseNotPresentWithLeaseOperation": RefusalWords("there is no lease on {0}", "no_lease"),
+    "LeaseNotPresent": RefusalWords("the lease on {0} is not held any more", "lease_over"),
+    "LeaseLost": RefusalWords("the lease on {0} is not held any more", "lease_over"),
+    "LeaseIsBreakingAndCannotBeAcquired": RefusalWords(
         "the lease on {0} is being broken, so it cannot be acquired", "leased_by_another"
     ),
-    "LeaseIsBreakingAndCannotBeChanged": Refusal(
+    "LeaseIsBreakingAndCannotBeChanged": RefusalWords(
         "the lease on {0} is being broken, and its id cannot be changed any more", "lease_breaking"
     ),
-    "LeaseIsBrokenAndCannotBeRenewed": Refusal("the lease on {0} was broken, and cannot be renewed", "lease_broken"),
-    "LeaseAlreadyBroken": Refusal("the lease on {0} is broken already", "lease_broken_already"),
-    "Lease": Refusal("the lease on {0} does not allow it: {1}", "lease_refuses"),
-    "DeleteShareWhenSnapshotLeased": Refusal("a snapshot of {0} is leased", "snapshot_is_leased"),
-    "InfiniteLeaseDurationRequired": Refusal("the lease on {0} must be infinite for this", "infinite_lease_required"),
+    "LeaseIsBrokenAndCannotBeRenewed": RefusalWords(
+        "the lease on {0} was broken, and cannot be renewed", "lease_broken"
+    ),
+    "LeaseAlreadyBroken": RefusalWords("the lease on {0} is broken already", "lease_broken_already"),
+    "Lease": RefusalWords("the lease on {0} does not allow it: {1}", "lease_refuses"),
+    "DeleteShareWhenSnapshotLeased": RefusalWords("a snapshot of {0} is leased", "snapshot_is_leased"),
+    "InfiniteLeaseDurationRequired": RefusalWords(
+        "the lease on {0} must be infinite for this", "infinite_lease_required"
+    ),
 }
 
 

@@ -33,12 +33,12 @@ NOT_IMPLEMENTED = "APINotImplemented"
 _NO_SENTENCE = ("RequestId:", "Time:", "ErrorCode:")
 # Without its container nothing can have been written.
 NOWHERE = ("ContainerNotFound", "TableNotFound", "QueueNotFound", "ShareNotFound")
-_BEING_DELETED = service_codes.Refusal("{0} is busy: {1}", "busy")
+_BEING_DELETED = service_codes.RefusalWords("{0} is busy: {1}", "busy")
 # The blob was made anew, which is a change like any other.
 _OVERWRITTEN = "BlobOverwritten"
 _QUOTE = '"'
 # A code that is not known here.
-_UNCLEAR = service_codes.Refusal("the service refused this for {0}: {1}", "refusal_unclear")
+_UNCLEAR = service_codes.RefusalWords("the service refused this for {0}: {1}", "refusal_unclear")
 
 
 def service_code(error: BaseException) -> str | None:

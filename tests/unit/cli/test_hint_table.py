@@ -19,7 +19,7 @@ pytestmark = pytest.mark.xdist_group("source of the product")
 
 ERRORS = {name for name, value in vars(errors).items() if isinstance(value, type)} | {"but", "as_kind"}
 # What becomes an error, with its reason, further up.
-ERRORS |= {"Denial", "Explanation", "Login", "Refusal", "SmbRefusal"}
+ERRORS |= {"Denial", "Explanation", "Login", "RefusalWords", "SmbRefusal"}
 ERRORS |= {"build_changed", "confirm", "never_read", "replace"}
 ERRORS |= {"explain_unwritable", "replace_compared", "require_version"}
 # What the functions among the words look for.
@@ -43,7 +43,7 @@ def reasons() -> frozenset[str]:
             name = getattr(call.func, "attr", getattr(call.func, "id", "")) if isinstance(call, ast.Call) else ""
             if isinstance(call, ast.Call) and name in ERRORS:
                 given = [each.value for each in call.keywords if each.arg == "reason"]
-                for each in call.args[1:] if name == "Refusal" else given:
+                for each in call.args[1:] if name == "RefusalWords" else given:
                     found |= constants(each)
     return frozenset(found)
 
