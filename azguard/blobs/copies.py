@@ -27,8 +27,9 @@ from azguard.requests.commits import Verdict
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, UNSEEN, Lineage, verdict_from_lineage, with_lineage
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
-from azguard.resources import copies, lifecycles
+from azguard.resources import copies
 from azguard.resources.copies import PENDING, SUCCESS, Copied, CopyAborted, CopyDestination
+from azguard.resources.properties import has_metadata
 from azguard.wire.call import call
 from azguard.wire.operations.blobs import BLOB_ABORT_COPY, BLOB_COPY
 from azguard.wire.rows import Condition
@@ -230,7 +231,7 @@ def _is_still_ours(given: BlobCopy, found: Any) -> bool:
     ended = found.copy.completion_time
     is_touched = ended is not None and found.last_modified > ended
     sent = {**(given.settings.metadata or {}), KEY: given.stamp or ""}
-    return _is_copy_of(found, given.source) and not is_touched and lifecycles.has_metadata(found, sent)
+    return _is_copy_of(found, given.source) and not is_touched and has_metadata(found, sent)
 
 
 def _is_copy_of(found: Any, source: Target) -> bool:

@@ -28,7 +28,7 @@ from azguard.requests.results import MetadataShown
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.resources import lifecycles, parts
 from azguard.resources.parts import Rewritten
-from azguard.resources.properties import ContentHeaders
+from azguard.resources.properties import ContentHeaders, has_metadata
 from azguard.updates.compared import ComparedMetadata, StampedMetadata
 from azguard.updates.resource import Commit, CommittedVersion, CurrentVersion
 
@@ -82,7 +82,7 @@ def _find_outcome(target: Target, op: str, before: Any, stamped: Mapping[str, st
     verdict = verdict_from_lineage(history, op, before.etag, found.etag)
     # Another tool may have written content, headers or metadata since, and have kept the lineage.
     is_same = (found.size, ContentHeaders.of(found)) == (before.size, ContentHeaders.of(before))
-    is_ours = is_same and lifecycles.has_metadata(found, stamped)
+    is_ours = is_same and has_metadata(found, stamped)
     answer = {"etag": found.etag, "last_modified": found.last_modified} if is_ours else {"etag": None}
     return Finding(verdict, answer if verdict is Verdict.COMMITTED else None, seen=found)
 

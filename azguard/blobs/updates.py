@@ -22,7 +22,6 @@ from azguard.guards.versions import quote_etag
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, drop_lineage, fresh_op, with_lineage
-from azguard.resources import parts
 from azguard.updates import recording
 from azguard.updates.plan import RAW_OP
 from azguard.updates.recording import LocalRecords, UpdateReport, UpdateRequest
@@ -118,6 +117,8 @@ class LeasableBlob(ABC):
         deadline: Deadline,
     ) -> CommittedVersion:
         stamped = add_lineage(metadata, state, lineage)
+        from azguard.resources import parts  # which an update that writes the content does not need
+
         return CommittedVersion.of(parts.send_metadata(self.target, stamped, _condition_on(state, lease_id), deadline))
 
 

@@ -21,6 +21,7 @@ from azguard.requests.results import Written, without_time
 from azguard.requests.service_codes import TYPE_MISMATCH
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.resources import existence
+from azguard.resources.properties import has_metadata
 from azguard.wire.answers import Answer
 from azguard.wire.call import call
 from azguard.wire.catalogue import ALL
@@ -89,12 +90,6 @@ def find_version(found: Answer, stamped: Mapping[str, str]) -> Mapping[str, Any]
     if not has_metadata(found, stamped):
         return {"etag": None, "last_modified": None}
     return {"etag": found.get("etag"), "last_modified": found.get("last_modified")}
-
-
-def has_metadata(found: Answer, wanted: Mapping[str, str]) -> bool:
-    """Return whether a resource has these metadata and no others; their names have no case."""
-    lower, theirs = ({name.lower(): value for name, value in each.items()} for each in (wanted, found.metadata))
-    return lower == theirs
 
 
 def find_existing(target: Target, op: str, deadline: Deadline) -> Written:

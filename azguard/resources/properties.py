@@ -1,5 +1,6 @@
 """Properties that resources of several services have: content headers, the lease, the copy that wrote the content."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
@@ -101,3 +102,9 @@ def describe_content(found: Any) -> dict[str, Any]:
         "copy_status": copy.status,
         "copy_progress": copy.progress,
     }
+
+
+def has_metadata(found: Any, wanted: Mapping[str, str]) -> bool:
+    """Return whether a resource has these metadata and no others; their names have no case."""
+    lower, theirs = ({name.lower(): value for name, value in each.items()} for each in (wanted, found.metadata))
+    return lower == theirs

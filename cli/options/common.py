@@ -299,10 +299,10 @@ def list_conditions(operation: "Operation | None") -> tuple[Row, ...]:
 
 def list_condition_rules(spec: CommandSpec, *, skips_existing: bool) -> "Iterator[Rule]":
     """Yield which condition options of a command go together; ``skips_existing`` says whether it has --if-exists."""
-    from azguard.wire.catalogue import list_contradictions  # which the help of a noun does not need
-
     if spec.operation is None:
         return
+    from azguard.wire.catalogue import list_contradictions  # which help and versions do not need
+
     for each in list_contradictions(spec.operation):
         names = _join(each.arguments)
         yield excludes(names, _join(each.others), each.why) if each.others else at_most_one(names, each.why)

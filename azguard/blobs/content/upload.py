@@ -18,8 +18,7 @@ from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, UNSEEN, Lineage, with_lineage
 from azguard.requests.results import ContentPut
-from azguard.resources import lifecycles
-from azguard.resources.properties import ContentHeaders, encode_md5
+from azguard.resources.properties import ContentHeaders, encode_md5, has_metadata
 from azguard.wire.call import call
 from azguard.wire.client import Limits
 from azguard.wire.failures import Unreadable
@@ -195,7 +194,7 @@ def _is_as_sent(upload: Upload, found: Any) -> bool:
     # What the service sets where they are not given.
     wanted["content_type"] = wanted["content_type"] or "application/octet-stream"
     wanted["content_md5"] = wanted["content_md5"] or encode_md5(upload.md5)
-    return ContentHeaders.of(found) == ContentHeaders(**wanted) and lifecycles.has_metadata(found, upload.metadata)
+    return ContentHeaders.of(found) == ContentHeaders(**wanted) and has_metadata(found, upload.metadata)
 
 
 def _equals(upload: Upload, found: Any) -> bool:
